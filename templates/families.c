@@ -90,10 +90,9 @@ cj_status cj_plan_make(const cj_params *params, const cj_limits *limits, const c
     const cj_target_info *target;
     cj_status             status = choose_arch(plan, limits, arch, &target, error);
     if (status) return status;
-    if (target->number > limits->compute_capability)
-        return cj__fail(error, CJ_UNSUPPORTED,
-                        "a kernel for %s does not run on %s (sm_%" PRIu32 ")" CJ_HINT "leave the target to the device",
-                        plan->arch, limits->name, limits->compute_capability);
+    FAIL_IF(target->number > limits->compute_capability, CJ_UNSUPPORTED,
+            "a kernel for %s does not run on %s (sm_%" PRIu32 ")" CJ_HINT "leave the target to the device", plan->arch,
+            limits->name, limits->compute_capability);
     const bool clusters = target->number >= 90;
     status = cj__given_check(params, error);
     if (!status) status = params->family->plan(plan, limits, clusters, error);

@@ -35,7 +35,7 @@ typedef struct cj_cpu_options {
     void (*progress)(void *user, uint64_t clusters_done, uint64_t clusters, uint64_t thread_instructions);
     void *progress_user;
     // Takes what the kernels of a launch print (device printf), when the launch ends, on its thread: the text of one cluster after
-    // the other, each in the order of its execution, 64 MiB at most. NULL: standard output. Not NUL-terminated text of
+    // the other, each in the order of its execution, 64 MiB at most and then a line that says what is lost. NULL: standard output. Not NUL-terminated text of
     // `bytes` bytes, valid during the call.
     void (*print)(void *user, const char *text, size_t bytes);
     void    *print_user;

@@ -50,9 +50,9 @@ typedef struct cj_collective_peer {
 } cj_collective_peer;
 cj_collective_peer cj__collective_source(cj_func *f, const cj_collectives *c, const cj_collective *what);
 
-// to = `from` of the lane whose number differs by `distance`, a power of two. A shuffle moves 32 bits: values of 8 bytes go as
-// two halves. All 32 lanes execute it.
-void cj__shuffle_xor(cj_func *f, unsigned bytes, cj_reg to, cj_reg from, unsigned distance);
+// to = `from` of another lane, as shfl.sync's mode ("bfly", "idx", "up", "down") says with `lane` and the clamp. A shuffle moves
+// 32 bits: values of 8 bytes go as two halves. All 32 lanes execute it.
+void cj__shuffle(cj_func *f, const char *mode, unsigned bytes, cj_reg to, cj_reg from, cj_arg lane, unsigned clamp);
 
 // (rank + distance) mod size, of a distance below the size.
 cj_reg cj__rank_ahead(cj_func *f, const char *name, cj_reg rank, cj_arg distance, uint32_t size);

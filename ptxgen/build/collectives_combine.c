@@ -54,16 +54,16 @@ void cj_combine_into(cj_func *f, cj_combine combine, cj_reg into, cj_reg value) 
         cj_ptx(f, "$1.$2 $3, $3, $4;", op_name(combine), combine.type, into, value);
 }
 
-void cj__shuffle_xor(cj_func *f, unsigned bytes, cj_reg to, cj_reg from, unsigned distance) {
+void cj__shuffle(cj_func *f, const char *mode, unsigned bytes, cj_reg to, cj_reg from, cj_arg lane, unsigned clamp) {
+    static const char *const line = "shfl.sync.$1.b32 $2, $3, $4, $5, 0xffffffff;";
     if (bytes == 4) {
-        cj_ptx(f, "shfl.sync.bfly.b32 $1, $2, $3, 31, 0xffffffff;", to, from, distance);
+        cj_ptx(f, line, mode, to, from, lane, clamp);
         return;
     }
-    cj_reg low = cj_b32(f, "low"), high = cj_b32(f, "high");
-    cj_ptx(f, "mov.b64 {$1, $2}, $3;", low, high, from);
-    cj_ptx(f, "shfl.sync.bfly.b32 $1, $1, $2, 31, 0xffffffff;", low, distance);
-    cj_ptx(f, "shfl.sync.bfly.b32 $1, $1, $2, 31, 0xffffffff;", high, distance);
-    cj_ptx(f, "mov.b64 $1, {$2, $3};", to, low, high);
+    cj_reg half[2] = {cj_b32(f, "low"), cj_b32(f, "high")};
+    cj_ptx(f, "mov.b64 {$1, $2}, $3;", half[0], half[1], from);
+    for (int i = 0; i < 2; i++) cj_ptx(f, line, mode, half[i], half[i], lane, clamp);
+    cj_ptx(f, "mov.b64 $1, {$2, $3};", to, half[0], half[1]);
 }
 
 void cj_warp_reduce(cj_func *f, cj_combine combine, cj_reg value, uint32_t lanes) {
@@ -78,7 +78,7 @@ void cj_warp_reduce(cj_func *f, cj_combine combine, cj_reg value, uint32_t lanes
     while (widest * 2 < lanes) widest *= 2;
     for (unsigned distance = widest; distance; distance /= 2) {
         cj_reg other = cj_register(f, combine.type, "other");
-        cj__shuffle_xor(f, c->bytes, other, value, distance);
+        cj__shuffle(f, "bfly", c->bytes, other, value, CJ_ARG(distance), 31);
         cj_combine_into(f, combine, value, other);
     }
 }

@@ -24,4 +24,18 @@ const char *cj__nearest(const char *word, const char *(*next)(const void *user, 
         if (!(pointer)) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: " #pointer " is 0", __func__); \
     } while (0)
 
+// The same with a status and a message, where `when` holds:
+//   FAIL_IF(asked > most, CJ_CONTRACT, "stages: %u do not fit" CJ_HINT "there is room for %u", asked, most);
+// REFUSE_IF refuses an argument: CJ_INVALID_ARGUMENT. TRY returns what a call returns, unless that is CJ_OK.
+#define FAIL_IF(when, status, ...)                               \
+    do {                                                         \
+        if (when) return cj__fail(error, (status), __VA_ARGS__); \
+    } while (0)
+#define REFUSE_IF(when, ...) FAIL_IF(when, CJ_INVALID_ARGUMENT, __VA_ARGS__)
+#define TRY(call)                        \
+    do {                                 \
+        const cj_status tried_ = (call); \
+        if (tried_) return tried_;       \
+    } while (0)
+
 #endif

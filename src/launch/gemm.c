@@ -196,30 +196,54 @@ typedef union matrices {
 
 _Static_assert(sizeof(cj_tensormap[GEMM_MAPS]) <= sizeof(uint64_t[CJ_RECENT_VALUE]), "a kernel remembers all its maps");
 
-static cj_status take_matrix(cj_device *device, const gemm_shape *g, bool mma, unsigned which, const matrix *x,
-                             matrices *to, cj_error *error) {
+// Where there is no C, the map of D stands for it.
+static cj_status take_map(cj_device *device, const gemm_shape *g, unsigned which, const matrix *x, matrices *to,
+                          cj_error *error) {
+    cj_status status = encode(device, g, which, x, &to->map[which], error);
+    if (!status && which == GEMM_MAP_D) to->map[GEMM_MAP_C] = to->map[GEMM_MAP_D];
+    return status;
+}
+
+static cj_status take_plain(cj_device *device, const gemm_shape *g, unsigned which, const matrix *x, matrices *to,
+                            cj_error *error) {
     gemm_map m;
-    if (!mma) return encode(device, g, which, x, &to->map[which], error);
+    (void)device;
     to->plain.address[which] = x->address;
     to->plain.stride[which] = x->stride;
     return check_matrix(g, which, x, &m, &to->plain.leading[which], error);
 }
 
+// What a launch knows of a form: how its shape is read from the plan, how its kernel takes a matrix (C last), and as how many
+// arguments of how many bytes it takes all; whether it stores the ends of ragged lines itself.
+typedef struct form_call {
+    void (*read)(const cj_params *params, gemm_shape *g);
+    cj_status (*take)(cj_device *device, const gemm_shape *g, unsigned which, const matrix *x, matrices *to,
+                      cj_error *error);
+    uint32_t arguments;
+    size_t   bytes;
+    bool     ends;
+} form_call;
+
+enum { PLAIN = sizeof(((matrices *)0)->plain) / sizeof(uint64_t) };
+
+static const form_call forms[] = {[GEMM_FORM_WGMMA] = {cj__gemm_read, take_map, GEMM_MAPS, sizeof(cj_tensormap), true},
+                             [GEMM_FORM_MMA] = {cj__mma_read, take_plain, PLAIN, sizeof(uint64_t), false}};
+
+static const form_call *form_of(const cj_kernel *kernel) { return &forms[cj_kernel_plan(kernel)->params.value[GEMM_FORM]]; }
+
 static cj_status check_and_take(cj_device *device, const cj_kernel *kernel, const cj_gemm_desc *desc,
                                 const cj_gemm_operands *operands, matrices *to, cj_error *error) {
-    const cj_params *params = &cj_kernel_plan(kernel)->params;
-    const bool       mma = cj__gemm_is_mma(params);
+    const form_call *form = form_of(kernel);
     const matrix a = {"a", operands->a, desc->lda, desc->stride_a}, b = {"b", operands->b, desc->ldb, desc->stride_b};
     const matrix c = {"c", operands->c, desc->ldc, desc->stride_c}, d = {"d", operands->d, desc->ldd, desc->stride_d};
     gemm_shape   g;
-    (mma ? cj__mma_read : cj__gemm_read)(params, &g);
+    form->read(&cj_kernel_plan(kernel)->params, &g);
     cj_status status = check_vectors(&g, operands, error);
-    if (!status) status = take_matrix(device, &g, mma, GEMM_MAP_A, g.flipped ? &b : &a, to, error);
-    if (!status) status = take_matrix(device, &g, mma, GEMM_MAP_B, g.flipped ? &a : &b, to, error);
-    if (!status) status = take_matrix(device, &g, mma, GEMM_MAP_D, &d, to, error);
+    if (!status) status = form->take(device, &g, GEMM_MAP_A, g.flipped ? &b : &a, to, error);
+    if (!status) status = form->take(device, &g, GEMM_MAP_B, g.flipped ? &a : &b, to, error);
+    if (!status) status = form->take(device, &g, GEMM_MAP_D, &d, to, error);
     if (!status) status = check_in_place(&g, operands, error);
-    if (!status && !g.adds_c && !mma) to->map[GEMM_MAP_C] = to->map[GEMM_MAP_D];
-    return status || !g.adds_c ? status : take_matrix(device, &g, mma, GEMM_MAP_C, &c, to, error);
+    return status || !g.adds_c ? status : form->take(device, &g, GEMM_MAP_C, &c, to, error);
 }
 
 // Checks operands and encodes maps if something differs from the kernel's last launch. The kernel's shape is fixed.
@@ -243,21 +267,20 @@ cj_status cj_gemm_kernel_launch(cj_device *device, cj_kernel *kernel, const cj_g
     REQUIRE(kernel);
     REQUIRE(desc);
     REQUIRE(operands);
-    enum { PLAIN = sizeof(((matrices *)0)->plain) / sizeof(uint64_t), SCALARS = 6, ENDS = 3 };
+    enum { SCALARS = 6, ENDS = 3 };
     matrices         x;
     cj_gemm_operands given = *operands;
-    const bool       mma = cj__gemm_is_mma(&cj_kernel_plan(kernel)->params);
+    const form_call *form = form_of(kernel);
     uint64_t         leading = desc->ldd, stride = desc->stride_d;  // always given where they are used
     cj_status        status = find_matrices(device, kernel, desc, operands, &x, error);
     void            *scalars[SCALARS] = {&given.alpha,   &given.beta,    &given.bias,
                                          &given.scale_a, &given.scale_b, &given.scale_d};
-    void            *ends[ENDS] = {&given.d, &leading, &stride};  // form wgmma, for the ends of ragged lines
+    void            *ends[ENDS] = {&given.d, &leading, &stride};
     void            *arguments[PLAIN + SCALARS + ENDS];
     uint32_t         count = 0;
-    for (uint32_t i = 0; i < (mma ? PLAIN : GEMM_MAPS); i++)
-        arguments[count++] = mma ? (void *)&x.words[i] : (void *)&x.map[i];
+    for (uint32_t i = 0; i < form->arguments; i++) arguments[count++] = (char *)&x + i * form->bytes;
     for (uint32_t i = 0; i < SCALARS; i++) arguments[count++] = scalars[i];
-    const bool takes_ends = !mma && cj__gemm_takes_ends(cj_kernel_plan(kernel));
+    const bool takes_ends = form->ends && cj__gemm_takes_ends(cj_kernel_plan(kernel));
     for (uint32_t i = 0; takes_ends && i < ENDS; i++) arguments[count++] = ends[i];
     return status ? status : cj_kernel_launch(kernel, stream, arguments, count, error);
 }

@@ -22,11 +22,7 @@
 // Mailboxes (kit.md, "Mailbox"): a row's tag is one more than the launch before left in its workspace. Each part reads it before
 // it sends; the last part writes the new one when it has all messages, so that every part has read the old one. It waits for parts of
 // smaller numbers, whose blocks have begun before and wait for nobody.
-#include <clusterjit/control.h>
-
 #include "argmax.h"
-#include "combine.h"
-#include "mailbox.h"
 
 enum { WARP = ARGMAX_WARP };
 
@@ -39,7 +35,7 @@ static void write_head(const argmax_kernel *k, cj_builder *b) {
 
 // Derived arguments in the order of the plan.
 static void declare(argmax_kernel *k, cj_builder *b) {
-    cj_func *f = k->f = cj_entry(b, k->plan->entry);
+    cj_func *f = k->f = cj__entry(k->plan, b);
     k->x = cj_param(f, "u64", "x", "const float x[rows][stride]");
     k->out = cj_param(f, "u64", "out", "uint32_t out[rows]");
     k->columns = cj_param(f, "u64", "columns", "elements of a row");
@@ -47,9 +43,7 @@ static void declare(argmax_kernel *k, cj_builder *b) {
     if (k->lanes) k->rows = cj_param(f, "u64", "rows", "rows of the matrix");
     if (k->parts > 1) k->piece = cj_param(f, "u64", "piece", "vectors of a part");
     k->workspace = cj_param(f, "u64", "workspace", k->parts > 1 ? "the parts' mailboxes" : "not used");
-    cj_block(f, k->block, 1, 1);
     cj__registers(k->plan, f, ARGMAX_REGISTERS, k->peeled);
-    if (k->cluster) cj_cluster(f, k->cluster, 1, 1);
 }
 
 // The group of lanes, the block or the cluster, and of which row (and part) it is.
@@ -79,14 +73,13 @@ static void write_identity(argmax_kernel *k, const cj_push *push) {
 // partial = the largest of the block's, in all lanes of warp 0. `slots`: for the warps' partials; they are used once.
 static void write_block(const argmax_kernel *k, const cj_partials *kind, const char *slots, const char *barrier,
                         const cj_partial *partial) {
-    cj_func       *f = k->f;
     const unsigned warps = k->block / WARP;
     cj__warp_combine(kind, partial, WARP);
     if (warps == 1) return;
     const cj_slots parts = cj__slots_make(kind, slots, warps);
-    cj__slot_store(kind, &parts, k->warp, cj_eq(f, "first_lane", k->lane, 0), partial);
-    cj_ptx(f, "bar.sync 0; // $1: every warp's part is there", barrier);
-    CJ_IF_UNI(f, cj_eq(f, "is_warp_0", k->warp, 0), "combined") cj__slots_combine(kind, &parts, k->lane, partial);
+    cj__slot_store(kind, &parts, k->warp, cj_eq(k->f, "first_lane", k->lane, 0), partial);
+    cj_ptx(k->f, "bar.sync 0; // $1: every warp's part is there", barrier);
+    CJ_IF_UNI(k->f, cj_eq(k->f, "is_warp_0", k->warp, 0), "combined") cj__slots_combine(kind, &parts, k->lane, partial);
 }
 
 // partial = the largest of the cluster's, in warp 0 of rank 0.
@@ -117,12 +110,11 @@ typedef struct mail {
 } mail;
 
 static mail open_mail(const argmax_kernel *k) {
-    cj_func *f = k->f;
-    mail     m;
-    cj_step(f, "the row's mailboxes, and the tag that the launch before left there");
-    cj_reg space = cj__load_pointer(f, k->workspace, "space");
-    m.at = cj_mad_wide(f, "row_mail", k->row, (k->parts + 1) * ARGMAX_MESSAGE, space);
-    m.before = cj_let(f, "u32", "last_tag", "ld.relaxed.gpu.global.u32 $1, [$2];", m.at);
+    mail m;
+    cj_step(k->f, "the row's mailboxes, and the tag that the launch before left there");
+    cj_reg space = cj__load_pointer(k->f, k->workspace, "space");
+    m.at = cj_mad_wide(k->f, "row_mail", k->row, (k->parts + 1) * ARGMAX_MESSAGE, space);
+    m.before = cj_let(k->f, "u32", "last_tag", "ld.relaxed.gpu.global.u32 $1, [$2];", m.at);
     return m;
 }
 
@@ -173,24 +165,22 @@ static void write_out(const argmax_kernel *k, cj_reg writes, const cj_partial *p
 }
 
 static void emit_lanes(argmax_kernel *k, const cj_partials *kind) {
-    cj_func         *f = k->f;
     const cj_partial partial = {{cj__argmax_thread(k, kind)}};
-    cj_step(f, "the largest of the row's %u lanes", k->lanes);
+    cj_step(k->f, "the largest of the row's %u lanes", k->lanes);
     cj__warp_combine(kind, &partial, k->lanes);
-    write_out(k, cj_let(f, "pred", "writes", "setp.eq.and.u32 $1, $2, 0, $3;", k->in_row, k->there), &partial);
+    write_out(k, cj_let(k->f, "pred", "writes", "setp.eq.and.u32 $1, $2, 0, $3;", k->in_row, k->there), &partial);
 }
 
 static void emit_blocks(argmax_kernel *k, const cj_push *push, const cj_partials *kind) {
-    cj_func         *f = k->f;
     const mail       m = k->parts > 1 ? open_mail(k) : (mail){.before = {0}};
     const cj_partial partial = {{cj__argmax_thread(k, kind)}};
-    cj_step(f, "the largest of the block");
+    cj_step(k->f, "the largest of the block");
     write_block(k, kind, "warp_part", "B1", &partial);
     if (k->cluster) write_cluster(k, push, kind, &partial);
-    cj_reg leads = cj_eq(f, "leads", k->cluster ? cj_or(f, "leader", k->thread, k->rank) : k->thread, 0);
+    cj_reg leads = cj_eq(k->f, "leads", k->cluster ? cj_or(k->f, "leader", k->thread, k->rank) : k->thread, 0);
     if (k->parts > 1) {
         write_parts(k, &m, leads, kind, &partial);
-        cj_ptx(f, "setp.eq.and.u32 $1, $2, $3, $1;", leads, k->part, k->parts - 1);
+        cj_ptx(k->f, "setp.eq.and.u32 $1, $2, $3, $1;", leads, k->part, k->parts - 1);
     }
     write_out(k, leads, &partial);
 }
@@ -202,13 +192,12 @@ static bool rows_are_aligned(const cj_plan *plan) {
 }
 
 static void emit_argmax(const cj_plan *plan, cj_builder *b) {
-    const uint64_t *value = plan->params.value;
-    argmax_kernel   k = {.plan = plan,
-                         .block = plan->block.x,
-                         .cluster = plan->cluster.x,
-                         .parts = (unsigned)value[ARGMAX_PARTS],
-                         .lanes = (unsigned)value[ARGMAX_LANES],
-                         .peeled = !rows_are_aligned(plan)};
+    argmax_kernel k = {.plan = plan,
+                       .block = plan->block.x,
+                       .cluster = plan->cluster.x,
+                       .parts = (unsigned)plan->params.value[ARGMAX_PARTS],
+                       .lanes = (unsigned)plan->params.value[ARGMAX_LANES],
+                       .peeled = !rows_are_aligned(plan)};
     write_head(&k, b);
     declare(&k, b);
     cj_func          *f = k.f;

@@ -3,8 +3,7 @@
 #ifndef CJ_TEMPLATES_ARGMAX_H
 #define CJ_TEMPLATES_ARGMAX_H
 
-#include "combine.h"
-#include "family.h"
+#include "kit.h"
 
 // Parameters, in the order of the table.
 enum {

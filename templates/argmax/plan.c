@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // argmax's parameters, and from them the threads that read a row: some lanes of a warp, a block, a cluster, or several of these, its parts.
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "argmax.h"
-#include "error.h"
-#include "numbers.h"
 
 const cj_param_info cj__argmax_params[ARGMAX_PARAMS] = {
     [ARGMAX_ROWS] = {CJ_NUMBER("rows", 1, INT32_MAX, "1024", "rows of the matrix")},
@@ -91,11 +86,9 @@ static cj_status choose_shape(const cj_plan *plan, const cj_limits *limits, bool
                           (value[ARGMAX_CLUSTER] != CJ_PARAM_AUTO && value[ARGMAX_CLUSTER]);
     s->lanes = value[ARGMAX_LANES];
     if (s->lanes == CJ_PARAM_AUTO) s->lanes = by_block ? 0 : choose_lanes(plan, limits);
-    if (s->lanes && s->lanes != 8 && s->lanes != 16 && s->lanes != ARGMAX_WARP)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "lanes: %" PRIu64 " is none of 0, 8, 16 and 32" CJ_HINT
-                        "choose one of these, or leave it at its default",
-                        s->lanes);
+    REFUSE_IF(s->lanes && s->lanes != 8 && s->lanes != 16 && s->lanes != ARGMAX_WARP,
+              "lanes: %" PRIu64 " is none of 0, 8, 16 and 32" CJ_HINT "choose one of these, or leave it at its default",
+              s->lanes);
     s->block = value[ARGMAX_BLOCK] == CJ_PARAM_AUTO ? choose_block(plan, s->lanes) : value[ARGMAX_BLOCK];
     s->cluster = 0;
     s->parts = 1;
@@ -116,11 +109,10 @@ static void keep_shape(cj_plan *plan, const shape *s) {
 static cj_status check_grid(cj_plan *plan, const shape *s, cj_error *error) {
     const uint64_t rows = plan->params.value[ARGMAX_ROWS], each = cj__most(s->cluster, 1) * s->parts;
     const uint64_t blocks = s->lanes ? cj__ceil_div(rows, s->block / s->lanes) : rows * each;
-    if (blocks > INT32_MAX)
-        return cj__fail(error, CJ_CONTRACT,
-                        "rows: %" PRIu64 " of %" PRIu64
-                        " blocks each are more blocks than the 2^31 - 1 of a grid" CJ_HINT "use several launches",
-                        rows, each);
+    FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
+            "rows: %" PRIu64 " of %" PRIu64 " blocks each are more blocks than the 2^31 - 1 of a grid" CJ_HINT
+            "use several launches",
+            rows, each);
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     return CJ_OK;
 }
@@ -128,24 +120,16 @@ static cj_status check_grid(cj_plan *plan, const shape *s, cj_error *error) {
 cj_status cj__argmax_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     enum { LINE = 8 };  // vectors of 128 bytes
     const uint64_t *value = plan->params.value, columns = value[ARGMAX_COLUMNS];
-    const uint64_t  stride = value[ARGMAX_STRIDE] ? value[ARGMAX_STRIDE] : columns;
     shape           s = {0};
-    if (stride < columns)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "stride: %" PRIu64 " is below the %" PRIu64 " columns of a row" CJ_HINT
-                        "0 stands for rows without a gap",
-                        stride, columns);
-    if (value[ARGMAX_CLUSTER] != CJ_PARAM_AUTO && value[ARGMAX_CLUSTER] && !clusters)
-        cj__note_no_clusters(plan, value[ARGMAX_CLUSTER]);
-    cj_status status = choose_shape(plan, limits, clusters, &s, error);
-    if (!status) status = check_grid(plan, &s, error);
-    if (status) return status;
+    TRY(cj__check_stride(plan, ARGMAX_STRIDE, columns, error));
+    cj__cluster_asked(plan, ARGMAX_CLUSTER, clusters);
+    TRY(choose_shape(plan, limits, clusters, &s, error));
+    TRY(check_grid(plan, &s, error));
     keep_shape(plan, &s);
-    plan->derived[plan->derived_count++] = columns;
-    plan->derived[plan->derived_count++] = stride;
-    if (s.lanes) plan->derived[plan->derived_count++] = value[ARGMAX_ROWS];
+    CJ_DERIVE(plan, columns, cj__stride(plan, ARGMAX_STRIDE, columns));
+    if (s.lanes) CJ_DERIVE(plan, value[ARGMAX_ROWS]);
     if (s.parts > 1) {
-        plan->derived[plan->derived_count++] = cj__round_up(cj__ceil_div(vectors_of(plan), s.parts), LINE);
+        CJ_DERIVE(plan, cj__round_up(cj__ceil_div(vectors_of(plan), s.parts), LINE));
         plan->workspace_bytes = value[ARGMAX_ROWS] * (1 + s.parts) * ARGMAX_MESSAGE;
     }
     snprintf(plan->entry, sizeof plan->entry, "argmax_f32");

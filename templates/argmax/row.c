@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From memory to one value a thread: | head | body | tail |. The body begins and ends at multiples of 16 bytes and is read with
 // vector loads. Head and tail are each shorter than 16 bytes: the first threads of the row load an element each.
-#include <clusterjit/control.h>
-
 #include "argmax.h"
-#include "vector.h"
 
 // A row: its address and that of its body; the body's vectors, elements of the head, and of head and tail.
 typedef struct row {
@@ -102,13 +99,12 @@ static void write_round(const argmax_kernel *k, const row *r, cj_reg first, cj_r
 
 // The part's vectors: [first, end) of the thread's.
 static void write_piece(const argmax_kernel *k, const row *r, cj_reg *first, cj_reg *end) {
-    cj_func *f = k->f;
     *first = k->in_row;
     *end = r->vectors;
     if (k->parts == 1) return;
-    cj_reg piece = load_number(k, k->piece, "piece"), begin = cj_mul(f, "begin", k->part, piece);
-    *first = cj_add(f, "first", begin, k->in_row);
-    *end = cj_min(f, "end", cj_add(f, "end", begin, piece), r->vectors);
+    cj_reg piece = load_number(k, k->piece, "piece"), begin = cj_mul(k->f, "begin", k->part, piece);
+    *first = cj_add(k->f, "first", begin, k->in_row);
+    *end = cj_min(k->f, "end", cj_add(k->f, "end", begin, piece), r->vectors);
 }
 
 static cj_reg pack(const argmax_kernel *k, cj_reg best, cj_reg column) {

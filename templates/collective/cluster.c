@@ -10,8 +10,6 @@
 //   B2  `to` has been read for the next round's input before it is overwritten. The collective's own barriers order that: with
 //       PULL the cluster barriers, with PUSH the barrier at its head, which also orders the stores to `from` before it reads.
 #include "collective.h"
-#include "loop.h"
-#include "vector.h"
 
 typedef struct kernel {
     cj_func         *f;
@@ -39,9 +37,7 @@ static void declare(kernel *k, const cj_plan *plan) {
     k->out = cj_param(f, "u64", "out", "out[blocks][parts out][count]");
     k->cycles = cj_param(f, "u64", "cycles", "u64 cycles[blocks]");
     cj_param(f, "u64", "workspace", "not used");
-    cj_block(f, k->threads, 1, 1);
     cj__registers(plan, f, COLLECTIVE_REGISTERS, k->s.count > 1);
-    cj_cluster(f, plan->cluster.x, plan->cluster.y, plan->cluster.z);
 }
 
 // Where this block's `bytes` begin in a global array.
@@ -67,13 +63,12 @@ static void load_values(kernel *k) {
 }
 
 static void store_values(const kernel *k) {
-    cj_func       *f = k->f;
     const uint32_t bytes = k->s.dtype->bytes;
     const bool     by_lane = k->s.gets > 1;
     cj_reg         out = block_part(k, k->out, "out", k->s.gets * bytes);
-    cj_step(f, by_lane ? "lane r of warp 0 has rank r's value" : "one thread stores the result");
-    if (by_lane) out = cj_mad_wide(f, "out", k->c.lane, bytes, out);
-    cj__store(f, by_lane ? k->c.sends : k->c.first, "st.global", k->s.dtype->memory, &k->result, 1, out, 0);
+    cj_step(k->f, by_lane ? "lane r of warp 0 has rank r's value" : "one thread stores the result");
+    if (by_lane) out = cj_mad_wide(k->f, "out", k->c.lane, bytes, out);
+    cj__store(k->f, by_lane ? k->c.sends : k->c.first, "st.global", k->s.dtype->memory, &k->result, 1, out, 0);
 }
 
 // to = `from` of another lane.
@@ -94,14 +89,13 @@ static cj_reg next_part(const kernel *k, cj_reg part) {
 }
 
 static void value_round(const kernel *k) {
-    cj_func *f = k->f;
-    cj_collective_value(f, &k->c, &k->s.what, k->value, k->result);
-    if (cj__collective_is_to_root(&k->s)) cj__collective_clear_others(f, &k->s, k->c.rank, k->result);
+    cj_collective_value(k->f, &k->c, &k->s.what, k->value, k->result);
+    if (cj__collective_is_to_root(&k->s)) cj__collective_clear_others(k->f, &k->s, k->c.rank, k->result);
     if (k->s.gets == 1) {
-        cj_ptx(f, "mov.$1 $2, $3;", k->s.dtype->bits, k->value, k->result);
+        cj_ptx(k->f, "mov.$1 $2, $3;", k->s.dtype->bits, k->value, k->result);
         return;
     }
-    cj_reg part = k->s.gives == 1 ? cj_mov(f, "u32", "part", 0) : k->c.lane;
+    cj_reg part = k->s.gives == 1 ? cj_mov(k->f, "u32", "part", 0) : k->c.lane;
     shuffle(k, k->value, k->result, next_part(k, part));
 }
 
@@ -109,9 +103,8 @@ static void value_round(const kernel *k) {
 
 // Element `index` of parts at `base` in the pool.
 static cj_reg element_at(const kernel *k, cj_reg base, cj_reg index) {
-    cj_func *f = k->f;
-    cj_reg   part = cj_div(f, "part", index, k->s.count), inside = cj_rem(f, "inside", index, k->s.count);
-    return cj_mad(f, "at", inside, k->s.dtype->bytes, cj_mad(f, "part_at", part, k->s.part, base));
+    cj_reg part = cj_div(k->f, "part", index, k->s.count), inside = cj_rem(k->f, "inside", index, k->s.count);
+    return cj_mad(k->f, "at", inside, k->s.dtype->bytes, cj_mad(k->f, "part_at", part, k->s.part, base));
 }
 
 static void clear_pool(kernel *k) {
@@ -197,7 +190,7 @@ void cj__collective_emit_cluster(const cj_plan *plan, cj_builder *b) {
                 .rounds = (uint32_t)plan->params.value[COLLECTIVE_ROUNDS]};
     write_head(&k, plan, b);
     if (plan->dynamic_shared) cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
-    cj_func *f = k.f = cj_entry(b, plan->entry);
+    cj_func *f = k.f = cj__entry(plan, b);
     declare(&k, plan);
     cj_step(f, "what the collectives share");
     k.c = cj_collectives_open(f, &k.s.desc);

@@ -14,7 +14,6 @@
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [COLLECTIVE_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 static void emit_collective(const cj_plan *plan, cj_builder *b) {

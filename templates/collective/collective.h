@@ -3,7 +3,7 @@
 #ifndef CJ_TEMPLATES_COLLECTIVE_H
 #define CJ_TEMPLATES_COLLECTIVE_H
 
-#include "family.h"
+#include "kit.h"
 
 // What was fitted to a GPU or to ptxas.
 enum {
@@ -14,7 +14,6 @@ enum {
 enum {
 #define PARAM(id, ...) COLLECTIVE_##id,
 #include "params.def"
-#undef PARAM
 };
 
 // A type: what the collective calls it, how an element is loaded and stored, the register that holds it, its bits.

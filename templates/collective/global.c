@@ -14,8 +14,6 @@
 // cycles[block] is the time of the last round.
 #include "collective.h"
 #include "collective_parts.h"
-#include "loop.h"
-#include "vector.h"
 
 enum { LINK_BYTES = 16, RANKS_MOST = 16 };
 
@@ -39,7 +37,6 @@ static void declare(kernel *k) {
     k->cycles = cj_param(f, "u64", "cycles", "u64 cycles[blocks]");
     k->turn = cj_param(f, "u64", "turn", "this launch's number");
     k->workspace = cj_param(f, "u64", "workspace", k->rounds > 1 ? "as large as out" : "not used");
-    cj_block(f, k->threads, 1, 1);
 }
 
 static void find_place(kernel *k) {
@@ -68,10 +65,9 @@ static void choose_arrays(kernel *k) {
 
 // The address of the element in part `part` of a block's `parts`: array + ((first + rank) * parts + part) * count + inside.
 static cj_reg address(const kernel *k, cj_reg inside, cj_reg array, cj_reg rank, uint32_t parts, cj_reg part) {
-    cj_func       *f = k->f;
     const uint32_t bytes = k->s.dtype->bytes;
-    cj_reg         row = cj_mad(f, "row", cj_add(f, "block", k->first, rank), parts, part);
-    return cj_mad_wide(f, "at", inside, bytes, cj_mad_wide(f, "row_at", row, k->s.count * bytes, array));
+    cj_reg         row = cj_mad(k->f, "row", cj_add(k->f, "block", k->first, rank), parts, part);
+    return cj_mad_wide(k->f, "at", inside, bytes, cj_mad_wide(k->f, "row_at", row, k->s.count * bytes, array));
 }
 
 // The element of a rank's input that this block takes: of the part for this rank, where there are several.
@@ -91,10 +87,9 @@ static cj_reg load_from(const kernel *k, cj_reg inside, cj_reg rank) {
 // ---- combining
 
 static cj_reg widened(const kernel *k, cj_reg value) {
-    cj_func *f = k->f;
     if (!is_half(k)) return value;
-    cj_reg bits = cj_let(f, "b32", "bits", "cvt.u32.u16 $1, $2;", value), wide = cj_f32(f, "wide");
-    cj__half_widen(f, k->s.dtype->type, wide, bits);
+    cj_reg bits = cj_let(k->f, "b32", "bits", "cvt.u32.u16 $1, $2;", value), wide = cj_f32(k->f, "wide");
+    cj__half_widen(k->f, k->s.dtype->type, wide, bits);
     return wide;
 }
 
@@ -146,12 +141,11 @@ static cj_reg moved(const kernel *k, cj_reg part, cj_reg inside) {
 
 // Element `index` of the output: its part, and its place inside.
 static void emit_element(const kernel *k, cj_reg index) {
-    cj_func *f = k->f;
-    cj_reg   part = cj_div(f, "part", index, k->s.count), inside = cj_rem(f, "inside", index, k->s.count);
+    cj_reg   part = cj_div(k->f, "part", index, k->s.count), inside = cj_rem(k->f, "inside", index, k->s.count);
     cj_reg   value = cj__collective_combines(k->s.what.op) ? combined(k, inside) : moved(k, part, inside);
-    if (cj__collective_is_to_root(&k->s)) cj__collective_clear_others(f, &k->s, k->rank, value);
+    if (cj__collective_is_to_root(&k->s)) cj__collective_clear_others(k->f, &k->s, k->rank, value);
     cj_reg at = address(k, inside, k->after, k->rank, k->s.gets, part);
-    cj__store(f, cj_always(), "st.global", k->s.dtype->memory, &value, 1, at, 0);
+    cj__store(k->f, cj_always(), "st.global", k->s.dtype->memory, &value, 1, at, 0);
 }
 
 static void store_cycles(const kernel *k, cj_reg begin) {
@@ -170,7 +164,7 @@ void cj__collective_emit_global(const cj_plan *plan, cj_builder *b) {
     cj_head(b, "clusterjit: collective  op=%s dtype=%s count=%u size=%u rounds=%u, without clusters\n",
             CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"), k.s.count, k.s.cluster, k.rounds);
     cj_head(b, "Launch: block %u threads, a launch a round; grid any multiple of %u.", k.threads, k.s.cluster);
-    cj_func *f = k.f = cj_entry(b, plan->entry);
+    cj_func *f = k.f = cj__entry(plan, b);
     declare(&k);
     cj_reg begin = cj_mov(f, "u64", "begin", "%clock64");
     k.thread = cj_mov(f, "u32", "thread", "%tid.x");

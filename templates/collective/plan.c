@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters of a collective, what a plan makes of them, and which of them exclude each other.
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "collective.h"
 #include "collective_parts.h"
-#include "error.h"
 
 enum { WARP = 32 };
 
@@ -17,60 +12,47 @@ static bool has_root(cj_collective_op op) {
            op == CJ_COLLECTIVE_SCATTER;
 }
 
-static cj_status refuse_types(const cj_plan *plan, const collective_shape *s, cj_error *error) {
-    if (strcmp(s->dtype->type, "b32") || !cj__collective_combines(s->what.op)) return CJ_OK;
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "op=%s does not go with dtype=%s: integers of 8 and 16 bits are only moved" CJ_HINT
-                    "choose dtype=i32 or u32",
-                    CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"));
-}
-
-static cj_status refuse_cluster(const cj_plan *plan, const collective_shape *s, bool clusters, cj_error *error) {
+static cj_status refuse(const cj_plan *plan, const collective_shape *s, bool clusters, cj_error *error) {
     const uint32_t size = value_of(plan, COLLECTIVE_SIZE);
-    if (size && size != s->cluster)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "size=%" PRIu32 " blocks work together, but a cluster has %" PRIu32 CJ_HINT
-                        "leave size out, or choose cluster=0: without clusters",
-                        size, s->cluster);
-    if (!clusters && plan->cluster.x)
-        return cj__fail(error, CJ_UNSUPPORTED,
-                        "%s has no thread block clusters (they need sm_90): a collective is of a cluster" CJ_HINT
-                        "choose a target from sm_90 on; or cluster=0: without clusters",
-                        plan->arch);
-    if (s->cluster > 16)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "cluster x cluster-y x cluster-z is %" PRIu32 " blocks, a cluster has at most 16" CJ_HINT
-                        "make one of them smaller",
-                        s->cluster);
-    if (has_root(s->what.op) && s->what.root >= s->cluster)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "root: %" PRIu32 " is no rank of a cluster of %" PRIu32 CJ_HINT
-                        "ranks begin at 0: choose one below the number of blocks",
-                        s->what.root, s->cluster);
+    REFUSE_IF(size && size != s->cluster,
+              "size=%" PRIu32 " blocks work together, but a cluster has %" PRIu32 CJ_HINT
+              "leave size out, or choose cluster=0: without clusters",
+              size, s->cluster);
+    FAIL_IF(!clusters && plan->cluster.x, CJ_UNSUPPORTED,
+            "%s has no thread block clusters (they need sm_90): a collective is of a cluster" CJ_HINT
+            "choose a target from sm_90 on; or cluster=0: without clusters",
+            plan->arch);
+    REFUSE_IF(s->cluster > 16,
+              "cluster x cluster-y x cluster-z is %" PRIu32 " blocks, a cluster has at most 16" CJ_HINT
+              "make one of them smaller",
+              s->cluster);
+    REFUSE_IF(has_root(s->what.op) && s->what.root >= s->cluster,
+              "root: %" PRIu32 " is no rank of a cluster of %" PRIu32 CJ_HINT
+              "ranks begin at 0: choose one below the number of blocks",
+              s->what.root, s->cluster);
+    REFUSE_IF(!strcmp(s->dtype->type, "b32") && cj__collective_combines(s->what.op),
+              "op=%s does not go with dtype=%s: integers of 8 and 16 bits are only moved" CJ_HINT
+              "choose dtype=i32 or u32",
+              CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }
 
-// The pool and the mbarriers beside it, against what a block may have.
+// The pool and the mbarriers beside it, against what a block may have. The parts of all blocks of a cluster arrive in one phase
+// of an mbarrier.
 static cj_status refuse_memory(const cj_plan *plan, const collective_shape *s, const cj_limits *limits,
                                cj_error *error) {
     enum { BESIDE = 1024 };
     const uint64_t room = limits->shared_per_block_optin - BESIDE;
-    if (plan->dynamic_shared <= room) return CJ_OK;
-    return cj__fail(error, CJ_CONTRACT,
-                    "count=%" PRIu32 " takes %" PRIu32 " bytes of shared memory a block (%" PRIu32 " parts in, %" PRIu32
-                    " out, %" PRIu32 " bytes of scratch), there are %" PRIu64 CJ_HINT
-                    "choose a smaller count, or split the array",
-                    s->count, plan->dynamic_shared, s->gives, s->gets, s->scratch, room);
-}
-
-// The parts of all blocks of a cluster arrive in one phase of an mbarrier.
-static cj_status refuse_parts(const cj_plan *plan, const collective_shape *s, cj_error *error) {
     const uint32_t most = CJ_TRANSACTION_MOST / (s->cluster ? s->cluster : 1) / COLLECTIVE_UNIT * COLLECTIVE_UNIT;
-    if (s->count == 1 || !plan->cluster.x || s->part <= most) return CJ_OK;
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "count=%" PRIu32 ": a part of %" PRIu32 " bytes exceeds the %" PRIu32 " that each of %" PRIu32
-                    " blocks may have" CJ_HINT "choose a smaller count or cluster, or split the array",
-                    s->count, s->part, most, s->cluster);
+    FAIL_IF(plan->dynamic_shared > room, CJ_CONTRACT,
+            "count=%" PRIu32 " takes %" PRIu32 " bytes of shared memory a block (%" PRIu32 " parts in, %" PRIu32
+            " out, %" PRIu32 " bytes of scratch), there are %" PRIu64 CJ_HINT "choose a smaller count, or split the array",
+            s->count, plan->dynamic_shared, s->gives, s->gets, s->scratch, room);
+    REFUSE_IF(s->count > 1 && plan->cluster.x && s->part > most,
+              "count=%" PRIu32 ": a part of %" PRIu32 " bytes exceeds the %" PRIu32 " that each of %" PRIu32
+              " blocks may have" CJ_HINT "choose a smaller count or cluster, or split the array",
+              s->count, s->part, most, s->cluster);
+    return CJ_OK;
 }
 
 // Blocks that work together stand beside each other along x where they are no cluster.
@@ -89,26 +71,19 @@ static void launch_rounds(cj_plan *plan, const collective_shape *s) {
 }
 
 cj_status cj__collective_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    const uint64_t *value = plan->params.value;
-    const uint32_t  block = value_of(plan, COLLECTIVE_BLOCK);
-    const uint32_t  chosen = value[COLLECTIVE_COUNT] == 1 ? WARP : COLLECTIVE_ARRAY_BLOCK;
+    const uint32_t block = value_of(plan, COLLECTIVE_BLOCK);
+    const uint32_t chosen = plan->params.value[COLLECTIVE_COUNT] == 1 ? WARP : COLLECTIVE_ARRAY_BLOCK;
     plan->block = (cj_dim3){block ? block : chosen, 1, 1};
     place_blocks(plan);
-    if (!plan->grid.x)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "cluster: 0 and size: 0, but a collective is of a cluster, or of size blocks" CJ_HINT
-                        "cluster=1 is the least; with cluster=0, size says how many blocks work together without one");
+    REFUSE_IF(!plan->grid.x,
+              "cluster: 0 and size: 0, but a collective is of a cluster, or of size blocks" CJ_HINT
+              "cluster=1 is the least; with cluster=0, size says how many blocks work together without one");
     const collective_shape s = cj__collective_shape(plan);
     const uint64_t         pool = (uint64_t)(s.gives + s.gets) * s.part + s.scratch;
-    cj_status              status = refuse_cluster(plan, &s, clusters, error);
-    if (!status) status = refuse_types(plan, &s, error);
-    if (status) return status;
+    TRY(refuse(plan, &s, clusters, error));
     plan->dynamic_shared = s.count == 1 || !plan->cluster.x ? 0 : (uint32_t)pool;
     if (!plan->cluster.x) launch_rounds(plan, &s);
-    snprintf(plan->entry, sizeof plan->entry, "%s_%s%s", CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"),
-             plan->cluster.x ? "" : "_global");
-    for (char *c = plan->entry; *c; c++)
-        if (*c == '-') *c = '_';
-    status = refuse_memory(plan, &s, limits, error);
-    return status ? status : refuse_parts(plan, &s, error);
+    cj__name_entry(plan, "%s_%s%s", CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"),
+                   plan->cluster.x ? "" : "_global");
+    return refuse_memory(plan, &s, limits, error);
 }

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a collective's parameters come to: what the plan and both kernels read.
-#include <clusterjit/value.h>
-#include <string.h>
-
 #include "collective.h"
 
 static const collective_dtype dtypes[] = {

@@ -32,14 +32,11 @@
 //   C1, C2   bar.sync around the rounds of bulk copies: the buffer is written; the last bytes have arrived.
 //   P1       barrier.cluster, pull: every buffer is written, and the other one has been read.
 //   G1, G2   bar.sync, global: the buffer is written; the blocks that this one trades with have written theirs.
-#include <clusterjit/control.h>
-
 #include "kernel.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 static void write_head(const exchange_kernel *k, cj_builder *b) {
@@ -65,16 +62,12 @@ static void write_head(const exchange_kernel *k, cj_builder *b) {
 }
 
 static void declare(exchange_kernel *k) {
-    cj_func *f = k->f;
-    k->x = cj_param(f, "u64", "x", "a chunk for each block");
-    k->out = cj_param(f, "u64", "out", "a chunk for each block");
-    k->workspace = cj_param(f, "u64", "workspace",
+    k->x = cj_param(k->f, "u64", "x", "a chunk for each block");
+    k->out = cj_param(k->f, "u64", "out", "a chunk for each block");
+    k->workspace = cj_param(k->f, "u64", "workspace",
                             k->s.strategy == CJ_EXCHANGE_GLOBAL ? "flags and buffers" : "not used");
-    cj_block(f, k->s.threads, 1, 1);
-    if (k->s.strategy == CJ_EXCHANGE_GLOBAL)
-        cj_registers_max(f, EXCHANGE_REGISTERS);  // all blocks of the plan must be resident
-    else
-        cj_cluster(f, k->s.size, 1, 1);
+    if (k->s.strategy != CJ_EXCHANGE_GLOBAL) return;
+    cj_registers_max(k->f, EXCHANGE_REGISTERS);  // all blocks of the plan must be resident
 }
 
 static void emit_identity(exchange_kernel *k) {
@@ -115,11 +108,10 @@ static exchange_tile emit_item(const exchange_kernel *k, cj_reg item) {
 }
 
 static void emit_items(const exchange_kernel *k) {
-    cj_func       *f = k->f;
     exchange_units u;
-    cj_reg         round = cj_mov(f, "u32", "round", 0), item = cj_mov(f, "u32", "item", k->group);
+    cj_reg         round = cj_mov(k->f, "u32", "round", 0), item = cj_mov(k->f, "u32", "item", k->group);
     cj__exchange_name_units(k, &u);
-    CJ_COUNT(f, "next_item", item, k->s.groups, k->s.items) {
+    CJ_COUNT(k->f, "next_item", item, k->s.groups, k->s.items) {
         u.tile = emit_item(k, item);
         cj__exchange_copy_chunk(k, &u);
         cj__exchange_load(k, &u);
@@ -127,7 +119,7 @@ static void emit_items(const exchange_kernel *k) {
         cj__exchange_rounds(k, &u, round);
         if (k->s.settles)
             cj_ptx(
-                f,
+                k->f,
                 "bar.sync 0; // B4: every thread has read the last buffer, also those that hold less of the next tile");
         cj__exchange_store(k, &u);
     }
@@ -137,7 +129,7 @@ static void emit_exchange(const cj_plan *plan, cj_builder *b) {
     exchange_kernel k = {.plan = plan, .s = cj__exchange_shape(plan)};
     write_head(&k, b);
     if (k.s.strategy != CJ_EXCHANGE_GLOBAL) cj_declare(b, ".extern .shared .align 128 .b8 exchange_box[];");
-    cj_func *f = k.f = cj_entry(b, plan->entry);
+    cj_func *f = k.f = cj__entry(plan, b);
     declare(&k);
     emit_identity(&k);
     cj__exchange_setup(&k);

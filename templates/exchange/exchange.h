@@ -5,7 +5,7 @@
 
 #include <clusterjit/exchange.h>
 
-#include "family.h"
+#include "kit.h"
 
 // What was fitted to a GPU or to ptxas.
 enum {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who trades with whom, and where a block's memory is.
-#include <clusterjit/value.h>
-
 #include "collective_parts.h"
 #include "kernel.h"
 

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The geometry that a plan chooses from the parameters.
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "error.h"
 #include "exchange.h"
-#include "numbers.h"
 
 enum {
 #define PARAM(id, ...) id,
 #include "params.def"
-#undef PARAM
 };
 
 // The widest access, up to 16 bytes, that divides what it is to step through.
@@ -61,45 +55,36 @@ static cj_status refuse(const cj_plan *plan, cj_error *error) {
     const uint64_t *value = plan->params.value;
     const uint64_t  bytes = cj_dtype_size((cj_dtype)value[DTYPE]), size = value[SIZE] ? value[SIZE] : value[CLUSTER];
     const uint64_t  halo = value[PATTERN] == CJ_EXCHANGE_HALO ? value[HALO] : 0;
-    if (!size)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "size: 0 stands for the cluster's size, and cluster=0 has none" CJ_HINT
-                        "say with size=2 … 16 how many blocks trade with each other");
-    if (value[CLUSTER] && value[CLUSTER] != size)
-        return cj__fail(error, CJ_UNSUPPORTED,
-                        "size=%" PRIu64 " blocks trade, but cluster=%" PRIu64 CJ_HINT "choose cluster=%" PRIu64
-                        ", or cluster=0 to go through global memory",
-                        size, value[CLUSTER], size);
-    if (!value[CLUSTER] && value[STRATEGY])
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "strategy: pull with cluster=0, whose blocks push through global memory" CJ_HINT
-                        "leave strategy at its default, or choose cluster=%" PRIu64,
-                        size);
-    if ((value[N] + 2 * halo) * bytes > UINT32_MAX)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "n=%" PRIu64 ": a chunk of %" PRIu64 " bytes exceeds 4 GiB - 1" CJ_HINT
-                        "split it over more clusters",
-                        value[N], (value[N] + 2 * halo) * bytes);
-    if (value[GRID] % size)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "grid=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade" CJ_HINT
-                        "choose a multiple, or leave grid at its default",
-                        value[GRID], size);
-    if (halo > value[N])
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "halo=%" PRIu64 " exceeds the chunk of n=%" PRIu64 " elements" CJ_HINT
-                        "edges are part of a chunk: make halo smaller, or chunks larger",
-                        halo, value[N]);
-    if (value[ALIGN] & (value[ALIGN] - 1) || value[ALIGN] < bytes)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "align=%" PRIu64 " is not a power of two from the element's %" PRIu64 " to 16" CJ_HINT
-                        "leave align at its default where x and out come from cj_mem_alloc",
-                        value[ALIGN], bytes);
-    if (value[PATTERN] != CJ_EXCHANGE_ALL_TO_ALL || value[N] % size == 0) return CJ_OK;
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "n=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade" CJ_HINT
-                    "all-to-all sends an equal part to each: choose n=%" PRIu64,
-                    value[N], size, cj__round_up(value[N], size));
+    REFUSE_IF(!size, "size: 0 stands for the cluster's size, and cluster=0 has none" CJ_HINT
+                     "say with size=2 … 16 how many blocks trade with each other");
+    FAIL_IF(value[CLUSTER] && value[CLUSTER] != size, CJ_UNSUPPORTED,
+            "size=%" PRIu64 " blocks trade, but cluster=%" PRIu64 CJ_HINT "choose cluster=%" PRIu64
+            ", or cluster=0 to go through global memory",
+            size, value[CLUSTER], size);
+    REFUSE_IF(!value[CLUSTER] && value[STRATEGY],
+              "strategy: pull with cluster=0, whose blocks push through global memory" CJ_HINT
+              "leave strategy at its default, or choose cluster=%" PRIu64,
+              size);
+    REFUSE_IF((value[N] + 2 * halo) * bytes > UINT32_MAX,
+              "n=%" PRIu64 ": a chunk of %" PRIu64 " bytes exceeds 4 GiB - 1" CJ_HINT "split it over more clusters",
+              value[N], (value[N] + 2 * halo) * bytes);
+    REFUSE_IF(value[GRID] % size,
+              "grid=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade" CJ_HINT
+              "choose a multiple, or leave grid at its default",
+              value[GRID], size);
+    REFUSE_IF(halo > value[N],
+              "halo=%" PRIu64 " exceeds the chunk of n=%" PRIu64 " elements" CJ_HINT
+              "edges are part of a chunk: make halo smaller, or chunks larger",
+              halo, value[N]);
+    REFUSE_IF(value[ALIGN] & (value[ALIGN] - 1) || value[ALIGN] < bytes,
+              "align=%" PRIu64 " is not a power of two from the element's %" PRIu64 " to 16" CJ_HINT
+              "leave align at its default where x and out come from cj_mem_alloc",
+              value[ALIGN], bytes);
+    REFUSE_IF(value[PATTERN] == CJ_EXCHANGE_ALL_TO_ALL && value[N] % size,
+              "n=%" PRIu64 " is not a multiple of the %" PRIu64 " blocks that trade" CJ_HINT
+              "all-to-all sends an equal part to each: choose n=%" PRIu64,
+              value[N], size, cj__round_up(value[N], size));
+    return CJ_OK;
 }
 
 // Groups of blocks at once: no more than have work, and than the device surely holds.
@@ -114,12 +99,10 @@ static uint64_t choose_groups(const cj_exchange_shape *s, const cj_limits *limit
 
 cj_status cj__exchange_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const uint64_t *value = plan->params.value;
-    cj_status       status = refuse(plan, error);
-    if (status) return status;
+    TRY(refuse(plan, error));
     if (value[CLUSTER] && !clusters)
         snprintf(plan->note, sizeof plan->note,
-                 "%s has no thread block clusters (they need sm_90): %" PRIu64 " blocks trade"
-                 " through global memory",
+                 "%s has no thread block clusters (they need sm_90): %" PRIu64 " blocks trade through global memory",
                  plan->arch, value[CLUSTER]);
     if (value[CLUSTER] && clusters) plan->cluster = (cj_dim3){(uint32_t)value[CLUSTER], 1, 1};
     plan->block = (cj_dim3){(uint32_t)value[BLOCK], 1, 1};
@@ -127,16 +110,13 @@ cj_status cj__exchange_plan(cj_plan *plan, const cj_limits *limits, bool cluster
     plan->block.x = s.threads;
     plan->cooperative = s.strategy == CJ_EXCHANGE_GLOBAL;
     if (!plan->cooperative) plan->dynamic_shared = EXCHANGE_HEAD + EXCHANGE_BUFFERS * s.buffer_bytes;
-    if (s.items > INT32_MAX)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "clusters=%" PRIu64 " of %u tiles each are more than 2^31 - 1" CJ_HINT "use several launches",
-                        value[CLUSTERS], s.tiles);
+    REFUSE_IF(s.items > INT32_MAX,
+              "clusters=%" PRIu64 " of %u tiles each are more than 2^31 - 1" CJ_HINT "use several launches",
+              value[CLUSTERS], s.tiles);
     const uint64_t groups = value[GRID] ? cj__least(value[GRID] / s.size, s.items) : choose_groups(&s, limits);
     plan->grid = (cj_dim3){(uint32_t)groups * s.size, 1, 1};
     if (plan->cooperative)
         plan->workspace_bytes = (size_t)plan->grid.x * (EXCHANGE_FLAG + EXCHANGE_BUFFERS * (size_t)s.buffer_bytes);
-    snprintf(plan->entry, sizeof plan->entry, "exchange_%s", CJ_PARAM_WORD(plan, "pattern"));
-    for (char *at = plan->entry; *at; at++)
-        if (*at == '-') *at = '_';
+    cj__name_entry(plan, "exchange_%s", CJ_PARAM_WORD(plan, "pattern"));
     return CJ_OK;
 }

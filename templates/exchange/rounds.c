@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rounds of each strategy, in exchange.c's words: push, of long parts in many rounds by bulk copies, pull, and global.
 // docs/maintaining/exchange.md tells why the barriers suffice.
-#include <clusterjit/control.h>
-
 #include "kernel.h"
 
 // ---- push: st.async into the unit's place in the peer's buffer, whose mbarrier counts the bytes
@@ -15,17 +13,16 @@ static void init_mbarriers(const exchange_kernel *k, uint32_t from, uint32_t arr
 }
 
 static void push_setup(exchange_kernel *k) {
-    cj_func *f = k->f;
-    cj_step(f, "mbarriers, before any peer needs them");
+    cj_step(k->f, "mbarriers, before any peer needs them");
     if (k->s.bulk)
         init_mbarriers(k, 0, 1 + k->s.parts - k->s.turned,
                        "full: the arrival that expects the bytes, and one for each part");
     else
         init_mbarriers(k, 0, 1, "full: one arrival, which expects the bytes");
     if (k->s.credits) init_mbarriers(k, FREE_AT, 1, "free: one arrival, of the block to the left");
-    cj_mbarrier_init_done(f, "peers may see them");
-    cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, NULL);
-    cj_cluster_wait(f, "B1: every block's mbarriers are ready");
+    cj_mbarrier_init_done(k->f, "peers may see them");
+    cj_cluster_arrive(k->f, CJ_ARRIVE_RELAXED, NULL);
+    cj_cluster_wait(k->f, "B1: every block's mbarriers are ready");
     if (k->s.credits) k->links.link = cj__exchange_window(k, cj__exchange_around(k, CJ_ARG(k->s.shift)));
 }
 
@@ -38,20 +35,19 @@ static cj_reg mbarrier_at(const exchange_kernel *k, cj_reg window, cj_reg turn, 
 // By threads that hold something: of others nobody would wait for a phase, so that they could miss one.
 static void trade_units(const exchange_kernel *k, const exchange_turn *t, cj_reg turn, const exchange_units *u,
                         cj_reg full) {
-    cj_func *f = k->f;
-    cj_reg   mbarrier = full;
+    cj_reg mbarrier = full;
     if (k->s.credits) {
-        cj_reg before = cj_xor(f, "parity_before", t->parity, 1);
-        cj_mbarrier_wait(f, mbarrier_at(k, k->box, turn, FREE_AT, "free"), CJ_ARG(before), CJ_SCOPE_CLUSTER,
+        cj_reg before = cj_xor(k->f, "parity_before", t->parity, 1);
+        cj_mbarrier_wait(k->f, mbarrier_at(k, k->box, turn, FREE_AT, "free"), CJ_ARG(before), CJ_SCOPE_CLUSTER,
                          "this buffer was read where it is written now");
     }
     for (unsigned i = 0; i < k->s.vectors; i++) {
         if (cj__exchange_stays(k, i)) continue;
         cj_reg to = cj__exchange_in_buffer(k, t, u->address[i]);
         if (!i || k->s.parts > 1) mbarrier = mbarrier_at(k, u->window[i], turn, 0, "full_there");
-        cj_st_async(f, u->is_held[i], "b32", u->value[i], k->s.slot / 4, to, EXCHANGE_HEAD, mbarrier);
+        cj_st_async(k->f, u->is_held[i], "b32", u->value[i], k->s.slot / 4, to, EXCHANGE_HEAD, mbarrier);
     }
-    cj_mbarrier_wait(f, full, CJ_ARG(t->parity), CJ_SCOPE_CLUSTER, "everything has come");
+    cj_mbarrier_wait(k->f, full, CJ_ARG(t->parity), CJ_SCOPE_CLUSTER, "everything has come");
     cj__exchange_load_sent(k, t, u);
 }
 
@@ -139,10 +135,9 @@ static void pull_round(const exchange_kernel *k, const exchange_units *u, cj_reg
 
 // Each of the first threads watches one block's flag: those that it trades with, in a ring on both sides.
 static cj_reg watched_peer(const exchange_kernel *k, cj_reg part) {
-    cj_func *f = k->f;
     if (k->s.pattern != CJ_EXCHANGE_RING) return cj__exchange_peer(k, part, true);
-    cj_reg is_source = cj_eq(f, "is_source", part, 0);
-    cj_reg distance = cj_select(f, "u32", "distance", is_source, k->s.shift, k->s.size - k->s.shift);
+    cj_reg is_source = cj_eq(k->f, "is_source", part, 0);
+    cj_reg distance = cj_select(k->f, "u32", "distance", is_source, k->s.shift, k->s.size - k->s.shift);
     return cj__exchange_around(k, CJ_ARG(distance));
 }
 
@@ -181,26 +176,27 @@ static void global_round(const exchange_kernel *k, const exchange_units *u, cj_r
 
 // ---- all rounds
 
+// What is written before the rounds, and a round, of each strategy; and of bulk copies, which push, too.
+typedef struct way {
+    void (*setup)(exchange_kernel *k);
+    void (*round)(const exchange_kernel *k, const exchange_units *u, cj_reg round);
+} way;
+
+static const way *way_of(const exchange_kernel *k) {
+    static const way bulk = {bulk_setup, bulk_round}, ways[] = {[CJ_EXCHANGE_PUSH] = {push_setup, push_round},
+                                                                [CJ_EXCHANGE_PULL] = {NULL, pull_round},
+                                                                [CJ_EXCHANGE_GLOBAL] = {global_setup, global_round}};
+    return k->s.bulk ? &bulk : &ways[k->s.strategy];
+}
+
 void cj__exchange_setup(exchange_kernel *k) {
-    if (k->s.bulk)
-        bulk_setup(k);
-    else if (k->s.strategy == CJ_EXCHANGE_PUSH)
-        push_setup(k);
-    else if (k->s.strategy == CJ_EXCHANGE_GLOBAL)
-        global_setup(k);
+    if (way_of(k)->setup) way_of(k)->setup(k);
 }
 
 static void emit_loop(const exchange_kernel *k, const exchange_units *u, cj_reg round, cj_reg end) {
     cj_step(k->f, k->s.bulk ? "a round, by warp 0" : "a round");
     CJ_DO(k->f, "next_round", cj_ne(k->f, "more", round, end)) {
-        if (k->s.bulk)
-            bulk_round(k, u, round);
-        else if (k->s.strategy == CJ_EXCHANGE_PUSH)
-            push_round(k, u, round);
-        else if (k->s.strategy == CJ_EXCHANGE_PULL)
-            pull_round(k, u, round);
-        else
-            global_round(k, u, round);
+        way_of(k)->round(k, u, round);
         cj_update(k->f, round, "add", 1);
     }
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The units that a thread holds: which they are, where they lie in x, out and the buffers, and their ways between these.
-#include <stdio.h>
-
 #include "kernel.h"
-#include "loop.h"
-#include "vector.h"
 
 // A unit's part, and its place in that part's tile. is_held: the tile has it; cj_always(): of every thread.
 typedef struct place {
@@ -66,9 +62,8 @@ static cj_reg in_array(const exchange_kernel *k, const place *p, cj_reg base, ui
 // Where this block's chunk of x or out begins.
 static cj_reg chunk_of(const exchange_kernel *k, const exchange_tile *t, cj_var array, const char *name,
                        uint32_t units) {
-    cj_func *f = k->f;
-    cj_reg   base = cj__load_pointer(f, array, name), chunk = cj_mad(f, "chunk", t->cluster, k->s.size, k->rank);
-    return cj_mad(f, name, cj_cvt(f, "u64", "chunk", chunk), (uint64_t)units * k->s.unit, base);
+    cj_reg base = cj__load_pointer(k->f, array, name), chunk = cj_mad(k->f, "chunk", t->cluster, k->s.size, k->rank);
+    return cj_mad(k->f, name, cj_cvt(k->f, "u64", "chunk", chunk), (uint64_t)units * k->s.unit, base);
 }
 
 // Where the tile begins in the chunk's first part.
@@ -136,18 +131,17 @@ static cj_reg travels(const exchange_kernel *k, unsigned i, cj_reg is_held) {
 
 // Where a unit goes to, or comes from, in the first buffer of a block.
 static void find_address(const exchange_kernel *k, unsigned i, const place *p, exchange_units *u) {
-    cj_func                 *f = k->f;
     const cj_exchange_shape *s = &k->s;
     cj_reg                   part = s->guarded && s->parts > 1 && !s->turned ? cap_part(k, p->part) : p->part;
     if (i && s->parts == 1)
         u->window[i] = u->window[0];
     else
         u->window[i] = cj__exchange_window(k, cj__exchange_peer(k, part, s->strategy != CJ_EXCHANGE_PUSH));
-    cj_reg index = cj_mad(f, "index", cj__exchange_part_there(k, part), s->tile, p->within);
+    cj_reg index = cj_mad(k->f, "index", cj__exchange_part_there(k, part), s->tile, p->within);
     if (s->strategy == CJ_EXCHANGE_GLOBAL)
-        u->address[i] = cj_mad_wide(f, "from", index, s->slot, u->window[i]);
+        u->address[i] = cj_mad_wide(k->f, "from", index, s->slot, u->window[i]);
     else
-        u->address[i] = cj_mad(f, "there", index, s->slot, u->window[i]);
+        u->address[i] = cj_mad(k->f, "there", index, s->slot, u->window[i]);
 }
 
 // Some thread may hold nothing that travels: then which do.
@@ -181,11 +175,10 @@ void cj__exchange_find(const exchange_kernel *k, exchange_units *u) {
 // ---- between registers and buffers
 
 exchange_turn cj__exchange_turn(const exchange_kernel *k, cj_reg round) {
-    cj_func      *f = k->f;
-    exchange_turn t = {.number = cj_and(f, "turn", round, 1)};
+    exchange_turn t = {.number = cj_and(k->f, "turn", round, 1)};
     if (k->s.strategy == CJ_EXCHANGE_PUSH && !k->s.bulk)
-        t.parity = cj_and(f, "parity", cj_shr(f, "turns", round, 1), 1);
-    t.buffer = cj_mul(f, "buffer", t.number, k->s.buffer_bytes);
+        t.parity = cj_and(k->f, "parity", cj_shr(k->f, "turns", round, 1), 1);
+    t.buffer = cj_mul(k->f, "buffer", t.number, k->s.buffer_bytes);
     return t;
 }
 

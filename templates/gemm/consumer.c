@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The consumers of the matrix product: each warp group multiplies 64 rows of every stage.
-#include "loop.h"
-#include "roles.h"
+#include "split.h"
 
 enum { REGISTERS = 232, PRODUCTS = GEMM_ROW / CJ_WGMMA_BYTES };  // a thread's; of a step
 
@@ -158,10 +157,9 @@ static void emit_first_steps(const consumer *c, const division *d) {
 
 static void emit_tiles(consumer *c) {
     const gemm_kernel *k = c->k;
-    cj_func           *f = k->f;
     const division     d = divide_steps(c);
-    c->at = cj_pipeline_begin(f, &k->stages, CJ_CONSUMER);
-    CJ_STRIDE(f, tile, cj_mov(f, "u32", "tile", k->cluster), k->clusters, k->whole) {
+    c->at = cj_pipeline_begin(k->f, &k->stages, CJ_CONSUMER);
+    CJ_STRIDE(k->f, tile, cj_mov(k->f, "u32", "tile", k->cluster), k->clusters, k->whole) {
         cj__gemm_values_bias(k, &c->results.values, tile);
         emit_first_steps(c, &d);
         emit_last_steps(c, d.others);
@@ -175,13 +173,13 @@ static void emit_tiles(consumer *c) {
 
 // A share may have only one step: all deferred subtiles of the tile before are stored during it.
 static void emit_first_step_of_share(consumer *c) {
-    cj_func *f = c->k->f;
-    cj_step(f, c->k->g->deferred ? "the share's first step, during which the results of the tile before are stored"
-                                 : "the share's first step");
+    cj_step(c->k->f, c->k->g->deferred
+                         ? "the share's first step, during which the results of the tile before are stored"
+                         : "the share's first step");
     emit_products(c, true);
     if (!c->k->g->deferred) return;
     store_deferred(c, "nothing_to_store", 0, c->k->g->deferred);
-    cj_ptx(f, "setp.ne.u32 $1, $2, $2;", c->results.some, c->before);
+    cj_ptx(c->k->f, "setp.ne.u32 $1, $2, $2;", c->results.some, c->before);
 }
 
 static void emit_shares(consumer *c) {
@@ -220,10 +218,9 @@ static void emit_split(consumer *c) {
 }
 
 void cj__gemm_consume(gemm_kernel *k) {
-    cj_func *f = k->f;
     consumer c = {.k = k};
-    cj_step(f, "the consumers: 64 rows a warp group");
-    cj_setmaxnreg_inc(f, REGISTERS, NULL);
+    cj_step(k->f, "the consumers: 64 rows a warp group");
+    cj_setmaxnreg_inc(k->f, REGISTERS, NULL);
     begin(&c);
     cj__gemm_wait(k);
     cj__gemm_results_begin(k, &c.results);
@@ -232,8 +229,8 @@ void cj__gemm_consume(gemm_kernel *k) {
     } else {
         emit_tiles(&c);
         if (k->g->stream_k) emit_shares(&c);
-        if (k->g->deferred) cj_step(f, "the last tile's results");
+        if (k->g->deferred) cj_step(k->f, "the last tile's results");
         if (k->g->deferred) store_deferred(&c, "all_stored", 0, k->g->deferred);
     }
-    cj_bulk_wait_read(f, 0, "shared memory stays until it has been read");
+    cj_bulk_wait_read(k->f, 0, "shared memory stays until it has been read");
 }

@@ -7,7 +7,6 @@
 // lane / 4 and two of the row 8 below in every 8 columns; it writes and reads them itself, in cells of their own: for f32 the
 // cells of C are those of D.
 #include "epilogue.h"
-#include "vector.h"
 
 enum { FRAGMENT_REGISTERS = 4, FRAGMENT_COLUMNS = 16, CELL_COLUMNS = 8, CHUNK = 16, PACKED_MAX = 16 };
 
@@ -88,11 +87,10 @@ static bool may_be_read(const gemm_shape *g, uint32_t subtile) {
 static uint32_t c_buffer_of(const gemm_shape *g, uint32_t subtile) { return g->deferred ? 0 : subtile; }
 
 static void read_cells(const gemm_kernel *k, cj_reg first, cj_reg *c) {
-    const gemm_shape *g = k->g;
-    for (uint32_t i = 0; i < 2 * pairs_of(g); i++) c[i] = cj_f32(k->f, "addend");
-    for (uint32_t pair = 0; pair < pairs_of(g); pair++)
+    for (uint32_t i = 0; i < 2 * pairs_of(k->g); i++) c[i] = cj_f32(k->f, "addend");
+    for (uint32_t pair = 0; pair < pairs_of(k->g); pair++)
         cj__load(k->f, cj_always(), "ld.shared", "f32", c + 2 * pair, 2, cell_of(k, first, pair / 2),
-                 pair % 2 * cell_below(g));
+                 pair % 2 * cell_below(k->g));
 }
 
 static void read_fragments(const gemm_kernel *k, cj_reg first, cj_reg *c) {
@@ -191,28 +189,25 @@ void cj__gemm_results_take(const gemm_kernel *k, gemm_results *r, const cj_reg *
 // ---- results to D
 
 static void write_cells(const gemm_kernel *k, cj_reg first, const cj_reg *packed) {
-    const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
-    const bool        wide = g->d_type->bytes == 4;
-    for (uint32_t i = 0; i < g->subtile / CELL_COLUMNS; i++) {
+    const bool wide = k->g->d_type->bytes == 4;
+    for (uint32_t i = 0; i < k->g->subtile / CELL_COLUMNS; i++) {
         cj_reg at = cell_of(k, first, i), half[2];
-        for (uint32_t row = 0; !wide && row < 2; row++) half[row] = cj_register(f, "b16", row ? "lower" : "upper");
-        if (!wide) cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], packed[i]);
+        for (uint32_t row = 0; !wide && row < 2; row++) half[row] = cj_register(k->f, "b16", row ? "lower" : "upper");
+        if (!wide) cj_ptx(k->f, "mov.b32 {$1, $2}, $3;", half[0], half[1], packed[i]);
         for (uint32_t row = 0; row < 2; row++)
-            cj__store(f, cj_always(), "st.shared", wide ? "b32" : "b16", wide ? packed + 4 * i + 2 * row : half + row,
-                      wide ? 2 : 1, at, row * cell_below(g));
+            cj__store(k->f, cj_always(), "st.shared", wide ? "b32" : "b16",
+                      wide ? packed + 4 * i + 2 * row : half + row, wide ? 2 : 1, at, row * cell_below(k->g));
     }
 }
 
 static void write_results(const gemm_kernel *k, const gemm_results *r, uint32_t subtile) {
-    const gemm_shape *g = k->g;
-    const cj_reg     *packed = r->packed + packed_at(g, subtile);
-    if (has_cells(g->d_type)) {
+    const cj_reg *packed = r->packed + packed_at(k->g, subtile);
+    if (has_cells(k->g->d_type)) {
         write_cells(k, in_buffer(k, r->cell, subtile), packed);
         return;
     }
     cj_reg first = in_buffer(k, r->fragment, subtile);
-    for (uint32_t i = 0; i < g->subtile / FRAGMENT_COLUMNS; i++)
+    for (uint32_t i = 0; i < k->g->subtile / FRAGMENT_COLUMNS; i++)
         cj_fragment_store(k->f, cj_fragment_at(k->f, first, i), packed + FRAGMENT_REGISTERS * i);
 }
 
@@ -229,15 +224,14 @@ static void claim_buffer(const gemm_kernel *k, uint32_t subtile) {
 }
 
 void cj__gemm_results_store(const gemm_kernel *k, const gemm_results *r, uint32_t subtile) {
-    cj_func   *f = k->f;
     const bool ragged = cj__gemm_is_ragged(k->g);
     cj_reg     buffer = in_buffer(k, r->buffer, subtile), column = column_of(k, r->place.column, subtile), at[3];
     uint32_t   rank = cj__gemm_at(k, at, column, r->place.row, r->place.batch, false);
     claim_buffer(k, subtile);
     write_results(k, r, subtile);
-    cj_async_fence(f, "what this lane wrote is there for the copy,");
-    cj_ptx(f, "bar.warp.sync -1; // and what all lanes wrote");
-    cj_tensor_store(f, ragged ? cj__gemm_tail_sender(k, &r->tail, column) : k->leader, r->map, at, rank, buffer);
-    cj_bulk_commit(f);
+    cj_async_fence(k->f, "what this lane wrote is there for the copy,");
+    cj_ptx(k->f, "bar.warp.sync -1; // and what all lanes wrote");
+    cj_tensor_store(k->f, ragged ? cj__gemm_tail_sender(k, &r->tail, column) : k->leader, r->map, at, rank, buffer);
+    cj_bulk_commit(k->f);
     if (ragged) cj__gemm_tail_store(k, &r->tail, &r->place, column, buffer);
 }

@@ -55,20 +55,12 @@
 //   c_ready[warp] C has come (only with c=yes).
 //   empty[stage], once more for every stage, by the producer at its end (in multicast groups of several blocks, but with
 //                 sums=ring): peers arrive at this block's mbarriers no more, so that it can leave.
-#include "gemm.h"
-
-#include <string.h>
-
-#include "error.h"
 #include "mma.h"
 #include "plan.h"
-#include "roles.h"
-#include "stage.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [GEMM_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 // ---- the head
@@ -137,7 +129,7 @@ static void emit_wgmma(const cj_plan *plan, cj_builder *b) {
     cj__gemm_read(&plan->params, &g);
     write_head(&k, b);
     cj_declare(b, ".extern .shared .align 16 .b8 gemm_stages[];");
-    cj_func *f = k.f = cj_entry(b, plan->entry);
+    cj_func *f = k.f = cj__entry(plan, b);
     cj__gemm_declare(&k);
     cj__launch_dependents(plan, f);
     cj__gemm_identify(&k);

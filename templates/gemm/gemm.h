@@ -3,15 +3,15 @@
 // it, as numbers. problem.c reads the parameters, shape.c derives sizes from them. Each layer includes the ones above it in
 // this list, and nothing else:
 //
-//   constants.h  constants.def         what was fitted to a GPU
-//   gemm.h       problem.c shape.c     parameters, types, tile and cluster, bytes of shared memory and of the workspace
+//   gemm.h       constants.def         what was fitted to a GPU
+//                problem.c shape.c     parameters, types, tile and cluster, bytes of shared memory and of the workspace
 //   plan.h       model.c choose.c      what a shape would cost; which one is chosen; plan.c refuses and makes the launch
 //   kernel.h     kernel.c              parameters of the kernel, thread identity, the order of tiles
 //   epilogue.h   value.c tail.c        from f32 sums to D
 //                epilogue.c
 //   split.h      partials.c split.c    split-K and stream-K
 //                stream_k.c
-//   roles.h      producer.c consumer.c the warp groups
+//                producer.c consumer.c the warp groups
 //   mma.h        mma*.c                the other form, for every GPU from sm_80 on
 //   params.def   gemm.c                the family: parameters, algorithm, emit
 #ifndef CJ_TEMPLATES_GEMM_H
@@ -20,15 +20,31 @@
 #include <clusterjit/tensormap.h>
 #include <clusterjit/warpgroup.h>
 
-#include "constants.h"
-#include "family.h"
-#include "numbers.h"
+#include "kit.h"
+
+// The constants of constants.def, as the plan reads them. There is one table: sm_90a, which the form wgmma needs, is
+// the H100 and H200; of the form mma (mma_*) nothing is measured yet.
+typedef struct gemm_constants {
+#define GEMM_CONSTANT(name, ...) double name;
+#define GEMM_TILE(...)
+#include "constants.def"
+} gemm_constants;
+
+extern const gemm_constants cj__gemm_constants;
+
+// Of tiles, in the order of the words of `tile`; 0 is auto.
+typedef struct gemm_tile_cost {
+    uint32_t m, n;
+    double   step, end;
+} gemm_tile_cost;
+
+enum { GEMM_TILES = 6 };
+extern const gemm_tile_cost cj__gemm_tiles[GEMM_TILES];
 
 // Parameters.
 enum {
 #define PARAM(id, ...) GEMM_##id,
 #include "params.def"
-#undef PARAM
 };
 
 enum {
@@ -145,35 +161,51 @@ void cj__gemm_read(const cj_params *params, gemm_shape *g);
 // Tiles of multicast groups; at most 2^48, which is more than any grid holds and lets no product of it wrap.
 uint64_t cj__gemm_tile_count(const gemm_shape *g);
 
-// Bytes of shared memory of a block. The stages that fit beside all else.
-uint32_t cj__gemm_stage_bytes(const gemm_shape *g);
-uint32_t cj__gemm_store_bytes(const gemm_shape *g);
-uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits);
-
 // Sums as they travel between blocks. A subtile is the work of one warp: `cj__gemm_sums` of it lie in a lane, a block has
 // `cj__gemm_block_subtiles`, and a rank of the split owns at most `cj__gemm_owned` of those, whose sums it adds up.
-uint32_t cj__gemm_sums(const gemm_shape *g);
-uint32_t cj__gemm_subtile_bytes(const gemm_shape *g);
-uint32_t cj__gemm_consumer_warps(const gemm_shape *g);
-uint32_t cj__gemm_block_subtiles(const gemm_shape *g);
-uint32_t cj__gemm_owned(const gemm_shape *g);
+static inline uint32_t cj__gemm_sums(const gemm_shape *g) { return g->subtile / 2; }
+static inline uint32_t cj__gemm_subtile_bytes(const gemm_shape *g) { return GEMM_WARP * 4 * cj__gemm_sums(g); }
+static inline uint32_t cj__gemm_consumer_warps(const gemm_shape *g) { return g->groups * GEMM_WARPS; }
+static inline uint32_t cj__gemm_block_subtiles(const gemm_shape *g) { return cj__gemm_consumer_warps(g) * g->subtiles; }
+static inline uint32_t cj__gemm_owned(const gemm_shape *g) {
+    return (uint32_t)cj__ceil_div(cj__gemm_block_subtiles(g), g->split);
+}
 
 // Shared memory for the split-K sums of peers; what of it is not in the stages.
-uint32_t cj__gemm_peer_bytes(const gemm_shape *g);
-uint32_t cj__gemm_peer_bytes_apart(const gemm_shape *g);
+static inline uint32_t cj__gemm_peer_bytes(const gemm_shape *g) {
+    return cj__gemm_owned(g) * (g->split - 1) * cj__gemm_subtile_bytes(g);
+}
+static inline uint32_t cj__gemm_peer_bytes_apart(const gemm_shape *g) {
+    return g->sums_in_stages ? 0 : cj__gemm_peer_bytes(g);
+}
+
+// Bytes of shared memory of a block. The stages that fit beside all else.
+static inline uint32_t cj__gemm_stage_bytes(const gemm_shape *g) { return g->a.bytes + g->b.bytes; }
+static inline uint32_t cj__gemm_store_bytes(const gemm_shape *g) {
+    return cj__gemm_consumer_warps(g) * GEMM_STORES * GEMM_STORE_BYTES;
+}
+uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits);
 
 // The workspace, through which clusters combine their sums. Counters come first; after them the sums, as registers hold them.
 //   split-K   | a counter for each consumer warp of the blocks of a tile | per block: subtile 0: part 0, part 1, …; subtile 1: … |
 //   stream-K  | a counter for each consumer warp of the blocks of a tile | per share of a tile, block, warp: all its sums |
-size_t   cj__gemm_workspace(const gemm_shape *g, uint64_t clusters);
-uint32_t cj__gemm_post_bytes(const gemm_shape *g);     // split-K: a block's, of all parts
-uint32_t cj__gemm_cluster_warps(const gemm_shape *g);  // stream-K: consumer warps of a cluster,
-uint32_t cj__gemm_warp_bytes(const gemm_shape *g);     // bytes of all sums of one
-enum { GEMM_COUNTERS_ALIGN = 1024 };                   // and a multiple of which its counters take
+//
+// Of split-K the bytes of a block, of all parts. Of stream-K the consumer warps of a cluster, the bytes of all sums of one, and
+// a multiple of which its counters take.
+size_t cj__gemm_workspace(const gemm_shape *g, uint64_t clusters);
+static inline uint32_t cj__gemm_post_bytes(const gemm_shape *g) {
+    return cj__gemm_block_subtiles(g) * g->parts * cj__gemm_subtile_bytes(g);
+}
+static inline uint32_t cj__gemm_cluster_warps(const gemm_shape *g) {
+    return cj__gemm_multicast(g) * cj__gemm_consumer_warps(g);
+}
+static inline uint32_t cj__gemm_warp_bytes(const gemm_shape *g) { return g->subtiles * cj__gemm_subtile_bytes(g); }
+enum { GEMM_COUNTERS_ALIGN = 1024 };
 
 // Whether D's lines end within 16 bytes, of which tensor stores write all or none. Then the kernel takes D's address,
 // leading dimension and stride (elements) too, after the scales.
-bool cj__gemm_is_ragged(const gemm_shape *g);
+enum { GEMM_STORED_UNIT = 16 };  // bytes that a tensor store writes as a whole
+static inline bool cj__gemm_is_ragged(const gemm_shape *g) { return g->n * g->d_type->bytes % GEMM_STORED_UNIT != 0; }
 
 // The same of a plan's kernel, for launches: nothing is worked out.
 bool cj__gemm_takes_ends(const cj_plan *plan);

@@ -38,9 +38,7 @@ void cj__gemm_declare(gemm_kernel *k) {
     k->workspace = cj_param(
         f, "u64", "workspace",
         unless(g->parts > 1 || g->stream_k, "arrivals of those that share a tile, then their sums"));
-    cj_block(f, k->plan->block.x, 1, 1);
     cj_registers_max(f, REGISTERS);
-    if (g->clustered) cj_cluster(f, k->plan->cluster.x, 1, 1);
 }
 
 cj_reg cj__gemm_map_address(const gemm_kernel *k, unsigned which) {
@@ -54,16 +52,15 @@ uint32_t cj__gemm_log2(uint32_t power) { return power > 1 ? 1 + cj__gemm_log2(po
 
 // The blocks of a multicast group follow each other in the cluster.
 static void find_rank(gemm_kernel *k) {
-    cj_func       *f = k->f;
     gemm_split    *s = &k->split;
     const uint32_t mates = cj__gemm_multicast(k->g);
     if (mates * k->g->split == 1) return;
-    s->rank = s->mates = cj_cluster_rank(f);
+    s->rank = s->mates = cj_cluster_rank(k->f);
     if (mates == 1) return;
-    s->mate = cj_and(f, "mate", s->rank, mates - 1);
+    s->mate = cj_and(k->f, "mate", s->rank, mates - 1);
     if (k->g->split == 1) return;
-    s->rank = cj_div(f, "split_rank", s->mates, mates);
-    s->mates = cj_let(f, "u32", "first_mate", "sub.u32 $1, $2, $3; // the first mate's rank", s->mates, s->mate);
+    s->rank = cj_div(k->f, "split_rank", s->mates, mates);
+    s->mates = cj_let(k->f, "u32", "first_mate", "sub.u32 $1, $2, $3; // the first mate's rank", s->mates, s->mate);
 }
 
 // Split-K: one tile a cluster; the blocks that compute it take turns with its steps, so that at any time they load what follows
@@ -90,11 +87,10 @@ static void find_split(gemm_kernel *k) {
 
 static void find_place_in_group(gemm_kernel *k) {
     const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
     if (cj__gemm_multicast(g) == 1) return;
-    cj_reg rank = cj__gemm_is_split(g) ? k->split.mate : cj_cluster_rank(f);
-    k->rank_m = g->cluster_m > 1 ? cj_and(f, "rank_m", rank, g->cluster_m - 1) : cj_mov(f, "u32", "rank_m", 0);
-    k->rank_n = cj_let(f, "u32", "rank_n", "shr.u32 $1, $2, $3;", rank, cj__gemm_log2(g->cluster_m));
+    cj_reg rank = cj__gemm_is_split(g) ? k->split.mate : cj_cluster_rank(k->f);
+    k->rank_m = g->cluster_m > 1 ? cj_and(k->f, "rank_m", rank, g->cluster_m - 1) : cj_mov(k->f, "u32", "rank_m", 0);
+    k->rank_n = cj_let(k->f, "u32", "rank_n", "shr.u32 $1, $2, $3;", rank, cj__gemm_log2(g->cluster_m));
 }
 
 void cj__gemm_identify(gemm_kernel *k) {
@@ -142,18 +138,16 @@ uint32_t cj__gemm_at(const gemm_kernel *k, cj_reg at[3], cj_reg inner, cj_reg ou
 // Where this block's tile begins along one axis, in elements.
 static cj_reg coordinate(const gemm_kernel *k, const char *name, cj_reg tile, uint32_t blocks, cj_reg rank,
                          uint32_t length) {
-    cj_func *f = k->f;
-    cj_reg   at = blocks > 1 ? cj_let(f, "s32", name, "mad.lo.s32 $1, $2, $3, $4;", tile, blocks, rank)
-                             : cj_let(f, "s32", name, "mov.b32 $1, $2;", tile);
-    return cj_mul(f, name, at, length);
+    cj_reg at = blocks > 1 ? cj_let(k->f, "s32", name, "mad.lo.s32 $1, $2, $3, $4;", tile, blocks, rank)
+                           : cj_let(k->f, "s32", name, "mov.b32 $1, $2;", tile);
+    return cj_mul(k->f, name, at, length);
 }
 
 // Which product of a batch a tile belongs to. The tile becomes its number there.
 static cj_reg find_batch(const gemm_kernel *k, cj_reg *tile) {
-    cj_func *f = k->f;
-    cj_reg   batch = cj_let(f, "s32", "batch", "div.u32 $1, $2, $3;", *tile, k->of_one);
-    cj_reg   before = cj_let(f, "u32", "tiles_before", "mul.lo.u32 $1, $2, $3;", batch, k->of_one);
-    *tile = cj_sub(f, "tile_of_one", *tile, before);
+    cj_reg batch = cj_let(k->f, "s32", "batch", "div.u32 $1, $2, $3;", *tile, k->of_one);
+    cj_reg before = cj_let(k->f, "u32", "tiles_before", "mul.lo.u32 $1, $2, $3;", batch, k->of_one);
+    *tile = cj_sub(k->f, "tile_of_one", *tile, before);
     return batch;
 }
 

@@ -3,9 +3,6 @@
 #ifndef CJ_TEMPLATES_GEMM_KERNEL_H
 #define CJ_TEMPLATES_GEMM_KERNEL_H
 
-#include <clusterjit/control.h>
-#include <clusterjit/pipeline.h>
-
 #include "gemm.h"
 
 // Where K is split: a block's place among those that compute one tile, and its steps of it.

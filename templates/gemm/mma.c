@@ -23,8 +23,6 @@
 // share their reads in L2.
 #include "mma.h"
 
-#include <inttypes.h>
-
 static void write_head(const mma_kernel *k, cj_builder *b) {
     const gemm_shape *g = k->base.g;
     const mma_tile   *t = k->tile;
@@ -51,7 +49,7 @@ void cj__mma_emit(const cj_plan *plan, cj_builder *builder) {
     k.tile = &cj__mma_tiles[g.tile];
     write_head(&k, builder);
     cj_declare(builder, ".extern .shared .align 16 .b8 gemm_stages[];");
-    cj_func *f = k.base.f = cj_entry(builder, plan->entry);
+    cj_func *f = k.base.f = cj__entry(plan, builder);
     cj__mma_declare(&k);
     cj__launch_dependents(plan, f);
     cj__mma_identify(&k);

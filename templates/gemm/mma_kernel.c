@@ -51,7 +51,6 @@ void cj__mma_declare(mma_kernel *k) {
     k->k = cj_param(f, "u64", "k", NULL);
     k->part_steps = cj_param(f, "u64", "part_steps", "steps of K of a part");
     b->workspace = cj_param(f, "u64", "workspace", unless(g->parts > 1, "arrivals of the parts, then their sums"));
-    cj_block(f, b->plan->block.x, 1, 1);
     limit_registers(k);
 }
 

@@ -69,12 +69,11 @@ static const cj_reg *fragment_of(const fragments *x, uint32_t slice, uint32_t i)
 
 // The i-th fragment of a slice, by warps for which `when` holds (cj_always(): all).
 static void load_fragment(const loop *l, const fragments *x, cj_reg when, uint32_t slice, uint32_t i) {
-    cj_func       *f = l->k->base.f;
     const bool     by_k = x->operand->order == CJ_BY_K;
     const uint32_t turn = by_k ? slice * MMA_SLICE : i * MMA_LINES * 2, offset = by_k ? i : slice;
     const cj_reg  *v = fragment_of(x, slice, i);
-    cj_reg         at = turn ? cj_xor(f, "fragment", x->in_stage, turn) : x->in_stage;
-    cj_ptx(f,
+    cj_reg         at = turn ? cj_xor(l->k->base.f, "fragment", x->in_stage, turn) : x->in_stage;
+    cj_ptx(l->k->base.f,
            when.id ? "@$1 ldmatrix.sync.aligned.m8n8.x4$2.shared.b16 {$3, $4, $5, $6}, [$7 + $8];"
                    : "ldmatrix.sync.aligned.m8n8.x4$2.shared.b16 {$3, $4, $5, $6}, [$7 + $8];",
            when, by_k ? "" : ".trans", v[0], v[1], v[2], v[3], at, offset * MMA_LINES * GEMM_ROW);
@@ -151,9 +150,9 @@ static void commit(const loop *l) {
 }
 
 static void wait(const loop *l) {
-    cj_func *f = l->k->base.f;
-    cj_ptx(f, "cp.async.wait_group $1; // this thread's chunks of the next stage have come,", l->k->base.g->stages - 2);
-    cj_ptx(f, "bar.sync 0; // and those of all threads, which have read the stage before");
+    cj_ptx(l->k->base.f, "cp.async.wait_group $1; // this thread's chunks of the next stage have come,",
+           l->k->base.g->stages - 2);
+    cj_ptx(l->k->base.f, "bar.sync 0; // and those of all threads, which have read the stage before");
 }
 
 // ---- the loop
@@ -174,11 +173,10 @@ static void begin(loop *l) {
 }
 
 static void fill_stages(loop *l) {
-    cj_func *f = l->k->base.f;
     cj__gemm_wait(&l->k->base);
-    cj_step(f, "all stages but one are filled");
+    cj_step(l->k->base.f, "all stages but one are filled");
     for (uint32_t i = 0; i + 1 < l->k->base.g->stages; i++) {
-        cj_ptx(f, "setp.gt.u32 $1, $2, $3;", l->ahead, l->left, i);
+        cj_ptx(l->k->base.f, "setp.gt.u32 $1, $2, $3;", l->ahead, l->left, i);
         start_copies(l, 0, copy_lines(l));
         commit(l);
     }
@@ -189,10 +187,9 @@ static void fill_stages(loop *l) {
 }
 
 static void step(loop *l) {
-    const gemm_shape *g = l->k->base.g;
     cj_func          *f = l->k->base.f;
     const uint32_t    lines = copy_lines(l);
-    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", l->ahead, l->left, g->stages);
+    cj_ptx(f, "setp.ge.u32 $1, $2, $3;", l->ahead, l->left, l->k->base.g->stages);
     for (uint32_t slice = 0; slice < MMA_SLICES; slice++) {
         const bool is_last = slice + 1 == MMA_SLICES;
         cj_note(f, "slice %u", (unsigned)slice);

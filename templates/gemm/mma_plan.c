@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan of the form mma: tile, split-K and stages, as the parameters say or as they are predicted to take least.
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "error.h"
 #include "mma.h"
 #include "plan.h"
 
@@ -135,11 +131,10 @@ static void choose(const cj_plan *plan, const cj_limits *limits, gemm_shape *g) 
 
 static cj_status check_target(const cj_plan *plan, const gemm_shape *g, cj_error *error) {
     const unsigned target = cj__target_number(plan);
-    if (target < TARGET)
-        return cj__fail(error, CJ_UNSUPPORTED,
-                        "gemm uses wgmma (sm_90a), or mma.sync with cp.async (from sm_80 on); the target is %s" CJ_HINT
-                        "name sm_80 or a later target",
-                        plan->arch);
+    FAIL_IF(target < TARGET, CJ_UNSUPPORTED,
+            "gemm uses wgmma (sm_90a), or mma.sync with cp.async (from sm_80 on); the target is %s" CJ_HINT
+            "name sm_80 or a later target",
+            plan->arch);
     const bool narrow = g->a.type->bytes == 1;
     if (target >= TARGET_8_BITS || (!narrow && g->d_type->bytes > 1)) return CJ_OK;
     return cj__fail(error, CJ_UNSUPPORTED,
@@ -175,11 +170,10 @@ static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error
     const uint64_t *value = plan->params.value, blocks = cj__gemm_tile_count(g) * g->parts;
     cj_status       status = check_target(plan, g, error);
     if (!status) status = check_given(&plan->params, error);
-    if (!status && !has_registers(g, cj__target_number(plan)))
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "tile: %" PRIu32 "x%" PRIu32 " leaves no registers to convert 8-bit floats, as %s must" CJ_HINT
-                        "64x128, 128x64 and smaller tiles have half as many sums",
-                        g->tile_m, g->tile_n, plan->arch);
+    REFUSE_IF(!status && !has_registers(g, cj__target_number(plan)),
+              "tile: %" PRIu32 "x%" PRIu32 " leaves no registers to convert 8-bit floats, as %s must" CJ_HINT
+              "64x128, 128x64 and smaller tiles have half as many sums",
+              g->tile_m, g->tile_n, plan->arch);
     if (status || blocks <= INT32_MAX) return status;
     return cj__fail(error, CJ_INVALID_ARGUMENT,
                     "m, n, batch: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " times, are more than %d tiles" CJ_HINT
@@ -189,10 +183,8 @@ static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error
 
 static cj_status set_stages(const cj_plan *plan, const cj_limits *limits, gemm_shape *g, cj_error *error) {
     const uint32_t most = stages_most(g, limits), asked = (uint32_t)plan->params.value[GEMM_STAGES];
-    if (asked == 1)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "stages: 1; a stage is copied while the one before is multiplied, so it takes 2" CJ_HINT
-                        "choose 2 or more, or leave stages at its default");
+    REFUSE_IF(asked == 1, "stages: 1; a stage is copied while the one before is multiplied, so it takes 2" CJ_HINT
+                          "choose 2 or more, or leave stages at its default");
     g->stages = asked ? asked : stages_of(g, limits);
     if (g->stages >= GEMM_STAGES_MIN && g->stages <= most) return CJ_OK;
     cj__fail(error, CJ_CONTRACT,
@@ -218,9 +210,7 @@ static void keep_choices(cj_plan *plan, const gemm_shape *g) {
 }
 
 static void derive(cj_plan *plan, const gemm_shape *g) {
-    const uint64_t derived[] = {g->tiles_m, g->tiles_n, g->batches, g->m, g->n, g->k, steps_of_part(g)};
-    memcpy(plan->derived, derived, sizeof derived);
-    plan->derived_count = sizeof derived / sizeof *derived;
+    CJ_DERIVE(plan, g->tiles_m, g->tiles_n, g->batches, g->m, g->n, g->k, steps_of_part(g));
 }
 
 static void shape_launch(cj_plan *plan, const gemm_shape *g) {
@@ -241,10 +231,9 @@ cj_status cj__mma_plan(cj_plan *plan, const cj_limits *limits, cj_error *error) 
     gemm_shape g;
     read_problem(&plan->params, &g);
     choose(plan, limits, &g);
-    cj_status status = cj__gemm_check_problem(&plan->params, &g, error);
-    if (!status) status = check(plan, &g, error);
-    if (!status) status = set_stages(plan, limits, &g, error);
-    if (status) return status;
+    TRY(cj__gemm_check_problem(&plan->params, &g, error));
+    TRY(check(plan, &g, error));
+    TRY(set_stages(plan, limits, &g, error));
     keep_choices(plan, &g);
     shape_launch(plan, &g);
     derive(plan, &g);

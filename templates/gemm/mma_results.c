@@ -8,7 +8,6 @@
 // bar.warp.sync: all lanes have written the rows before others read them, and, once more, read them before the next 16 are
 // written. The first one also orders the reads of C, which may be D, before the stores: a warp reads and writes the same elements.
 #include "mma.h"
-#include "vector.h"
 
 enum { ROWS = MMA_LINES, ROW_BELOW = 8, QUARTER = 2, EIGHTS_MAX = 8 };  // of a fragment; columns of a lane
 
@@ -62,28 +61,27 @@ void cj__mma_combine(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX], cj_lab
 
 // An element of C or of the bias as f32; 0 where `when` does not hold.
 static cj_reg load_element(const results *r, cj_reg when, cj_reg at, uint32_t offset, const char *name) {
-    const gemm_type *type = r->k->base.g->c_type;
-    cj_func         *f = r->k->base.f;
-    if (type->bytes == 4) {
+    cj_func *f = r->k->base.f;
+    if (r->k->base.g->c_type->bytes == 4) {
         cj_reg x = cj_mov(f, "f32", name, 0.0F);
         cj_ptx(f, "@$1 ld.global.f32 $2, [$3 + $4];", when, x, at, offset);
         return x;
     }
     cj_reg half = cj_let(f, "b16", "half", "mov.b16 $1, 0;");
     cj_ptx(f, "@$1 ld.global.b16 $2, [$3 + $4];", when, half, at, offset);
-    return cj_let(f, "f32", name, "cvt.f32.$3 $1, $2;", half, type->name);
+    return cj_let(f, "f32", name, "cvt.f32.$3 $1, $2;", half, r->k->base.g->c_type->name);
 }
 
 static void begin_bias(results *r) {
     const gemm_kernel *b = &r->k->base;
     const uint32_t     bytes = b->g->c_type->bytes;
-    cj_func           *f = b->f;
     if (b->g->bias != GEMM_BIAS_COLUMNS) return;
-    cj_reg at = cj_let(f, "u64", "bias_at", "mad.wide.u32 $1, $2, $3, $4;", r->column, bytes,
-                       cj__load_pointer(f, b->bias, "bias"));
+    cj_reg at = cj_let(b->f, "u64", "bias_at", "mad.wide.u32 $1, $2, $3, $4;", r->column, bytes,
+                       cj__load_pointer(b->f, b->bias, "bias"));
     for (uint32_t i = 0; i < 2 * eights(r->k); i++) {
         const uint32_t column = i / 2 * MMA_COLUMNS + i % 2;
-        cj_reg inside = cj_gt(f, "inside", r->n, column ? cj_add(f, "bias_column", r->column, column) : r->column);
+        cj_reg         inside = cj_gt(b->f, "inside", r->n,
+                              column ? cj_add(b->f, "bias_column", r->column, column) : r->column);
         r->bias[i] = load_element(r, inside, at, column * bytes, "bias_of_column");
     }
 }
@@ -131,9 +129,8 @@ static void arrange(const results *r, cj_reg at, uint32_t offset, const cj_reg v
 
 // Two elements of C side by side; 0 where `when` does not hold. The address is a multiple of their size.
 static void load_pair(const results *r, cj_reg when, cj_reg at, uint32_t offset, cj_reg pair[2]) {
-    const gemm_type *type = r->k->base.g->c_type;
-    cj_func         *f = r->k->base.f;
-    if (type->bytes == 4) {
+    cj_func *f = r->k->base.f;
+    if (r->k->base.g->c_type->bytes == 4) {
         for (uint32_t i = 0; i < 2; i++) pair[i] = cj_mov(f, "f32", "addend", 0.0F);
         cj__load(f, when, "ld.global", "f32", pair, 2, at, offset);
         return;
@@ -142,14 +139,14 @@ static void load_pair(const results *r, cj_reg when, cj_reg at, uint32_t offset,
            both = cj_mov(f, "b32", "addends", 0);
     cj__load(f, when, "ld.global", "b32", &both, 1, at, offset);
     cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], both);
-    for (uint32_t i = 0; i < 2; i++) pair[i] = cj_let(f, "f32", "addend", "cvt.f32.$3 $1, $2;", half[i], type->name);
+    for (uint32_t i = 0; i < 2; i++)
+        pair[i] = cj_let(f, "f32", "addend", "cvt.f32.$3 $1, $2;", half[i], r->k->base.g->c_type->name);
 }
 
 // This lane's elements of a row of C. Where lines end within 16 bytes a pair may be half out of bounds.
 static void load_addends(const results *r, cj_reg is_row, cj_reg row, cj_reg column, cj_reg addend[2 * EIGHTS_MAX]) {
-    const gemm_shape *g = r->k->base.g;
     cj_func          *f = r->k->base.f;
-    const uint32_t    bytes = g->c_type->bytes, step = cj__gemm_is_ragged(g) ? 1 : 2;
+    const uint32_t    bytes = r->k->base.g->c_type->bytes, step = cj__gemm_is_ragged(r->k->base.g) ? 1 : 2;
     cj_reg            at = element_at(f, r->c, row, r->c_pitch, column, bytes);
     for (uint32_t i = 0; i < 2 * eights(r->k); i += step) {
         const uint32_t offset = i / 2 * MMA_COLUMNS + i % 2;
@@ -166,12 +163,11 @@ static void load_addends(const results *r, cj_reg is_row, cj_reg row, cj_reg col
 static void take_row(const results *r, cj_reg row, cj_reg column, const cj_reg *sum, cj_reg to) {
     const gemm_kernel *b = &r->k->base;
     const gemm_shape  *g = b->g;
-    cj_func           *f = b->f;
     cj_reg             is_row = {0}, bias = {0}, addend[2 * EIGHTS_MAX] = {{0}};
-    if (g->adds_c || g->bias == GEMM_BIAS_ROWS) is_row = cj_lt(f, "is_row", row, r->m);
+    if (g->adds_c || g->bias == GEMM_BIAS_ROWS) is_row = cj_lt(b->f, "is_row", row, r->m);
     if (g->bias == GEMM_BIAS_ROWS) {
-        cj_reg at = cj__load_pointer(f, b->bias, "bias");
-        at = cj_let(f, "u64", "bias_at", "mad.wide.u32 $1, $2, $3, $4;", row, g->c_type->bytes, at);
+        cj_reg at = cj__load_pointer(b->f, b->bias, "bias");
+        at = cj_let(b->f, "u64", "bias_at", "mad.wide.u32 $1, $2, $3, $4;", row, g->c_type->bytes, at);
         bias = load_element(r, is_row, at, 0, "bias_of_row");
     }
     if (g->adds_c) load_addends(r, is_row, row, column, addend);

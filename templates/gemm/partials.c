@@ -6,7 +6,6 @@
 // cumulative) publishes their stores with lane 0's own. The atomic of the last warp acquires all of them; bar.warp.sync after it
 // lets all lanes see what lane 0 has acquired. The counter wraps at the last warp, so it is 0 for the next launch.
 #include "split.h"
-#include "vector.h"
 
 void cj__gemm_sums_load(const gemm_kernel *k, const char *load, const cj_reg *to, uint32_t count, cj_reg at,
                         uint32_t offset) {
@@ -24,13 +23,12 @@ void cj__gemm_sums_add(const gemm_kernel *k, const cj_reg *sum, const cj_reg *su
 }
 
 cj_reg cj__gemm_comes_last(const gemm_kernel *k, cj_reg counter, cj_arg others) {
-    cj_func *f = k->f;
-    cj_ptx(f, "bar.warp.sync -1; // all lanes have stored their partials:");
-    cj_reg before = cj_let(f, "u32", "before",
+    cj_ptx(k->f, "bar.warp.sync -1; // all lanes have stored their partials:");
+    cj_reg before = cj_let(k->f, "u32", "before",
                            "@$2 atom.acq_rel.gpu.global.inc.u32 $1, [$3], $4; // lane 0 publishes them", k->leader,
                            counter, others);
-    cj_ptx(f, "shfl.sync.idx.b32 $1, $1, 0, 31, -1;", before);
-    return cj_let(f, "pred", "came_last", "setp.eq.u32 $1, $2, $3;", before, others);
+    cj_ptx(k->f, "shfl.sync.idx.b32 $1, $1, 0, 31, -1;", before);
+    return cj_let(k->f, "pred", "came_last", "setp.eq.u32 $1, $2, $3;", before, others);
 }
 
 void cj__gemm_see_partials(const gemm_kernel *k) {

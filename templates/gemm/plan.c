@@ -2,119 +2,87 @@
 // The plan: the chosen shape is checked, gets its stages and its launch, and becomes parameters again.
 #include "plan.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "error.h"
-#include "occupancy.h"
-
 enum { STAGES_MAX = 8, TILES_MAX = INT32_MAX };
 
 // ---- what is refused
 
 static cj_status check_target(const cj_plan *plan, const cj_limits *limits, cj_error *error) {
-    if (!strcmp(plan->arch, "sm_90a")) return CJ_OK;
-    return cj__fail(
-        error, CJ_UNSUPPORTED,
-        "form=wgmma uses wgmma and setmaxnreg, which only sm_90a has; the target is %s" CJ_HINT "%s", plan->arch,
-        limits->compute_capability == 90 ? "name sm_90a, or no target: devices of compute capability 9.0 run it"
-                                         : "form=mma runs on devices of compute capability 8.0 and later");
+    FAIL_IF(strcmp(plan->arch, "sm_90a"), CJ_UNSUPPORTED,
+            "form=wgmma uses wgmma and setmaxnreg, which only sm_90a has; the target is %s" CJ_HINT "%s", plan->arch,
+            limits->compute_capability == 90 ? "name sm_90a, or no target: devices of compute capability 9.0 run it"
+                                             : "form=mma runs on devices of compute capability 8.0 and later");
+    return CJ_OK;
 }
 
 static cj_status check_cluster(const uint64_t *value, const gemm_shape *g, cj_error *error) {
     const uint32_t along_m = g->cluster_m, along_n = g->cluster_n;
-    if ((along_m & (along_m - 1)) || (along_n & (along_n - 1)) || along_m * along_n > GEMM_CLUSTER_MAX)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "cluster: %u x %u blocks; each is 1, 2 or 4, and together at most %d" CJ_HINT
-                        "cluster counts blocks one below the other, cluster-n side by side",
-                        along_m, along_n, GEMM_CLUSTER_MAX);
-    if (cj__gemm_tile_count(g) > TILES_MAX)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "m, n, batch: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " times, are more than %d tiles" CJ_HINT
-                        "use several launches",
-                        value[GEMM_M], value[GEMM_N], g->batches, TILES_MAX);
-    if (!value[GEMM_CLUSTER] && value[GEMM_CLUSTER_N] > 1 && value[GEMM_CLUSTER_N] != CJ_PARAM_AUTO)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "cluster-n: %" PRIu64 ", but cluster=0 asks for none" CJ_HINT
-                        "leave one of them at its default",
-                        value[GEMM_CLUSTER_N]);
+    REFUSE_IF((along_m & (along_m - 1)) || (along_n & (along_n - 1)) || along_m * along_n > GEMM_CLUSTER_MAX,
+              "cluster: %u x %u blocks; each is 1, 2 or 4, and together at most %d" CJ_HINT
+              "cluster counts blocks one below the other, cluster-n side by side",
+              along_m, along_n, GEMM_CLUSTER_MAX);
+    REFUSE_IF(cj__gemm_tile_count(g) > TILES_MAX,
+              "m, n, batch: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " times, are more than %d tiles" CJ_HINT
+              "use several launches",
+              value[GEMM_M], value[GEMM_N], g->batches, TILES_MAX);
+    REFUSE_IF(!value[GEMM_CLUSTER] && value[GEMM_CLUSTER_N] > 1 && value[GEMM_CLUSTER_N] != CJ_PARAM_AUTO,
+              "cluster-n: %" PRIu64 ", but cluster=0 asks for none" CJ_HINT "leave one of them at its default",
+              value[GEMM_CLUSTER_N]);
     return CJ_OK;
 }
 
 static cj_status check_split(const gemm_shape *g, cj_error *error) {
     const uint64_t clusters = cj__gemm_tile_count(g) * g->parts;
-    if (g->split > 1 && !g->clustered)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "split: %u, but cluster=0 asks for no clusters" CJ_HINT "parts split K without clusters",
-                        g->split);
-    if (g->split * cj__gemm_multicast(g) > GEMM_SPLIT_MAX)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "split: %u times %u x %u blocks are more than the %d of a cluster" CJ_HINT
-                        "cluster=1 cluster-n=1 leaves all of them to split",
-                        g->split, g->cluster_m, g->cluster_n, GEMM_SPLIT_MAX);
-    if (g->stream_k && cj__gemm_is_split(g))
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "rest: shared, but the K of all tiles is split: split %u, parts %u" CJ_HINT
-                        "rest=auto goes with any split and parts",
-                        g->split, g->parts);
-    if (cj__gemm_is_split(g) && clusters * g->split * cj__gemm_multicast(g) > INT32_MAX)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "split, parts: %" PRIu64 " clusters are more than a grid holds" CJ_HINT
-                        "make one of them smaller",
-                        clusters);
+    REFUSE_IF(g->split > 1 && !g->clustered,
+              "split: %u, but cluster=0 asks for no clusters" CJ_HINT "parts split K without clusters", g->split);
+    REFUSE_IF(g->split * cj__gemm_multicast(g) > GEMM_SPLIT_MAX,
+              "split: %u times %u x %u blocks are more than the %d of a cluster" CJ_HINT
+              "cluster=1 cluster-n=1 leaves all of them to split",
+              g->split, g->cluster_m, g->cluster_n, GEMM_SPLIT_MAX);
+    REFUSE_IF(g->stream_k && cj__gemm_is_split(g),
+              "rest: shared, but the K of all tiles is split: split %u, parts %u" CJ_HINT
+              "rest=auto goes with any split and parts",
+              g->split, g->parts);
+    REFUSE_IF(cj__gemm_is_split(g) && clusters * g->split * cj__gemm_multicast(g) > INT32_MAX,
+              "split, parts: %" PRIu64 " clusters are more than a grid holds" CJ_HINT "make one of them smaller",
+              clusters);
     return CJ_OK;
 }
 
 static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_shape *g, cj_error *error) {
-    const uint64_t *value = plan->params.value;
-    cj_status       status = check_target(plan, limits, error);
-    if (!status) status = check_cluster(value, g, error);
-    if (status) return status;
-    if (g->stream_k && g->steps * limits->sm_count > INT32_MAX)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "rest: shared, but %" PRIu64 " steps of K are too many for it" CJ_HINT
-                        "leave rest at its default",
-                        g->steps);
-    if (value[GEMM_SUMS] != GEMM_SUMS_RING || g->sums_in_stages) return check_split(g, error);
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "sums: ring, but no blocks of a cluster split K: split %u" CJ_HINT
-                    "split=2 and more has blocks that do; or leave sums at its default",
-                    g->split);
-}
-
-static cj_status refuse_no_room(const gemm_shape *g, cj_error *error) {
-    return cj__fail(
-        error, CJ_CONTRACT,
-        "split: the sums of %u blocks take %u bytes of shared memory, which leaves no room for two stages of %u" CJ_HINT
-        "a smaller tile than %ux%u has room, and so has parts instead of split",
-        g->split, cj__gemm_peer_bytes(g), cj__gemm_stage_bytes(g), g->tile_m, g->tile_n);
-}
-
-static cj_status check_sums_in_stages(const gemm_shape *g, cj_error *error) {
-    const uint32_t stages = g->stages * cj__gemm_stage_bytes(g), sums = cj__gemm_peer_bytes(g);
-    if (!g->sums_in_stages || stages >= sums) return CJ_OK;
-    return cj__fail(error, CJ_CONTRACT,
-                    "sums: ring, but the sums of %u blocks take %u bytes, and %u stages have %u" CJ_HINT
-                    "stages=0 takes as many as there is room for, and sums=apart needs none of theirs",
-                    g->split, sums, g->stages, stages);
+    TRY(check_target(plan, limits, error));
+    TRY(check_cluster(plan->params.value, g, error));
+    REFUSE_IF(g->stream_k && g->steps * limits->sm_count > INT32_MAX,
+              "rest: shared, but %" PRIu64 " steps of K are too many for it" CJ_HINT "leave rest at its default",
+              g->steps);
+    REFUSE_IF(plan->params.value[GEMM_SUMS] == GEMM_SUMS_RING && !g->sums_in_stages,
+              "sums: ring, but no blocks of a cluster split K: split %u" CJ_HINT
+              "split=2 and more has blocks that do; or leave sums at its default",
+              g->split);
+    return check_split(g, error);
 }
 
 // ---- what follows from the choice
 
 static cj_status choose_stages(const cj_plan *plan, const cj_limits *limits, gemm_shape *g, cj_error *error) {
     const uint32_t most = cj__gemm_stages_most(g, limits), asked = (uint32_t)plan->params.value[GEMM_STAGES];
-    if (asked == 1)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "stages: 1; a stage is free when the next one is being multiplied, so it takes 2" CJ_HINT
-                        "choose 2 or more, or leave stages at its default");
-    if (most < GEMM_STAGES_MIN && g->split > 1) return refuse_no_room(g, error);
+    const uint32_t sums = cj__gemm_peer_bytes(g);
+    REFUSE_IF(asked == 1, "stages: 1; a stage is free when the next one is being multiplied, so it takes 2" CJ_HINT
+                          "choose 2 or more, or leave stages at its default");
+    FAIL_IF(most < GEMM_STAGES_MIN && g->split > 1, CJ_CONTRACT,
+            "split: the sums of %u blocks take %u bytes of shared memory, which leaves no room for two stages of %u" CJ_HINT
+            "a smaller tile than %ux%u has room, and so has parts instead of split",
+            g->split, sums, cj__gemm_stage_bytes(g), g->tile_m, g->tile_n);
     g->stages = asked ? asked : most < STAGES_MAX ? most : STAGES_MAX;
-    if (g->stages <= most) return check_sums_in_stages(g, error);
-    return cj__fail(error, CJ_CONTRACT,
-                    "stages: %u stages of %u bytes do not fit the shared memory of a block" CJ_HINT
-                    "a tile of %ux%u has room for %u",
-                    asked, cj__gemm_stage_bytes(g), g->tile_m, g->tile_n, most);
+    FAIL_IF(g->stages > most, CJ_CONTRACT,
+            "stages: %u stages of %u bytes do not fit the shared memory of a block" CJ_HINT
+            "a tile of %ux%u has room for %u",
+            asked, cj__gemm_stage_bytes(g), g->tile_m, g->tile_n, most);
+    const uint32_t stages = g->stages * cj__gemm_stage_bytes(g);
+    FAIL_IF(g->sums_in_stages && stages < sums, CJ_CONTRACT,
+            "sums: ring, but the sums of %u blocks take %u bytes, and %u stages have %u" CJ_HINT
+            "stages=0 takes as many as there is room for, and sums=apart needs none of theirs",
+            g->split, sums, g->stages, stages);
+    return CJ_OK;
 }
 
 // What was chosen becomes the parameters, so that emit chooses nothing.
@@ -155,18 +123,17 @@ static void shape_launch(cj_plan *plan, const cj_limits *limits, gemm_shape *g) 
     if (cj__gemm_may_stream_k(&plan->params)) g->stream_k = cj__gemm_stream_k_pays(g, clusters_of(plan, g));
 }
 
-// What a plan derives; the last ones, D's extents, only for the ends of ragged lines.
-enum { DERIVED = 7, DERIVED_ENDS = 2 };
+// What each plan derives; D's extents follow for the ends of ragged lines.
+enum { DERIVED = 5 };
 
-bool cj__gemm_takes_ends(const cj_plan *plan) { return plan->derived_count == DERIVED; }
+bool cj__gemm_takes_ends(const cj_plan *plan) { return plan->derived_count > DERIVED; }
 
 static void derive(cj_plan *plan, const gemm_shape *g) {
     // Subtiles are stored during the steps of the next tile: there are enough of them, with zeros from beyond K.
     const uint64_t steps = g->steps < g->deferred ? g->deferred : g->steps;
     const uint64_t bias_length = g->bias == GEMM_BIAS_ROWS ? g->m : g->n;
-    const uint64_t derived[DERIVED] = {g->tiles_m, g->tiles_n, steps, g->batches, bias_length, g->m, g->n};
-    memcpy(plan->derived, derived, sizeof derived);
-    plan->derived_count = cj__gemm_is_ragged(g) ? DERIVED : DERIVED - DERIVED_ENDS;
+    CJ_DERIVE(plan, g->tiles_m, g->tiles_n, steps, g->batches, bias_length);
+    if (cj__gemm_is_ragged(g)) CJ_DERIVE(plan, g->m, g->n);
 }
 
 static void name_entry(cj_plan *plan, const gemm_shape *g) {
@@ -181,10 +148,9 @@ cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     cj__gemm_problem(&plan->params, &g);
     g.stream_k = plan->params.value[GEMM_REST] == GEMM_REST_SHARED;
     cj__gemm_choose(&plan->params, limits, &g);
-    cj_status status = cj__gemm_check_problem(&plan->params, &g, error);
-    if (!status) status = check(plan, limits, &g, error);
-    if (!status) status = choose_stages(plan, limits, &g, error);
-    if (status) return status;
+    TRY(cj__gemm_check_problem(&plan->params, &g, error));
+    TRY(check(plan, limits, &g, error));
+    TRY(choose_stages(plan, limits, &g, error));
     shape_launch(plan, limits, &g);
     keep_choices(plan, &g);
     derive(plan, &g);

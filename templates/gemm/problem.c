@@ -2,7 +2,6 @@
 // The product that the parameters describe: its types, layouts, and what is done to its sums.
 #include <math.h>
 
-#include "error.h"
 #include "gemm.h"
 
 // In the order of the words of `dtype`, then what D alone can be.
@@ -58,32 +57,29 @@ void cj__gemm_problem(const cj_params *p, gemm_shape *g) {
     if (g->flipped) transpose(g);
 }
 
-static cj_status refuse_order(const char *which, const char *order, const gemm_type *type, const char *other,
-                              cj_error *error) {
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "%s: %s; elements of %s are multiplied only where those of K follow each other" CJ_HINT
-                    "store %s by %ss (%s=%s)",
-                    which, order, type->name, which, other, which, other);
+static cj_status check_order(bool refused, const char *which, const char *order, const gemm_type *type,
+                             const char *other, cj_error *error) {
+    REFUSE_IF(refused,
+              "%s: %s; elements of %s are multiplied only where those of K follow each other" CJ_HINT
+              "store %s by %ss (%s=%s)",
+              which, order, type->name, which, other, which, other);
+    return CJ_OK;
 }
+
+#define SHARED_HINT CJ_HINT "shared says which matrices all products of a batch have in common"
 
 cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_error *error) {
     const uint64_t  *value = p->value;
     const gemm_type *a = &types[value[GEMM_DTYPE]];
-    if (a->bytes != 2 && value[GEMM_A]) return refuse_order("a", "column", a, "row", error);
-    if (a->bytes != 2 && !value[GEMM_B]) return refuse_order("b", "row", g->b.type, "column", error);
-    if (a->bytes != 1 && value[GEMM_DTYPE_B])
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "dtype-b: %s, but A is %s; only e4m3 and e5m2 are mixed" CJ_HINT
-                        "leave dtype-b at its default, same",
-                        types[of_b[value[GEMM_DTYPE_B]]].name, a->name);
-    if (value[GEMM_SHARED] && g->batches == 1)
-        cj__fail(error, CJ_INVALID_ARGUMENT, "shared: with batch 1 there is nobody to share with");
-    else if (shared[value[GEMM_SHARED]].c && !value[GEMM_C])
-        cj__fail(error, CJ_INVALID_ARGUMENT, "shared: names C, which there is none of with c=no");
-    else
-        return CJ_OK;
-    cj__hint(error, "shared says which matrices all products of a batch have in common");
-    return CJ_INVALID_ARGUMENT;
+    TRY(check_order(a->bytes != 2 && value[GEMM_A], "a", "column", a, "row", error));
+    TRY(check_order(a->bytes != 2 && !value[GEMM_B], "b", "row", g->b.type, "column", error));
+    REFUSE_IF(a->bytes != 1 && value[GEMM_DTYPE_B],
+              "dtype-b: %s, but A is %s; only e4m3 and e5m2 are mixed" CJ_HINT "leave dtype-b at its default, same",
+              types[of_b[value[GEMM_DTYPE_B]]].name, a->name);
+    REFUSE_IF(value[GEMM_SHARED] && g->batches == 1, "shared: with batch 1 there is nobody to share with" SHARED_HINT);
+    REFUSE_IF(shared[value[GEMM_SHARED]].c && !value[GEMM_C],
+              "shared: names C, which there is none of with c=no" SHARED_HINT);
+    return CJ_OK;
 }
 
 // ---- errors

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The producer of the matrix product: one thread starts the tensor copies that fill the stages.
-#include "loop.h"
-#include "roles.h"
+#include "split.h"
 
 enum { REGISTERS = 40 };  // a thread's, that the producer keeps
 
@@ -17,29 +16,26 @@ static bool is_a(const gemm_kernel *k, const loader *l) { return l->o == &k->g->
 
 // The ranks of the blocks that share an operand, as a mask: those of this one's row (A) or column (B) of the group.
 static cj_reg mask_of(const gemm_kernel *k, const loader *l) {
-    const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     uint32_t          ranks = 0;
-    for (uint32_t i = 0; i < l->o->loaders; i++) ranks |= 1u << (is_a(k, l) ? i * g->cluster_m : i);
+    for (uint32_t i = 0; i < l->o->loaders; i++) ranks |= 1u << (is_a(k, l) ? i * k->g->cluster_m : i);
     cj_reg first = is_a(k, l) ? cj_mov(f, "u32", "first_rank", k->rank_m)
-                              : cj_mul(f, "first_rank", k->rank_n, g->cluster_m);
+                              : cj_mul(f, "first_rank", k->rank_n, k->g->cluster_m);
     cj_reg wide = cj_mov(f, "b32", "ranks", ranks);
-    if (g->split > 1) first = cj_add(f, "first_rank", first, k->split.mates);
+    if (k->g->split > 1) first = cj_add(f, "first_rank", first, k->split.mates);
     return cj_let(f, "b16", "mask", "cvt.u16.u32 $1, $2;", cj_shl(f, "ranks", wide, first));
 }
 
 static loader make_loader(const gemm_kernel *k, const gemm_operand *o) {
-    const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
     loader            l = {.o = o, .part_line = cj_none(), .part_k = cj_none()};
     const bool        a = is_a(k, &l), by_k = o->order == CJ_BY_K;
     l.map = cj__gemm_map_address(k, a ? GEMM_MAP_A : GEMM_MAP_B);
-    l.base = cj_add(f, a ? "a_part" : "b_part", k->shared, a ? 0 : g->stages * g->a.bytes);
+    l.base = cj_add(k->f, a ? "a_part" : "b_part", k->shared, a ? 0 : k->g->stages * k->g->a.bytes);
     if (o->loaders == 1) return l;
-    cj_reg part = cj_let(f, "s32", a ? "a_part_at" : "b_part_at", "mul.lo.s32 $1, $2, $3;", a ? k->rank_n : k->rank_m,
-                         (by_k ? o->lines : g->step) / o->loaders);
+    cj_reg part = cj_let(k->f, "s32", a ? "a_part_at" : "b_part_at", "mul.lo.s32 $1, $2, $3;",
+                         a ? k->rank_n : k->rank_m, (by_k ? o->lines : k->g->step) / o->loaders);
     *(by_k ? &l.part_line : &l.part_k) = part;
-    l.base = cj_let(f, "u32", a ? "a_part" : "b_part", "mad.lo.u32 $1, $2, $3, $4;", part, GEMM_ROW, l.base);
+    l.base = cj_let(k->f, "u32", a ? "a_part" : "b_part", "mad.lo.u32 $1, $2, $3, $4;", part, GEMM_ROW, l.base);
     l.mask = mask_of(k, &l);
     return l;
 }
@@ -85,27 +81,25 @@ typedef struct producer {
 
 // Steps of a tile, from `first` on (cj_none(): 0). The coordinates are computed before the thread waits for the kernels before.
 static void load_steps(const gemm_kernel *k, const producer *p, cj_reg tile, cj_reg first, cj_reg steps) {
-    cj_func         *f = k->f;
     const gemm_place place = cj__gemm_place(k, tile);
     const position   a = find_position(k, &p->a, place.row, first), b = find_position(k, &p->b, place.column, first);
-    cj_reg           left = cj_mov(f, "u32", "steps_left", steps);
+    cj_reg           left = cj_mov(k->f, "u32", "steps_left", steps);
     cj__gemm_wait(k);
-    CJ_COUNT_DOWN(f, "load_step", left, 1) {
-        cj_reg full = cj_pipeline_acquire(f, &k->stages, &p->at, CJ_ARG(cj__gemm_stage_bytes(k->g)));
+    CJ_COUNT_DOWN(k->f, "load_step", left, 1) {
+        cj_reg full = cj_pipeline_acquire(k->f, &k->stages, &p->at, CJ_ARG(cj__gemm_stage_bytes(k->g)));
         load_operand(k, &p->a, &a, place.batch, p->at.stage, full);
         load_operand(k, &p->b, &b, place.batch, p->at.stage, full);
-        cj_pipeline_next(f, &k->stages, &p->at);
+        cj_pipeline_next(k->f, &k->stages, &p->at);
     }
 }
 
 static void load_shares(const gemm_kernel *k, const producer *p, cj_reg steps) {
-    cj_func          *f = k->f;
     const gemm_stream s = cj__gemm_stream(k, steps);
-    CJ_LOOP(f, shares, "next_share", "no_share") {
-        cj_leave(&shares, cj_ge(f, "no_more", s.at, s.end));
+    CJ_LOOP(k->f, shares, "next_share", "no_share") {
+        cj_leave(&shares, cj_ge(k->f, "no_more", s.at, s.end));
         const gemm_share share = cj__gemm_share(k, &s);
         load_steps(k, p, share.tile, share.first, share.steps);
-        cj_update(f, s.at, "add", share.steps);
+        cj_update(k->f, s.at, "add", share.steps);
     }
 }
 

@@ -2,8 +2,6 @@
 // Sizes that follow from a problem, its tile and its cluster: steps, shared memory, tensor maps.
 #include "gemm.h"
 
-enum { UNIT = 16 };  // bytes that a tensor store writes as a whole
-
 void cj__gemm_set_tile(gemm_shape *g, uint64_t tile) {
     g->tile = (uint32_t)tile;
     g->tile_m = cj__gemm_tiles[tile].m;
@@ -47,41 +45,13 @@ uint64_t cj__gemm_tile_count(const gemm_shape *g) {
 
 // ---- shared memory
 
-uint32_t cj__gemm_stage_bytes(const gemm_shape *g) { return g->a.bytes + g->b.bytes; }
-
-uint32_t cj__gemm_store_bytes(const gemm_shape *g) {
-    return cj__gemm_consumer_warps(g) * GEMM_STORES * GEMM_STORE_BYTES;
-}
-
 uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits) {
     const uint32_t all = limits->shared_per_block_optin - GEMM_MBARRIER_BYTES - GEMM_SHARED_ALIGN,
                    taken = cj__gemm_store_bytes(g) + cj__gemm_peer_bytes_apart(g);
     return all > taken ? (all - taken) / cj__gemm_stage_bytes(g) : 0;
 }
 
-// ---- sums that several blocks have
-
-uint32_t cj__gemm_sums(const gemm_shape *g) { return g->subtile / 2; }
-uint32_t cj__gemm_subtile_bytes(const gemm_shape *g) { return GEMM_WARP * cj__gemm_sums(g) * (uint32_t)sizeof(float); }
-uint32_t cj__gemm_consumer_warps(const gemm_shape *g) { return g->groups * GEMM_WARPS; }
-uint32_t cj__gemm_block_subtiles(const gemm_shape *g) { return cj__gemm_consumer_warps(g) * g->subtiles; }
-
-uint32_t cj__gemm_owned(const gemm_shape *g) { return (cj__gemm_block_subtiles(g) + g->split - 1) / g->split; }
-
-uint32_t cj__gemm_peer_bytes(const gemm_shape *g) {
-    return cj__gemm_owned(g) * (g->split - 1) * cj__gemm_subtile_bytes(g);
-}
-
-uint32_t cj__gemm_peer_bytes_apart(const gemm_shape *g) { return g->sums_in_stages ? 0 : cj__gemm_peer_bytes(g); }
-
 // ---- the workspace
-
-uint32_t cj__gemm_post_bytes(const gemm_shape *g) {
-    return cj__gemm_block_subtiles(g) * g->parts * cj__gemm_subtile_bytes(g);
-}
-
-uint32_t cj__gemm_cluster_warps(const gemm_shape *g) { return cj__gemm_multicast(g) * cj__gemm_consumer_warps(g); }
-uint32_t cj__gemm_warp_bytes(const gemm_shape *g) { return g->subtiles * cj__gemm_subtile_bytes(g); }
 
 static size_t split_workspace(const gemm_shape *g) {
     const uint64_t counters = (uint64_t)g->split * cj__gemm_consumer_warps(g) * sizeof(uint32_t);
@@ -102,11 +72,9 @@ size_t cj__gemm_workspace(const gemm_shape *g, uint64_t clusters) {
 
 // ---- tensor maps
 
-bool cj__gemm_is_ragged(const gemm_shape *g) { return g->n * g->d_type->bytes % UNIT != 0; }
-
 // Columns of a ragged D's map: those of whole units, but no map has none.
 static uint64_t columns_of_whole_units(const gemm_shape *g) {
-    const uint64_t unit = UNIT / g->d_type->bytes, whole = g->n / unit * unit;
+    const uint64_t unit = GEMM_STORED_UNIT / g->d_type->bytes, whole = g->n / unit * unit;
     return whole ? whole : unit;
 }
 

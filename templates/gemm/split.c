@@ -30,7 +30,6 @@
 //   sums_arrived[i] the bytes of the i-th subtile that this block owns have come from every other rank. A block cannot leave
 //                 before, so no barrier is needed at the end; one that has pushed can.
 #include "split.h"
-#include "stage.h"
 
 // Subtiles' partials that a thread has registers for, while their loads are in flight.
 enum { IN_FLIGHT = 4, SUBTILE_SUMS_MAX = GEMM_BOX / 2 };
@@ -38,13 +37,12 @@ enum { IN_FLIGHT = 4, SUBTILE_SUMS_MAX = GEMM_BOX / 2 };
 // Armed before B1, after which peers push.
 void cj__gemm_split_begin(gemm_kernel *k, cj_reg first_thread) {
     const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
-    k->sums_arrived = cj__mbarriers(f, "sums_arrived", cj__gemm_owned(g));
-    k->peer_sums = cj_add(f, "peer_sums", k->shared,
+    k->sums_arrived = cj__mbarriers(k->f, "sums_arrived", cj__gemm_owned(g));
+    k->peer_sums = cj_add(k->f, "peer_sums", k->shared,
                           g->sums_in_stages ? 0 : k->plan->dynamic_shared - GEMM_SHARED_ALIGN - cj__gemm_peer_bytes(g));
     for (uint32_t i = 0; i < cj__gemm_owned(g); i++) {
-        cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", first_thread, k->sums_arrived, 8 * i);
-        cj_ptx(f, "@$1 mbarrier.arrive.expect_tx.shared.b64 _, [$2 + $3], $4;", first_thread, k->sums_arrived, 8 * i,
+        cj_ptx(k->f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", first_thread, k->sums_arrived, 8 * i);
+        cj_ptx(k->f, "@$1 mbarrier.arrive.expect_tx.shared.b64 _, [$2 + $3], $4;", first_thread, k->sums_arrived, 8 * i,
                (g->split - 1) * cj__gemm_subtile_bytes(g));
     }
 }
@@ -73,11 +71,10 @@ static void find_owner(const gemm_kernel *k, subtile *s) {
 
 static void find_subtiles(const gemm_kernel *k, subtile *subtiles) {
     const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
-    cj_step(f, "the warp's subtiles, %u columns each", g->subtile);
+    cj_step(k->f, "the warp's subtiles, %u columns each", g->subtile);
     for (uint32_t i = 0; i < g->subtiles; i++) {
-        cj_reg number = cj_sub(f, "subtile", k->warp, GEMM_WARPS);
-        if (i) number = cj_add(f, "subtile", number, i * cj__gemm_consumer_warps(g));
+        cj_reg number = cj_sub(k->f, "subtile", k->warp, GEMM_WARPS);
+        if (i) number = cj_add(k->f, "subtile", number, i * cj__gemm_consumer_warps(g));
         subtiles[i] = (subtile){.number = number, .owned = cj_always()};
         if (g->split > 1) find_owner(k, &subtiles[i]);
     }
@@ -127,13 +124,12 @@ static bool keeps_rounds(const gemm_shape *g, uint32_t count, bool fresh) {
 // Rounds of `round` subtiles each, all of whose loads are in flight before the first is added. `at` is used up.
 static void add_rounds(const gemm_kernel *k, const char *instruction, cj_reg at, uint32_t count, uint32_t round,
                        bool keep, cj_reg next[][SUBTILE_SUMS_MAX], const cj_reg *sum) {
-    cj_func *f = k->f;
-    cj_reg   left = cj_mov(f, "u32", "summands_left", count);
-    CJ_COUNT_DOWN(f, "next_summands", left, round) {
-        if (keep) cj_ptx(f, ".pragma \"nounroll\";");
+    cj_reg left = cj_mov(k->f, "u32", "summands_left", count);
+    CJ_COUNT_DOWN(k->f, "next_summands", left, round) {
+        if (keep) cj_ptx(k->f, ".pragma \"nounroll\";");
         for (uint32_t i = 0; i < round; i++) load(k, instruction, next[i], at, i);
         for (uint32_t i = 0; i < round; i++) cj__gemm_sums_add(k, sum, next[i], cj__gemm_sums(k->g));
-        cj_update(f, at, "add", round * cj__gemm_subtile_bytes(k->g));
+        cj_update(k->f, at, "add", round * cj__gemm_subtile_bytes(k->g));
     }
 }
 
@@ -142,18 +138,17 @@ static void add_rounds(const gemm_kernel *k, const char *instruction, cj_reg at,
 // 0. (ptxas has no registers for the loads of a first four and of a single round after them.)
 static void add_up(const gemm_kernel *k, const char *instruction, cj_reg at, uint32_t count, bool fresh,
                    const cj_reg *sum) {
-    cj_func       *f = k->f;
     const bool     keep = keeps_rounds(k->g, count, fresh);
     const uint32_t round = keep && count < 2 * IN_FLIGHT ? IN_FLIGHT - 1 : IN_FLIGHT, n = cj__gemm_sums(k->g);
     const uint32_t first = count <= round ? count : count % round, used = first < count ? round : first - fresh;
     cj_reg         next[IN_FLIGHT][SUBTILE_SUMS_MAX];
-    for (uint32_t i = 0; i < used * n; i++) next[i / n][i % n] = cj_f32(f, "summand");
-    for (uint32_t i = 0; fresh && !first && i < n; i++) cj_ptx(f, "mov.f32 $1, $2;", sum[i], 0.0F);
+    for (uint32_t i = 0; i < used * n; i++) next[i / n][i % n] = cj_f32(k->f, "summand");
+    for (uint32_t i = 0; fresh && !first && i < n; i++) cj_ptx(k->f, "mov.f32 $1, $2;", sum[i], 0.0F);
     if (fresh && first) load(k, instruction, sum, at, 0);
     for (uint32_t i = fresh; i < first; i++) load(k, instruction, next[i - fresh], at, i);
     for (uint32_t i = fresh; i < first; i++) cj__gemm_sums_add(k, sum, next[i - fresh], n);
     if (first == count) return;
-    if (first) cj_update(f, at, "add", first * cj__gemm_subtile_bytes(k->g));
+    if (first) cj_update(k->f, at, "add", first * cj__gemm_subtile_bytes(k->g));
     add_rounds(k, instruction, at, count - first, round, keep, next, sum);
 }
 
@@ -228,7 +223,6 @@ static void combine_ranks(const gemm_kernel *k, gemm_results *r, const cj_reg *s
 
 void cj__gemm_split_results(const gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place) {
     const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
     partials          p = {.first = {0}};
     subtile           subtiles[GEMM_SUBTILES_MAX];
     cj__gemm_results_place(k, r, place);
@@ -236,10 +230,10 @@ void cj__gemm_split_results(const gemm_kernel *k, gemm_results *r, const cj_reg 
     if (g->parts > 1) p = find_partials(k);
     combine_ranks(k, r, sum, subtiles, &p);
     if (g->parts == 1) return;
-    cj_step(f, "the warp that comes last adds up the partials of all parts");
-    CJ_IF(f, cj__gemm_comes_last(k, p.counter, CJ_ARG(g->parts - 1)), "not_last") {
+    cj_step(k->f, "the warp that comes last adds up the partials of all parts");
+    CJ_IF(k->f, cj__gemm_comes_last(k, p.counter, CJ_ARG(g->parts - 1)), "not_last") {
         cj__gemm_see_partials(k);
-        for (uint32_t i = 0; i < g->subtiles; i++) CJ_IF(f, subtiles[i].owned, "not_owned") {
+        for (uint32_t i = 0; i < g->subtiles; i++) CJ_IF(k->f, subtiles[i].owned, "not_owned") {
                 add_up(k, "ld.global", partials_of(k, &p, &subtiles[i]), g->parts, true, sum + cj__gemm_sums(g) * i);
                 finish(k, r, sum, i);
             }

@@ -50,4 +50,10 @@ gemm_share cj__gemm_share(const gemm_kernel *k, const gemm_stream *s);
 void cj__gemm_stream_results(const gemm_kernel *k, gemm_results *r, const gemm_stream *s, const gemm_share *share,
                              const cj_reg *sum);
 
+// ---- the warp groups' roles: one produces stages, all others consume them (producer.c, consumer.c)
+
+// The producer goes to `done`; the consumers fall through.
+void cj__gemm_produce(gemm_kernel *k, cj_label done);
+void cj__gemm_consume(gemm_kernel *k);
+
 #endif

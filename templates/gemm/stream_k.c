@@ -73,12 +73,11 @@ static shares shares_of(const gemm_kernel *k, const gemm_stream *s, const gemm_s
 
 // This warp's number among those of a cluster, after `which` clusters' warps.
 static cj_reg warp_number(const gemm_kernel *k, cj_reg which) {
-    const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
-    cj_reg            number = cj__gemm_multicast(g) > 1
-                                   ? cj_mad(f, "blocks_before", which, cj__gemm_multicast(g), cj_cluster_rank(f))
-                                   : cj_mov(f, "u32", "blocks_before", which);
-    number = cj_mad(f, "warps_before", number, cj__gemm_consumer_warps(g), k->warp);
+    cj_func *f = k->f;
+    cj_reg   number = cj__gemm_multicast(k->g) > 1
+                          ? cj_mad(f, "blocks_before", which, cj__gemm_multicast(k->g), cj_cluster_rank(f))
+                          : cj_mov(f, "u32", "blocks_before", which);
+    number = cj_mad(f, "warps_before", number, cj__gemm_consumer_warps(k->g), k->warp);
     return cj_sub(f, "warps_before", number, GEMM_WARPS);
 }
 

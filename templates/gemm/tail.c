@@ -12,14 +12,13 @@
 // A line of less than 16 bytes has no whole unit, and no tensor map has no columns: its map has a unit, and no box is
 // stored. Loads are exact: C's map ends where its lines do.
 #include "epilogue.h"
-#include "vector.h"
 
-enum { UNIT = 16, LANES_A_ROW = 2, LANE_BYTES = UNIT / LANES_A_ROW };
+enum { UNIT = GEMM_STORED_UNIT, LANES_A_ROW = 2, LANE_BYTES = UNIT / LANES_A_ROW };
 
 gemm_tail cj__gemm_tail_begin(const gemm_kernel *k) {
-    cj_func  *f = k->f;
-    gemm_tail t = {.columns = cj__load_param(f, "u32", k->d_columns, "columns_of_d"), .sends = cj_pred(f, "sends")};
-    t.whole = cj_let(f, "s32", "whole_columns", "and.b32 $1, $2, $3; // of whole 16 bytes", t.columns,
+    gemm_tail t = {.columns = cj__load_param(k->f, "u32", k->d_columns, "columns_of_d"),
+                   .sends = cj_pred(k->f, "sends")};
+    t.whole = cj_let(k->f, "s32", "whole_columns", "and.b32 $1, $2, $3; // of whole 16 bytes", t.columns,
                      -(UNIT / (int)k->g->d_type->bytes));
     return t;
 }

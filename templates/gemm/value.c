@@ -86,11 +86,10 @@ void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, cj_reg til
 }
 
 void cj__gemm_values_columns(const gemm_kernel *k, const gemm_values *v, uint32_t eight, cj_reg bias[2]) {
-    cj_func       *f = k->f;
     const uint32_t lane = eight % EIGHTS * (COLUMNS / 2);
-    cj_reg         from = lane ? cj_add(f, "from_lane", v->quarter, lane) : v->quarter;
+    cj_reg         from = lane ? cj_add(k->f, "from_lane", v->quarter, lane) : v->quarter;
     for (uint32_t i = 0; i < 2; i++)
-        bias[i] = cj_let(f, "f32", "column_bias", "shfl.sync.idx.b32 $1, $2, $3, 31, -1;",
+        bias[i] = cj_let(k->f, "f32", "column_bias", "shfl.sync.idx.b32 $1, $2, $3, 31, -1;",
                          v->bias[eight / EIGHTS * 2 + i], from);
 }
 
@@ -118,10 +117,9 @@ static void activate(const gemm_kernel *k, cj_reg x) {
 }
 
 void cj__gemm_value(const gemm_kernel *k, const gemm_values *v, cj_reg sum, cj_reg addend, cj_reg bias) {
-    cj_func *f = k->f;
-    cj_ptx(f, "mul.rn.f32 $1, $1, $2;", sum, v->alpha);
-    if (k->g->adds_c) cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", sum, v->beta, addend);
-    if (k->g->bias != GEMM_NO_BIAS) cj_ptx(f, "add.rn.f32 $1, $1, $2;", sum, bias);
+    cj_ptx(k->f, "mul.rn.f32 $1, $1, $2;", sum, v->alpha);
+    if (k->g->adds_c) cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", sum, v->beta, addend);
+    if (k->g->bias != GEMM_NO_BIAS) cj_ptx(k->f, "add.rn.f32 $1, $1, $2;", sum, bias);
     activate(k, sum);
-    if (cj__gemm_is_d_scaled(k->g)) cj_ptx(f, "mul.rn.f32 $1, $1, $2;", sum, v->scale_d);
+    if (cj__gemm_is_d_scaled(k->g)) cj_ptx(k->f, "mul.rn.f32 $1, $1, $2;", sum, v->scale_d);
 }

@@ -12,11 +12,7 @@
 // counts it in a register until the bin changes; one in which at least half of the lanes seem to hold one bin each adds for
 // all lanes of a bin together, in global memory. 32-bit counters need no such care: the hardware counts equal addresses of a
 // warp at once.
-#include <clusterjit/cluster.h>
-#include <clusterjit/control.h>
-
 #include "histogram.h"
-#include "numbers.h"
 
 enum { WARP = 32 };
 
@@ -24,12 +20,6 @@ enum { WARP = 32 };
 typedef struct sample {
     cj_reg bin, old, field, wrapped;
 } sample;
-
-bool cj__histogram_is_narrow(const histogram_kernel *k) { return k->layout.width.in_word > 1; }
-
-unsigned cj__histogram_field_mask(const histogram_kernel *k) {
-    return (unsigned)((UINT64_C(1) << k->layout.width.bits) - 1);
-}
 
 // The number among this block's bins, any other from `own` on where it is not one of them; with remote counters, among all.
 static cj_reg bin_of(const histogram_kernel *k, cj_reg value) {
@@ -111,13 +101,12 @@ static void settle_wrap(const histogram_kernel *k, const sample *s) {
 
 // All additions are on their way before the first is looked at.
 static void add_all_narrow(const histogram_kernel *k, const cj_reg *bin, unsigned count) {
-    cj_func *f = k->f;
-    sample   s[HISTOGRAM_BATCH];
+    sample s[HISTOGRAM_BATCH];
     for (unsigned i = 0; i < count; i++) s[i] = add_narrow(k, bin[i]);
     for (unsigned i = 0; i < count; i++) s[i].wrapped = find_wrap(k, &s[i]);
-    cj_reg least = cj_let(f, "u32", "least", "mov.b32 $1, $2;", s[0].wrapped);
-    for (unsigned i = 1; i < count; i++) cj_update(f, least, "min", s[i].wrapped);
-    CJ_UNLESS(f, cj_ne(f, "none_wraps", least, 0), "no_wrap") {
+    cj_reg least = cj_let(k->f, "u32", "least", "mov.b32 $1, $2;", s[0].wrapped);
+    for (unsigned i = 1; i < count; i++) cj_update(k->f, least, "min", s[i].wrapped);
+    CJ_UNLESS(k->f, cj_ne(k->f, "none_wraps", least, 0), "no_wrap") {
         for (unsigned i = 0; i < count; i++) settle_wrap(k, &s[i]);
     }
 }
@@ -131,18 +120,10 @@ static void add_all(const histogram_kernel *k, const cj_reg *bin, unsigned count
 
 // ---- runs of equal bins, of narrow counters
 
-void cj__histogram_add(const histogram_kernel *k, cj_reg when, cj_reg bin, cj_reg amount) {
-    cj_func *f = k->f;
-    cj_reg   at = cj_mad_wide(f, "at_count", bin, k->count_bytes, k->out);
-    if (k->count_bytes == 8) amount = cj_cvt(f, "u64", "wide_amount", amount);
-    cj_ptx(f, "@$1 red.global.add.$2 [$3], $4;", when, k->count_type, at, amount);
-}
-
-void cj__histogram_set(const histogram_kernel *k, cj_reg bin, cj_reg amount) {
-    cj_func *f = k->f;
-    cj_reg   at = cj_mad_wide(f, "at_count", bin, k->count_bytes, k->out);
-    if (k->count_bytes == 8) amount = cj_cvt(f, "u64", "wide_amount", amount);
-    cj_ptx(f, "st.global.$1 [$2], $3;", k->count_type, at, amount);
+void cj__histogram_put(const histogram_kernel *k, cj_reg when, const char *operation, cj_reg bin, cj_reg amount) {
+    cj_reg at = cj_mad_wide(k->f, "at_count", bin, k->count_bytes, k->out);
+    if (k->count_bytes == 8) amount = cj_cvt(k->f, "u64", "wide_amount", amount);
+    cj__store(k->f, when, operation, k->count_type, &amount, 1, at, 0);
 }
 
 void cj__histogram_run_begin(histogram_kernel *k) {
@@ -154,7 +135,7 @@ void cj__histogram_run_begin(histogram_kernel *k) {
 void cj__histogram_run_end(const histogram_kernel *k) {
     cj_reg some = cj_ne(k->f, "some", k->run_length, 0);
     cj_ptx(k->f, "setp.eq.and.u32 $1, $2, 0, $1;", some, k->lane);
-    cj__histogram_add(k, some, k->run_bin, k->run_length);
+    cj__histogram_put(k, some, "red.global.add", k->run_bin, k->run_length);
 }
 
 // The whole warp has one bin, `common`.
@@ -183,7 +164,7 @@ static void count_alike(const histogram_kernel *k, cj_reg bin, cj_reg alike, uns
     cj_reg first = cj_eq(f, "first_lane", before, 0);
     cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", first, bin, k->own);
     cj_reg all = cj_mul(f, "samples", cj_let(f, "u32", "lanes_of_bin", "popc.b32 $1, $2;", same), count);
-    cj__histogram_add(k, first, bin, all);
+    cj__histogram_put(k, first, "red.global.add", bin, all);
     cj_ptx(f, "bra $1;", counted);
 }
 

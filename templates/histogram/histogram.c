@@ -31,19 +31,11 @@
 // strategy=owner: blocks access no shared memory but their own, so that a cluster needs no barrier. strategy=remote: both are
 // cluster barriers, whose arrivals release. B1 then also says that every block has started before any adds to its counters; after
 // B2 each block reads its own counters alone, so that any block may exit.
-#include <clusterjit/cluster.h>
-#include <clusterjit/control.h>
-#include <inttypes.h>
-
 #include "histogram.h"
-#include "loop.h"
-#include "schedule.h"
-#include "vector.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [HISTOGRAM_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 enum { UNROLL_MAX = 8, WARP = 32 };  // the most loads in flight a thread
@@ -88,9 +80,7 @@ static void declare(histogram_kernel *k) {
     k->counts = cj_param(f, "u64", "counts", k->layout.set ? "counts[bins]" : "counts[bins], added to");
     k->n = cj_param(f, "u64", "n", "elements");
     cj_param(f, "u64", "workspace", "not used");
-    cj_block(f, k->plan->block.x, 1, 1);
     cj__registers(k->plan, f, HISTOGRAM_REGISTERS, k->count_bytes == 8);
-    if (k->cluster) cj_cluster(f, k->cluster, 1, 1);
 }
 
 // The block's bins: [first, first + own), and where their counts are.
@@ -159,11 +149,10 @@ static slice find_body(const histogram_kernel *k, cj_reg begin, cj_reg end) {
 
 // One pool has all of x.
 static slice emit_whole(const histogram_kernel *k) {
-    cj_func *f = k->f;
-    cj_step(f, "all of x is [begin, end) in bytes; its aligned part is [body, tail)");
-    cj_reg begin = cj__load_pointer(f, k->x, "begin");
-    cj_reg n = cj_let(f, "u64", "n", "ld.param.u64 $1, [$2];", k->n);
-    return find_body(k, begin, cj_mad(f, "end", n, k->dtype->bytes, begin));
+    cj_step(k->f, "all of x is [begin, end) in bytes; its aligned part is [body, tail)");
+    cj_reg begin = cj__load_pointer(k->f, k->x, "begin");
+    cj_reg n = cj_let(k->f, "u64", "n", "ld.param.u64 $1, [$2];", k->n);
+    return find_body(k, begin, cj_mad(k->f, "end", n, k->dtype->bytes, begin));
 }
 
 static slice emit_slice(const histogram_kernel *k) {
@@ -190,10 +179,10 @@ static slice emit_slice(const histogram_kernel *k) {
 
 // Elements before the first or after the last vector: fewer than threads, one each.
 static void emit_edge(const histogram_kernel *k, cj_reg from, cj_reg to) {
-    cj_func *f = k->f;
-    cj_reg   at = cj_mad_wide(f, "at", k->thread, k->dtype->bytes, from);
-    CJ_UNLESS(f, cj_ge(f, "past", at, to), "no_element") {
-        cj__histogram_count_one(k, cj_let(f, k->dtype->reg, "value", "ld.global.nc.$3 $1, [$2];", at, k->dtype->load));
+    cj_reg at = cj_mad_wide(k->f, "at", k->thread, k->dtype->bytes, from);
+    CJ_UNLESS(k->f, cj_ge(k->f, "past", at, to), "no_element") {
+        cj__histogram_count_one(k,
+                                cj_let(k->f, k->dtype->reg, "value", "ld.global.nc.$3 $1, [$2];", at, k->dtype->load));
     }
 }
 
@@ -227,11 +216,10 @@ static cj_reg emit_tiles(const histogram_kernel *k, const slice *s, cj_reg (*v)[
 }
 
 static void emit_body(const histogram_kernel *k, const slice *s) {
-    cj_func *f = k->f;
-    cj_reg   v[UNROLL_MAX][HISTOGRAM_WORDS];
-    cj_registers(f, k->dtype->reg, "v", unroll_of(k) * HISTOGRAM_WORDS, v[0]);
-    cj_reg tile = emit_tiles(k, s, v), at = cj_mad_wide(f, "at", k->thread, HISTOGRAM_LOAD, tile);
-    CJ_STRIDE(f, rest, at, k->plan->block.x * HISTOGRAM_LOAD, s->tail) {
+    cj_reg v[UNROLL_MAX][HISTOGRAM_WORDS];
+    cj_registers(k->f, k->dtype->reg, "v", unroll_of(k) * HISTOGRAM_WORDS, v[0]);
+    cj_reg tile = emit_tiles(k, s, v), at = cj_mad_wide(k->f, "at", k->thread, HISTOGRAM_LOAD, tile);
+    CJ_STRIDE(k->f, rest, at, k->plan->block.x * HISTOGRAM_LOAD, s->tail) {
         load_vector(k, v[0], rest, 0);
         cj__histogram_count_vector(k, v[0], false);
     }
@@ -249,26 +237,22 @@ static void emit_flush(const histogram_kernel *k) {
             cj_reg low = cj_let(f, "u32", "count", "shf.r.wrap.b32 $1, $2, 0, $3;", count, place.shift);
             count = cj_and(f, "count", low, cj__histogram_field_mask(k));
         }
-        if (k->layout.set)
-            cj__histogram_set(k, bin, count);
-        else
-            cj__histogram_add(k, cj_ne(f, "some", count, 0), bin, count);
+        cj_reg some = k->layout.set ? cj_always() : cj_ne(f, "some", count, 0);
+        cj__histogram_put(k, some, k->layout.set ? "st.global" : "red.global.add", bin, count);
     }
 }
 
 static void emit_histogram(const cj_plan *plan, cj_builder *b) {
-    const uint64_t  *value = plan->params.value;
     histogram_kernel k = {.plan = plan,
                           .dtype = cj__histogram_dtype(plan),
                           .cluster = plan->cluster.x,
-                          .count_bytes = value[HISTOGRAM_COUNTS] ? 8 : 4,
-                          .count_type = value[HISTOGRAM_COUNTS] ? "u64" : "u32"};
-    cj__binning_make(&k.binning, k.dtype->sample, value[HISTOGRAM_BINS], cj_params_real(&plan->params, "lower"),
-                     cj_params_real(&plan->params, "upper"), NULL);
+                          .count_bytes = plan->params.value[HISTOGRAM_COUNTS] ? 8 : 4,
+                          .count_type = plan->params.value[HISTOGRAM_COUNTS] ? "u64" : "u32"};
+    cj__histogram_binning(plan, &k.binning, NULL);
     k.layout = cj__histogram_layout(plan);
     write_head(&k, b);
     cj_declare(b, ".extern .shared .align 16 .b8 counter[];");
-    k.f = cj_entry(b, plan->entry);
+    k.f = cj__entry(plan, b);
     declare(&k);
     emit_bins(&k);
     emit_zero(&k);

@@ -3,10 +3,7 @@
 #ifndef CJ_TEMPLATES_HISTOGRAM_H
 #define CJ_TEMPLATES_HISTOGRAM_H
 
-#include <clusterjit/ptx.h>
-#include <stdbool.h>
-
-#include "family.h"
+#include "kit.h"
 
 // What was fitted to a GPU or to ptxas.
 enum {
@@ -43,7 +40,6 @@ cj_reg cj__binning_write(const cj_binning *binning, cj_func *f, cj_reg sample);
 enum {
 #define PARAM(id, ...) HISTOGRAM_##id,
 #include "params.def"
-#undef PARAM
 };
 
 // Bytes a load, bytes of a cache line, the most blocks of a pool.
@@ -70,6 +66,7 @@ typedef struct cj_histogram_layout {
 } cj_histogram_layout;
 
 const cj_histogram_dtype *cj__histogram_dtype(const cj_plan *plan);
+cj_status                 cj__histogram_binning(const cj_plan *plan, cj_binning *binning, cj_error *error);
 
 // The layout of a plan that was made.
 cj_histogram_layout cj__histogram_layout(const cj_plan *plan);
@@ -92,8 +89,11 @@ typedef struct histogram_kernel {
     cj_reg                    lane, run_bin, run_length;  // narrow: the bin that the warp counts in a register
 } histogram_kernel;
 
-bool     cj__histogram_is_narrow(const histogram_kernel *k);  // several counters in a word
-unsigned cj__histogram_field_mask(const histogram_kernel *k);
+// Several counters in a word.
+static inline bool cj__histogram_is_narrow(const histogram_kernel *k) { return k->layout.width.in_word > 1; }
+static inline unsigned cj__histogram_field_mask(const histogram_kernel *k) {
+    return (unsigned)((UINT64_C(1) << k->layout.width.bits) - 1);
+}
 
 // Where the counter of `bin` is: the address of its word, and how far its field lies above bit 0, modulo 32.
 typedef struct histogram_place {
@@ -102,9 +102,8 @@ typedef struct histogram_place {
 
 histogram_place cj__histogram_place(const histogram_kernel *k, cj_reg bin);
 
-// counts[bin] = amount; and counts[bin] += amount, where `when` holds.
-void cj__histogram_set(const histogram_kernel *k, cj_reg bin, cj_reg amount);
-void cj__histogram_add(const histogram_kernel *k, cj_reg when, cj_reg bin, cj_reg amount);
+// counts[bin] = amount ("st.global") or += amount ("red.global.add"), where `when` holds.
+void cj__histogram_put(const histogram_kernel *k, cj_reg when, const char *operation, cj_reg bin, cj_reg amount);
 
 // Counts an element, or a vector of 16 bytes; `whole`: all lanes of the warp are here.
 void cj__histogram_count_one(const histogram_kernel *k, cj_reg sample);

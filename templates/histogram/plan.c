@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The histogram's parameters, and from them its layout in shared memory and its grid.
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "error.h"
 #include "histogram.h"
-#include "numbers.h"
-#include "occupancy.h"
 
 enum { OWNER, REMOTE };  // of strategy
 enum { ADD, SET };       // of result
@@ -22,6 +16,11 @@ static const cj_histogram_dtype dtypes[] = {{CJ_SAMPLE_F32, "f32", "f32", 4},
 
 const cj_histogram_dtype *cj__histogram_dtype(const cj_plan *plan) {
     return &dtypes[plan->params.value[HISTOGRAM_DTYPE]];
+}
+
+cj_status cj__histogram_binning(const cj_plan *plan, cj_binning *binning, cj_error *error) {
+    return cj__binning_make(binning, cj__histogram_dtype(plan)->sample, plan->params.value[HISTOGRAM_BINS],
+                            cj_params_real(&plan->params, "lower"), cj_params_real(&plan->params, "upper"), error);
 }
 
 static uint64_t shared_bytes(const cj_histogram_layout *l) {
@@ -55,14 +54,13 @@ cj_histogram_layout cj__histogram_layout(const cj_plan *plan) {
 
 static cj_status plan_layout(const cj_plan *plan, const cj_limits *limits, unsigned cluster, cj_histogram_layout *l,
                              cj_error *error) {
-    const uint64_t *value = plan->params.value;
     if (choose_layout(plan, limits->shared_per_block_optin, cluster, l)) return CJ_OK;
-    const unsigned asked = l->remote || l->set ? widths[WIDE].bits : widths[value[HISTOGRAM_WIDTH]].bits;
+    const unsigned asked = l->remote || l->set ? widths[WIDE].bits : widths[plan->params.value[HISTOGRAM_WIDTH]].bits;
     return cj__fail(error, CJ_CONTRACT,
                     "bins: %" PRIu64
                     " counters of %u bits do not fit the shared memory of %u blocks, %u bytes each" CJ_HINT
                     "take larger clusters, narrower counters, or fewer bins",
-                    value[HISTOGRAM_BINS], asked ? asked : (unsigned)HISTOGRAM_AUTO_BITS,
+                    plan->params.value[HISTOGRAM_BINS], asked ? asked : (unsigned)HISTOGRAM_AUTO_BITS,
                     cluster ? cluster : HISTOGRAM_POOL, limits->shared_per_block_optin);
 }
 
@@ -87,20 +85,18 @@ static uint64_t choose_pools(const cj_plan *plan, const cj_limits *limits, const
 
 static cj_status check_strategy(const cj_plan *plan, cj_error *error) {
     const uint64_t *value = plan->params.value;
-    if (value[HISTOGRAM_RESULT] == SET && (value[HISTOGRAM_WIDTH] > WIDE || value[HISTOGRAM_STRATEGY] == REMOTE))
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "result: set goes with counters of 32 bits and strategy=owner only" CJ_HINT
-                        "leave width and strategy at their defaults, or choose result=add");
+    REFUSE_IF(value[HISTOGRAM_RESULT] == SET && (value[HISTOGRAM_WIDTH] > WIDE || value[HISTOGRAM_STRATEGY] == REMOTE),
+              "result: set goes with counters of 32 bits and strategy=owner only" CJ_HINT
+              "leave width and strategy at their defaults, or choose result=add");
     if (value[HISTOGRAM_STRATEGY] != REMOTE) return CJ_OK;
-    if (!value[HISTOGRAM_CLUSTER])
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "strategy: remote counters are those of a cluster's blocks, but cluster is 0" CJ_HINT
-                        "choose cluster from 1 to 16, or strategy=owner");
-    if (value[HISTOGRAM_WIDTH] <= WIDE) return CJ_OK;
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "width: %u, but remote counters have 32 bits" CJ_HINT
-                    "leave width at its default, or choose strategy=owner",
-                    widths[value[HISTOGRAM_WIDTH]].bits);
+    REFUSE_IF(!value[HISTOGRAM_CLUSTER],
+              "strategy: remote counters are those of a cluster's blocks, but cluster is 0" CJ_HINT
+              "choose cluster from 1 to 16, or strategy=owner");
+    REFUSE_IF(value[HISTOGRAM_WIDTH] > WIDE,
+              "width: %u, but remote counters have 32 bits" CJ_HINT
+              "leave width at its default, or choose strategy=owner",
+              widths[value[HISTOGRAM_WIDTH]].bits);
+    return CJ_OK;
 }
 
 // Of few samples, a thread for each load or for two bins: fewer start and meet at barriers sooner.
@@ -113,55 +109,39 @@ static uint64_t choose_block(const cj_plan *plan) {
 }
 
 static cj_status check_grid(const cj_plan *plan, const cj_histogram_layout *l, uint64_t grid, cj_error *error) {
-    if (grid % l->pool)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "grid: %" PRIu64 " is not a multiple of the %u blocks of a pool" CJ_HINT "%" PRIu64 " is", grid,
-                        l->pool, cj__round_up(grid, l->pool));
-    if (l->set && grid > l->pool)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "grid: %" PRIu64
-                        " blocks, but with result=set all counts are those of one pool, %u blocks" CJ_HINT
-                        "leave grid at its default, or choose result=add",
-                        grid, l->pool);
-    if (grid / l->pool < least_pools(plan))
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "grid: %" PRIu64 " blocks are too few for %" PRIu64 " samples: at least %" PRIu64 CJ_HINT "%s",
-                        grid, plan->params.value[HISTOGRAM_N], least_pools(plan) * l->pool,
-                        l->set ? "choose result=add" : "leave grid at its default");
+    REFUSE_IF(grid % l->pool, "grid: %" PRIu64 " is not a multiple of the %u blocks of a pool" CJ_HINT "%" PRIu64 " is",
+              grid, l->pool, cj__round_up(grid, l->pool));
+    REFUSE_IF(l->set && grid > l->pool,
+              "grid: %" PRIu64 " blocks, but with result=set all counts are those of one pool, %u blocks" CJ_HINT
+              "leave grid at its default, or choose result=add",
+              grid, l->pool);
+    REFUSE_IF(grid / l->pool < least_pools(plan),
+              "grid: %" PRIu64 " blocks are too few for %" PRIu64 " samples: at least %" PRIu64 CJ_HINT "%s", grid,
+              plan->params.value[HISTOGRAM_N], least_pools(plan) * l->pool,
+              l->set ? "choose result=add" : "leave grid at its default");
     return CJ_OK;
 }
 
 cj_status cj__histogram_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    const uint64_t           *value = plan->params.value;
-    cj_binning                binning;
-    cj_histogram_layout       l;
-    unsigned                  cluster = (unsigned)value[HISTOGRAM_CLUSTER];
-    const cj_histogram_dtype *dtype = cj__histogram_dtype(plan);
-    cj_status                 status = cj__binning_make(&binning, dtype->sample, value[HISTOGRAM_BINS],
-                                                        cj_params_real(&plan->params, "lower"), cj_params_real(&plan->params, "upper"),
-                                                        error);
-    if (!status) status = check_strategy(plan, error);
-    if (status) return status;
-    if (cluster && !clusters) {
-        snprintf(plan->note, sizeof plan->note,
-                 "%s has no thread block clusters (they need sm_90): generated without,"
-                 " cluster=%u is not used%s",
-                 plan->arch, cluster, value[HISTOGRAM_STRATEGY] == REMOTE ? ", nor is strategy=remote" : "");
-        cluster = 0;
-    }
-    status = plan_layout(plan, limits, cluster, &l, error);
-    if (status) return status;
-    if (value[HISTOGRAM_BLOCK] == CJ_PARAM_AUTO) plan->params.value[HISTOGRAM_BLOCK] = choose_block(plan);
+    const uint64_t     *value = plan->params.value;
+    cj_binning          binning;
+    cj_histogram_layout l;
+    TRY(cj__histogram_binning(plan, &binning, error));
+    TRY(check_strategy(plan, error));
+    const unsigned cluster = (unsigned)cj__cluster_asked(plan, HISTOGRAM_CLUSTER, clusters);
+    if (*plan->note && value[HISTOGRAM_STRATEGY] == REMOTE)
+        strncat(plan->note, ", nor is strategy=remote", sizeof plan->note - strlen(plan->note) - 1);
+    TRY(plan_layout(plan, limits, cluster, &l, error));
+    plan->params.value[HISTOGRAM_BLOCK] = cj__asked_or(plan, HISTOGRAM_BLOCK, choose_block(plan));
     plan->block = (cj_dim3){(uint32_t)value[HISTOGRAM_BLOCK], 1, 1};
     if (cluster) plan->cluster = (cj_dim3){cluster, 1, 1};
     plan->dynamic_shared = (uint32_t)shared_bytes(&l);
     const uint64_t grid = value[HISTOGRAM_GRID] ? value[HISTOGRAM_GRID] : choose_pools(plan, limits, &l) * l.pool;
-    status = check_grid(plan, &l, grid, error);
-    if (status) return status;
+    TRY(check_grid(plan, &l, grid, error));
     plan->grid = (cj_dim3){(uint32_t)grid, 1, 1};
     plan->resident = value[HISTOGRAM_GRID] || l.set || grid / l.pool < 4 * least_pools(plan)
                          ? 0
                          : l.pool;  // slices may become as large
-    snprintf(plan->entry, sizeof plan->entry, "histogram_%s", CJ_PARAM_WORD(plan, "dtype"));
+    cj__name_entry(plan, "histogram_%s", CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

@@ -46,7 +46,7 @@ void cj__warp_combine(const cj_partials *kind, const cj_partial *partial, unsign
     for (; distance; distance /= 2) {
         const cj_partial other = cj__partial_new(kind, "other");
         for (unsigned i = 0; i < kind->values; i++)
-            cj__shuffle_xor(kind->f, kind->bytes[i], other.value[i], partial->value[i], distance);
+            cj__shuffle(kind->f, "bfly", kind->bytes[i], other.value[i], partial->value[i], CJ_ARG(distance), 31);
         kind->combine(kind, partial, &other);
     }
 }

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 // A parameter, of which params.def has one row each: PARAM(K, CJ_NUMBER("k", 1, 2048, "64", "how many")) becomes K in an enum and
-// [K] = {CJ_NUMBER(…)} in the family's table. Other members may follow in the row.
+// [K] = {CJ_NUMBER(…)} in the family's table. Other members may follow in the row. The file ends with #undef PARAM.
 //   CJ_NUMBER      a number from minimum to maximum
 //   CJ_AUTOMATIC   the same, or "auto", its default, which leaves the number to the plan
 //   CJ_REAL        a real number
@@ -48,6 +48,7 @@ struct cj_family {
     const char          *name, *summary;
     const cj_param_info *param;
     size_t               param_count;  // at most CJ_PARAM_MAX
+    const void          *own;   // what a family has of its own that shares plan and emit with others
     const char          *arch;  // the target where a caller names none and the device has its compute capability;
                                 // NULL: the newest that the device runs
 
@@ -68,6 +69,13 @@ cj_status cj__given_check_plan(const cj_params *given, const cj_plan *plan, bool
 void cj__params_share(const cj_params *params);
 void cj__params_drop(const cj_params *params);
 
+// A user's functions (CJ_FUNCTION), of families with dtype, op, op-expr and identity. Checks their signatures, and that op-expr
+// comes with an identity and without another op; names them in the kernel's head, before an empty line; makes op-expr, where
+// there is one, the operation of `value`, whose type is set: `identity` is its text.
+cj_status cj__functions_check(const cj_plan *plan, cj_error *error);
+void      cj__functions_head(const cj_plan *plan, cj_builder *builder);
+void      cj__functions_write(const cj_plan *plan, cj_builder *builder, cj_combine *value, char identity[24]);
+
 // Bits of a value of that type ("f32", "s64") as a PTX constant, in `buffer`.
 const char *cj__constant_text(const char *type, uint64_t bits, char buffer[24]);
 
@@ -76,6 +84,14 @@ cj_reg cj__load_pointer(cj_func *f, cj_var param, const char *name);
 
 // What it is given as a value of `type`: of a u64, as a u32 its lower half.
 cj_reg cj__load_param(cj_func *f, const char *type, cj_var param, const char *name);
+
+// The plan's derived arguments, in the order of the kernel's parameters.
+#define CJ_DERIVE(plan, ...) \
+    cj__derive((plan), (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+void cj__derive(cj_plan *plan, const uint64_t *values, size_t count);
+
+// The plan's entry, of its block and its cluster.
+cj_func *cj__entry(const cj_plan *plan, cj_builder *builder);
 
 // Asks ptxas for registers that let so many blocks fit an SM, or as many as an SM of the target holds: it ignores a larger
 // number, with a warning. 1 is what every kernel has, and is not written.
@@ -90,8 +106,31 @@ uint64_t cj__clusters_at_once(const cj_limits *limits, uint64_t threads, uint64_
 enum { CJ_TARGET_MEASURED = 90 };
 void cj__registers(const cj_plan *plan, cj_func *f, uint32_t registers, bool spills);
 
+// Whether a CJ_AUTOMATIC parameter is set; its value, or else what is chosen for it.
+static inline bool cj__is_asked(const cj_plan *plan, unsigned param) {
+    return plan->params.value[param] != CJ_PARAM_AUTO;
+}
+static inline uint64_t cj__asked_or(const cj_plan *plan, unsigned param, uint64_t chosen) {
+    return cj__is_asked(plan, param) ? plan->params.value[param] : chosen;
+}
+
+// Registers that each of so many threads of a block may have at most, on all targets (but never more than 255).
+uint32_t cj__registers_per_thread(uint64_t threads);
+
+// Elements from row to row: what a stride's parameter says, and 0 stands for the columns. Rows may not overlap.
+static inline uint64_t cj__stride(const cj_plan *plan, unsigned param, uint64_t columns) {
+    return plan->params.value[param] ? plan->params.value[param] : columns;
+}
+cj_status cj__check_stride(const cj_plan *plan, unsigned param, uint64_t columns, cj_error *error);
+
+// The name of the plan's entry, of words of parameters: their '-' become '_'.
+void cj__name_entry(cj_plan *plan, const char *format, ...) CJ_PRINTF(2, 3);
+
 // The plan's note if `cluster` blocks are asked for of a target without clusters: they are generated without.
 void cj__note_no_clusters(cj_plan *plan, uint64_t cluster);
+
+// The blocks of a cluster that `param` asks for, 0 (with the note) of a target without clusters. CJ_PARAM_AUTO: to be chosen.
+uint64_t cj__cluster_asked(cj_plan *plan, unsigned param, bool clusters);
 
 // The plan's target as a number, 90 for sm_90a.
 unsigned cj__target_number(const cj_plan *plan);

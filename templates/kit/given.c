@@ -64,3 +64,12 @@ cj_status cj__given_check_plan(const cj_params *given, const cj_plan *plan, bool
     }
     return CJ_OK;
 }
+
+cj_status cj__check_stride(const cj_plan *plan, unsigned param, uint64_t columns, cj_error *error) {
+    const uint64_t stride = cj__stride(plan, param, columns);
+    REFUSE_IF(stride < columns,
+              "%s: %" PRIu64 " is below the %" PRIu64 " columns of a row" CJ_HINT
+              "rows may not overlap; 0 stands for rows without a gap",
+              plan->params.family->param[param].name, stride, columns);
+    return CJ_OK;
+}

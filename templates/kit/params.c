@@ -77,9 +77,8 @@ static cj_status set_number(const cj_param_info *info, const char *text, uint64_
         cj__hint(error, "write " CJ_NUMBER_FORMS);
         return CJ_INVALID_ARGUMENT;
     }
-    if (value < info->minimum || value > info->maximum)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %" PRIu64 " is outside %" PRIu64 " to %" PRIu64, info->name, value,
-                        info->minimum, info->maximum);
+    REFUSE_IF(value < info->minimum || value > info->maximum, "%s: %" PRIu64 " is outside %" PRIu64 " to %" PRIu64,
+              info->name, value, info->minimum, info->maximum);
     if (info->multiple && value % info->multiple && value != info->minimum) {
         uint64_t below = value - value % info->multiple;
         uint64_t nearest = below < info->minimum ? below + info->multiple : below;
@@ -95,8 +94,7 @@ static cj_status set_number(const cj_param_info *info, const char *text, uint64_
 static cj_status set_real(const cj_param_info *info, const char *text, uint64_t *slot, cj_error *error) {
     double      value;
     const char *end = cj_real_read(text, &value);
-    if (!end || *end || !isfinite(value))
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: '%s' is not a finite number", info->name, text);
+    REFUSE_IF(!end || *end || !isfinite(value), "%s: '%s' is not a finite number", info->name, text);
     memcpy(slot, &value, sizeof value);
     return CJ_OK;
 }
@@ -172,7 +170,7 @@ static const cj_param_info *param_of(const cj_params *params, const char *name, 
 }
 
 static cj_status no_param(const cj_family *family, const char *name, cj_error *error) {
-    if (!family) return cj__fail(error, CJ_INVALID_ARGUMENT, "params: their family is NULL: begin with cj_params_init");
+    REFUSE_IF(!family, "params: their family is NULL: begin with cj_params_init");
     cj_status status = cj__fail(error, CJ_INVALID_ARGUMENT, "%s has no parameter '%s'", family->name, name);
     const char *nearest = cj__nearest(name, param_name_at, family);
     if (nearest) cj__hint(error, "is '%s' meant?", nearest);
@@ -209,8 +207,7 @@ cj_status cj_params_set_function(cj_params *params, const char *name, const cj_u
     const cj_family *family = params->family;
     size_t i = find_param(family, name);
     if (i == cj_family_param_count(family)) return no_param(family, name, error);
-    if (!family->param[i].function)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: this parameter is no function", name);
+    REFUSE_IF(!family->param[i].function, "%s: this parameter is no function", name);
     params->function[i] = function;
     return CJ_OK;
 }
@@ -223,12 +220,9 @@ cj_status cj_params_set_reals(cj_params *params, const char *name, const double 
     size_t i = find_param(family, name);
     if (i == cj_family_param_count(family)) return no_param(family, name, error);
     const cj_param_info *info = &family->param[i];
-    if (count > info->reals)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %" PRIu32 " numbers, it takes at most %" PRIu32, name, count,
-                        info->reals);
+    REFUSE_IF(count > info->reals, "%s: %" PRIu32 " numbers, it takes at most %" PRIu32, name, count, info->reals);
     for (uint32_t k = 0; k < count; k++)
-        if (!isfinite(value[k]))
-            return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: number %" PRIu32 ", %g, is not finite", name, k, value[k]);
+        REFUSE_IF(!isfinite(value[k]), "%s: number %" PRIu32 ", %g, is not finite", name, k, value[k]);
     memset(params->reals, 0, sizeof params->reals);
     if (count) memcpy(params->reals, value, count * sizeof *value);
     params->value[i] = count;

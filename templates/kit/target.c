@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // What depends on the target: registers and blocks an SM, conversions to 16 bits, programmatic dependent launch.
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "check.h"
 #include "error.h"
 #include "family.h"
+#include "numbers.h"
 #include "occupancy.h"
+
+cj_func *cj__entry(const cj_plan *plan, cj_builder *builder) {
+    cj_func *f = cj_entry(builder, plan->entry);
+    cj_block(f, plan->block.x, plan->block.y, plan->block.z);
+    if (plan->cluster.x) cj_cluster(f, plan->cluster.x, plan->cluster.y, plan->cluster.z);
+    return f;
+}
 
 // At most what an SM of the plan's target holds.
 static uint32_t fit_sm(const cj_plan *plan, uint64_t wanted) {
@@ -28,17 +37,41 @@ uint64_t cj__clusters_at_once(const cj_limits *limits, uint64_t threads, uint64_
     return o.active_clusters ? o.active_clusters : 1;
 }
 
+enum { SCHEDULERS = 4, REGISTERS = 16384, WARP = 32, UNIT = 8 };  // of an SM; of a scheduler; allocated at a time: on all targets
+
+uint32_t cj__registers_per_thread(uint64_t threads) {
+    return (uint32_t)(REGISTERS / WARP / cj__ceil_div(threads, SCHEDULERS * WARP) / UNIT * UNIT);
+}
+
 void cj__registers(const cj_plan *plan, cj_func *f, uint32_t registers, bool spills) {
-    enum { SCHEDULERS = 4, REGISTERS = 16384, WARP = 32, UNIT = 8 };  // of a scheduler, on all targets
     const uint32_t unit = (registers + UNIT - 1) / UNIT * UNIT, warps = (plan->block.x + WARP - 1) / WARP;
     const uint32_t blocks = SCHEDULERS * (REGISTERS / (unit * WARP)) / warps;
     if (spills || cj__target_number(plan) != CJ_TARGET_MEASURED) cj_blocks_per_sm(f, fit_sm(plan, blocks ? blocks : 1));
+}
+
+void cj__derive(cj_plan *plan, const uint64_t *values, size_t count) {
+    for (size_t i = 0; i < count; i++) plan->derived[plan->derived_count++] = values[i];
+}
+
+void cj__name_entry(cj_plan *plan, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    vsnprintf(plan->entry, sizeof plan->entry, format, list);
+    va_end(list);
+    for (char *at = plan->entry; *at; at++)
+        if (*at == '-') *at = '_';
 }
 
 void cj__note_no_clusters(cj_plan *plan, uint64_t cluster) {
     snprintf(plan->note, sizeof plan->note,
              "%s has no thread block clusters (they need sm_90): generated without, cluster=%" PRIu64 " is not used",
              plan->arch, cluster);
+}
+
+uint64_t cj__cluster_asked(cj_plan *plan, unsigned param, bool clusters) {
+    if (clusters) return plan->params.value[param];
+    if (cj__asked_or(plan, param, 0)) cj__note_no_clusters(plan, plan->params.value[param]);
+    return 0;
 }
 
 unsigned cj__target_number(const cj_plan *plan) { return cj__target_find(plan->arch)->number; }

@@ -4,7 +4,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { MOST = 4 };
+enum { MOST = 4, WIDEST = 16 };
+
+unsigned cj__load_width(uint64_t align, unsigned bytes, uint64_t multiples) {
+    unsigned width = (unsigned)(WIDEST >> align) / bytes;
+    while (width > 1 && multiples % width) width /= 2;
+    return width ? width : 1;
+}
 
 // $1 is the guard, $2 the operation.
 static void access_memory(cj_func *f, cj_reg when, const char *operation, const char *type, const cj_reg *value,

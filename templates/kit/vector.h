@@ -5,6 +5,10 @@
 
 #include <clusterjit/ptx.h>
 
+// The elements of `bytes` bytes of a load: as many as an alignment allows, given by the choices "16 8 4 2" of a parameter, and all
+// of these numbers are multiples of (they are or'ed in `multiples`); at least 1.
+unsigned cj__load_width(uint64_t align, unsigned bytes, uint64_t multiples);
+
 // "LOAD.vN.TYPE {into}, [at + offset];" with `load` such as "ld.global.nc" or "ld.shared"; `count` is 1, 2 or 4, and an access
 // is aligned to its size. A thread for which `when` does not hold (cj_always(): it does) keeps what its registers had.
 void cj__load(cj_func *f, cj_reg when, const char *load, const char *type, const cj_reg *into, unsigned count,

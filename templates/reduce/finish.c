@@ -1,51 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the warps' partials to the result: block, cluster, and what is written. reduce.c tells why each step is safe.
-#include <clusterjit/control.h>
-
 #include "reduce.h"
-#include "vector.h"
-
-// ---- the beginning
-
-void cj__reduce_declare(reduce_kernel *k) {
-    cj_func       *f = k->f;
-    const uint64_t blocks = cj__reduce_blocks_per_sm(k->plan);
-    const char    *out = !k->per_block ? "the result" : k->total ? "the total, then out[1 + blocks]" : "out[blocks]";
-    k->x = cj_param(f, "u64", "x", "x[n], aligned to the element");
-    k->out = cj_param(f, "u64", "out", out);
-    k->n = cj_param(f, "u64", "n", "elements");
-    if (k->sliced) k->slice = cj_param(f, "u64", "slice", "elements a block");
-    k->workspace = cj_param(f, "u64", "workspace", k->gathers ? "the groups' mailboxes" : "not used");
-    cj_block(f, k->plan->block.x, 1, 1);
-    if (blocks > 1)
-        cj__blocks_per_sm(k->plan, f, blocks);
-    else
-        cj__registers(k->plan, f, REDUCE_REGISTERS, cj__reduce_spills(k->plan));
-    if (k->cluster) cj_cluster(f, k->cluster, 1, 1);
-}
-
-void cj__reduce_begin(reduce_kernel *k) {
-    cj_func *f = k->f;
-    k->thread = cj_mov(f, "u32", "thread", "%tid.x");
-    k->lane = cj_and(f, "lane", k->thread, 31);
-    k->warp = cj_shr(f, "warp", k->thread, 5);
-    k->block = cj_mov(f, "u32", "block", "%ctaid.x");
-    k->leader = cj_eq(f, "leader", k->thread, 0);
-    k->warp_leader = cj_eq(f, "warp_leader", k->lane, 0);
-}
 
 // Partials that each block of a cluster sends to rank 0.
 static unsigned sent_by_block(const reduce_kernel *k) { return k->per_block ? 1 : k->warps; }
-
-void cj__reduce_open(reduce_kernel *k) {
-    cj_func *f = k->f;
-    if (!k->pushes) return;
-    cj_step(f, "an mbarrier, of which that of rank 0 will count the bytes of all partials that are sent there");
-    k->rank = cj_cluster_rank(f);
-    k->push = cj__push_new(f, "arrived");
-    k->receiver = cj_let(f, "pred", "receiver", "setp.eq.and.u32 $1, $2, 0, $3;", k->rank, k->leader);
-    cj__push_open(f, &k->push, k->receiver, "publishes the mbarrier, at B2", "B2: this block has started");
-}
 
 // ---- block
 
@@ -138,21 +96,20 @@ static void store_blocks(const reduce_kernel *k, const cj_slots *slots, const cj
 // ---- all of it
 
 void cj__reduce_finish(const reduce_kernel *k, const cj_partial *partial) {
-    cj_func       *f = k->f;
     const unsigned sent = k->cluster * sent_by_block(k) * cj__partial_bytes(&k->partials);
-    cj_label       others = k->gatherers > 1 ? cj_label_new(f, "gather") : k->done;
+    cj_label       others = k->gatherers > 1 ? cj_label_new(k->f, "gather") : k->done;
     cj_slots       slots = {0};
-    cj_step(f, "warp: lane 0 gets the warp's partial");
+    cj_step(k->f, "warp: lane 0 gets the warp's partial");
     cj__warp_combine(&k->partials, partial, 32);
     apply_weight(k, partial);
     if (k->pushes)
-        cj__push_expect(f, &k->push, "B2: rank 0 has started, its memory may be written", k->receiver, CJ_ARG(sent),
+        cj__push_expect(k->f, &k->push, "B2: rank 0 has started, its memory may be written", k->receiver, CJ_ARG(sent),
                         "B3: all partials");
     if (!k->pushes || k->per_block) combine_block(k, partial, others);
     if (k->pushes) {
         slots = send_to_rank_0(k, partial);
         if (!k->per_block && k->warps > 1) cj__reduce_only_warp_0(k, others);
-        cj__push_wait(f, &k->push, "B3: every partial of the cluster is here");
+        cj__push_wait(k->f, &k->push, "B3: every partial of the cluster is here");
     }
     if (k->per_block) store_blocks(k, &slots, partial);
     if (!k->total) return;

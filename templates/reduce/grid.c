@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The grid's end: groups send their partials to mailboxes in the workspace, and the last group combines them. reduce.c has
 // the picture and the barriers.
-#include <clusterjit/control.h>
-
-#include "mailbox.h"
 #include "reduce.h"
-#include "schedule.h"
 
 void cj__reduce_only_warp_0(const reduce_kernel *k, cj_label others) {
     cj_ptx(k->f, "@$1 bra $2;", cj_ne(k->f, "other_warp", k->warp, 0), others);
@@ -32,10 +28,9 @@ void cj__reduce_epoch(reduce_kernel *k) {
 
 // The tag is read early, so that the loads hide its latency, and used late.
 void cj__reduce_wait(const reduce_kernel *k) {
-    cj_func *f = k->f;
-    cj__wait_for_launches(k->plan, f);
+    cj__wait_for_launches(k->plan, k->f);
     if (k->gathers)
-        cj_ptx(f, "@$1 ld.relaxed.gpu.global.u32 $2, [$3];", k->epoch.reads, k->epoch.before, k->epoch.space);
+        cj_ptx(k->f, "@$1 ld.relaxed.gpu.global.u32 $2, [$3];", k->epoch.reads, k->epoch.before, k->epoch.space);
 }
 
 static cj_reg send(const reduce_kernel *k, const cj_mailbox *box, const cj_partial *partial) {

@@ -2,13 +2,7 @@
 // From memory to one partial a thread: | head | body | tail |. The body begins and ends at multiples of 16 bytes and is read
 // with vector loads; head and tail are each shorter than 16 bytes, and one scalar load by each of the first threads covers
 // them.
-#include <clusterjit/control.h>
-#include <stdio.h>
-
-#include "numbers.h"
 #include "reduce.h"
-#include "user_function.h"
-#include "vector.h"
 
 enum { ELEMENTS_MAX = 16 };  // that are combined together
 
@@ -20,10 +14,6 @@ typedef struct share {
     cj_reg first, body, tail, last;
     cj_reg number, stride;
 } share;
-
-static cj_reg load_param(const reduce_kernel *k, cj_var param, const char *name) {
-    return cj_let(k->f, "u64", name, "ld.param.u64 $1, [$2];", param);
-}
 
 // All of x: its loads are dealt to the whole grid one by one. Wherever in x the blocks have come to, together they read it
 // as one stream.
@@ -44,7 +34,7 @@ static share share_all(const reduce_kernel *k, cj_reg n) {
 static share share_slice(const reduce_kernel *k, cj_reg n) {
     cj_func *f = k->f;
     share    s;
-    cj_reg   slice = load_param(k, k->slice, "slice");
+    cj_reg   slice = cj__load_param(f, "u64", k->slice, "slice");
     cj_step(f, "the block's slice, [begin, end) in elements, [first, last) in bytes; its aligned part is [body, tail)");
     cj_reg blocks = cj_cvt(f, "u64", "blocks", cj_mov(f, "u32", "blocks", "%nctaid.x"));
     cj_reg even = cj_mul(f, "even", blocks, slice);
@@ -101,14 +91,13 @@ static load load_vector(const reduce_kernel *k, unsigned u, cj_reg at, cj_reg wh
 
 // The elements of a word, as values of the type that is computed in.
 static void unpack_word(const reduce_kernel *k, cj_reg word, cj_reg *element) {
-    cj_func       *f = k->f;
     const unsigned bits = 8 * k->dtype->bytes;
     if (*k->dtype->ptx == 'f') {
-        for (unsigned i = 0; i < 2; i++) element[i] = cj_f32(f, "element");
-        cj__unpack_halves(f, CJ_PARAM_WORD(k->plan, "dtype"), word, element[0], element[1]);
+        for (unsigned i = 0; i < 2; i++) element[i] = cj_f32(k->f, "element");
+        cj__unpack_halves(k->f, CJ_PARAM_WORD(k->plan, "dtype"), word, element[0], element[1]);
     } else {
         for (unsigned i = 0; i < 32 / bits; i++)
-            element[i] = cj_let(f, k->dtype->ptx, "element", "bfe.$5 $1, $2, $3, $4;", word, i * bits, bits,
+            element[i] = cj_let(k->f, k->dtype->ptx, "element", "bfe.$5 $1, $2, $3, $4;", word, i * bits, bits,
                                 k->dtype->ptx);
     }
 }
@@ -140,13 +129,12 @@ static void take_loads(const reduce_kernel *k, const cj_partial *partial, const 
 
 // One element, as memory has it, in the type that is computed in.
 static cj_reg load_element(const reduce_kernel *k, const char *name, cj_reg at, cj_reg when) {
-    cj_func    *f = k->f;
     const char *type = k->dtype->element, *computed = k->dtype->ptx;
     const bool  is_half = *type == 'b';
-    cj_reg      raw = cj__load_value(f, when, k->load, type, is_half ? "b16" : computed, name, at);
+    cj_reg      raw = cj__load_value(k->f, when, k->load, type, is_half ? "b16" : computed, name, at);
     if (!is_half) return raw;
-    cj_reg wide = cj_f32(f, name);
-    cj__widen_half(f, CJ_PARAM_WORD(k->plan, "dtype"), wide, raw);
+    cj_reg wide = cj_f32(k->f, name);
+    cj__widen_half(k->f, CJ_PARAM_WORD(k->plan, "dtype"), wide, raw);
     return wide;
 }
 
@@ -258,12 +246,12 @@ static void emit_last(const reduce_kernel *k, const share *s, const cj_partial *
 
 cj_partial cj__reduce_thread(reduce_kernel *k) {
     static const char *const names[REDUCE_FLIGHT] = {"partial", "part_1", "part_2", "part_3"};
-    cj_func                 *f = k->f;
     cj_partial               partial[REDUCE_FLIGHT];
-    cj_reg                   x = load_param(k, k->x, "x"), n = load_param(k, k->n, "n"), at = cj_u64(f, "at");
-    k->base = cj_let(f, "u64", "x", "cvta.to.global.u64 $1, $2;", x);
+    cj_reg                   x = cj__load_param(k->f, "u64", k->x, "x"), n = cj__load_param(k->f, "u64", k->n, "n");
+    cj_reg                   at = cj_u64(k->f, "at");
+    k->base = cj_let(k->f, "u64", "x", "cvta.to.global.u64 $1, $2;", x);
     const share s = find_share(k, n);
-    cj_step(f, "each thread's partials start as the identity");
+    cj_step(k->f, "each thread's partials start as the identity");
     for (unsigned u = 0; u < partials_of(k); u++) {
         partial[u] = cj__partial_new(&k->partials, names[u]);
         k->partials.clear(&k->partials, &partial[u]);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Partials of a reduction: one value; the best value and its index; or count, mean and squared distances, which are combined
 // as Chan, Golub and LeVeque do (Algorithms for computing the sample variance, The American Statistician 37, 1983).
-#include <clusterjit/value.h>
-
-#include "numbers.h"
 #include "reduce.h"
 
 enum { BEST, INDEX };           // registers of the best and its index
@@ -37,11 +34,11 @@ static void clear_best(const cj_partials *kind, const cj_partial *partial) {
 
 // `value` is a number and precedes `best`, or best is NaN, as it is before any number was seen.
 static cj_reg is_better(const cj_partials *kind, cj_reg value, cj_reg best) {
-    cj_func    *f = kind->f;
     const char *precedes = kind->value.op == CJ_COMBINE_MAX ? "gt" : "lt", *type = kind->type[BEST];
-    if (!is_float(type)) return cj_let(f, "pred", "better", "setp.$4.$5 $1, $2, $3;", value, best, precedes, type);
-    cj_reg number = cj_let(f, "pred", "is_number", "setp.num.$3 $1, $2, $2;", value, type);
-    return cj_let(f, "pred", "better", "setp.$4u.and.$5 $1, $2, $3, $6;", value, best, precedes, type, number);
+    if (!is_float(type))
+        return cj_let(kind->f, "pred", "better", "setp.$4.$5 $1, $2, $3;", value, best, precedes, type);
+    cj_reg number = cj_let(kind->f, "pred", "is_number", "setp.num.$3 $1, $2, $2;", value, type);
+    return cj_let(kind->f, "pred", "better", "setp.$4u.and.$5 $1, $2, $3, $6;", value, best, precedes, type, number);
 }
 
 // The best of the elements, and then of these and those before. The first element gives way: its register is used up.

@@ -3,15 +3,9 @@
 // constants.def.
 #include <clusterjit/reduce.h>
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "error.h"
-#include "numbers.h"
 #include "reduce.h"
-#include "user_function.h"
 
 static const reduce_op ops[] = {
     [CJ_REDUCE_SUM] = {REDUCE_VALUE, CJ_COMBINE_SUM, false},
@@ -69,43 +63,17 @@ unsigned cj__reduce_words(const cj_plan *plan) {
 
 // ---- parameters that exclude each other
 
-// The user's functions: each of the right signature, and an operation with its identity.
-static cj_status check_functions(const cj_plan *plan, cj_error *error) {
-    const cj_user_function *const *function = plan->params.function;
-    const cj_dtype                 type = cj_dtype_arithmetic((cj_dtype)plan->params.value[REDUCE_DTYPE]);
-    for (int i = REDUCE_MAP; i <= REDUCE_IDENTITY; i++) {
-        static const uint32_t counts[] = {[REDUCE_MAP] = 1, [REDUCE_OP_EXPR] = 2, [REDUCE_IDENTITY] = 0};
-        if (!function[i]) continue;
-        cj_status status = cj__user_function_check(function[i], plan->params.family->param[i].name, type, counts[i],
-                                                   error);
-        if (status) return status;
-    }
-    if (!function[REDUCE_OP_EXPR] != !function[REDUCE_IDENTITY])
-        return cj__fail(
-            error, CJ_INVALID_ARGUMENT,
-            "%s" CJ_HINT
-            "identity is the value e for which op-expr of e and any x is x: 0 for a + b, INT_MIN for the larger int",
-            function[REDUCE_OP_EXPR] ? "identity is missing: op-expr needs one" : "identity goes with op-expr only");
-    if (function[REDUCE_IDENTITY] && !function[REDUCE_IDENTITY]->is_constant)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "identity: '%.200s' is not a constant" CJ_HINT "an expression without a and b has one value",
-                        function[REDUCE_IDENTITY]->text);
-    if (!function[REDUCE_OP_EXPR] || plan->params.value[REDUCE_OP] == CJ_REDUCE_SUM) return CJ_OK;
-    return cj__fail(error, CJ_INVALID_ARGUMENT, "op and op-expr exclude each other" CJ_HINT "leave op at its default");
-}
-
 static cj_status check_blocks(const cj_plan *plan, cj_error *error) {
     const uint64_t  *value = plan->params.value;
     const reduce_op *op = cj__reduce_op(plan);
-    bool             sums = value[REDUCE_OP] == CJ_REDUCE_SUM && !plan->params.function[REDUCE_OP_EXPR];
-    if (value[REDUCE_WEIGHT] && !sums)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "weight=block goes with op=sum only" CJ_HINT "choose op=sum or weight=none");
-    if (value[REDUCE_RESULT] == RESULT_TOTAL || (op->kind == REDUCE_VALUE && !op->mean)) return CJ_OK;
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "result=%s goes with sum, min, max, product and op-expr only" CJ_HINT
-                    "choose one of these, or result=total",
-                    value[REDUCE_RESULT] == RESULT_BLOCK ? "block" : "both");
+    const bool       sums = value[REDUCE_OP] == CJ_REDUCE_SUM && !plan->params.function[REDUCE_OP_EXPR];
+    REFUSE_IF(value[REDUCE_WEIGHT] && !sums,
+              "weight=block goes with op=sum only" CJ_HINT "choose op=sum or weight=none");
+    REFUSE_IF(value[REDUCE_RESULT] != RESULT_TOTAL && (op->kind != REDUCE_VALUE || op->mean),
+              "result=%s goes with sum, min, max, product and op-expr only" CJ_HINT
+              "choose one of these, or result=total",
+              value[REDUCE_RESULT] == RESULT_BLOCK ? "block" : "both");
+    return CJ_OK;
 }
 
 // ---- the shape
@@ -142,16 +110,11 @@ bool cj__reduce_spills(const cj_plan *plan) {
 }
 
 // One block, one cluster, or blocks that combine in global memory: the fastest at that size.
-static uint64_t choose_cluster(const cj_plan *plan, const cj_limits *limits, bool clusters) {
-    const uint64_t *value = plan->params.value, loads = loads_of(plan);
-    uint64_t        cluster = 0;
-    if (!clusters) return 0;
-    if (is_by_block(plan))
-        cluster = REDUCE_SLICE_CLUSTER;
-    else if (loads > REDUCE_BLOCK_LOADS && loads <= REDUCE_CLUSTER_LOADS)
-        cluster = limits->max_cluster;
-    if (value[REDUCE_GRID] != CJ_PARAM_AUTO && cluster && value[REDUCE_GRID] % cluster) return 0;
-    return cluster;
+static uint64_t choose_cluster(const cj_plan *plan, const cj_limits *limits) {
+    const uint64_t loads = loads_of(plan), grid = plan->params.value[REDUCE_GRID];
+    const bool     one = loads > REDUCE_BLOCK_LOADS && loads <= REDUCE_CLUSTER_LOADS;
+    const uint64_t cluster = is_by_block(plan) ? REDUCE_SLICE_CLUSTER : one ? limits->max_cluster : 0;
+    return cluster && grid != CJ_PARAM_AUTO && grid % cluster ? 0 : cluster;
 }
 
 // A small block while its threads, in one cluster or one block an SM, have all their loads in flight at once; without
@@ -185,19 +148,12 @@ static uint64_t choose_grid(const cj_plan *plan, const cj_limits *limits, uint64
 }
 
 static void choose_shape(cj_plan *plan, const cj_limits *limits, bool clusters) {
-    const uint64_t *value = plan->params.value;
-    uint64_t        cluster = value[REDUCE_CLUSTER];
-    if (cluster == CJ_PARAM_AUTO) {
-        cluster = choose_cluster(plan, limits, clusters);
-    } else if (cluster && !clusters) {
-        cj__note_no_clusters(plan, cluster);
-        cluster = 0;
-    }
+    uint64_t cluster = cj__cluster_asked(plan, REDUCE_CLUSTER, clusters);
+    if (cluster == CJ_PARAM_AUTO) cluster = choose_cluster(plan, limits);
     if (cluster) plan->cluster = (cj_dim3){(uint32_t)cluster, 1, 1};
-    uint64_t block = value[REDUCE_BLOCK] == CJ_PARAM_AUTO ? choose_block(plan, limits, cluster) : value[REDUCE_BLOCK];
+    const uint64_t block = cj__asked_or(plan, REDUCE_BLOCK, choose_block(plan, limits, cluster));
     plan->block = (cj_dim3){(uint32_t)block, 1, 1};
-    uint64_t grid = value[REDUCE_GRID];
-    if (grid == CJ_PARAM_AUTO) grid = choose_grid(plan, limits, cluster ? cluster : 1);
+    const uint64_t grid = cj__asked_or(plan, REDUCE_GRID, choose_grid(plan, limits, cj__most(cluster, 1)));
     plan->grid = (cj_dim3){(uint32_t)grid, 1, 1};
 }
 
@@ -233,27 +189,24 @@ static double error_bound(const cj_plan *plan) {
 // Sums of squares of the 16 elements of a load need more registers than threads of the largest blocks have.
 static cj_status check_registers(const cj_plan *plan, cj_error *error) {
     const bool many = cj__reduce_op(plan)->kind == REDUCE_MOMENTS && cj__reduce_dtype(plan)->bytes == 1;
-    if (!many || plan->block.x <= REDUCE_MOMENTS_BLOCK) return CJ_OK;
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "block: %" PRIu32 " threads have too few registers each for op=meanvar of 8-bit elements: at"
-                    " most %d have enough" CJ_HINT "take fewer, or leave block at its default",
-                    plan->block.x, REDUCE_MOMENTS_BLOCK);
+    REFUSE_IF(many && plan->block.x > REDUCE_MOMENTS_BLOCK,
+              "block: %" PRIu32 " threads have too few registers each for op=meanvar of 8-bit elements: at most %d have"
+              " enough" CJ_HINT "take fewer, or leave block at its default",
+              plan->block.x, REDUCE_MOMENTS_BLOCK);
+    return CJ_OK;
 }
 
 cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    const uint64_t *value = plan->params.value;
-    cj_status       status = check_functions(plan, error);
-    if (!status) status = check_blocks(plan, error);
-    if (status) return status;
+    TRY(cj__functions_check(plan, error));
+    TRY(check_blocks(plan, error));
     choose_shape(plan, limits, clusters);
-    status = check_registers(plan, error);
-    if (status) return status;
-    if (cj__reduce_is_sliced(plan)) plan->derived[plan->derived_count++] = slice_of(plan);
-    plan->programmatic = value[REDUCE_DEPENDENT] && clusters;
+    TRY(check_registers(plan, error));
+    if (cj__reduce_is_sliced(plan)) CJ_DERIVE(plan, slice_of(plan));
+    plan->programmatic = plan->params.value[REDUCE_DEPENDENT] && clusters;
     plan->workspace_bytes = cj__reduce_gathers(plan) ? REDUCE_WORDS_AT + groups_of(plan) * 8 * cj__reduce_words(plan)
                                                      : 0;
     plan->error_bound = error_bound(plan);
-    snprintf(plan->entry, sizeof plan->entry, "reduce_%s_%s",
-             plan->params.function[REDUCE_OP_EXPR] ? "user" : CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"));
+    cj__name_entry(plan, "reduce_%s_%s", plan->params.function[REDUCE_OP_EXPR] ? "user" : CJ_PARAM_WORD(plan, "op"),
+                   CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

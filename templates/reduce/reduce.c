@@ -29,17 +29,11 @@
 // manner. With result=block nothing is combined above the cluster: rank 0 writes its cluster's results. With result=both it
 // does so, too, and then combines them: out has the total first. With dependent=yes the next kernel's blocks may start as soon
 // as all of this one have, and no global memory is touched before griddepcontrol.wait.
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "numbers.h"
 #include "reduce.h"
-#include "user_function.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [REDUCE_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 static void write_path(const reduce_kernel *k, cj_builder *b) {
@@ -67,10 +61,7 @@ static void write_head(const reduce_kernel *k, cj_builder *b) {
             plan->params.function[REDUCE_OP_EXPR] ? "op-expr" : CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"),
             plan->block.x, k->cluster, CJ_PARAM_WORD(plan, "result"), CJ_PARAM_WORD(plan, "weight"),
             plan->programmatic ? " dependent=yes" : "");
-    for (int i = REDUCE_MAP; i <= REDUCE_IDENTITY; i++)
-        if (plan->params.function[i])
-            cj_head(b, "  %s: %.200s", k->plan->params.family->param[i].name, plan->params.function[i]->text);
-    cj_head(b, "%s", "");
+    cj__functions_head(plan, b);
     write_path(k, b);
     cj_head(b, "\nLaunch: block %u threads%s; grid %s%s%s.", plan->block.x, k->cluster ? ", as a cluster launch" : "",
             k->gathers || k->per_block ? "any" : "one ", k->gathers || k->per_block ? "" : cj__reduce_group(k),
@@ -86,14 +77,11 @@ static void write_head(const reduce_kernel *k, cj_builder *b) {
 
 // How two values become one. Functions of the user's are put into the module.
 static cj_combine add_functions(reduce_kernel *k, cj_builder *b, char identity[24]) {
-    const cj_user_function *const *function = k->plan->params.function;
-    cj_combine                     value = {.op = k->op->combine, .type = cj__reduce_combined_type(k->plan)};
-    k->maps = function[REDUCE_MAP] != NULL;
-    if (k->maps) k->map = cj_builder_function(b, function[REDUCE_MAP], "map");
-    if (!function[REDUCE_OP_EXPR]) return value;
-    value.op = CJ_COMBINE_USER;
-    value.function = cj_builder_function(b, function[REDUCE_OP_EXPR], "op");
-    value.identity = cj__constant_text(value.type, function[REDUCE_IDENTITY]->constant, identity);
+    const cj_user_function *map = k->plan->params.function[REDUCE_MAP];
+    cj_combine              value = {.op = k->op->combine, .type = cj__reduce_combined_type(k->plan)};
+    k->maps = map != NULL;
+    if (map) k->map = cj_builder_function(b, map, "map");
+    cj__functions_write(k->plan, b, &value, identity);
     return value;
 }
 
@@ -104,6 +92,41 @@ static void describe_end(reduce_kernel *k) {
     const bool     few = a_lane <= most || k->warps == 1;
     k->gatherers = few ? 1 : k->warps;
     k->messages = few ? (unsigned)cj__least(a_lane, most) : 1;
+}
+
+static void declare(reduce_kernel *k) {
+    cj_func       *f = k->f;
+    const uint64_t blocks = cj__reduce_blocks_per_sm(k->plan);
+    const char    *out = !k->per_block ? "the result" : k->total ? "the total, then out[1 + blocks]" : "out[blocks]";
+    k->x = cj_param(f, "u64", "x", "x[n], aligned to the element");
+    k->out = cj_param(f, "u64", "out", out);
+    k->n = cj_param(f, "u64", "n", "elements");
+    if (k->sliced) k->slice = cj_param(f, "u64", "slice", "elements a block");
+    k->workspace = cj_param(f, "u64", "workspace", k->gathers ? "the groups' mailboxes" : "not used");
+    if (blocks > 1)
+        cj__blocks_per_sm(k->plan, f, blocks);
+    else
+        cj__registers(k->plan, f, REDUCE_REGISTERS, cj__reduce_spills(k->plan));
+}
+
+static void begin(reduce_kernel *k) {
+    cj_func *f = k->f;
+    k->thread = cj_mov(f, "u32", "thread", "%tid.x");
+    k->lane = cj_and(f, "lane", k->thread, 31);
+    k->warp = cj_shr(f, "warp", k->thread, 5);
+    k->block = cj_mov(f, "u32", "block", "%ctaid.x");
+    k->leader = cj_eq(f, "leader", k->thread, 0);
+    k->warp_leader = cj_eq(f, "warp_leader", k->lane, 0);
+}
+
+static void open_push(reduce_kernel *k) {
+    cj_func *f = k->f;
+    if (!k->pushes) return;
+    cj_step(f, "an mbarrier, of which that of rank 0 will count the bytes of all partials that are sent there");
+    k->rank = cj_cluster_rank(f);
+    k->push = cj__push_new(f, "arrived");
+    k->receiver = cj_let(f, "pred", "receiver", "setp.eq.and.u32 $1, $2, 0, $3;", k->rank, k->leader);
+    cj__push_open(f, &k->push, k->receiver, "publishes the mbarrier, at B2", "B2: this block has started");
 }
 
 static void emit_reduce(const cj_plan *plan, cj_builder *b) {
@@ -124,13 +147,13 @@ static void emit_reduce(const cj_plan *plan, cj_builder *b) {
     if (k.gathers) describe_end(&k);
     write_head(&k, b);
     const cj_combine value = add_functions(&k, b, identity);
-    k.f = cj_entry(b, plan->entry);
+    k.f = cj__entry(plan, b);
     k.partials = cj__reduce_partials(plan, k.f, &value);
     k.done = cj_label_new(k.f, "done");
-    cj__reduce_declare(&k);
+    declare(&k);
     cj__launch_dependents(plan, k.f);
-    cj__reduce_begin(&k);
-    cj__reduce_open(&k);
+    begin(&k);
+    open_push(&k);
     cj__reduce_epoch(&k);
     const cj_partial partial = cj__reduce_thread(&k);
     cj__reduce_finish(&k, &partial);

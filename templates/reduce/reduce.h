@@ -3,10 +3,7 @@
 #ifndef CJ_TEMPLATES_REDUCE_H
 #define CJ_TEMPLATES_REDUCE_H
 
-#include <clusterjit/collectives.h>
-
-#include "combine.h"
-#include "family.h"
+#include "kit.h"
 
 // What was fitted to a GPU or to ptxas.
 enum {
@@ -17,7 +14,6 @@ enum {
 enum {
 #define PARAM(id, ...) REDUCE_##id,
 #include "params.def"
-#undef PARAM
 };
 
 // What is written, in the order of the words of `result`.
@@ -133,9 +129,6 @@ cj_partial cj__reduce_thread(reduce_kernel *k);
 
 // ---- from the warps to the result (finish.c)
 
-void cj__reduce_declare(reduce_kernel *k);
-void cj__reduce_begin(reduce_kernel *k);
-void cj__reduce_open(reduce_kernel *k);  // k->push
 void cj__reduce_finish(const reduce_kernel *k, const cj_partial *partial);
 
 #endif

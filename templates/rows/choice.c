@@ -11,8 +11,6 @@ unsigned cj__row_held_most(const choice *c) {
     return (unsigned)cj__least(cj__most(registers / (words * c->op->inputs + s->totals * s->elements), 1), ROW_HELD);
 }
 
-unsigned cj__row_piece_held(const choice *c) { return asked_or(c, ROW_VECTORS, ROW_HELD / c->op->inputs); }
-
 // With sums over rows more warps, in a stream with the producer's, would have too few registers for these.
 unsigned cj__row_warps_most(const row_shape *s) {
     return !s->totals ? ALONE_WARPS : s->form == ROW_STREAM ? SUMS_WARPS - 1 : SUMS_WARPS;
@@ -21,14 +19,6 @@ unsigned cj__row_warps_most(const row_shape *s) {
 bool cj__row_is_few(const choice *c) {
     return c->rows * cj__least(cj__ceil_div(c->row_bytes, STAGE_BYTES), FEW_STAGES) <
            FEW_WAVES * (uint64_t)c->limits->sm_count;
-}
-
-bool cj__row_is_passing(const choice *c) { return !c->op->outputs && !c->s->totals && !cj__row_is_few(c); }
-
-bool cj__row_asks_resident(const choice *c) { return c->plan->params.value[ROW_RESIDENT] == ROW_RESIDENT_YES; }
-
-bool cj__row_asks_stream(const choice *c) {
-    return asked(c, ROW_STAGES) || is_asked(c, ROW_GRID) || cj__row_asks_resident(c);
 }
 
 void cj__row_set_grid(choice *c, uint64_t groups) {

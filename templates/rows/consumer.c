@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The consumer warps of a stream: rows from their stages, through registers, to what is written.
-#include <stdio.h>
-
 #include "stream.h"
 
 // Where the thread's first vector of a stage is.
@@ -110,23 +108,23 @@ static void exchange(row_stream *t) {
 
 static void emit_row(row_stream *t) {
     row_kernel    *k = t->k;
-    cj_func       *f = k->f;
     const bool     many = k->s->pieces > 1, keeps = many && k->op->outputs;
     const row_part own = k->part, all = many ? cj__row_part_new(k, "all") : own;
     if (k->op->prepare) k->op->prepare(k);
-    cj_step(f, "the block's %s of the row goes into registers, and its stage is free", many ? "first piece" : "piece");
+    cj_step(k->f, "the block's %s of the row goes into registers, and its stage is free",
+            many ? "first piece" : "piece");
     if (many) cj__row_set_piece(k, t->piece);
     fetch(t);
-    cj__ring_next(f, &t->stage);
+    cj__ring_next(k->f, &t->stage);
     cj_ring kept = {.parity = cj_none(), .count = t->stage.count};
-    if (keeps) kept.number = cj_mov(f, "u32", "kept_stage", t->stage.number);
+    if (keeps) kept.number = cj_mov(k->f, "u32", "kept_stage", t->stage.number);
     cj__row_sweep(k);
     if (many) sweep_more(t, &all);
     k->part = all;
     exchange(t);
     k->op->finish(k);
     if (k->op->outputs) {
-        cj_step(f, "what is written");
+        cj_step(k->f, "what is written");
         if (many) cj__row_set_piece(k, t->piece);
         cj__row_place(k);
         cj__row_write(k);
@@ -138,20 +136,19 @@ static void emit_row(row_stream *t) {
 // Of a row that is dealt every piece stays in its stage until it has been written from: registers have the sums.
 static void emit_dealt_row(row_stream *t) {
     row_kernel *k = t->k;
-    cj_func    *f = k->f;
     if (k->op->prepare) k->op->prepare(k);
-    cj_step(f, "the block's piece of the row, for its values");
+    cj_step(k->f, "the block's piece of the row, for its values");
     wait_full(t);
     k->in_shared = true;
     cj__row_sweep(k);
     exchange(t);
     k->op->finish(k);
-    cj_step(f, "and for what is written; then the stage is free");
+    cj_step(k->f, "and for what is written; then the stage is free");
     cj__row_place(k);
     cj__row_write(k);
     k->in_shared = false;
-    cj__stage_release(f, &t->stages, &t->stage);
-    cj__ring_next(f, &t->stage);
+    cj__stage_release(k->f, &t->stages, &t->stage);
+    cj__ring_next(k->f, &t->stage);
 }
 
 static void next_row(row_stream *t) {
@@ -170,14 +167,13 @@ static void next_row(row_stream *t) {
 // Column 0 is so far before what the block has.
 static void wait_resident(row_stream *t) {
     row_kernel *k = t->k;
-    cj_func    *f = k->f;
-    cj_mbarrier_wait(f, t->resident, CJ_ARG(0), CJ_SCOPE_BLOCK, "S6: weight, bias or mask is here, and stays");
+    cj_mbarrier_wait(k->f, t->resident, CJ_ARG(0), CJ_SCOPE_BLOCK, "S6: weight, bias or mask is here, and stays");
     for (unsigned n = 0; n < k->op->columns; n++) {
         const unsigned i = k->op->nth[ROW_COLUMN][n];
         char           name[32];
         snprintf(name, sizeof name, "%s_at", k->op->operand[i].name);
-        cj_reg at = cj_add(f, name, t->stages.pool, cj__row_resident_offset(t, n));
-        k->resident_at[i] = cj_mad(f, name, t->piece, -(int64_t)(k->s->piece * t->vector_bytes), at);
+        cj_reg at = cj_add(k->f, name, t->stages.pool, cj__row_resident_offset(t, n));
+        k->resident_at[i] = cj_mad(k->f, name, t->piece, -(int64_t)(k->s->piece * t->vector_bytes), at);
     }
 }
 
@@ -215,17 +211,16 @@ static void begin(row_stream *t) {
 }
 
 void cj__row_consume(row_stream *t, cj_label done) {
-    row_kernel *k = t->k;
-    cj_func    *f = k->f;
+    cj_func *f = t->k->f;
     begin(t);
     cj_label next = cj_label_new(f, "next_row");
     cj_label_here(f, next);
     cj_step(f, "the next row");
     next_row(t);
-    cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", k->row, t->rows), done);
+    cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", t->k->row, t->rows), done);
     if (!cj__row_is_alone(t))
         cj_mbarrier_arrive_expect(f, t->expects, cj__ring_at(f, "partials_full_at", t->partials_full, &t->turn, 8),
-                                  CJ_ARG(cj__row_slots_bytes(k->s)), NULL);
+                                  CJ_ARG(cj__row_slots_bytes(t->k->s)), NULL);
     if (t->taken)
         emit_row(t);
     else

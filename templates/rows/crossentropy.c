@@ -7,7 +7,6 @@
 //   dx   = scale * (p - (1 - s) * [column = label] - s / C)
 // A row whose label is `ignore` has loss 0 and a gradient of zeros; any other label beyond the columns gives a loss of
 // NaN.
-#include "error.h"
 #include "exp.h"
 
 enum { LABEL = ROW_OWN, IGNORE, SMOOTHING, GRADIENT, SCALE };
@@ -15,7 +14,6 @@ enum { LABEL = ROW_OWN, IGNORE, SMOOTHING, GRADIENT, SCALE };
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [ROW_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
     [LABEL] = {CJ_CHOICE("label", "i64 i32", "i64", "type of the labels")},
     [IGNORE] = {CJ_REAL("ignore", "-100", "a whole number: rows with this label do not count")},
     [SMOOTHING] = {CJ_REAL("smoothing", "0", "0 to 1: the share that all columns have in the loss")},
@@ -33,7 +31,7 @@ typedef struct crossentropy {
 
 _Static_assert(sizeof(crossentropy) <= ROW_OWN_BYTES, "each of the rows that are unrolled has one");
 
-static crossentropy *own_of(const row_kernel *k) { return k->op->own; }
+static crossentropy *own_of(const row_kernel *k) { return (crossentropy *)k->op->own; }
 
 // The first thread loads x[label] while the row comes in; a NaN stands for a label that no column has.
 static cj_reg load_target(row_kernel *k, cj_reg label) {
@@ -53,13 +51,12 @@ static cj_reg load_target(row_kernel *k, cj_reg label) {
 
 static void prepare(row_kernel *k) {
     crossentropy *r = own_of(k);
-    cj_func      *f = k->f;
     const bool    wide = k->op->operand[r->label_of].type[1] == '6';
-    cj_step(f, "the row's label, and x there");
+    cj_step(k->f, "the row's label, and x there");
     cj__row_exp_prepare(k);
     cj_reg label = cj__row_load_each(k, r->label_of);
-    r->label = wide ? cj_mov(f, "s64", "wide_label", label) : cj_cvt(f, "s64", "wide_label", label);
-    r->ignored = cj_eq(f, "ignored", r->label, (int64_t)r->ignore);
+    r->label = wide ? cj_mov(k->f, "s64", "wide_label", label) : cj_cvt(k->f, "s64", "wide_label", label);
+    r->ignored = cj_eq(k->f, "ignored", r->label, (int64_t)r->ignore);
     r->target = load_target(k, r->label);
 }
 
@@ -101,35 +98,40 @@ static void take_label_off(row_kernel *k, const row_vector *v) {
 
 static void write_gradient(row_kernel *k, const row_vector *v) {
     const crossentropy *r = own_of(k);
-    cj_func            *f = k->f;
     const double        share = r->smoothing / (double)k->s->columns;
     cj_reg              scale = r->factor;
     if (cj__row_in_place(k)) {
         scale = cj__row_exp_rebase(k);
-        cj_update(f, scale, "mul", r->factor);
+        cj_update(k->f, scale, "mul", r->factor);
     }
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg dx = v->out[0][e];
         if (!cj__row_in_place(k)) {
             cj__row_exp_distance(k, v, e, NULL, r->exp.shift, dx);
-            cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", dx);
+            cj_ptx(k->f, "ex2.approx.ftz.f32 $1, $1;", dx);
         }
-        cj_ptx(f, "mul.f32 $1, $2, $3;", dx, cj__row_in_place(k) ? v->in[0][e] : dx, scale);
-        if (share > 0) cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", dx, r->factor, (float)-share);
+        cj_ptx(k->f, "mul.f32 $1, $2, $3;", dx, cj__row_in_place(k) ? v->in[0][e] : dx, scale);
+        if (share > 0) cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", dx, r->factor, (float)-share);
     }
     take_label_off(k, v);
 }
 
 // ---- the family
 
-static void describe(const cj_plan *plan, row_op *op, crossentropy *own) {
+static cj_status describe(const cj_plan *plan, row_op *op, cj_error *error) {
     const cj_params *p = &plan->params;
+    crossentropy    *own = (crossentropy *)op->own;
     *own = (crossentropy){.exp = {.factor = 1, .stays = true},
                           .gradient = p->value[GRADIENT] != 0,
                           .smoothing = cj_params_real(p, "smoothing"),
                           .ignore = cj_params_real(p, "ignore"),
                           .scale = cj_params_real(p, "scale")};
-    *op = (row_op){.own = own, .own_bytes = sizeof *own};
+    REFUSE_IF(!(own->smoothing >= 0 && own->smoothing <= 1),
+              "smoothing: %g is outside 0 to 1" CJ_HINT "0 is none, 0.1 is usual", own->smoothing);
+    REFUSE_IF(!(own->ignore >= INT32_MIN && own->ignore <= INT32_MAX && (double)(int32_t)own->ignore == own->ignore),
+              "ignore: %g is not a whole number of 32 bits" CJ_HINT
+              "labels are whole numbers: choose one that none of them has",
+              own->ignore);
     cj__row_add(op, ROW_INPUT, "x", NULL, "x[rows, columns], logits");
     if (own->gradient) cj__row_add(op, ROW_OUTPUT, "dx", NULL, "dx[rows, columns]");
     own->label_of = cj__row_add(op, ROW_EACH, "label", p->value[LABEL] ? "s32" : "s64", "label[rows]");
@@ -142,31 +144,13 @@ static void describe(const cj_plan *plan, row_op *op, crossentropy *own) {
     op->sweep[0] = find_largest;
     op->finish = finish;
     op->write = own->gradient ? write_gradient : NULL;
+    return CJ_OK;
 }
 
-static cj_status plan_crossentropy(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    row_op       op;
-    crossentropy own;
-    describe(plan, &op, &own);
-    if (!(own.smoothing >= 0 && own.smoothing <= 1))
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "smoothing: %g is outside 0 to 1" CJ_HINT "0 is none, 0.1 is usual",
-                        own.smoothing);
-    if (!(own.ignore >= INT32_MIN && own.ignore <= INT32_MAX && (double)(int32_t)own.ignore == own.ignore))
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "ignore: %g is not a whole number of 32 bits" CJ_HINT
-                        "labels are whole numbers: choose one that none of them has",
-                        own.ignore);
-    return cj__row_plan(plan, &op, limits, clusters, error);
-}
-
-static void emit_crossentropy(const cj_plan *plan, cj_builder *builder) {
-    row_op       op;
-    crossentropy own;
-    describe(plan, &op, &own);
-    cj__row_emit(plan, &op, builder);
-}
+static const row_family rows = {describe};
 
 const cj_family cj__family_crossentropy = {
     CJ_FAMILY("crossentropy",
               "rows of logits and a label each: loss, logarithm of the sum of e^x, and the gradient, in one reading",
-              params, plan_crossentropy, emit_crossentropy)};
+              params, cj__row_plan, cj__row_emit),
+    .own = &rows};

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements on their way: from memory into registers, as f32, into what a family makes of them, and out.
-#include <stdio.h>
-#include <string.h>
-
 #include "engine.h"
-#include "vector.h"
 
 // ---- vectors in memory: words of 32 bits, or half of one
 

@@ -13,10 +13,7 @@
 #ifndef CJ_TEMPLATES_ROW_ENGINE_H
 #define CJ_TEMPLATES_ROW_ENGINE_H
 
-#include "combine.h"
-#include "numbers.h"
 #include "row.h"
-#include "schedule.h"
 
 // What was fitted to a GPU or to ptxas.
 enum {
@@ -25,10 +22,13 @@ enum {
 
 // ---- shape.c
 
+// Whether short.c has it. The slots that a block has for a row, one for each warp that gives it a partial; their bytes.
+static inline bool     cj__row_is_short(const row_shape *s) { return s->lanes < ROW_WARP || s->unroll > 1; }
+static inline unsigned cj__row_slots(const row_shape *s) { return (unsigned)cj__most(s->cluster, 1) * s->warps; }
+static inline unsigned cj__row_slots_bytes(const row_shape *s) { return 4 * cj__row_slots(s) * s->slot_words; }
+
+cj_status cj__row_op(const cj_plan *plan, row_op *op, cj_error *error);
 void     cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s);
-bool     cj__row_is_short(const row_shape *s);                            // whether short.c has it
-unsigned cj__row_slots(const row_shape *s);  // that a block has for a row: one for each warp that gives it a partial
-unsigned cj__row_slots_bytes(const row_shape *s);                         // of all of them
 uint64_t cj__row_sum_partials(const cj_plan *plan, const row_shape *s);   // of each column
 uint64_t cj__row_values_offset(const cj_plan *plan, const row_shape *s);  // bytes of the workspace before rows' values
 

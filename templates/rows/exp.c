@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exp.h"
 
-static row_exp *own_of(const row_kernel *k) { return k->op->own; }
+static row_exp *own_of(const row_kernel *k) { return (row_exp *)k->op->own; }
 
 // t of element e, if it is not in place already.
 static cj_reg make_t(row_kernel *k, const row_vector *v, unsigned e, const cj_reg *mask) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the values of a row combine: partials of threads, of lanes, and of warps, which stand in slots of shared memory.
-#include <stdio.h>
-
 #include "engine.h"
-#include "vector.h"
 
 #define LOWEST "0fFF7FFFFF"  // -FLT_MAX: what no t is below but -infinity, for which 2^(t - LOWEST) is 0
 

@@ -14,8 +14,6 @@
 //   P2  bar.sync: what the warps that polled have of the row is written before any warp reads it. It is written again
 //       after the next row's P1, to which every warp comes after its reading.
 //   P3  one warp alone: all lanes have read the block's last tag before it is written.
-#include "mailbox.h"
-
 #include "engine.h"
 
 // Where messages begin, after the work counter; room for a taken row, so that messages stay aligned.
@@ -144,16 +142,16 @@ static void post_taken(row_kernel *k, cj_reg turn) {
 
 // A lane writes each copy.
 static void post(row_kernel *k, cj_reg turn) {
-    cj_func         *f = k->f;
     const cj_mailbox box = box_of(k->s);
     const unsigned   copies = cj__mail_copies(k->s->blocks);
-    cj_reg posts = k->x.leads, at = cj_mad_wide(f, "message_at", block_number(k), message_bytes(k->s), turn), sealed[4];
+    cj_reg posts = k->x.leads, at = cj_mad_wide(k->f, "message_at", block_number(k), message_bytes(k->s), turn),
+           sealed[4];
     if (copies > 1) {
         add_copies(k, at, k->thread);
-        posts = cj_lt(f, "posts", k->thread, copies);
+        posts = cj_lt(k->f, "posts", k->thread, copies);
     }
     for (unsigned w = 0; w < box.words; w++) sealed[w] = seal(k, value_of(&k->part, k->op, w));
-    cj__mail_store(f, &box, posts, at, 0, sealed);
+    cj__mail_store(k->f, &box, posts, at, 0, sealed);
     if (k->s->counted) post_taken(k, turn);
 }
 
@@ -184,37 +182,35 @@ static void look_taken(row_kernel *k, cj_reg at, cj_reg late) {
 
 // Where a lane's first message is, in its copy.
 static cj_reg find_messages(row_kernel *k, cj_reg group, cj_reg turn) {
-    cj_func       *f = k->f;
     const unsigned copies = cj__mail_copies(k->s->blocks);
-    cj_reg         from = cj_add(f, "from", group, k->thread);
-    cj_reg         at = cj_mad_wide(f, "messages_at", from, message_bytes(k->s), turn);
+    cj_reg         from = cj_add(k->f, "from", group, k->thread);
+    cj_reg         at = cj_mad_wide(k->f, "messages_at", from, message_bytes(k->s), turn);
     if (copies > 1)
         add_copies(k, at,
-                   cj_let(f, "u32", "copy", "and.b32 $1, $2, $3; // blocks share the copies", k->rank, copies - 1));
+                   cj_let(k->f, "u32", "copy", "and.b32 $1, $2, $3; // blocks share the copies", k->rank, copies - 1));
     return at;
 }
 
 // The lane's messages from number `first` to `end`, folded into k->part with those before; in every lane, after the last.
 static void gather_some(row_kernel *k, cj_reg at, unsigned first, unsigned end, cj_reg taken) {
-    cj_func       *f = k->f;
     const unsigned lanes = waiting_warps(k) * ROW_WARP, all = messages_a_lane(k), remainder = k->s->blocks % lanes;
     const bool     last = end == all, guarded = last && remainder;
     row_part       part[ROW_VALUES + 1];  // those before are the first part
     unsigned       parts = 0;
-    cj_reg         late = cj_pred(f, "late"), has = cj_always();
+    cj_reg         late = cj_pred(k->f, "late"), has = cj_always();
     if (first) part[parts++] = k->part;
     const row_part *new = &part[parts];
     for (unsigned i = first; i < end; i++) part[parts++] = cj__row_part_new(k, "posted");
     if (guarded) {
-        has = cj_lt(f, "has_message", k->thread, remainder);
+        has = cj_lt(k->f, "has_message", k->thread, remainder);
         cj__row_part_clear(k, &part[parts - 1]);
     }
-    CJ_DO(f, "not_posted", late) {
+    CJ_DO(k->f, "not_posted", late) {
         for (unsigned i = first; i < end; i++)
             look(k, &new[i - first], at, i * lanes * message_bytes(k->s), i + 1 == all ? has : cj_always(), late,
                  i == first);
         if (k->s->counted && last) look_taken(k, taken, late);
-        cj_ptx(f, "vote.sync.any.pred $1, $1, 0xffffffff;", late);
+        cj_ptx(k->f, "vote.sync.any.pred $1, $1, 0xffffffff;", late);
     }
     cj__row_fold(k, &k->part, part, parts, last);
 }

@@ -11,7 +11,6 @@
 //   rmsnorm    dx = rstd * (g - n * mean(g * n))
 //   layernorm  dx = rstd * (g - mean(g) - n * mean(g * n))
 //   both       dw = sum over rows of dy * n, db = sum over rows of dy
-#include "error.h"
 #include "row.h"
 
 enum { EPSILON = ROW_OWN, WEIGHT, BIAS, RESIDUAL, STATS, PASS, WEIGHT_GRADIENT, BIAS_GRADIENT };
@@ -19,7 +18,6 @@ enum { EPSILON = ROW_OWN, WEIGHT, BIAS, RESIDUAL, STATS, PASS, WEIGHT_GRADIENT, 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [ROW_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
     [EPSILON] = {CJ_REAL("epsilon", "1e-05", "is added to the mean of squares")},
     [WEIGHT] = {CJ_CHOICE("weight", "no yes", "yes", "yes: a factor for each column")},
     [BIAS] = {CJ_SWITCH("bias", "yes: what is added in each column"), .only = "pass=forward"},
@@ -44,7 +42,7 @@ typedef struct norm {
 
 _Static_assert(sizeof(norm) <= ROW_OWN_BYTES, "each of the rows that are unrolled has one");
 
-static norm *own_of(const row_kernel *k) { return k->op->own; }
+static norm *own_of(const row_kernel *k) { return (norm *)k->op->own; }
 
 static double per_column(const row_kernel *k) { return 1 / (double)k->s->columns; }
 
@@ -208,8 +206,9 @@ static void describe_forward(row_op *op, norm *own) {
     op->columns_written = true;
 }
 
-static void describe(const cj_plan *plan, row_op *op, norm *own) {
+static cj_status describe(const cj_plan *plan, row_op *op, cj_error *error) {
     const uint64_t *value = plan->params.value;
+    norm           *own = (norm *)op->own;
     *own = (norm){.centered = plan->params.family == &cj__family_layernorm,
                   .weighted = value[WEIGHT] != 0,
                   .biased = value[BIAS] != 0,
@@ -218,36 +217,22 @@ static void describe(const cj_plan *plan, row_op *op, norm *own) {
                   .weight_gradient = value[WEIGHT_GRADIENT] != 0,
                   .bias_gradient = value[BIAS_GRADIENT] != 0,
                   .epsilon = cj_params_real(&plan->params, "epsilon")};
-    *op = (row_op){.own = own, .own_bytes = sizeof *own};
-    if (value[PASS])
-        describe_backward(op, own);
-    else
-        describe_forward(op, own);
+    REFUSE_IF(own->epsilon < 0,
+              "epsilon: %g is below 0, and 1 / sqrt(mean + epsilon) would be NaN for small rows" CJ_HINT
+              "1e-05 is usual",
+              own->epsilon);
+    (value[PASS] ? describe_backward : describe_forward)(op, own);
+    return CJ_OK;
 }
 
-static cj_status plan_norm(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    row_op op;
-    norm   own;
-    describe(plan, &op, &own);
-    if (own.epsilon < 0)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "epsilon: %g is below 0, and 1 / sqrt(mean + epsilon) would be NaN for small rows" CJ_HINT
-                        "1e-05 is usual",
-                        own.epsilon);
-    return cj__row_plan(plan, &op, limits, clusters, error);
-}
-
-static void emit_norm(const cj_plan *plan, cj_builder *builder) {
-    row_op op;
-    norm   own;
-    describe(plan, &op, &own);
-    cj__row_emit(plan, &op, builder);
-}
+static const row_family rows = {describe};
 
 const cj_family cj__family_rmsnorm = {
     CJ_FAMILY("rmsnorm", "rows of a matrix over their root mean square, with weights, a residual, and the gradients",
-              params, plan_norm, emit_norm)};
+              params, cj__row_plan, cj__row_emit),
+    .own = &rows};
 const cj_family cj__family_layernorm = {
     CJ_FAMILY("layernorm",
               "rows of a matrix without their mean over their deviation, with weights, a residual, and the gradients",
-              params, plan_norm, emit_norm)};
+              params, cj__row_plan, cj__row_emit),
+    .own = &rows};

@@ -12,9 +12,6 @@
 //   longer                        stream, clusters of up to 16 blocks of 4 to 16 warps; in the fewest pieces of which a
 //                                 thread holds 8 vectors
 //   no bulk copies possible       direct; read twice if registers do not hold the row
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "plan.h"
 
 // ---- which form
@@ -31,8 +28,7 @@ static const char *asked_of_stream(const choice *c) {
 }
 
 static cj_status refuse_stream(const choice *c, const char *name, cj_error *error) {
-    const row_shape *s = c->s;
-    const cj_plan   *plan = c->plan;
+    const cj_plan *plan = c->plan;
     return cj__fail(
         error, CJ_INVALID_ARGUMENT,
         "%s%sform=stream%s does not fit: rows of %" PRIu64 " elements of %u bytes with stride=%" PRIu64
@@ -40,7 +36,7 @@ static cj_status refuse_stream(const choice *c, const char *name, cj_error *erro
         "block" CJ_HINT
         "streams need sm_90 and rows of whole 16 bytes; leave form, stages, pieces, resident and grid at their "
         "defaults",
-        name, *name ? ": it wants " : "", *name ? ", which" : "", s->columns, s->in_bytes, s->stride,
+        name, *name ? ": it wants " : "", *name ? ", which" : "", c->s->columns, c->s->in_bytes, c->s->stride,
         cj__row_align(plan), CJ_PARAM_WORD(plan, "cluster"), CJ_PARAM_WORD(plan, "warps"),
         CJ_PARAM_WORD(plan, "stages"), CJ_PARAM_WORD(plan, "pieces"), CJ_PARAM_WORD(plan, "resident"), c->limits->name,
         c->limits->shared_per_block_optin);
@@ -64,14 +60,13 @@ static cj_status choose_form(choice *c, cj_error *error) {
 
 static cj_status choose(choice *c, cj_error *error) {
     const row_shape *s = c->s;
-    cj_status        status = choose_form(c, error);
-    if (status) return status;
+    TRY(choose_form(c, error));
     const unsigned held = s->form == ROW_SPREAD ? cj__row_spread_held_most(c) : ROW_HELD;
-    if (s->held <= held) return CJ_OK;
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "vectors: a thread would hold %u loads of a row of %" PRIu64 " elements, more than %u" CJ_HINT
-                    "allow more warps, a larger cluster or more pieces",
-                    s->held, s->columns, held);
+    REFUSE_IF(s->held > held,
+              "vectors: a thread would hold %u loads of a row of %" PRIu64 " elements, more than %u" CJ_HINT
+              "allow more warps, a larger cluster or more pieces",
+              s->held, s->columns, held);
+    return CJ_OK;
 }
 
 // Where this differs from what is asked for, the kit refuses that (cj__given_check_plan).
@@ -122,20 +117,18 @@ static cj_status plan_grid(choice *c, cj_error *error) {
     cj_plan         *plan = c->plan;
     const row_shape *s = c->s;
     const unsigned   blocks = cj__row_blocks(s);
-    cj_status        status = CJ_OK;
     if (s->form == ROW_STREAM) plan->dynamic_shared = cj__row_pool_bytes(c);
     if (s->totals)
         plan_sums_grid(c);
     else if (s->form == ROW_SPREAD)
-        status = cj__row_plan_spread_grid(c, error);
+        TRY(cj__row_plan_spread_grid(c, error));
     else if (s->form == ROW_STREAM)
         plan_stream_grid(c);
     else
         plan->grid = (cj_dim3){(uint32_t)(cj__ceil_div(c->rows, s->rows_per_block) * blocks), 1, 1};
-    if (status || plan->grid.x % blocks == 0) return status;
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "grid: %" PRIu32 " is not a multiple of %s's %u blocks" CJ_HINT "%" PRIu64 " is", plan->grid.x,
-                    s->cluster ? "the cluster" : "a row", blocks, cj__round_up(plan->grid.x, blocks));
+    REFUSE_IF(plan->grid.x % blocks, "grid: %" PRIu32 " is not a multiple of %s's %u blocks" CJ_HINT "%" PRIu64 " is",
+              plan->grid.x, s->cluster ? "the cluster" : "a row", blocks, cj__round_up(plan->grid.x, blocks));
+    return CJ_OK;
 }
 
 // ---- the plan
@@ -152,44 +145,33 @@ static double error_bound(const choice *c) {
 }
 
 static cj_status check_problem(const choice *c, cj_error *error) {
-    const uint64_t  *value = c->plan->params.value;
     const row_shape *s = c->s;
-    if ((value[ROW_STRIDE] && s->stride < s->columns) || (value[ROW_OUT_STRIDE] && s->out_stride < s->columns))
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "%s: %" PRIu64 " is less than the %" PRIu64 " columns: rows would overlap" CJ_HINT
-                        "0 stands for rows without a gap",
-                        s->stride < s->columns ? "stride" : "out-stride",
-                        s->stride < s->columns ? s->stride : s->out_stride, s->columns);
-    if (cj__row_align(c->plan) < cj__most(s->in_bytes, s->out_bytes))
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "align: %u bytes are less than an element" CJ_HINT
-                        "say what all pointers are multiples of, at least the size of an element",
-                        cj__row_align(c->plan));
+    TRY(cj__check_stride(c->plan, ROW_STRIDE, s->columns, error));
+    TRY(cj__check_stride(c->plan, ROW_OUT_STRIDE, s->columns, error));
+    REFUSE_IF(cj__row_align(c->plan) < cj__most(s->in_bytes, s->out_bytes),
+              "align: %u bytes are less than an element" CJ_HINT
+              "say what all pointers are multiples of, at least the size of an element",
+              cj__row_align(c->plan));
     return c->op->outputs ? cj__refuse_bf16(c->plan, "out", cj__row_type(c->plan, ROW_OUT), error) : CJ_OK;
 }
 
-cj_status cj__row_plan(cj_plan *plan, const row_op *op, const cj_limits *limits, bool clusters, cj_error *error) {
+cj_status cj__row_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
+    row_op    op;
     row_shape s;
-    cj__row_problem(plan, op, &s);
-    choice    c = {.plan = plan,
-                   .op = op,
-                   .limits = limits,
-                   .s = &s,
-                   .clusters = clusters,
-                   .rows = plan->params.value[ROW_ROWS],
-                   .row_bytes = s.columns * s.in_bytes * op->inputs,
-                   .registers = SPREAD_REGISTERS};
-    cj_status status = check_problem(&c, error);
-    if (status) return status;
-    if (!clusters && asked(&c, ROW_CLUSTER)) cj__note_no_clusters(plan, asked(&c, ROW_CLUSTER));
-    status = choose(&c, error);
-    if (status) return status;
+    TRY(cj__row_op(plan, &op, error));
+    cj__row_problem(plan, &op, &s);
+    choice c = {.plan = plan, .op = &op, .limits = limits, .s = &s, .clusters = clusters, .registers = SPREAD_REGISTERS};
+    c.rows = plan->params.value[ROW_ROWS];
+    c.row_bytes = s.columns * s.in_bytes * op.inputs;
+    TRY(check_problem(&c, error));
+    cj__cluster_asked(plan, ROW_CLUSTER, clusters);
+    TRY(choose(&c, error));
     write_back(plan, &s);
     plan->block = (cj_dim3){(s.warps + (s.form == ROW_STREAM)) * ROW_WARP, 1, 1};
     if (s.cluster) plan->cluster = (cj_dim3){s.cluster, 1, 1};
-    plan->derived[plan->derived_count++] = c.rows;
-    snprintf(plan->entry, sizeof plan->entry, "%s_%s", plan->params.family->name, cj__row_type(plan, ROW_DTYPE));
-    status = plan_grid(&c, error);
+    CJ_DERIVE(plan, c.rows);
+    cj__name_entry(plan, "%s_%s", plan->params.family->name, cj__row_type(plan, ROW_DTYPE));
+    TRY(plan_grid(&c, error));
     plan->error_bound = error_bound(&c);
-    return status;
+    return CJ_OK;
 }

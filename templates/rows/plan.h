@@ -5,9 +5,6 @@
 #define CJ_TEMPLATES_ROW_PLAN_H
 
 #include "engine.h"
-#include "error.h"
-#include "numbers.h"
-#include "occupancy.h"
 
 typedef struct choice {
     cj_plan         *plan;
@@ -20,11 +17,11 @@ typedef struct choice {
     unsigned         registers;  // that a thread of spread rows needs
 } choice;
 
-static inline bool is_asked(const choice *c, unsigned param) { return c->plan->params.value[param] != CJ_PARAM_AUTO; }
+static inline bool is_asked(const choice *c, unsigned param) { return cj__is_asked(c->plan, param); }
 
 // What the caller asks for, or 0.
 static inline unsigned asked(const choice *c, unsigned param) {
-    return is_asked(c, param) ? (unsigned)c->plan->params.value[param] : 0;
+    return (unsigned)cj__asked_or(c->plan, param, 0);
 }
 
 static inline unsigned asked_or(const choice *c, unsigned param, uint64_t otherwise) {
@@ -33,22 +30,38 @@ static inline unsigned asked_or(const choice *c, unsigned param, uint64_t otherw
 
 // ---- shape.c
 
-unsigned cj__row_align(const cj_plan *plan);  // bytes that all pointers are multiples of
+// Bytes that all pointers are multiples of; short rows of a block.
+static inline unsigned cj__row_align(const cj_plan *plan) { return 16u >> plan->params.value[ROW_ALIGN]; }
+static inline unsigned cj__row_block_rows(const row_shape *s) { return s->warps * (ROW_WARP / s->lanes) * s->unroll; }
+
 void     cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s);
-unsigned cj__row_block_rows(const row_shape *s);  // of short rows
 void     cj__row_cut(row_shape *s);  // into pieces, from form, blocks and number of pieces
 void     cj__row_cut_sums(const cj_plan *plan, row_shape *s);
 
 // ---- choice.c
 
-bool     cj__row_is_few(const choice *c);      // rows are too few for persistent clusters
-bool     cj__row_is_passing(const choice *c);  // nothing is written but a value a row: pieces pass through registers
-bool     cj__row_asks_resident(const choice *c);
-bool     cj__row_asks_stream(const choice *c);  // a parameter that streams have
-unsigned cj__row_held_most(const choice *c);    // vectors that a thread may hold
-unsigned cj__row_piece_held(const choice *c);  // vectors that a thread should hold of a piece of several, or of a stage
+bool     cj__row_is_few(const choice *c);     // rows are too few for persistent clusters
+unsigned cj__row_held_most(const choice *c);  // vectors that a thread may hold
 unsigned cj__row_warps_most(const row_shape *s);
 void cj__row_set_grid(choice *c, uint64_t groups);  // of persistent blocks: what is asked for, or so many rows at once
+
+// Whether nothing is written but a value a row: pieces pass through registers.
+static inline bool cj__row_is_passing(const choice *c) {
+    return !c->op->outputs && !c->s->totals && !cj__row_is_few(c);
+}
+
+// Whether a parameter is set that streams have.
+static inline bool cj__row_asks_resident(const choice *c) {
+    return c->plan->params.value[ROW_RESIDENT] == ROW_RESIDENT_YES;
+}
+static inline bool cj__row_asks_stream(const choice *c) {
+    return asked(c, ROW_STAGES) || is_asked(c, ROW_GRID) || cj__row_asks_resident(c);
+}
+
+// Vectors that a thread should hold of a piece of several, or of a stage.
+static inline unsigned cj__row_piece_held(const choice *c) {
+    return asked_or(c, ROW_VECTORS, ROW_HELD / c->op->inputs);
+}
 
 // ---- the forms
 

@@ -13,10 +13,9 @@ static unsigned direct_held(const choice *c) {
 // little in a load needs are enough: more of them would have few bytes in flight.
 static unsigned fewest_warps(const choice *c) {
     enum { TWO_WARPS = 64 };
-    const row_shape *s = c->s;
-    const uint64_t   blocks = (uint64_t)c->limits->sm_count * c->limits->max_threads_per_sm / TWO_WARPS;
+    const uint64_t blocks = (uint64_t)c->limits->sm_count * c->limits->max_threads_per_sm / TWO_WARPS;
     if (cj__row_is_passing(c)) return PASSING_WARPS_LEAST;
-    return s->columns <= NARROW_ROW_COLUMNS && !s->totals && c->rows >= blocks ? 1 : DIRECT_WARPS_LEAST;
+    return c->s->columns <= NARROW_ROW_COLUMNS && !c->s->totals && c->rows >= blocks ? 1 : DIRECT_WARPS_LEAST;
 }
 
 // Warps for the pieces there are: each thread holds as many vectors as it may.

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan of the spread form: blocks a row, pieces, and the registers that a thread needs for them.
-#include <inttypes.h>
-
-#include "mailbox.h"
 #include "plan.h"
 
 // Registers of a thread as ptxas 13.0 needs them. The row that it holds comes first; sweeps hold it as f32. Beside it
@@ -39,9 +36,8 @@ static unsigned room_for(const choice *c, unsigned warps) {
 }
 
 unsigned cj__row_spread_held_most(const choice *c) {
-    const row_shape *s = c->s;
-    const unsigned   words = (unsigned)cj__most(s->elements * s->in_bytes / 4, 1) * c->op->inputs;
-    const bool       crowded = s->pieces > 1 && c->rows > c->limits->sm_count;
+    const unsigned words = (unsigned)cj__most(c->s->elements * c->s->in_bytes / 4, 1) * c->op->inputs;
+    const bool     crowded = c->s->pieces > 1 && c->rows > c->limits->sm_count;
     return crowded ? (unsigned)cj__least(HELD_CROWDED / words, ROW_HELD) : ROW_HELD;
 }
 
@@ -107,17 +103,15 @@ cj_status cj__row_plan_spread_grid(choice *c, cj_error *error) {
     cj_plan       *plan = c->plan;
     row_shape     *s = c->s;
     const uint64_t room = room_for(c, s->warps);
-    if (!room)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "vectors: %u of a thread, of rows of %" PRIu64
-                        " elements, take about %u registers; blocks of warps=%u have fewer" CJ_HINT
-                        "take fewer warps, or more pieces or blocks, of which a thread holds fewer vectors",
-                        s->held, s->columns, c->registers, s->warps);
-    if (s->blocks > room)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "blocks: %u of %u threads are more than the %" PRIu64 " that %s holds at once" CJ_HINT
-                        "fewer blocks or warps, or leave them at their defaults",
-                        s->blocks, plan->block.x, room, c->limits->name);
+    REFUSE_IF(!room,
+              "vectors: %u of a thread, of rows of %" PRIu64
+              " elements, take about %u registers; blocks of warps=%u have fewer" CJ_HINT
+              "take fewer warps, or more pieces or blocks, of which a thread holds fewer vectors",
+              s->held, s->columns, c->registers, s->warps);
+    REFUSE_IF(s->blocks > room,
+              "blocks: %u of %u threads are more than the %" PRIu64 " that %s holds at once" CJ_HINT
+              "fewer blocks or warps, or leave them at their defaults",
+              s->blocks, plan->block.x, room, c->limits->name);
     cj__row_set_grid(c, cj__least(room / s->blocks, c->rows));
     plan->cooperative = true;
     plan->programmatic = c->clusters;  // the same targets have programmatic dependent launch

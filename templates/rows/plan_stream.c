@@ -62,9 +62,8 @@ static bool fits_stream(const choice *c) {
 // to itself, with three stages ahead, is faster.
 static bool fills_sms(const choice *c) {
     enum { LARGEST = 16 };
-    const row_shape *s = c->s;
-    return s->in_bytes == 4 && c->op->inputs == 1 && c->op->outputs && !c->op->columns && !s->totals &&
-           c->limits->max_cluster >= LARGEST && s->vectors > (uint64_t)LARGEST * THREE_FIT * ROW_WARP * ROW_HELD;
+    return c->s->in_bytes == 4 && c->op->inputs == 1 && c->op->outputs && !c->op->columns && !c->s->totals &&
+           c->limits->max_cluster >= LARGEST && c->s->vectors > (uint64_t)LARGEST * THREE_FIT * ROW_WARP * ROW_HELD;
 }
 
 // Two stages beside those that are kept. A third one pays if weight or bias take time, or if no other block is on the SM.
@@ -195,11 +194,10 @@ static bool plan_rows(choice *c) {
 
 // Whether registers of clusters hold a row and nothing is faster: f32 without weights, and not of the longest rows.
 static bool is_held(const choice *c) {
-    const row_shape *s = c->s;
-    const unsigned   blocks = is_asked(c, ROW_CLUSTER) ? (unsigned)cj__most(asked(c, ROW_CLUSTER), 1)
-                                                       : c->limits->max_cluster;
-    return s->in_bytes == 4 && !c->op->columns && asked(c, ROW_PIECES) <= 1 &&
-           s->vectors <= cj__row_cluster_holds(c, blocks) && !fills_sms(c);
+    const unsigned blocks = is_asked(c, ROW_CLUSTER) ? (unsigned)cj__most(asked(c, ROW_CLUSTER), 1)
+                                                     : c->limits->max_cluster;
+    return c->s->in_bytes == 4 && !c->op->columns && asked(c, ROW_PIECES) <= 1 &&
+           c->s->vectors <= cj__row_cluster_holds(c, blocks) && !fills_sms(c);
 }
 
 // Rows that one block holds well in registers, and few rows; unless a stream's parameters are asked for, also rows that
@@ -214,10 +212,9 @@ static bool is_direct(const choice *c) {
 // Whether clusters of so many blocks (0: blocks without clusters) hold a row in so many stages, of STAGE_BYTES at most or
 // of any size.
 static bool try_sums(choice *c, unsigned cluster, unsigned stages, bool any_size) {
-    const row_shape *s = c->s;
     cut_stream(c, cluster, 1);
-    const bool sized = any_size ? s->stages > 1 || asked(c, ROW_STAGES) : stage_bytes(c) <= STAGE_BYTES;
-    return sized && s->stages >= stages && s->held <= sums_held(c) && fits_stream(c);
+    const bool sized = any_size ? c->s->stages > 1 || asked(c, ROW_STAGES) : stage_bytes(c) <= STAGE_BYTES;
+    return sized && c->s->stages >= stages && c->s->held <= sums_held(c) && fits_stream(c);
 }
 
 // The cluster that is asked for; else the smallest that holds a row in stages of STAGE_BYTES and has something to do on

@@ -6,8 +6,7 @@
 
 // k->row = the next of all, in every lane.
 static void take_row(row_stream *t) {
-    row_kernel *k = t->k;
-    k->row = cj__work_take_by_warp(k->f, t->leads, t->counter, cj__group_count(k->s->cluster), t->rows);
+    t->k->row = cj__work_take_by_warp(t->k->f, t->leads, t->counter, cj__group_count(t->k->s->cluster), t->rows);
 }
 
 static void take_alone(row_stream *t) {
@@ -38,16 +37,15 @@ static void take_for_cluster(row_stream *t) {
 }
 
 static void next_row(row_stream *t) {
-    row_kernel *k = t->k;
     if (!t->taken) {
-        cj__static_advance(k->f, &t->dealt);
+        cj__static_advance(t->k->f, &t->dealt);
         return;
     }
     if (cj__row_is_alone(t))
         take_alone(t);
     else
         take_for_cluster(t);
-    cj__ring_next(k->f, &t->next);
+    cj__ring_next(t->k->f, &t->next);
 }
 
 // ---- copies
@@ -77,15 +75,14 @@ static cj_reg announce(row_stream *t, cj_reg bytes, unsigned count, cj_reg full)
 
 static void load_resident(row_stream *t) {
     row_kernel *k = t->k;
-    cj_func    *f = k->f;
     cj_reg      bytes = piece_bytes(t, 0, k->s->pieces);
-    cj_note(f, "weight, bias or mask, once");
+    cj_note(k->f, "weight, bias or mask, once");
     cj_reg copies = announce(t, bytes, k->op->columns, t->resident);
     for (unsigned n = 0; n < k->op->columns; n++) {
         cj_reg base = k->base[k->op->nth[ROW_COLUMN][n]];
-        cj_reg from = cj_mad_wide(f, "from", t->piece, k->s->piece * t->vector_bytes, base);
-        cj_reg into = cj_add(f, "into", t->stages.pool, cj__row_resident_offset(t, n));
-        cj_bulk_load(f, copies, into, from, CJ_ARG(bytes), t->resident);
+        cj_reg from = cj_mad_wide(k->f, "from", t->piece, k->s->piece * t->vector_bytes, base);
+        cj_reg into = cj_add(k->f, "into", t->stages.pool, cj__row_resident_offset(t, n));
+        cj_bulk_load(k->f, copies, into, from, CJ_ARG(bytes), t->resident);
     }
 }
 
@@ -115,18 +112,18 @@ static void load_piece(row_stream *t, const cj_reg row[ROW_INPUTS], uint64_t num
 
 static void begin(row_stream *t) {
     row_kernel      *k = t->k;
-    cj_func         *f = k->f;
     const row_shape *s = k->s;
-    t->stage = cj__ring(f, "free_stage", s->stages, false);
+    t->stage = cj__ring(k->f, "free_stage", s->stages, false);
     if (t->taken) {
-        t->next = cj__ring(f, "next_row", t->taken, !cj__row_is_alone(t));
-        t->counter = cj__load_pointer(f, k->workspace, "counter");
+        t->next = cj__ring(k->f, "next_row", t->taken, !cj__row_is_alone(t));
+        t->counter = cj__load_pointer(k->f, k->workspace, "counter");
     } else {
         t->dealt = cj__row_deal(k);
     }
     for (unsigned i = 0; i < k->op->inputs; i++) {
         t->policy[i] = new_policy(k, i);
-        t->share[i] = cj_mad_wide(f, "share", t->piece, s->piece * t->vector_bytes, k->base[k->op->nth[ROW_INPUT][i]]);
+        t->share[i] = cj_mad_wide(k->f, "share", t->piece, s->piece * t->vector_bytes,
+                                  k->base[k->op->nth[ROW_INPUT][i]]);
     }
     if (s->resident) load_resident(t);
     for (uint64_t n = 0; n < s->pieces; n++) t->bytes[n] = piece_bytes(t, n, 1);
@@ -135,7 +132,6 @@ static void begin(row_stream *t) {
 void cj__row_produce(row_stream *t, cj_label done) {
     row_kernel      *k = t->k;
     cj_func         *f = k->f;
-    const row_shape *s = k->s;
     cj_step(f, "the last warp loads");
     begin(t);
     cj_label next = cj_label_new(f, "next_load");
@@ -146,9 +142,9 @@ void cj__row_produce(row_stream *t, cj_label done) {
     cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", k->row, t->rows), done);
     cj_reg row[ROW_INPUTS];
     for (unsigned i = 0; i < k->op->inputs; i++)
-        row[i] = cj_mad_wide(f, "row_at", cj__row_of(k, k->op->nth[ROW_INPUT][i]), s->stride * s->in_bytes,
+        row[i] = cj_mad_wide(f, "row_at", cj__row_of(k, k->op->nth[ROW_INPUT][i]), k->s->stride * k->s->in_bytes,
                              t->share[i]);
-    for (uint64_t n = 0; n < s->pieces; n++) {
+    for (uint64_t n = 0; n < k->s->pieces; n++) {
         if (n) cj__stage_wait_free(f, &t->stages, &t->stage);
         load_piece(t, row, n);
     }

@@ -12,10 +12,7 @@
 //   stream   persistent clusters take row after row from a work counter, since SMs do not run equally fast; a producer
 //            warp a block loads ahead (stream.h)
 //   spread   few rows: persistent groups of blocks, too large for a cluster, have a row each (spread.c, mail.c)
-#include <inttypes.h>
-
 #include "engine.h"
-#include "mailbox.h"
 
 // ---- the head
 
@@ -120,19 +117,16 @@ static void declare_direct(row_kernel *k) {
 
 static void declare(row_kernel *k) {
     static void (*const declare_form[])(row_kernel * k) = {NULL, declare_direct, declare_stream, declare_spread};
-    cj_func *f = k->f;
     for (unsigned i = 0; i < k->op->operands; i++)
-        k->param[i] = cj_param(f, "u64", k->op->operand[i].name, k->op->operand[i].help);
-    k->rows = cj_param(f, "u64", "rows", "rows of the matrix");
-    if (k->plan->launches) k->turn = cj_param(f, "u64", "turn", "this launch's number");
-    k->workspace = cj_param(f, "u64", "workspace",
+        k->param[i] = cj_param(k->f, "u64", k->op->operand[i].name, k->op->operand[i].help);
+    k->rows = cj_param(k->f, "u64", "rows", "rows of the matrix");
+    if (k->plan->launches) k->turn = cj_param(k->f, "u64", "turn", "this launch's number");
+    k->workspace = cj_param(k->f, "u64", "workspace",
                             k->s->totals               ? "partials of the sums over rows"
                             : k->s->form == ROW_STREAM ? "the work counter"
                             : k->s->blocks             ? "the work counter, mailboxes and last tags"
                                                        : "not used");
-    cj_block(f, k->plan->block.x, 1, 1);
     declare_form[k->s->form](k);
-    if (k->s->cluster) cj_cluster(f, k->s->cluster, 1, 1);
 }
 
 // ---- the beginning
@@ -141,11 +135,10 @@ static void and_first_rank(row_kernel *k) { cj_ptx(k->f, "setp.eq.and.u32 $1, $2
 
 // The block's place in its group, and the group's first row.
 static void begin_group(row_kernel *k) {
-    cj_func *f = k->f;
-    cj_reg   block = cj_mov(f, "u32", "block", "%ctaid.x");
-    cj_ptx(f, "div.u32 $1, $2, $3;", k->row, block, k->s->blocks);
-    cj_reg group = cj_mul(f, "group", k->row, k->s->blocks);
-    k->rank = cj_sub(f, "rank", block, group);
+    cj_reg block = cj_mov(k->f, "u32", "block", "%ctaid.x");
+    cj_ptx(k->f, "div.u32 $1, $2, $3;", k->row, block, k->s->blocks);
+    cj_reg group = cj_mul(k->f, "group", k->row, k->s->blocks);
+    k->rank = cj_sub(k->f, "rank", block, group);
     and_first_rank(k);
 }
 
@@ -170,15 +163,17 @@ static void emit_begin(row_kernel *k) {
     k->part = cj__row_part_new(k, "part");
 }
 
-void cj__row_emit(const cj_plan *plan, const row_op *op, cj_builder *builder) {
+void cj__row_emit(const cj_plan *plan, cj_builder *builder) {
     static void (*const emit_form[])(row_kernel *) = {NULL, cj__row_emit_direct, cj__row_emit_stream,
                                                       cj__row_emit_spread};
-    row_shape shape;
-    cj__row_read(plan, op, &shape);
-    row_kernel k = {.plan = plan, .op = op, .s = &shape};
+    row_op     op;
+    row_shape  shape;
+    row_kernel k = {.plan = plan, .op = &op, .s = &shape};
+    cj__row_op(plan, &op, NULL);
+    cj__row_read(plan, &op, &shape);
     write_head(plan, &shape, builder);
     if (shape.form == ROW_STREAM) cj_declare(builder, ".extern .shared .align 16 .b8 row_pool[];");
-    k.f = cj_entry(builder, plan->entry);
+    k.f = cj__entry(plan, builder);
     declare(&k);
     emit_begin(&k);
     if (shape.totals)

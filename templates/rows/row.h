@@ -5,8 +5,9 @@
 #ifndef CJ_TEMPLATES_ROW_H
 #define CJ_TEMPLATES_ROW_H
 
-#include "combine.h"
-#include "family.h"
+#include <stddef.h>
+
+#include "kit.h"
 
 // ---- parameters
 
@@ -14,7 +15,6 @@
 enum {
 #define PARAM(id, ...) ROW_##id,
 #include "params.def"
-#undef PARAM
     ROW_OWN
 };
 
@@ -24,7 +24,7 @@ enum { ROW_INPUTS = 2, ROW_OUTPUTS = 2, ROW_TOTALS = 2, ROW_OPERANDS = 9 };
 enum { ROW_ELEMENTS = 8, ROW_WORDS = 4, ROW_HELD = 8, ROW_VALUES = 4, ROW_PIECES_MAX = 32, ROW_BLOCKS_MAX = 1024 };
 enum { ROW_WARP = 32 };
 enum { ROW_AHEAD = 4 };  // short rows that a thread loads before it works on the first, at most
-enum { ROW_OWN_BYTES = 512 };  // of row_op.own, at most
+enum { ROW_OWN_BYTES = 512 };  // of row_op.own
 
 // ---- the shape
 
@@ -55,8 +55,11 @@ typedef struct row_shape {
     unsigned slices;    // of all partials of a column, which as many warps add up
 } row_shape;
 
-unsigned cj__row_threads(const row_shape *s);  // that work on a row, of one block
-unsigned cj__row_blocks(const row_shape *s);   // that work on a row
+// That work on a row: threads of one block; blocks.
+static inline unsigned cj__row_threads(const row_shape *s) {
+    return s->rows_per_block > 1 ? s->lanes : s->warps * ROW_WARP;
+}
+static inline unsigned cj__row_blocks(const row_shape *s) { return s->blocks ? s->blocks : s->cluster ? s->cluster : 1; }
 
 // ---- what a family says
 
@@ -104,9 +107,13 @@ typedef struct row_op {
     void (*finish)(row_kernel *k);                         // k->part is the row's
     void (*write)(row_kernel *k, const row_vector *v);     // makes v->out, and adds to k->total
     bool        columns_written;                           // weight and bias are for write alone, not for sweeps
-    void       *own;                                       // the family's, for these functions
-    size_t      own_bytes;
+    max_align_t own[ROW_OWN_BYTES / sizeof(max_align_t)];  // the family's values, for these functions
 } row_op;
+
+// cj_family.own of a family of rows: fills `op`, which is zero, or refuses parameters.
+typedef struct row_family {
+    cj_status (*describe)(const cj_plan *plan, row_op *op, cj_error *error);
+} row_family;
 
 // ---- the kernel
 
@@ -124,7 +131,7 @@ typedef struct row_exchange {
 
 struct row_kernel {
     const cj_plan   *plan;
-    const row_op    *op;
+    row_op          *op;
     const row_shape *s;
     cj_func         *f;
     cj_var           param[ROW_OPERANDS], rows, turn, workspace;
@@ -150,10 +157,9 @@ struct row_kernel {
     bool   in_shared;                                  // elements are read from stage_at
 };
 
-// The shape of a plan, chosen and written back into its parameters. `op` says how many matrices there are.
-cj_status cj__row_plan(cj_plan *plan, const row_op *op, const cj_limits *limits, bool clusters, cj_error *error);
-
-void cj__row_emit(const cj_plan *plan, const row_op *op, cj_builder *builder);
+// Those of each family: the shape is chosen, and written back into the plan's parameters; then it is read, and emitted.
+cj_status cj__row_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
+void      cj__row_emit(const cj_plan *plan, cj_builder *builder);
 
 // ---- for families. Calls that return a register make it.
 

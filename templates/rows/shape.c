@@ -3,12 +3,6 @@
 // it.
 #include "plan.h"
 
-unsigned cj__row_threads(const row_shape *s) { return s->rows_per_block > 1 ? s->lanes : s->warps * ROW_WARP; }
-unsigned cj__row_block_rows(const row_shape *s) { return s->warps * (ROW_WARP / s->lanes) * s->unroll; }
-bool     cj__row_is_short(const row_shape *s) { return s->lanes < ROW_WARP || s->unroll > 1; }
-unsigned cj__row_blocks(const row_shape *s) { return s->blocks ? s->blocks : s->cluster ? s->cluster : 1; }
-unsigned cj__row_align(const cj_plan *plan) { return 16u >> plan->params.value[ROW_ALIGN]; }
-
 const char *cj__row_type(const cj_plan *plan, unsigned param) {
     static const char *const types[] = {"f32", "f16", "bf16"};
     const uint64_t           dtype = plan->params.value[ROW_DTYPE], out = plan->params.value[ROW_OUT];
@@ -24,9 +18,6 @@ unsigned cj__row_add(row_op *op, row_role role, const char *name, const char *ty
     return op->operands++;
 }
 
-unsigned cj__row_slots(const row_shape *s) { return (unsigned)cj__most(s->cluster, 1) * s->warps; }
-unsigned cj__row_slots_bytes(const row_shape *s) { return 4 * cj__row_slots(s) * s->slot_words; }
-
 // ---- cuts
 
 // The vector: as wide as alignment, strides and columns allow, 16 bytes at most.
@@ -38,13 +29,10 @@ void cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s) {
     s->unroll = 1;
     s->in_bytes = value[ROW_DTYPE] ? 2 : 4;
     s->out_bytes = cj__row_type(plan, ROW_OUT)[1] == '3' ? 4 : 2;
-    s->stride = value[ROW_STRIDE] ? value[ROW_STRIDE] : s->columns;
-    s->out_stride = value[ROW_OUT_STRIDE] ? value[ROW_OUT_STRIDE] : s->columns;
+    s->stride = cj__stride(plan, ROW_STRIDE, s->columns);
+    s->out_stride = cj__stride(plan, ROW_OUT_STRIDE, s->columns);
     const unsigned widest = (unsigned)cj__most(s->in_bytes, s->out_bytes);
-    for (s->elements = 16 / widest; s->elements > 1; s->elements /= 2)
-        if ((s->columns | s->stride | s->out_stride) % s->elements == 0 &&
-            cj__row_align(plan) % (s->elements * widest) == 0)
-            break;
+    s->elements = cj__load_width(value[ROW_ALIGN], widest, s->columns | s->stride | s->out_stride);
     s->vectors = s->columns / s->elements;
 }
 
@@ -81,19 +69,25 @@ void cj__row_cut_sums(const cj_plan *plan, row_shape *s) {
 
 // ---- from the plan
 
+cj_status cj__row_op(const cj_plan *plan, row_op *op, cj_error *error) {
+    const row_family *family = plan->params.family->own;
+    *op = (row_op){0};
+    return family->describe(plan, op, error);
+}
+
 void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
     const uint64_t *value = plan->params.value;
     cj__row_problem(plan, op, s);
     s->form = (row_form)value[ROW_FORM];
     s->cluster = (unsigned)value[ROW_CLUSTER];
-    s->blocks = value[ROW_BLOCKS] == CJ_PARAM_AUTO ? 0 : (unsigned)value[ROW_BLOCKS];
+    s->blocks = (unsigned)cj__asked_or(plan, ROW_BLOCKS, 0);
     s->held = (unsigned)value[ROW_VECTORS];
-    s->stages = value[ROW_STAGES] == CJ_PARAM_AUTO ? 0 : (unsigned)value[ROW_STAGES];
+    s->stages = (unsigned)cj__asked_or(plan, ROW_STAGES, 0);
     s->pieces = value[ROW_PIECES];
     s->resident = value[ROW_RESIDENT] == ROW_RESIDENT_YES;
     s->counted = s->blocks && value[ROW_ROWS] > plan->grid.x / s->blocks;
-    s->warps = value[ROW_WARPS] == CJ_PARAM_AUTO ? plan->block.x / ROW_WARP : (unsigned)value[ROW_WARPS];
-    if (value[ROW_LANES] != CJ_PARAM_AUTO) {
+    s->warps = (unsigned)cj__asked_or(plan, ROW_WARPS, plan->block.x / ROW_WARP);
+    if (cj__is_asked(plan, ROW_LANES)) {
         s->lanes = (unsigned)value[ROW_LANES];
         s->unroll = (unsigned)value[ROW_UNROLL];
         s->rows_per_block = cj__row_block_rows(s);

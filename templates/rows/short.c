@@ -5,23 +5,16 @@
 //           group 0 | group 1 | …   second rows, …
 //
 // All lanes of a warp take part in each shuffle. So a group after the last row works on that one, and writes nothing.
-#include <stddef.h>
-#include <string.h>
-
 #include "engine.h"
 
 // What one row has of its own, the family's values among it.
 typedef struct short_row {
-    row_kernel  k;
-    row_op      op;
-    max_align_t own[ROW_OWN_BYTES / sizeof(max_align_t)];
+    row_kernel k;
+    row_op     op;
 } short_row;
 
 static row_kernel *new_row(short_row *r, const row_kernel *k) {
-    r->k = *k;
-    r->op = *k->op;
-    memcpy(r->own, k->op->own, k->op->own_bytes);
-    r->op.own = r->own;
+    *r = (short_row){*k, *k->op};
     r->k.op = &r->op;
     return &r->k;
 }

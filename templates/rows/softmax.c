@@ -9,9 +9,6 @@
 // Backward, from y and its gradient dy:
 //   softmax     dx = scale * (dy - sum(dy * y)) * y
 //   logsoftmax  dx = scale * (dy - sum(dy) * e^y)
-#include <inttypes.h>
-
-#include "error.h"
 #include "exp.h"
 
 enum { SCALE = ROW_OWN, MASK, MASK_ROWS, PASS };
@@ -19,7 +16,6 @@ enum { SCALE = ROW_OWN, MASK, MASK_ROWS, PASS };
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [ROW_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
     [SCALE] = {CJ_REAL("scale", "1", "what elements are multiplied by first")},
     [MASK] = {CJ_SWITCH("mask", "yes: a row of the type of x is added to every row; -infinity takes an element out")},
     [MASK_ROWS] = {CJ_NUMBER("mask-rows", 1, 1 << 26, "1",
@@ -37,7 +33,7 @@ typedef struct softmax {
 
 _Static_assert(sizeof(softmax) <= ROW_OWN_BYTES, "each of the rows that are unrolled has one");
 
-static softmax *own_of(const row_kernel *k) { return k->op->own; }
+static softmax *own_of(const row_kernel *k) { return (softmax *)k->op->own; }
 
 static void prepare(row_kernel *k) {
     softmax *r = own_of(k);
@@ -47,14 +43,13 @@ static void prepare(row_kernel *k) {
 
 static void finish(row_kernel *k) {
     softmax *r = own_of(k);
-    cj_func *f = k->f;
-    cj_step(f, "the row's largest t and sum of powers");
+    cj_step(k->f, "the row's largest t and sum of powers");
     if (!r->factored) {
         cj__row_exp_logarithm(k);
         return;
     }
-    r->exp.shift = cj_mov(f, "f32", "shift", k->part.value[0]);
-    r->factor = cj_let(f, "f32", "factor", "rcp.approx.ftz.f32 $1, $2;", k->part.value[1]);
+    r->exp.shift = cj_mov(k->f, "f32", "shift", k->part.value[0]);
+    r->factor = cj_let(k->f, "f32", "factor", "rcp.approx.ftz.f32 $1, $2;", k->part.value[1]);
 }
 
 static void write_log(row_kernel *k, const row_vector *v) {
@@ -69,19 +64,18 @@ static void write_log(row_kernel *k, const row_vector *v) {
 
 static void write_powers(row_kernel *k, const row_vector *v) {
     const softmax *r = own_of(k);
-    cj_func       *f = k->f;
     if (cj__row_in_place(k)) {
         cj_reg factor = cj__row_exp_rebase(k);
-        cj_update(f, factor, "mul", r->factor);
+        cj_update(k->f, factor, "mul", r->factor);
         for (unsigned e = 0; e < k->s->elements; e++)
-            cj_ptx(f, "mul.f32 $1, $2, $3;", v->out[0][e], v->in[0][e], factor);
+            cj_ptx(k->f, "mul.f32 $1, $2, $3;", v->out[0][e], v->in[0][e], factor);
         return;
     }
     const cj_reg *masks = cj__row_exp_mask(k, v);
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj__row_exp_distance(k, v, e, masks, r->exp.shift, v->out[0][e]);
-        cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", v->out[0][e]);
-        if (r->factored) cj_update(f, v->out[0][e], "mul", r->factor);
+        cj_ptx(k->f, "ex2.approx.ftz.f32 $1, $1;", v->out[0][e]);
+        if (r->factored) cj_update(k->f, v->out[0][e], "mul", r->factor);
     }
 }
 
@@ -149,12 +143,17 @@ static void describe_forward(row_op *op, softmax *own) {
     op->write = own->log ? write_log : write_powers;
 }
 
-static void describe(const cj_plan *plan, row_op *op, softmax *own) {
+static cj_status describe(const cj_plan *plan, row_op *op, cj_error *error) {
     const cj_params *p = &plan->params;
+    softmax         *own = (softmax *)op->own;
     const double     scale = cj_params_real(p, "scale");
     const bool       log = p->family == &cj__family_logsoftmax, masked = p->value[MASK] != 0;
     const uint64_t   mask_rows = p->value[MASK_ROWS];
     const bool       narrow = p->value[ROW_DTYPE] && cj__row_type(plan, ROW_OUT)[1] != '3';
+    REFUSE_IF(mask_rows > 1 && (!masked || p->value[PASS]),
+              "mask-rows: %" PRIu64 " without a mask: this wants mask=yes pass=forward" CJ_HINT
+              "leave mask-rows at its default, 1",
+              mask_rows);
     *own = (softmax){.exp = {.factor = scale,
                              .stays = !log,
                              .masked = masked,
@@ -163,35 +162,20 @@ static void describe(const cj_plan *plan, row_op *op, softmax *own) {
                      .log = log,
                      .factored = !log && !narrow,
                      .mask_rows = mask_rows};
-    *op = (row_op){.own = own, .own_bytes = sizeof *own};
-    if (plan->params.value[PASS])
+    if (p->value[PASS])
         describe_backward(op);
     else
         describe_forward(op, own);
+    return CJ_OK;
 }
 
-static cj_status plan_softmax(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    row_op  op;
-    softmax own;
-    if (plan->params.value[MASK_ROWS] > 1 && (!plan->params.value[MASK] || plan->params.value[PASS]))
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "mask-rows: %" PRIu64 " without a mask: this wants mask=yes pass=forward" CJ_HINT
-                        "leave mask-rows at its default, 1",
-                        plan->params.value[MASK_ROWS]);
-    describe(plan, &op, &own);
-    return cj__row_plan(plan, &op, limits, clusters, error);
-}
+static const row_family rows = {describe};
 
-static void emit_softmax(const cj_plan *plan, cj_builder *builder) {
-    row_op  op;
-    softmax own;
-    describe(plan, &op, &own);
-    cj__row_emit(plan, &op, builder);
-}
-
-const cj_family cj__family_softmax = {CJ_FAMILY("softmax",
-                                                "rows of a matrix: e^x over the row's sum of these; and the gradient",
-                                                params, plan_softmax, emit_softmax)};
+const cj_family cj__family_softmax = {
+    CJ_FAMILY("softmax", "rows of a matrix: e^x over the row's sum of these; and the gradient", params, cj__row_plan,
+              cj__row_emit),
+    .own = &rows};
 const cj_family cj__family_logsoftmax = {
     CJ_FAMILY("logsoftmax", "rows of a matrix: x minus the logarithm of the row's sum of e^x; and the gradient", params,
-              plan_softmax, emit_softmax)};
+              cj__row_plan, cj__row_emit),
+    .own = &rows};

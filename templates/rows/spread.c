@@ -5,7 +5,6 @@
 // It is a dependent one on targets that have these (sm_90): before griddepcontrol.wait a block only prefetches its share
 // of the first row, and of weight and bias, into the L2 cache, which reads nothing.
 #include "engine.h"
-#include "mailbox.h"
 
 // Not what is read twice; and of long rows, what is prefetched while the launch before ends costs more than it brings if
 // these are several, or have weights: 4 % on an H200, which a long row by itself gains.

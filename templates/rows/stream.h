@@ -25,7 +25,6 @@
 #define CJ_TEMPLATES_ROW_STREAM_H
 
 #include "engine.h"
-#include "stage.h"
 
 typedef struct row_stream {
     row_kernel *k;

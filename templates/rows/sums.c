@@ -15,7 +15,6 @@
 //   T2  bar.sync: each warp's sums of partials are there, before the first warp adds these up.
 //   T3  bar.sync: it has read them, before the next ones are written.
 #include "engine.h"
-#include "loop.h"
 
 // ---- registers and partials
 
@@ -29,11 +28,10 @@ void cj__row_sums_clear(row_kernel *k) {
 cj_reg cj__row_workspace(row_kernel *k) { return cj__load_pointer(k->f, k->workspace, "workspace"); }
 
 void cj__row_sums_store(row_kernel *k, cj_reg partial) {
-    cj_func *f = k->f;
-    cj_step(f, "the thread's sums, as a partial of all");
+    cj_step(k->f, "the thread's sums, as a partial of all");
     cj_reg at = cj__row_workspace(k);
-    at = cj_mad_wide(f, "partial_at", partial, k->s->totals * k->s->columns * 4, at);
-    cj__row_store_sums(k, cj_mad_wide(f, "sums_at", k->column, 4, at));
+    at = cj_mad_wide(k->f, "partial_at", partial, k->s->totals * k->s->columns * 4, at);
+    cj__row_store_sums(k, cj_mad_wide(k->f, "sums_at", k->column, 4, at));
 }
 
 // ---- after the rows' own launches
@@ -124,9 +122,8 @@ static void add_up(row_kernel *k) {
 }
 
 void cj__row_emit_sums(row_kernel *k, void (*emit_rows)(row_kernel *k)) {
-    cj_func *f = k->f;
-    cj_step(f, "the last launch adds up the partials");
-    cj_reg turn = cj_let(f, "u64", "turn", "ld.param.u64 $1, [$2];", k->turn);
-    CJ_UNLESS(f, cj_eq(f, "last_turn", turn, k->plan->launches - 1), "add_up") emit_rows(k);
+    cj_step(k->f, "the last launch adds up the partials");
+    cj_reg turn = cj_let(k->f, "u64", "turn", "ld.param.u64 $1, [$2];", k->turn);
+    CJ_UNLESS(k->f, cj_eq(k->f, "last_turn", turn, k->plan->launches - 1), "add_up") emit_rows(k);
     add_up(k);
 }

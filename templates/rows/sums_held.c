@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The direct form with sums over rows: rows that a block or a warp holds, and those of sums_twice.c.
 #include "engine.h"
-#include "loop.h"
 
 // Each warp of a block with rows of their own adds what the warp before it has left; the last one has the sums of all.
 static void add_warps(row_kernel *k) {

@@ -8,7 +8,6 @@
 //
 //   workspace: | partial[partials][sums][columns] f32 | value[rows][shares][values] f32 |
 #include "engine.h"
-#include "loop.h"
 
 // Quotient and remainder of an item's number by `width`.
 typedef struct place {
@@ -89,8 +88,7 @@ static void emit_tiles(row_kernel *k) {
 }
 
 void cj__row_emit_sums_twice(row_kernel *k) {
-    cj_func *f = k->f;
-    cj_reg   turn = cj_let(f, "u64", "turn", "ld.param.u64 $1, [$2];", k->turn);
-    CJ_UNLESS(f, cj_eq(f, "second_turn", turn, 1), "tiles") emit_values(k);
+    cj_reg turn = cj_let(k->f, "u64", "turn", "ld.param.u64 $1, [$2];", k->turn);
+    CJ_UNLESS(k->f, cj_eq(k->f, "second_turn", turn, 1), "tiles") emit_values(k);
     emit_tiles(k);
 }

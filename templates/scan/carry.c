@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tile a block has, and the prefix of a tile of a long row: by decoupled look-back in global memory, or from the other
 // blocks of a cluster (scan.c has the algorithm).
-#include <clusterjit/control.h>
-
 #include "scan.h"
 
 enum { HEAD_BYTES = 4 };  // beside a total, in a cluster: whether it has a head

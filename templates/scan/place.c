@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a thread's loads are. Load v is v * lanes loads after the thread's first, in reverse before it.
-#include <clusterjit/value.h>
-
 #include "scan.h"
 
 cj_reg cj__scan_place(const scan_kernel *k) {
-    cj_func *f = k->f;
-    cj_reg member = cj_and(f, "member", k->thread, k->s.threads - 1), lane = cj_and(f, "lane", member, k->s.lanes - 1);
-    return cj_mad(f, "place", cj_sub(f, "warp_first", member, lane), k->s.loads, lane);
+    cj_reg member = cj_and(k->f, "member", k->thread, k->s.threads - 1),
+           lane = cj_and(k->f, "lane", member, k->s.lanes - 1);
+    return cj_mad(k->f, "place", cj_sub(k->f, "warp_first", member, lane), k->s.loads, lane);
 }
 
 void cj__scan_find_left(const scan_kernel *k, scan_tile *t) {
@@ -22,10 +20,9 @@ void cj__scan_find_left(const scan_kernel *k, scan_tile *t) {
 }
 
 void cj__scan_find_row(const scan_kernel *k, scan_tile *t) {
-    cj_func *f = k->f;
     if (k->s.block == k->s.threads) return;
-    cj_reg rows = cj__load_param(f, "u64", k->rows, "rows");
-    cj_set_if(f, cj_ge(f, "no_row", cj_cvt(f, "u64", "row", t->row), rows), t->left, 0);
+    cj_reg rows = cj__load_param(k->f, "u64", k->rows, "rows");
+    cj_set_if(k->f, cj_ge(k->f, "no_row", cj_cvt(k->f, "u64", "row", t->row), rows), t->left, 0);
 }
 
 cj_reg cj__scan_address(const scan_kernel *k, const scan_tile *t, cj_var array, cj_var stride, unsigned bytes,

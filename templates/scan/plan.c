@@ -1,70 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan of a scan: what is refused, the form, the error bound.
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "error.h"
-#include "numbers.h"
 #include "scan.h"
-#include "user_function.h"
 
 // ---- what is refused
 
-static cj_status check_functions(const cj_plan *plan, cj_error *error) {
-    const cj_user_function *const *function = plan->params.function;
-    const cj_dtype                 type = cj_dtype_arithmetic((cj_dtype)plan->params.value[SCAN_DTYPE]);
-    for (int i = SCAN_OP_EXPR; i <= SCAN_IDENTITY; i++) {
-        if (!function[i]) continue;
-        cj_status status = cj__user_function_check(function[i], plan->params.family->param[i].name, type,
-                                                   i == SCAN_OP_EXPR ? 2 : 0, error);
-        if (status) return status;
-    }
-    if (!function[SCAN_OP_EXPR] != !function[SCAN_IDENTITY]) {
-        cj__fail(error, CJ_INVALID_ARGUMENT,
-                 function[SCAN_OP_EXPR] ? "identity is missing: op-expr needs one" : "identity goes with op-expr only");
-        cj__hint(error, "identity is the value e for which op-expr of e and any x is x: 0 for a + b");
-        return CJ_INVALID_ARGUMENT;
-    }
-    if (function[SCAN_IDENTITY] && !function[SCAN_IDENTITY]->is_constant)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "identity: '%.200s' is not a constant" CJ_HINT "an expression without a and b has one value",
-                        function[SCAN_IDENTITY]->text);
-    if (!function[SCAN_OP_EXPR] || !plan->params.value[SCAN_OP]) return CJ_OK;
-    return cj__fail(error, CJ_INVALID_ARGUMENT, "op and op-expr exclude each other" CJ_HINT "leave op at its default");
-}
-
-static cj_status check_strides(const cj_plan *plan, cj_error *error) {
-    const uint64_t columns = plan->params.value[SCAN_COLUMNS];
-    for (int i = SCAN_STRIDE; i <= SCAN_OUT_STRIDE; i++)
-        if (cj__scan_stride(plan, i) < columns) {
-            return cj__fail(error, CJ_INVALID_ARGUMENT,
-                            "%s: %" PRIu64 " is below the %" PRIu64 " columns of a row" CJ_HINT
-                            "rows may not overlap; 0 stands for rows without a gap",
-                            plan->params.family->param[i].name, cj__scan_stride(plan, i), columns);
-        }
-    return CJ_OK;
-}
-
 static cj_status check_segments(const cj_plan *plan, cj_error *error) {
     const uint64_t *value = plan->params.value;
-    if (value[SCAN_HEADS] <= SCAN_FLAGS && value[SCAN_SEGMENTS])
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "segments: %" PRIu64 " go with offsets only" CJ_HINT
-                        "say in heads of which type the offsets are: i32 or i64",
-                        value[SCAN_SEGMENTS]);
+    REFUSE_IF(value[SCAN_HEADS] <= SCAN_FLAGS && value[SCAN_SEGMENTS],
+              "segments: %" PRIu64 " go with offsets only" CJ_HINT
+              "say in heads of which type the offsets are: i32 or i64",
+              value[SCAN_SEGMENTS]);
     if (value[SCAN_HEADS] <= SCAN_FLAGS) return CJ_OK;
-    if (!value[SCAN_SEGMENTS])
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "segments: 0 is below 1: offsets are of that many segments" CJ_HINT
-                        "set segments, or heads=flags");
-    if (value[SCAN_ROWS] == 1) return CJ_OK;
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "rows: offsets are of one array, not of %" PRIu64 " rows" CJ_HINT
-                    "rows without a gap are one array: rows=1, and segments that end with each row",
-                    value[SCAN_ROWS]);
+    REFUSE_IF(!value[SCAN_SEGMENTS],
+              "segments: 0 is below 1: offsets are of that many segments" CJ_HINT "set segments, or heads=flags");
+    REFUSE_IF(value[SCAN_ROWS] > 1,
+              "rows: offsets are of one array, not of %" PRIu64 " rows" CJ_HINT
+              "rows without a gap are one array: rows=1, and segments that end with each row",
+              value[SCAN_ROWS]);
+    return CJ_OK;
 }
 
 // Registers that ptxas takes for a thread, at most: elements as they are computed in, and what each load needs beside them
@@ -80,49 +36,37 @@ static unsigned registers_of(const scan_shape *s) {
 
 // Whether a thread has registers for the loads that are asked for, in a block that an SM holds.
 static cj_status check_registers(const scan_shape *s, cj_error *error) {
-    enum {
-        SCHEDULERS = 4,
-        REGISTERS = 16384,
-        UNIT = 8
-    };  // of an SM; of a scheduler; allocated at a time: on all targets
-    const unsigned warps = (s->block / SCAN_WARP + SCHEDULERS - 1) / SCHEDULERS;
-    const unsigned there = REGISTERS / SCAN_WARP / warps / UNIT * UNIT, needed = registers_of(s);
-    if (needed <= there) return CJ_OK;
-    return cj__fail(
-        error, CJ_INVALID_ARGUMENT,
-        "loads: %u loads of %u-bit elements take about %u registers of a thread; blocks of %u threads have %u" CJ_HINT
-        "take fewer loads or a smaller block, or leave loads at its default",
-        s->loads, 8 * s->bytes, needed, s->block, there);
+    const unsigned there = cj__registers_per_thread(s->block), needed = registers_of(s);
+    REFUSE_IF(needed > there,
+              "loads: %u loads of %u-bit elements take about %u registers of a thread; blocks of %u threads have %u" CJ_HINT
+              "take fewer loads or a smaller block, or leave loads at its default",
+              s->loads, 8 * s->bytes, needed, s->block, there);
+    return CJ_OK;
 }
 
 // `cluster`: what is asked for, or 0.
 static cj_status check_shape(const scan_shape *s, unsigned cluster, cj_error *error) {
     const unsigned block = s->form == SCAN_STREAM ? s->threads : s->block;
-    if (block & (block - 1))
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "block: %u is not a power of two" CJ_HINT "choose 32, 64, 128, 256, 512 or 1024", block);
-    if (cluster && !s->cluster) {
-        return cj__fail(
-            error, CJ_INVALID_ARGUMENT,
-            "cluster: %u blocks would share a row of %" PRIu64 " elements, of which a block of %u threads with %u"
-            " loads of %u elements takes all" CJ_HINT
-            "leave cluster at its default; or fewer threads and loads, or longer rows, make several blocks' work",
-            cluster, s->columns, s->block, s->loads, s->width);
-    }
-    if (s->cluster && s->tiles > s->cluster)
-        return cj__fail(error, CJ_CONTRACT,
-                        "cluster: a row of %" PRIu64 " elements is %" PRIu64 " blocks' of %" PRIu64
-                        " elements each, more than %u" CJ_HINT
-                        "take a larger cluster, or cluster=0, with which rows have any length",
-                        s->columns, s->tiles, s->tile, s->cluster);
+    REFUSE_IF(block & (block - 1), "block: %u is not a power of two" CJ_HINT "choose 32, 64, 128, 256, 512 or 1024",
+              block);
+    REFUSE_IF(cluster && !s->cluster,
+              "cluster: %u blocks would share a row of %" PRIu64 " elements, of which a block of %u threads with %u"
+              " loads of %u elements takes all" CJ_HINT
+              "leave cluster at its default; or fewer threads and loads, or longer rows, make several blocks' work",
+              cluster, s->columns, s->block, s->loads, s->width);
+    FAIL_IF(s->cluster && s->tiles > s->cluster, CJ_CONTRACT,
+            "cluster: a row of %" PRIu64 " elements is %" PRIu64 " blocks' of %" PRIu64
+            " elements each, more than %u" CJ_HINT
+            "take a larger cluster, or cluster=0, with which rows have any length",
+            s->columns, s->tiles, s->tile, s->cluster);
     const uint64_t blocks = s->form == SCAN_STREAM ? cj__scan_numbers(s)
                             : s->cluster           ? s->rows * s->cluster
                                                    : s->rows * s->tiles;
-    if (blocks <= INT32_MAX && s->tiles <= INT32_MAX) return CJ_OK;
-    return cj__fail(error, CJ_CONTRACT,
-                    "rows, columns: %" PRIu64 " rows of %" PRIu64 " tiles are more blocks than the"
-                    " 2^31 - 1 of a grid" CJ_HINT "use several launches",
-                    s->rows, s->tiles);
+    FAIL_IF(blocks > INT32_MAX || s->tiles > INT32_MAX, CJ_CONTRACT,
+            "rows, columns: %" PRIu64 " rows of %" PRIu64 " tiles are more blocks than the 2^31 - 1 of a grid" CJ_HINT
+            "use several launches",
+            s->rows, s->tiles);
+    return CJ_OK;
 }
 
 // ---- the form
@@ -135,7 +79,7 @@ static bool can_stream(const scan_shape *s, bool clusters) {
 
 // As many stages as are asked for, or as fit into shared memory beside the other arrays.
 static unsigned stages_of(const cj_plan *plan, scan_shape *s, const cj_limits *limits) {
-    if (cj__scan_asked(plan, SCAN_STAGES)) return (unsigned)plan->params.value[SCAN_STAGES];
+    if (cj__is_asked(plan, SCAN_STAGES)) return (unsigned)plan->params.value[SCAN_STAGES];
     for (s->stages = SCAN_STAGES_MAX; s->stages > 1; s->stages--)
         if (cj__scan_pool(s) <= SCAN_STREAM_POOL &&
             cj__scan_pool(s) + cj__scan_slots(s) <= limits->shared_per_block_optin)
@@ -145,12 +89,10 @@ static unsigned stages_of(const cj_plan *plan, scan_shape *s, const cj_limits *l
 
 static cj_status refuse_stream(const scan_shape *s, const cj_limits *limits, cj_error *error) {
     return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "form=stream does not fit: rows of %" PRIu64
-                    " elements of %u bytes in loads of %u, block=%u loads=%u"
+                    "form=stream does not fit: rows of %" PRIu64 " elements of %u bytes in loads of %u, block=%u loads=%u"
                     " stages=%u; %s has %u bytes of shared memory a block" CJ_HINT
-                    "streams need sm_90, align=16, rows and strides of whole 16 bytes, no offsets and no cluster; "
-                    "leave form, claim,"
-                    " stages and grid at their defaults",
+                    "streams need sm_90, align=16, rows and strides of whole 16 bytes, no offsets and no cluster; leave"
+                    " form, claim, stages and grid at their defaults",
                     s->columns, s->bytes, s->width * s->bytes, s->threads, s->loads, s->stages, limits->name,
                     limits->shared_per_block_optin);
 }
@@ -158,8 +100,8 @@ static cj_status refuse_stream(const scan_shape *s, const cj_limits *limits, cj_
 // The name of a parameter that only streams have, if one is asked for; else NULL.
 static const char *asked_of_stream(const cj_plan *plan) {
     if (plan->params.value[SCAN_CLAIM]) return "claim";
-    if (cj__scan_asked(plan, SCAN_STAGES)) return "stages";
-    return cj__scan_asked(plan, SCAN_GRID) ? "grid" : NULL;
+    if (cj__is_asked(plan, SCAN_STAGES)) return "stages";
+    return cj__is_asked(plan, SCAN_GRID) ? "grid" : NULL;
 }
 
 // Plans a stream, and writes the parameters that the caller left to the plan. False if it does not fit.
@@ -183,12 +125,11 @@ static cj_status choose_form(cj_plan *plan, const cj_limits *limits, bool cluste
     const uint64_t  form = value[SCAN_FORM];
     const char     *of_stream = asked_of_stream(plan);
     const bool      must = form == SCAN_STREAM || of_stream;
-    const bool      with_cluster = cj__scan_asked(plan, SCAN_CLUSTER) && value[SCAN_CLUSTER];
+    const bool      with_cluster = cj__asked_or(plan, SCAN_CLUSTER, 0);
     scan_shape      s;
-    if (form == SCAN_DIRECT && of_stream)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "%s: form=direct deals a tile a block, and has none" CJ_HINT "%s belongs to form=stream",
-                        of_stream, of_stream);
+    REFUSE_IF(form == SCAN_DIRECT && of_stream,
+              "%s: form=direct deals a tile a block, and has none" CJ_HINT "%s belongs to form=stream", of_stream,
+              of_stream);
     value[SCAN_FORM] = SCAN_DIRECT;
     cj__scan_shape(plan, &s);
     const bool large = s.rows * s.columns * s.bytes >= SCAN_STREAM_LEAST && s.columns * s.bytes >= SCAN_STREAM_ROW;
@@ -234,45 +175,35 @@ static uint64_t grid_of(const scan_shape *s) {
 // not started.
 static void plan_stream_grid(cj_plan *plan, const scan_shape *s, const cj_limits *limits) {
     const uint64_t room = cj__clusters_at_once(limits, s->block, cj__scan_pool(s) + cj__scan_slots(s), 0);
-    const bool     given = cj__scan_asked(plan, SCAN_GRID);
-    plan->grid.x = (uint32_t)(given ? plan->params.value[SCAN_GRID] : cj__least(room, cj__scan_numbers(s)));
-    plan->resident = given ? 0 : 1;
+    plan->grid.x = (uint32_t)cj__asked_or(plan, SCAN_GRID, cj__least(room, cj__scan_numbers(s)));
+    plan->resident = !cj__is_asked(plan, SCAN_GRID);
     plan->dynamic_shared = (uint32_t)cj__scan_pool(s);
 }
 
 cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    const uint64_t *value = plan->params.value;
-    scan_shape      s;
-    cj_status       status = check_functions(plan, error);
-    if (!status) status = check_strides(plan, error);
-    if (!status) status = check_segments(plan, error);
-    if (!status) status = cj__refuse_bf16(plan, "dtype", CJ_PARAM_WORD(plan, "dtype"), error);
-    if (status) return status;
-    if (value[SCAN_CLUSTER] != CJ_PARAM_AUTO && value[SCAN_CLUSTER] && !clusters) {
-        cj__note_no_clusters(plan, value[SCAN_CLUSTER]);
-        plan->params.value[SCAN_CLUSTER] = 0;
-    }
-    status = choose_form(plan, limits, clusters, error);
-    if (status) return status;
+    scan_shape s;
+    TRY(cj__functions_check(plan, error));
+    TRY(cj__check_stride(plan, SCAN_STRIDE, plan->params.value[SCAN_COLUMNS], error));
+    TRY(cj__check_stride(plan, SCAN_OUT_STRIDE, plan->params.value[SCAN_COLUMNS], error));
+    TRY(check_segments(plan, error));
+    TRY(cj__refuse_bf16(plan, "dtype", CJ_PARAM_WORD(plan, "dtype"), error));
+    plan->params.value[SCAN_CLUSTER] = cj__cluster_asked(plan, SCAN_CLUSTER, clusters);
+    TRY(choose_form(plan, limits, clusters, error));
     cj__scan_shape(plan, &s);
-    status = check_shape(&s, cj__scan_asked(plan, SCAN_CLUSTER) ? (unsigned)value[SCAN_CLUSTER] : 0, error);
-    if (!status) status = check_registers(&s, error);
-    if (status) return status;
+    TRY(check_shape(&s, (unsigned)cj__asked_or(plan, SCAN_CLUSTER, 0), error));
+    TRY(check_registers(&s, error));
     plan->params.value[SCAN_CLUSTER] = s.cluster;
     plan->block = (cj_dim3){s.block, 1, 1};
     plan->grid = (cj_dim3){(uint32_t)grid_of(&s), 1, 1};
     if (s.form == SCAN_STREAM) plan_stream_grid(plan, &s, limits);
     if (s.cluster) plan->cluster = (cj_dim3){s.cluster, 1, 1};
-    const uint64_t derived[] = {s.rows, s.columns, cj__scan_stride(plan, SCAN_STRIDE),
-                                cj__scan_stride(plan, SCAN_OUT_STRIDE)};
-    memcpy(plan->derived, derived, sizeof derived);
-    plan->derived_count = sizeof derived / sizeof *derived;
+    CJ_DERIVE(plan, s.rows, s.columns, cj__scan_stride(plan, SCAN_STRIDE), cj__scan_stride(plan, SCAN_OUT_STRIDE));
     const uint64_t statuses = s.form == SCAN_STREAM ? cj__scan_numbers(&s) : s.rows * (s.tiles + cj__scan_groups(&s));
     plan->workspace_bytes = cj__scan_looks_back(&s) ? SCAN_STATUS_AT + statuses * 2 * s.computed
                             : s.form == SCAN_STREAM ? SCAN_STATUS_AT
                                                     : 0;
     plan->error_bound = error_bound(plan, &s);
-    snprintf(plan->entry, sizeof plan->entry, "%sscan_%s_%s", cj__scan_segmented(&s) ? "segmented_" : "",
-             plan->params.function[SCAN_OP_EXPR] ? "user" : CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"));
+    cj__name_entry(plan, "%sscan_%s_%s", cj__scan_segmented(&s) ? "segmented_" : "",
+                   plan->params.function[SCAN_OP_EXPR] ? "user" : CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

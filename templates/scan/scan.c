@@ -49,19 +49,11 @@
 //   S3  tile_full[stage]    tile_of_stage[] is written, the tile and its flags have arrived
 //   S4  summed[stage]       warp_prefix[] has the total of each warp
 //   S5  known[stage]        warp_prefix[] and tile_prefix[] have prefixes
-#include <clusterjit/value.h>
-
 #include "scan.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "user_function.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [SCAN_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 static void write_launch(const scan_kernel *k, cj_builder *b) {
@@ -81,9 +73,7 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
     cj_head(b, "clusterjit: scan  op=%s dtype=%s exclusive=%s reverse=%s",
             k->plan->params.function[SCAN_OP_EXPR] ? "op-expr" : CJ_PARAM_WORD(k->plan, "op"),
             CJ_PARAM_WORD(k->plan, "dtype"), k->exclusive ? "yes" : "no", k->reverse ? "yes" : "no");
-    for (int i = SCAN_OP_EXPR; i <= SCAN_IDENTITY; i++)
-        if (k->plan->params.function[i]) cj_head(b, "  %s: %.200s", params[i].name, k->plan->params.function[i]->text);
-    cj_head(b, "%s", "");
+    cj__functions_head(k->plan, b);
     if (s->form == SCAN_STREAM)
         cj_head(b, "  row  --bulk copies-->  %u stages, a tile each  --summed, and then scanned-->  out", s->stages);
     cj_head(b, "  row  --%u loads of %u elements a thread-->  a tile of %u threads, %" PRIu64 " elements", s->loads,
@@ -113,14 +103,6 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
                 SCAN_STATUS_AT);
 }
 
-static void add_functions(scan_kernel *k, cj_builder *b, char identity[24]) {
-    const cj_user_function *const *function = k->plan->params.function;
-    if (!function[SCAN_OP_EXPR]) return;
-    k->p.combine.op = CJ_COMBINE_USER;
-    k->p.combine.function = cj_builder_function(b, function[SCAN_OP_EXPR], "op");
-    k->p.combine.identity = cj__constant_text(k->s.type, function[SCAN_IDENTITY]->constant, identity);
-}
-
 // Shapes for which ptxas by itself spills registers to fit one more block on an SM: values of 8 bytes; a stream of smaller
 // blocks than usual, or exclusive with a tail; a direct tile with segments or of loads of less than 16 bytes.
 static bool spills(const scan_kernel *k) {
@@ -145,9 +127,7 @@ static void declare(scan_kernel *k) {
     k->stride = cj_param(f, "u64", "stride", "elements from row to row of x");
     k->out_stride = cj_param(f, "u64", "out_stride", "of out");
     k->workspace = cj_param(f, "u64", "workspace", cj__scan_looks_back(&k->s) ? "work counter, statuses" : "not used");
-    cj_block(f, k->s.block, 1, 1);
     cj__registers(k->plan, f, registers < SCAN_ASKED_LEAST ? SCAN_ASKED_LEAST : registers, spills(k));
-    if (k->s.cluster) cj_cluster(f, k->s.cluster, 1, 1);
     k->thread = cj_mov(f, "u32", "thread", "%tid.x");
     k->p.lane = cj_and(f, "lane", k->thread, 31);
     k->warp = cj_shr(f, "warp", k->thread, 5);
@@ -172,9 +152,9 @@ static void emit_scan(const cj_plan *plan, cj_builder *b) {
     k.p.combine = (cj_combine){.op = ops[value[SCAN_OP]], .type = k.s.type};
     write_head(&k, b);
     if (k.s.form == SCAN_STREAM) cj_declare(b, ".extern .shared .align 16 .b8 scan_pool[];");
-    add_functions(&k, b, identity);
+    cj__functions_write(plan, b, &k.p.combine, identity);
     k.p.segmented = cj__scan_segmented(&k.s);
-    k.p.f = k.f = cj_entry(b, plan->entry);
+    k.p.f = k.f = cj__entry(plan, b);
     declare(&k);
     if (k.s.form == SCAN_STREAM)
         cj__scan_stream(&k);

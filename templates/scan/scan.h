@@ -4,16 +4,12 @@
 #ifndef CJ_TEMPLATES_SCAN_H
 #define CJ_TEMPLATES_SCAN_H
 
-#include "combine.h"
-#include "family.h"
-#include "lookback.h"
-#include "schedule.h"
+#include "kit.h"
 
 // Parameters.
 enum {
 #define PARAM(id, ...) SCAN_##id,
 #include "params.def"
-#undef PARAM
 };
 
 // Bytes a load, lanes; at most: loads of a thread, elements of a load, threads of a block, stages of a stream.
@@ -55,22 +51,35 @@ typedef struct scan_shape {
 
 void cj__scan_shape(const cj_plan *plan, scan_shape *s);
 
-bool     cj__scan_asked(const cj_plan *plan, int param);   // not "auto"
-uint64_t cj__scan_stride(const cj_plan *plan, int param);  // in elements: 0 stands for the columns
-bool     cj__scan_segmented(const scan_shape *s);
-uint64_t
-cj__scan_numbers(const scan_shape *s);  // of a stream: how many rows or tiles its blocks take from the work counter
-bool     cj__scan_looks_back(const scan_shape *s);  // statuses of tiles are in the workspace
-uint64_t cj__scan_groups(const scan_shape *s);      // groups of a row's tiles; 0 if one group is all
+static inline uint64_t cj__scan_stride(const cj_plan *plan, unsigned param) {
+    return cj__stride(plan, param, plan->params.value[SCAN_COLUMNS]);
+}
+static inline bool cj__scan_segmented(const scan_shape *s) { return s->heads != SCAN_WHOLE; }
 
-// Bytes of shared memory of a stream: of a tile and of its stage, with flags; of all stages, and of all but these.
-uint64_t cj__scan_tile_bytes(const scan_shape *s);
-uint64_t cj__scan_stage_bytes(const scan_shape *s);
-uint64_t cj__scan_pool(const scan_shape *s);
-uint64_t cj__scan_slots(const scan_shape *s);
+// Of a stream: how many rows or tiles its blocks take from the work counter.
+static inline uint64_t cj__scan_numbers(const scan_shape *s) {
+    return s->whole_rows ? s->rows : s->rows * (s->tiles + (s->tail > 0));
+}
+
+// Whether statuses of tiles are in the workspace.
+static inline bool cj__scan_looks_back(const scan_shape *s) {
+    return s->form == SCAN_STREAM ? !s->whole_rows : s->tiles > 1 && !s->cluster;
+}
+
+uint64_t cj__scan_groups(const scan_shape *s);  // groups of a row's tiles; 0 if one group is all
 
 // Totals in shared memory have slots of so many bytes: after the total, not 0 where it has a head.
-unsigned cj__scan_slot(const scan_shape *s);
+static inline unsigned cj__scan_slot(const scan_shape *s) { return s->computed * (cj__scan_segmented(s) ? 2 : 1); }
+
+// Bytes of shared memory of a stream: of a tile and of its stage, with flags; of all stages, and of all but these.
+static inline uint64_t cj__scan_tile_bytes(const scan_shape *s) { return s->tile * s->bytes; }
+static inline uint64_t cj__scan_stage_bytes(const scan_shape *s) {
+    return cj__scan_tile_bytes(s) + (cj__scan_segmented(s) ? s->tile : 0);
+}
+static inline uint64_t cj__scan_pool(const scan_shape *s) {
+    return CJ_POOL_SLACK + s->stages * cj__scan_stage_bytes(s);
+}
+uint64_t cj__scan_slots(const scan_shape *s);
 
 // ---- plan.c
 

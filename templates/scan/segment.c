@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Segments of a scan: where they begin, and what is cut off there (scan.c has the algorithm).
-#include <clusterjit/control.h>
-
 #include "scan.h"
-#include "vector.h"
 
 enum { FLAG_WORD = 4, PROBES = SCAN_WARP };  // flags, a byte each, in a register; places that a search looks at at once
 
@@ -13,12 +10,11 @@ static bool has_offsets(const scan_kernel *k) { return k->s.heads > SCAN_FLAGS; 
 
 // The generic address of the flags: in the stage if they were copied there, else in global memory.
 static cj_reg find_flags(const scan_kernel *k, const scan_tile *t, cj_reg at) {
-    cj_func *f = k->f;
-    cj_reg   staged = cj__scan_in_stage(k, t, t->stage, k->s.width, "staged_flags");
-    cj_reg   global = cj_let(f, "u64", "flags_in_global", "cvta.global.u64 $1, $2;", at);
-    cj_reg   shared = cj_let(f, "u64", "flags_in_shared", "cvta.shared.u64 $1, $2;",
-                             cj_cvt(f, "u64", "staged_flags", staged));
-    return cj_let(f, "u64", "flags_at", "selp.b64 $1, $2, $3, $4;", shared, global, t->in_stage);
+    cj_reg staged = cj__scan_in_stage(k, t, t->stage, k->s.width, "staged_flags");
+    cj_reg global = cj_let(k->f, "u64", "flags_in_global", "cvta.global.u64 $1, $2;", at);
+    cj_reg shared = cj_let(k->f, "u64", "flags_in_shared", "cvta.shared.u64 $1, $2;",
+                           cj_cvt(k->f, "u64", "staged_flags", staged));
+    return cj_let(k->f, "u64", "flags_at", "selp.b64 $1, $2, $3, $4;", shared, global, t->in_stage);
 }
 
 static void load_flags(const scan_kernel *k, scan_tile *t) {

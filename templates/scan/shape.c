@@ -1,20 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How rows are cut into tiles, and tiles into loads; how much shared memory they need.
-#include "numbers.h"
 #include "scan.h"
-#include "user_function.h"
-
-bool cj__scan_segmented(const scan_shape *s) { return s->heads != SCAN_WHOLE; }
-
-unsigned cj__scan_slot(const scan_shape *s) { return s->computed * (cj__scan_segmented(s) ? 2 : 1); }
-
-uint64_t cj__scan_tile_bytes(const scan_shape *s) { return s->tile * s->bytes; }
-
-uint64_t cj__scan_stage_bytes(const scan_shape *s) {
-    return cj__scan_tile_bytes(s) + (cj__scan_segmented(s) ? s->tile : 0);
-}
-
-uint64_t cj__scan_pool(const scan_shape *s) { return CJ_POOL_SLACK + s->stages * cj__scan_stage_bytes(s); }
 
 // Four mbarriers, the stage's tile, the prefix of each warp and of the tile.
 uint64_t cj__scan_slots(const scan_shape *s) {
@@ -22,25 +8,16 @@ uint64_t cj__scan_slots(const scan_shape *s) {
     return s->stages * (MBARRIERS + SCAN_TAKEN + s->warps * cj__scan_slot(s) + s->computed) + ALIGNMENT;
 }
 
-uint64_t cj__scan_stride(const cj_plan *plan, int param) {
-    return plan->params.value[param] ? plan->params.value[param] : plan->params.value[SCAN_COLUMNS];
-}
-
 // Elements of a load: all offsets at which a load may begin are multiples of it, so no load crosses the end of a row.
 static unsigned width_of(const cj_plan *plan, unsigned bytes) {
     const uint64_t *value = plan->params.value;
-    const uint64_t  strides = value[SCAN_ROWS] > 1
-                                  ? cj__scan_stride(plan, SCAN_STRIDE) | cj__scan_stride(plan, SCAN_OUT_STRIDE)
-                                  : 0;
-    const uint64_t  all = value[SCAN_COLUMNS] | strides;
-    unsigned        width = (unsigned)(SCAN_LOAD >> value[SCAN_ALIGN]) / bytes;
-    while (width > 1 && all % width) width /= 2;
-    return width ? width : 1;
+    const uint64_t  strides = cj__scan_stride(plan, SCAN_STRIDE) | cj__scan_stride(plan, SCAN_OUT_STRIDE);
+    return cj__load_width(value[SCAN_ALIGN], bytes, value[SCAN_COLUMNS] | (value[SCAN_ROWS] > 1 ? strides : 0));
 }
 
 // The number that is asked for, else `chosen`.
-static unsigned asked_or(const cj_plan *plan, int param, uint64_t chosen) {
-    return (unsigned)(cj__scan_asked(plan, param) ? plan->params.value[param] : chosen);
+static unsigned asked_or(const cj_plan *plan, unsigned param, uint64_t chosen) {
+    return (unsigned)cj__asked_or(plan, param, chosen);
 }
 
 // Loads of a thread: it holds its elements, their flags, and a prefix for each load at once.
@@ -51,18 +28,8 @@ static unsigned loads_of(const cj_plan *plan, const scan_shape *s, unsigned byte
     return asked_or(plan, SCAN_LOADS, loads);
 }
 
-bool cj__scan_looks_back(const scan_shape *s) {
-    return s->form == SCAN_STREAM ? !s->whole_rows : s->tiles > 1 && !s->cluster;
-}
-
 uint64_t cj__scan_groups(const scan_shape *s) {
     return cj__scan_looks_back(s) && s->tiles > CJ_LOOKBACK_GROUP ? cj__ceil_div(s->tiles, CJ_LOOKBACK_GROUP) : 0;
-}
-
-bool cj__scan_asked(const cj_plan *plan, int param) { return plan->params.value[param] != CJ_PARAM_AUTO; }
-
-uint64_t cj__scan_numbers(const scan_shape *s) {
-    return s->whole_rows ? s->rows : s->rows * (s->tiles + (s->tail > 0));
 }
 
 // One array may end anywhere: its elements after the last whole load are a tile of their own. In reverse they would be the first
@@ -73,11 +40,11 @@ static void shape_stream(const cj_plan *plan, scan_shape *s) {
     if (s->rows == 1 && !value[SCAN_REVERSE] && !value[SCAN_ALIGN]) s->width = SCAN_LOAD / s->bytes;
     s->threads = asked_or(plan, SCAN_BLOCK, SCAN_STREAM_BLOCK);
     s->loads = loads_of(plan, s, SCAN_STREAM_BYTES);
-    if (!cj__scan_asked(plan, SCAN_LOADS) && s->bytes == 4 && !cj__scan_segmented(s) &&
+    if (!cj__is_asked(plan, SCAN_LOADS) && s->bytes == 4 && !cj__scan_segmented(s) &&
         value[SCAN_CLAIM] != SCAN_CLAIM_ROW && s->loads > SCAN_STREAM_LOADS)
         s->loads = SCAN_STREAM_LOADS;
     const uint64_t row = s->columns / s->width;  // loads of a row, whose tiles should be of one length
-    if (!cj__scan_asked(plan, SCAN_LOADS) && row)
+    if (!cj__is_asked(plan, SCAN_LOADS) && row)
         s->loads = (unsigned)cj__ceil_div(row, cj__ceil_div(row, (uint64_t)s->threads * s->loads) * s->threads);
     s->lanes = SCAN_WARP;
     s->warps = s->threads / SCAN_WARP;
@@ -91,8 +58,7 @@ static void shape_stream(const cj_plan *plan, scan_shape *s) {
 
 // A row that one block could hold, in a cluster that is asked for: each block has an equal share, of at least a warp.
 static void share_short_row(const cj_plan *plan, scan_shape *s) {
-    const uint64_t *value = plan->params.value;
-    const uint64_t  row = s->columns / s->width, share = cj__ceil_div(row, value[SCAN_CLUSTER]);
+    const uint64_t  row = s->columns / s->width, share = cj__ceil_div(row, plan->params.value[SCAN_CLUSTER]);
     const unsigned  held = loads_of(plan, s, SCAN_TILED_BYTES), threads = cj__power_from(cj__ceil_div(share, held));
     s->block = s->threads = asked_or(plan, SCAN_BLOCK, cj__most(threads, SCAN_WARP));
     s->loads = asked_or(plan, SCAN_LOADS, cj__ceil_div(share, s->threads));

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stream form: a persistent kernel. One thread takes tile after tile, or row after row, from the work counter and loads
 // by bulk copies into pipeline stages; other warps sum each tile, look back, and scan it. scan.c has the roles and barriers.
-#include <clusterjit/control.h>
-#include <clusterjit/pipeline.h>
-
-#include "numbers.h"
 #include "scan.h"
 
 // In place of a row: the work counter has no more tiles.
@@ -72,10 +68,9 @@ static void emit_shared(stream *t) {
 
 // Where the row's first tile begins in x; in reverse, where it ends.
 static cj_reg row_begin(const scan_kernel *k, cj_reg row, cj_reg x, cj_reg stride) {
-    cj_func *f = k->f;
-    cj_reg   element = cj_mul(f, "row_begin", cj_cvt(f, "u64", "row", row), stride);
-    cj_reg   at = cj_mad(f, "row_at", element, k->s.bytes, x);
-    return k->reverse ? cj_add(f, "row_at", at, k->s.columns * k->s.bytes) : at;
+    cj_reg element = cj_mul(k->f, "row_begin", cj_cvt(k->f, "u64", "row", row), stride);
+    cj_reg at = cj_mad(k->f, "row_at", element, k->s.bytes, x);
+    return k->reverse ? cj_add(k->f, "row_at", at, k->s.columns * k->s.bytes) : at;
 }
 
 // How many bytes of the tile are copied: none after the last tile, nor of the tail.
@@ -243,16 +238,16 @@ static cj_reg own_slot(const stream *t, cj_reg member) {
 
 static void emit_summing(stream *t) {
     const scan_kernel *k = t->k;
-    cj_func           *f = k->f;
     begin(t, "warps that sum each tile");
-    cj_reg member = find_member(t), place = cj__scan_place(k), last = cj_eq(f, "last_lane", k->p.lane, SCAN_WARP - 1);
-    CJ_LOOP(f, tiles, "next_to_sum", "no_tile") {
+    cj_reg member = find_member(t), place = cj__scan_place(k),
+           last = cj_eq(k->f, "last_lane", k->p.lane, SCAN_WARP - 1);
+    CJ_LOOP(k->f, tiles, "next_to_sum", "no_tile") {
         scan_tile tile = load_tile(t, place);
         cj__scan_warp_total(k, &tile);
         cj_reg slot = own_slot(t, member);
         cj__scan_store_slot(k, last, slot, tile.total, tile.headed);
         arrive(t, t->summed, "S4: this warp's total is in its slot");
-        cj_pipeline_next(f, &t->ring, &t->at);
+        cj_pipeline_next(k->f, &t->ring, &t->at);
     }
 }
 
@@ -261,11 +256,10 @@ static void emit_summing(stream *t) {
 static cj_reg scan_slots(const stream *t, cj_reg *total) {
     const scan_kernel *k = t->k;
     const scan_shape  *s = &k->s;
-    cj_func           *f = k->f;
     cj_reg             slots = of_stage(t, "slots", t->slots, slots_bytes(s));
-    cj_step(f, "the prefix of each warp in the tile; the tile's total");
-    cj_reg slot = cj_mad(f, "slot", k->p.lane, cj__scan_slot(s), slots),
-           has = cj_lt(f, "has_warp", k->p.lane, s->warps);
+    cj_step(k->f, "the prefix of each warp in the tile; the tile's total");
+    cj_reg slot = cj_mad(k->f, "slot", k->p.lane, cj__scan_slot(s), slots),
+           has = cj_lt(k->f, "has_warp", k->p.lane, s->warps);
     cj_reg sum = cj__prefix_identity(&k->p, "warp_total");
     const cj_heads heads = cj__scan_load_slots(k, has, slot, SCAN_WARP, sum);
     *total = cj__prefix_pick(&k->p, "total", sum, CJ_ARG(SCAN_WARP - 1), SCAN_WARP);
@@ -283,15 +277,14 @@ static void store_carry(const stream *t, cj_reg carry) {
 // A warp posts each tile's status. If its block has whole rows, it knows the prefixes of tiles instead.
 static void emit_posting(stream *t) {
     scan_kernel *k = t->k;
-    cj_func     *f = k->f;
     cj_reg       workspace = {0}, carry = {0}, total, in_stage;
     begin(t, looks_back(t) ? "a warp posts each tile's status" : "a warp adds a row's tiles");
     cj__prefix_masks(&k->p);
     if (looks_back(t))
-        workspace = cj__load_pointer(f, k->workspace, "workspace");
+        workspace = cj__load_pointer(k->f, k->workspace, "workspace");
     else
         carry = cj__prefix_identity(&k->p, "carry");
-    CJ_LOOP(f, tiles, "next_to_post", "no_tile") {
+    CJ_LOOP(k->f, tiles, "next_to_post", "no_tile") {
         const work_tile tile = next_tile(t, &in_stage);
         wait(t, t->summed, "S4: all totals of the tile are in their slots");
         cj_reg heads = scan_slots(t, &total);
@@ -300,12 +293,12 @@ static void emit_posting(stream *t) {
             cj_reg            at = cj__scan_status(k, workspace, tile.work.number), tag = cj__status_tag(&l, heads);
             cj__status_post(&l, t->lead, at, total, tag);
         } else {
-            cj__prefix_clear_if(&k->p, cj_eq(f, "first_tile", tile.number, 0), carry);
+            cj__prefix_clear_if(&k->p, cj_eq(k->f, "first_tile", tile.number, 0), carry);
             store_carry(t, carry);
             cj__prefix_append(&k->p, carry, total, heads);
         }
         arrive(t, t->known, "S5: the prefixes of warps are known");
-        cj_pipeline_next(f, &t->ring, &t->at);
+        cj_pipeline_next(k->f, &t->ring, &t->at);
     }
 }
 
@@ -320,21 +313,20 @@ static unsigned window_of(const scan_kernel *k) {
 
 static void emit_look_back(stream *t) {
     scan_kernel *k = t->k;
-    cj_func     *f = k->f;
     cj_lookback  l = {.p = &k->p};
     cj_reg       in_stage;
     begin(t, "a warp looks back");
     cj__prefix_masks(&k->p);
-    cj_reg                  workspace = cj__load_pointer(f, k->workspace, "workspace");
+    cj_reg                  workspace = cj__load_pointer(k->f, k->workspace, "workspace");
     const cj_lookback_known known = cj__lookback_begin(&l);
-    CJ_LOOP(f, tiles, "next_to_know", "no_tile") {
+    CJ_LOOP(k->f, tiles, "next_to_know", "no_tile") {
         const work_tile tile = next_tile(t, &in_stage);
         l.epoch = tile.work.epoch;
         cj_reg group = cj__lookback_enter(&l, &known, tile.row, tile.number);
-        cj_reg row_at = cj__scan_status(k, workspace, cj_sub(f, "row_first", tile.work.number, tile.number));
+        cj_reg row_at = cj__scan_status(k, workspace, cj_sub(k->f, "row_first", tile.work.number, tile.number));
         store_carry(t, cj__lookback_window(&l, &known, group, tile.number, row_at, window_of(k)));
         arrive(t, t->known, "S5: the tile's prefix is known");
-        cj_pipeline_next(f, &t->ring, &t->at);
+        cj_pipeline_next(k->f, &t->ring, &t->at);
     }
 }
 
@@ -385,8 +377,8 @@ static void emit_scanning(stream *t) {
 }
 
 static void branch(const stream *t, const char *compare, unsigned warp, cj_label to) {
-    cj_func *f = t->k->f;
-    cj_ptx(f, "@$1 bra $2;", cj_let(f, "pred", "is_role", "setp.$4.u32 $1, $2, $3;", t->k->warp, warp, compare), to);
+    cj_ptx(t->k->f, "@$1 bra $2;",
+           cj_let(t->k->f, "pred", "is_role", "setp.$4.u32 $1, $2, $3;", t->k->warp, warp, compare), to);
 }
 
 void cj__scan_stream(scan_kernel *k) {

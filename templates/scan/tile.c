@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tile: its loads, their prefixes, and its stores.
-#include <clusterjit/value.h>
-
 #include "scan.h"
-#include "vector.h"
 
 // ---- elements in memory
 
@@ -111,11 +108,10 @@ static void fold_load(const scan_kernel *k, const scan_tile *t, unsigned load, c
 
 void cj__scan_warp(const scan_kernel *k, scan_tile *t, bool prefixes, bool total) {
     const scan_shape *s = &k->s;
-    cj_func          *f = k->f;
     cj_reg            all[SCAN_LOADS_MAX], first = {0};
     cj_heads          heads[SCAN_LOADS_MAX];
-    cj_step(f, "warp: every load's total, scanned over the lanes; then the loads one after the other");
-    if (prefixes) first = cj_eq(f, "first_lane", cj_and(f, "lane_of_row", k->p.lane, s->lanes - 1), 0);
+    cj_step(k->f, "warp: every load's total, scanned over the lanes; then the loads one after the other");
+    if (prefixes) first = cj_eq(k->f, "first_lane", cj_and(k->f, "lane_of_row", k->p.lane, s->lanes - 1), 0);
     for (unsigned v = 0; v < s->loads; v++) fold_load(k, t, v, all[v] = cj__prefix_value(&k->p, "all"));
     for (unsigned v = 0; v < s->loads; v++) {
         heads[v] = cj__scan_heads_of_load(k, t, v);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil: what the kernels of all forms write.
-#include <clusterjit/value.h>
-
 #include "stencil.h"
 
 // Launch t of n writes `out` if n - 1 - t is even, else the workspace, and reads what the launch before has written.
@@ -27,6 +25,16 @@ stencil_buffers cj__stencil_buffers(const kernel *k, cj_reg problem) {
     cj_update(f, b.from, "add", skip);
     cj_update(f, b.to, "add", skip);
     return b;
+}
+
+void cj__stencil_enter_grid(const kernel *k, cj_reg at, uint32_t n, uint32_t reach) {
+    if (k->s->boundary == BOUNDARY_PERIODIC) {
+        cj_update(k->f, at, "add", cj__round_up(reach, n));
+        cj_ptx(k->f, "rem.u32 $1, $1, $2;", at, n);
+    } else {
+        cj_update(k->f, at, "max", 0);
+        cj_update(k->f, at, "min", n - 1);
+    }
 }
 
 cj_reg cj__stencil_steps(const kernel *k) {

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil's plan: strategy, form and sizes. What is not asked for (0, auto) is chosen and written back into the plan's
 // parameters, so that emit finds all of it there. constants.def has what was measured.
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "error.h"
-#include "numbers.h"
 #include "stencil.h"
 
 static uint32_t ceil_div(uint64_t a, uint64_t b) { return (uint32_t)cj__ceil_div(a, b); }
@@ -44,14 +39,12 @@ static bool covers(const stencil *s) {
 }
 
 // Registers that a thread may have: a quarter of the file a scheduler, in units of 8.
-static uint32_t registers_of(uint32_t threads, const choice *c) {
-    return least(255, c->limits->registers_per_sm / 4 / WARP / ceil_div(threads, 4 * WARP) / 8 * 8);
-}
+static uint32_t registers_of(uint32_t threads) { return least(255, cj__registers_per_thread(threads)); }
 
 static bool fits_rows(const stencil *s, const choice *c) {
     const uint32_t others = s->box ? STENCIL_BOX_REGISTERS + 2 * s->bytes : STENCIL_STAR_REGISTERS,
                    words = s->columns * s->bytes / 4 * (s->tile + 2 * s->radius) + others;
-    return covers(s) && registers_of(s->warps * WARP, c) >= words && shared_fits(s, c);
+    return covers(s) && registers_of(s->warps * WARP) >= words && shared_fits(s, c);
 }
 
 // As few warps as have registers for all rows, the same number for each of an SM's four schedulers. Margins of more
@@ -126,8 +119,8 @@ static uint32_t stream_rows(const stencil *s, const cj_limits *limits) {
     return most_of(rows, s->depth > 1 ? STENCIL_STREAM_MARGINS * s->margin : 1);
 }
 
-static bool has_registers(const stencil *s, const choice *c) {
-    return cj__stencil_stream_registers(s) <= registers_of(s->threads, c);
+static bool has_registers(const stencil *s) {
+    return cj__stencil_stream_registers(s) <= registers_of(s->threads);
 }
 
 static bool fit_stream(stencil *s, const choice *c) {
@@ -138,9 +131,9 @@ static bool fit_stream(stencil *s, const choice *c) {
     if (!s->threads) s->threads = STENCIL_STREAM_BLOCK;
     if (!s->depth) {
         s->depth = least(stream_depth(s), s->steps);
-        while (s->depth > 1 && !has_registers(s, c)) s->depth--;
+        while (s->depth > 1 && !has_registers(s)) s->depth--;
     }
-    if (s->depth * s->radius > 32 || !has_registers(s, c)) return false;
+    if (s->depth * s->radius > 32 || !has_registers(s)) return false;
     cj__stencil_layout(s);
     if (!s->tile) s->tile = stream_rows(s, c->limits);
     s->tile = least(s->tile, s->n[1]);
@@ -185,12 +178,11 @@ static bool fit_blocked(stencil *s, const choice *c, bool one_step) {
 static cj_status check_cluster(const choice *c, cj_error *error) {
     const stencil *s = c->asked;
     const uint32_t n = s->n[s->dim - 1];
-    if (!c->exactly || c->cluster <= 1 || n / c->cluster >= s->radius) return CJ_OK;
-    return cj__fail(
-        error, CJ_INVALID_ARGUMENT,
-        "cluster: %u blocks would share %u points along the last axis, of which each needs radius=%u" CJ_HINT
-        "there is room for %u; or leave cluster at its default",
-        c->cluster, n, s->radius, n / s->radius);
+    REFUSE_IF(c->exactly && c->cluster > 1 && n / c->cluster < s->radius,
+              "cluster: %u blocks would share %u points along the last axis, of which each needs radius=%u" CJ_HINT
+              "there is room for %u; or leave cluster at its default",
+              c->cluster, n, s->radius, n / s->radius);
+    return CJ_OK;
 }
 
 static bool choose(stencil *s, const choice *c) {
@@ -209,22 +201,19 @@ static bool choose(stencil *s, const choice *c) {
 
 static cj_status check_problem(const cj_params *p, const stencil *s, cj_error *error) {
     const double elements = (double)s->n[0] * s->n[1] * s->n[2] * (double)s->batch;
-    if (elements > 0x1p40)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "batch, nx, ny, nz: %" PRIu64
-                        " grids of %ux%ux%u points are %.3g points in all, more than 2^40" CJ_HINT
-                        "use several launches, of fewer grids",
-                        s->batch, s->n[0], s->n[1], s->n[2], elements);
-    if (s->tap_count > CJ_REALS_MAX)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "shape=box: radius=%u has %u taps with dim=%u, more than %d" CJ_HINT
-                        "boxes have a radius of 1 in 3-D and of 1 or 2 in 2-D",
-                        s->radius, s->tap_count, s->dim, CJ_REALS_MAX);
-    if (!p->value[WEIGHTS] || p->value[WEIGHTS] == s->tap_count) return CJ_OK;
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "weights: %" PRIu64 " numbers for %u taps" CJ_HINT
-                    "one for each tap of a %s of radius %u in %u dimensions, in the order of memory",
-                    p->value[WEIGHTS], s->tap_count, s->box ? "box" : "star", s->radius, s->dim);
+    REFUSE_IF(elements > 0x1p40,
+              "batch, nx, ny, nz: %" PRIu64 " grids of %ux%ux%u points are %.3g points in all, more than 2^40" CJ_HINT
+              "use several launches, of fewer grids",
+              s->batch, s->n[0], s->n[1], s->n[2], elements);
+    REFUSE_IF(s->tap_count > CJ_REALS_MAX,
+              "shape=box: radius=%u has %u taps with dim=%u, more than %d" CJ_HINT
+              "boxes have a radius of 1 in 3-D and of 1 or 2 in 2-D",
+              s->radius, s->tap_count, s->dim, CJ_REALS_MAX);
+    REFUSE_IF(p->value[WEIGHTS] && p->value[WEIGHTS] != s->tap_count,
+              "weights: %" PRIu64 " numbers for %u taps" CJ_HINT
+              "one for each tap of a %s of radius %u in %u dimensions, in the order of memory",
+              p->value[WEIGHTS], s->tap_count, s->box ? "box" : "star", s->radius, s->dim);
+    return CJ_OK;
 }
 
 static cj_status refuse(const cj_plan *plan, const choice *c, cj_error *error) {
@@ -251,22 +240,18 @@ cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters
     stencil    asked, s;
     cj_params *params = &plan->params;
     cj__stencil_read(params, &asked);
-    cj_status status = check_problem(params, &asked, error);
-    if (status) return status;
+    TRY(check_problem(params, &asked, error));
     const uint64_t given = params->value[CLUSTER];
     const bool     open = given == CJ_PARAM_AUTO;
     const choice   c = {limits, &asked, clusters ? open ? limits->max_cluster : (uint32_t)given : 0, clusters && !open};
-    status = check_cluster(&c, error);
-    if (status) return status;
+    TRY(check_cluster(&c, error));
     if (!choose(&s, &c)) return refuse(plan, &c, error);
     cj__stencil_layout(&s);
     const uint64_t blocks = blocks_of(&s), most = least(limits->max_grid.x, UINT32_MAX / s.warps);
-    if (blocks > most)
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "batch, nx, ny, nz: %" PRIu64
-                        " blocks of %u threads are more than fit a grid of %s: %" PRIu64 CJ_HINT
-                        "use several launches, of fewer grids",
-                        blocks, s.threads, limits->name, most);
+    REFUSE_IF(blocks > most,
+              "batch, nx, ny, nz: %" PRIu64 " blocks of %u threads are more than fit a grid of %s: %" PRIu64 CJ_HINT
+              "use several launches, of fewer grids",
+              blocks, s.threads, limits->name, most);
     if (!clusters && !open && given > 1) cj__note_no_clusters(plan, given);
     write_back(params, &s);
     if (given == 1) params->value[CLUSTER] = 1;  // which is the same
@@ -275,9 +260,9 @@ cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters
     if (s.cluster > 1) plan->cluster = (cj_dim3){s.cluster, 1, 1};
     plan->dynamic_shared = (uint32_t)cj__stencil_shared_bytes(&s);
     plan->launches = s.strategy == STRATEGY_RESIDENT ? 0 : (uint32_t)s.launches;
-    plan->derived[plan->derived_count++] = s.steps;
+    CJ_DERIVE(plan, s.steps);
     if (s.launches > 1) plan->workspace_bytes = s.batch * s.points * s.bytes;
-    snprintf(plan->entry, sizeof plan->entry, "stencil_%ud_%s_%s_%s", s.dim, s.type, CJ_PARAM_WORD(plan, "strategy"),
-             CJ_PARAM_WORD(plan, "form"));
+    cj__name_entry(plan, "stencil_%ud_%s_%s_%s", s.dim, s.type, CJ_PARAM_WORD(plan, "strategy"),
+                   CJ_PARAM_WORD(plan, "form"));
     return CJ_OK;
 }

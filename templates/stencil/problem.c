@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil: a plan's parameters as numbers, and what follows from them: taps, tiles, strips, bytes and registers.
-#include "numbers.h"
 #include "stencil.h"
 
 // ---- the taps

@@ -25,9 +25,6 @@
 //   B2  bar.sync in each step: rows are shown before they are loaded
 //   M   mbarrier.try_wait, by warps that hold rows of a margin: the neighbours' rows of an exchange have come. A thread of one of
 //       them then arms the mbarrier for the exchange after next
-#include <clusterjit/cluster.h>
-#include <clusterjit/control.h>
-
 #include "stencil.h"
 
 enum { NONE = 1 << 29, BAR_BYTES = 8 };  // NONE: farther than any row
@@ -103,10 +100,9 @@ static void emit_place(resident *w) {
 
 // The mbarriers wait for the rows of each neighbour there is.
 static void emit_expect(const resident *w, cj_reg bar) {
-    cj_func *f = w->f;
-    cj_reg   above = cj_select(f, "u32", "bytes", w->side[ABOVE].has, w->halo_half / 2, 0);
-    cj_reg   below = cj_select(f, "u32", "bytes", w->side[BELOW].has, w->halo_half / 2, 0);
-    cj_mbarrier_arrive_expect(f, w->arms, bar, CJ_ARG(cj_add(f, "bytes", above, below)),
+    cj_reg above = cj_select(w->f, "u32", "bytes", w->side[ABOVE].has, w->halo_half / 2, 0);
+    cj_reg below = cj_select(w->f, "u32", "bytes", w->side[BELOW].has, w->halo_half / 2, 0);
+    cj_mbarrier_arrive_expect(w->f, w->arms, bar, CJ_ARG(cj_add(w->f, "bytes", above, below)),
                               "the next exchange but one is waited for");
 }
 
@@ -134,15 +130,14 @@ static cj_reg shown_row(const resident *w, const char *name, cj_reg warp, bool l
 
 // What the warp sees above or below: rows of the next warp; at the block's end zeros where the grid ends, or its own row.
 static void emit_sight_of(resident *w, cj_reg warp, cj_reg zeros, int which) {
-    cj_func       *f = w->f;
     const uint32_t r = w->s->radius;
     const bool     below = which == BELOW;
-    cj_reg         other = cj_add(f, "other", warp, below ? 1 : -1), inner = cj_lt(f, "inner", other, w->s->warps);
+    cj_reg other = cj_add(w->f, "other", warp, below ? 1 : -1), inner = cj_lt(w->f, "inner", other, w->s->warps);
     cj_reg         own = shown_row(w, "own_row", warp, below, below ? r - 1 : 0);
-    if (w->s->boundary == BOUNDARY_ZERO) own = cj_select(f, "u32", "own_row", w->side[which].has, own, zeros);
+    if (w->s->boundary == BOUNDARY_ZERO) own = cj_select(w->f, "u32", "own_row", w->side[which].has, own, zeros);
     for (uint32_t d = 0; d < r; d++) {
         cj_reg theirs = shown_row(w, "their_row", other, !below, below ? d : r - 1 - d);
-        w->see[which][d] = cj_select(f, "u32", below ? "see_below" : "see_above", inner, theirs, own);
+        w->see[which][d] = cj_select(w->f, "u32", below ? "see_below" : "see_above", inner, theirs, own);
     }
 }
 
@@ -168,26 +163,21 @@ static void emit_sight(resident *w) {
 // The address of the lane's columns in row `i` of the warp.
 static cj_reg global_row(const resident *w, cj_reg base, uint32_t i) {
     const stencil *s = w->s;
-    cj_func       *f = w->f;
-    cj_reg         y = cj_let(f, "s32", "y", "add.s32 $1, $2, $3;", w->top, w->warp_row);
-    cj_update(f, y, "add", i);
-    if (s->boundary == BOUNDARY_PERIODIC) {
-        cj_update(f, y, "add", s->n[1]);
-        cj_ptx(f, "rem.u32 $1, $1, $2;", y, s->n[1]);
-    }
-    cj_reg row = cj_let(f, "u64", "row_at", "mad.wide.u32 $1, $2, $3, $4;", y, s->n[0] * s->bytes, base);
-    return cj_let(f, "u64", "row_at", "mad.wide.u32 $1, $2, $3, $4;", w->column, s->bytes, row);
+    cj_reg         y = cj_let(w->f, "s32", "y", "add.s32 $1, $2, $3;", w->top, w->warp_row);
+    cj_update(w->f, y, "add", i);
+    if (s->boundary == BOUNDARY_PERIODIC) cj__stencil_enter_grid(w->k, y, s->n[1], s->n[1]);
+    cj_reg row = cj_let(w->f, "u64", "row_at", "mad.wide.u32 $1, $2, $3, $4;", y, s->n[0] * s->bytes, base);
+    return cj_let(w->f, "u64", "row_at", "mad.wide.u32 $1, $2, $3, $4;", w->column, s->bytes, row);
 }
 
 // Lanes beyond the grid's columns read the last ones: what they have is never looked at.
 static void emit_load(resident *w) {
-    cj_func       *f = w->f;
     const stencil *s = w->s;
-    cj_step(f, "the warp's rows");
-    cj_reg column = cj_let(f, "s32", "column", "mul.lo.s32 $1, $2, $3;", w->k->lane, s->columns);
+    cj_step(w->f, "the warp's rows");
+    cj_reg column = cj_let(w->f, "s32", "column", "mul.lo.s32 $1, $2, $3;", w->k->lane, s->columns);
     w->ends = cj__stencil_row_ends(w->k, column);
-    w->writes = cj_lt(f, "writes", column, s->n[0]);
-    w->column = cj_min(f, "column", column, s->n[0] - s->columns);
+    w->writes = cj_lt(w->f, "writes", column, s->n[0]);
+    w->column = cj_min(w->f, "column", column, s->n[0] - s->columns);
     for (uint32_t i = 0; i < s->tile; i++)
         cj__stencil_row_load(w->k, "ld.global", &w->row[s->radius + i], global_row(w, w->global.from, i), VECTOR_BYTES);
 }
@@ -241,9 +231,8 @@ static void emit_step(const resident *w) {
 
 // The first row of a rank, as emit_top has it, but for the margin; ranks may lie one beyond the ends.
 static int64_t top_of(const resident *w, int64_t rank) {
-    const stencil *s = w->s;
-    const int64_t  n = s->n[1], cluster = s->cluster;
-    if (s->boundary != BOUNDARY_PERIODIC) return rank * (n - w->rows) / (cluster - 1);
+    const int64_t n = w->s->n[1], cluster = w->s->cluster;
+    if (w->s->boundary != BOUNDARY_PERIODIC) return rank * (n - w->rows) / (cluster - 1);
     return (rank + cluster) * n / cluster - n;
 }
 
@@ -288,13 +277,12 @@ static margins emit_margins(const resident *w) {
 // Row i of the warp goes to the neighbour, at `at` of its halo. Addresses are mapped last of all: what they are made of is
 // negative for rows that are not sent, and ptxas would add a constant to it that hardware does not wrap around.
 static void send_row(const resident *w, int which, uint32_t i, cj_reg at) {
-    cj_func       *f = w->f;
     const uint32_t first = which == ABOVE ? w->s->margin : 0;  // above, this block's rows are the lower margin
-    cj_ptx(f, "mapa.shared::cluster.u32 $1, $1, $2;", at, w->side[which].rank);
-    cj_reg bar = cj_add(f, "their_bar", w->bars, w->bar);
-    cj_ptx(f, "mapa.shared::cluster.u32 $1, $1, $2;", bar, w->side[which].rank);
+    cj_ptx(w->f, "mapa.shared::cluster.u32 $1, $1, $2;", at, w->side[which].rank);
+    cj_reg bar = cj_add(w->f, "their_bar", w->bars, w->bar);
+    cj_ptx(w->f, "mapa.shared::cluster.u32 $1, $1, $2;", bar, w->side[which].rank);
     for (uint32_t p = 0; p < cj__stencil_row_pieces(w->k); p++)
-        cj_st_async(f, cj_always(), w->s->type, cj__stencil_row_piece(w->k, &w->row[w->s->radius + i], p),
+        cj_st_async(w->f, cj_always(), w->s->type, cj__stencil_row_piece(w->k, &w->row[w->s->radius + i], p),
                     cj__stencil_row_count(w->k), at, (int32_t)(first * w->row_bytes + p * WARP * VECTOR_BYTES), bar);
 }
 
@@ -324,11 +312,10 @@ static void emit_halo_rows(const resident *w, bool sent, const cj_reg base[2]) {
 
 // Whether any of the warp's rows lies in a margin of this block.
 static cj_reg emit_holds(const resident *w, const margins *m) {
-    cj_func       *f = w->f;
     const uint32_t margin = w->s->margin, others = w->s->tile - 1;
-    cj_reg         upper = cj_lt(f, "holds_upper", m->get[ABOVE], margin);
-    cj_reg         row = cj_add(f, "last_margin_row", m->get[BELOW], others);
-    return cj_or(f, "holds", upper, cj_lt(f, "holds_lower", row, margin + others));
+    cj_reg         upper = cj_lt(w->f, "holds_upper", m->get[ABOVE], margin);
+    cj_reg         row = cj_add(w->f, "last_margin_row", m->get[BELOW], others);
+    return cj_or(w->f, "holds", upper, cj_lt(w->f, "holds_lower", row, margin + others));
 }
 
 static void emit_exchange(const resident *w, const margins *m) {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil, register forms: a warp holds a row of the grid, each lane `columns` columns of it; shuffles bring the columns next
 // to a lane's own.
-#include <clusterjit/value.h>
-
+#include "collective_parts.h"
 #include "stencil.h"
-#include "vector.h"
 
 stencil_row cj__stencil_row(const kernel *k, const char *name) {
     stencil_row row;
@@ -43,18 +41,9 @@ stencil_ends cj__stencil_row_ends(const kernel *k, cj_reg x) {
 
 // into = what the lane before this has in `from` (left), or the lane after it.
 static void shuffle(const kernel *k, const stencil_ends *e, cj_reg into, cj_reg from, bool left) {
-    const char  *line = e->wraps ? "shfl.sync.idx.b32 $1, $2, $3, 31, 0xffffffff;"
-                        : left   ? "shfl.sync.up.b32 $1, $2, $3, 0, 0xffffffff;"
-                                 : "shfl.sync.down.b32 $1, $2, $3, 31, 0xffffffff;";
+    const char  *mode = e->wraps ? "idx" : left ? "up" : "down";
     const cj_arg lane = e->wraps ? CJ_ARG(left ? e->left : e->right) : CJ_ARG(1);
-    if (k->s->bytes == 4) {
-        cj_ptx(k->f, line, into, from, lane);
-        return;
-    }
-    cj_reg half[2] = {cj_b32(k->f, "low"), cj_b32(k->f, "high")};
-    cj_ptx(k->f, "mov.b64 {$1, $2}, $3;", half[0], half[1], from);
-    for (int i = 0; i < 2; i++) cj_ptx(k->f, line, half[i], half[i], lane);
-    cj_ptx(k->f, "mov.b64 $1, {$2, $3};", into, half[0], half[1]);
+    cj__shuffle(k->f, mode, k->s->bytes, into, from, lane, left && !e->wraps ? 0 : WARP - 1);
 }
 
 void cj__stencil_row_sides(const kernel *k, const stencil_ends *ends, const stencil_row *row) {
@@ -86,10 +75,6 @@ void cj__stencil_row_sum(const kernel *k, const stencil_row *into, const stencil
     window w = {rows, k->s->radius, 0};
     for (; w.column < k->s->columns; w.column++) cj__stencil_sum(k, into->at[k->s->radius + w.column], tap_in, &w);
 }
-
-uint32_t cj__stencil_row_pieces(const kernel *k) { return k->s->columns / cj__stencil_row_count(k); }
-
-uint32_t cj__stencil_row_count(const kernel *k) { return VECTOR_BYTES / k->s->bytes; }
 
 const cj_reg *cj__stencil_row_piece(const kernel *k, const stencil_row *row, uint32_t piece) {
     return &row->at[k->s->radius + piece * cj__stencil_row_count(k)];

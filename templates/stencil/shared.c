@@ -17,9 +17,6 @@
 //   B1  every block has started, before the first store into a neighbour's memory; relaxed
 //   B2  the first buffer is loaded, halos included, before taps read it
 //   B3  after each step but the last: its stores before the next step's loads, its loads before the next step's stores
-#include <clusterjit/cluster.h>
-#include <clusterjit/control.h>
-
 #include "stencil.h"
 
 // Where planes of a block are halo elsewhere: those from `down` on in the next rank, `back` bytes before their own place; those
@@ -255,24 +252,16 @@ static cj_reg in_grid(const tile *t, const points *p, uint32_t a) {
 
 // Points outside the grid get what is there with periodic boundaries, else whatever is near: it is never used.
 static void emit_load(const tile *t) {
-    cj_func *f = t->f;
-    cj_step(f, "load: the block's planes, and to the neighbours what they hold as halo");
+    cj_step(t->f, "load: the block's planes, and to the neighbours what they hold as halo");
     POINTS(t, p, "load", "load_done") {
         cj_reg at[AXES];
         for (uint32_t a = 0; a < t->s->dim; a++) {
             const stencil_axis *axis = axis_of(t, a);
             at[a] = in_grid(t, &p, a);
-            if (!axis->margin) continue;
-            if (t->s->boundary == BOUNDARY_PERIODIC) {
-                cj_update(f, at[a], "add", (axis->margin + axis->n - 1) / axis->n * axis->n);
-                cj_ptx(f, "rem.u32 $1, $1, $2;", at[a], axis->n);
-            } else {
-                cj_update(f, at[a], "max", 0);
-                cj_update(f, at[a], "min", axis->n - 1);
-            }
+            if (axis->margin) cj__stencil_enter_grid(t->k, at[a], axis->n, axis->margin);
         }
         cj_reg address = global_address(t, t->global.from, at);
-        emit_put(t, &p, cj_let(f, t->s->type, "value", "ld.global.$3 $1, [$2];", address, t->s->type));
+        emit_put(t, &p, cj_let(t->f, t->s->type, "value", "ld.global.$3 $1, [$2];", address, t->s->type));
     }
 }
 
@@ -348,10 +337,9 @@ static cj_reg emit_is_inside(const tile *t, const points *p) {
 }
 
 static cj_reg emit_value(const tile *t, const points *p) {
-    cj_func *f = t->f;
-    cj_reg   inside = emit_is_inside(t, p), value = cj_register(f, t->s->type, "value");
-    taps     x = {.t = t, .address = cj_add(f, "point_at", cj_add(f, "point_at", p->mine, t->read), t->pool)};
-    CJ_IF_ELSE(f, inside, "near_an_edge", "have_value") { cj__stencil_sum(t->k, value, tap_inside, &x); }
+    cj_reg inside = emit_is_inside(t, p), value = cj_register(t->f, t->s->type, "value");
+    taps   x = {.t = t, .address = cj_add(t->f, "point_at", cj_add(t->f, "point_at", p->mine, t->read), t->pool)};
+    CJ_IF_ELSE(t->f, inside, "near_an_edge", "have_value") { cj__stencil_sum(t->k, value, tap_inside, &x); }
     else {
         for (uint32_t a = 0; a < t->s->dim; a++) emit_away(&x, p, a);
         cj__stencil_sum(t->k, value, tap_near_edge, &x);
@@ -397,23 +385,21 @@ static void skip_margin(const tile *t, const points *p, uint32_t a, cj_reg at, c
 }
 
 static void emit_last_step(const tile *t) {
-    cj_func *f = t->f;
-    cj_step(f, "the last step: results go to global memory");
-    POINTS(t, p, "result", "result_done") CJ_ONCE(f, result, "no_result") {
+    cj_step(t->f, "the last step: results go to global memory");
+    POINTS(t, p, "result", "result_done") CJ_ONCE(t->f, result, "no_result") {
         cj_reg at[AXES];
         for (uint32_t a = 0; a < t->s->dim; a++) {
             at[a] = in_grid(t, &p, a);
             if (axis_of(t, a)->margin) skip_margin(t, &p, a, at[a], &result);
         }
         cj_reg value = emit_value(t, &p);
-        cj_ptx(f, "st.global.$1 [$2], $3;", t->s->type, global_address(t, t->global.to, at), value);
+        cj_ptx(t->f, "st.global.$1 [$2], $3;", t->s->type, global_address(t, t->global.to, at), value);
     }
 }
 
 void cj__stencil_emit_shared(const kernel *k) {
     tile     t = {.k = k, .f = k->f, .s = k->s};
-    cj_func *f = k->f;
-    if (k->s->cluster > 1) cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "B1: this block has started");
+    if (k->s->cluster > 1) cj_cluster_arrive(k->f, CJ_ARRIVE_RELAXED, "B1: this block has started");
     measure_tile(&t);
     emit_place(&t);
     cj_reg planes = emit_share(&t);
@@ -421,9 +407,9 @@ void cj__stencil_emit_shared(const kernel *k) {
         emit_neighbours(&t, planes);
     else if (t.wraps[t.cut])
         emit_own_halo(&t);
-    t.read = cj_mov(f, "u32", "read", 0);
-    t.write = cj_mov(f, "u32", "write", 0);
-    if (k->s->cluster > 1) cj_cluster_wait(f, "B1: the neighbours have too");
+    t.read = cj_mov(k->f, "u32", "read", 0);
+    t.write = cj_mov(k->f, "u32", "write", 0);
+    if (k->s->cluster > 1) cj_cluster_wait(k->f, "B1: the neighbours have too");
     emit_load(&t);
     sync(&t, "B2: the tile is loaded");
     if (k->s->depth > 1) emit_inner_steps(&t);

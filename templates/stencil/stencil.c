@@ -25,17 +25,11 @@
 //   launch    0      1          2      3 (the last)
 //   reads     in     workspace  out    workspace
 //   writes    workspace  out    workspace  out
-#include <clusterjit/value.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "stencil.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 // ---- the kernel
@@ -79,18 +73,15 @@ static void declare(kernel *k) {
     k->steps = cj_param(f, "u64", "steps", "of all launches together");
     if (k->plan->launches) k->turn = cj_param(f, "u64", "turn", "this launch's number");
     k->workspace = cj_param(f, "u64", "workspace", k->plan->launches > 1 ? "as large as the grids" : "not used");
-    cj_block(f, k->s->threads, 1, 1);
     if (k->s->form == FORM_REGISTERS && k->s->strategy != STRATEGY_RESIDENT)
         cj__registers(k->plan, f, cj__stencil_stream_registers(k->s), spills_by_itself(k->s));
-    if (k->s->cluster > 1) cj_cluster(f, k->s->cluster, 1, 1);
 }
 
 static void emit_identity(kernel *k) {
-    cj_func *f = k->f;
-    k->thread = cj_mov(f, "u32", "thread", "%tid.x");
-    k->lane = cj_and(f, "lane", k->thread, 31);
-    k->block = cj_mov(f, "u32", "block", "%ctaid.x");
-    if (k->s->cluster > 1) k->rank = cj_cluster_rank(f);
+    k->thread = cj_mov(k->f, "u32", "thread", "%tid.x");
+    k->lane = cj_and(k->f, "lane", k->thread, 31);
+    k->block = cj_mov(k->f, "u32", "block", "%ctaid.x");
+    if (k->s->cluster > 1) k->rank = cj_cluster_rank(k->f);
 }
 
 static void emit_stencil(const cj_plan *plan, cj_builder *b) {
@@ -100,7 +91,7 @@ static void emit_stencil(const cj_plan *plan, cj_builder *b) {
     cj__stencil_layout(&s);
     write_head(&k, b);
     if (plan->dynamic_shared) cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
-    k.f = cj_entry(b, plan->entry);
+    k.f = cj__entry(plan, b);
     declare(&k);
     emit_identity(&k);
     if (s.form == FORM_SHARED)

@@ -10,7 +10,7 @@
 #ifndef CJ_TEMPLATES_STENCIL_H
 #define CJ_TEMPLATES_STENCIL_H
 
-#include "family.h"
+#include "kit.h"
 
 // What was fitted to a GPU or to ptxas.
 enum {
@@ -21,7 +21,6 @@ enum {
 enum {
 #define PARAM(id, ...) id,
 #include "params.def"
-#undef PARAM
 };
 
 enum { AXES = 3, RADIUS_MAX = 4, COLUMNS_MAX = 16, VECTOR_BYTES = 16, WARP = 32 };
@@ -101,6 +100,10 @@ typedef struct stencil_buffers {
 
 stencil_buffers cj__stencil_buffers(const kernel *k, cj_reg problem);
 
+// `at`, at most `reach` points outside of an axis of `n`, becomes the point that stands there: round the grid's end, or the
+// nearest.
+void cj__stencil_enter_grid(const kernel *k, cj_reg at, uint32_t n, uint32_t reach);
+
 // The steps that are left for this launch, at most depth, as a new u32.
 cj_reg cj__stencil_steps(const kernel *k);
 
@@ -135,8 +138,8 @@ void cj__stencil_row_sides(const kernel *k, const stencil_ends *ends, const sten
 void cj__stencil_row_sum(const kernel *k, const stencil_row *into, const stencil_row *const *rows);
 
 // A lane's columns as pieces of 16 bytes: their number, elements of each, and a piece's registers.
-uint32_t      cj__stencil_row_pieces(const kernel *k);
-uint32_t      cj__stencil_row_count(const kernel *k);
+static inline uint32_t cj__stencil_row_count(const kernel *k) { return VECTOR_BYTES / k->s->bytes; }
+static inline uint32_t cj__stencil_row_pieces(const kernel *k) { return k->s->columns / cj__stencil_row_count(k); }
 const cj_reg *cj__stencil_row_piece(const kernel *k, const stencil_row *row, uint32_t piece);
 
 // The pieces at address, address + pitch, ...; `load` and `store` are operations such as "ld.global".

@@ -14,10 +14,6 @@
 // No warp waits for another: there is no barrier.
 //
 // The last launch may have fewer steps. It has a loop of its own, with as many levels and the same strips and chunks.
-#include <clusterjit/control.h>
-#include <stdio.h>
-
-#include "numbers.h"
 #include "stencil.h"
 
 enum { DEPTH_MAX = 32, WINDOW_MAX = 2 * RADIUS_MAX + 1 };
@@ -89,22 +85,14 @@ static cj_reg row_address(const stream *w, cj_reg y, cj_reg base) {
 // Row `y` of `from` if it is before last_row, or what stands outside the grid in its place.
 static void emit_load(const stream *w, const stencil_row *into, cj_reg y, cj_reg last_row, uint32_t reach) {
     const kernel  *k = w->k;
-    cj_func       *f = k->f;
-    const stencil *s = k->s;
-    const uint32_t n = s->n[1];
-    CJ_ONCE(f, load, "have_row") {
-        cj_leave(&load, cj_ge(f, "no_row", y, last_row));
-        cj_reg at = cj_mov(f, "s32", "from_row", y);
-        if (s->boundary == BOUNDARY_PERIODIC) {
-            cj_update(f, at, "add", cj__round_up(reach, n));
-            cj_ptx(f, "rem.u32 $1, $1, $2;", at, n);
-        } else {
-            cj_update(f, at, "max", 0);
-            cj_update(f, at, "min", n - 1);
-        }
-        if (s->boundary == BOUNDARY_ZERO) {
+    const uint32_t n = k->s->n[1];
+    CJ_ONCE(k->f, load, "have_row") {
+        cj_leave(&load, cj_ge(k->f, "no_row", y, last_row));
+        cj_reg at = cj_mov(k->f, "s32", "from_row", y);
+        cj__stencil_enter_grid(k, at, n, reach);
+        if (k->s->boundary == BOUNDARY_ZERO) {
             cj__stencil_row_zero(k, into);
-            cj_leave(&load, cj_ne(f, "row_outside", at, y));
+            cj_leave(&load, cj_ne(k->f, "row_outside", at, y));
         }
         cj__stencil_row_load(k, "ld.global", into, row_address(w, at, w->from), VECTOR_BYTES);
     }

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the parameters cut a row into slices, and the plan.
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "error.h"
-#include "numbers.h"
 #include "topk.h"
 
 static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
@@ -12,7 +7,7 @@ static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
 enum { RESULT_ALL, RESULT_KTH, RESULT_ANY };  // in the order of the words
 
 static uint64_t stride_of(const cj_plan *plan) {
-    return plan->params.value[plan->params.value[TOPK_STRIDE] ? TOPK_STRIDE : TOPK_COLUMNS];
+    return cj__stride(plan, TOPK_STRIDE, plan->params.value[TOPK_COLUMNS]);
 }
 
 // The shape that the parameters ask for, once the plan has cluster and block.
@@ -26,10 +21,8 @@ void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
                       .wide_index = !value[TOPK_INDEX],
                       .cluster = plan->cluster.x};
     s->bytes = (unsigned)cj_dtype_size(s->dtype);
-    s->width = (unsigned)(TOPK_LOAD >> value[TOPK_ALIGN]) / s->bytes;
-    const uint64_t all = value[TOPK_COLUMNS] | (value[TOPK_ROWS] > 1 ? stride_of(plan) : 0);
-    while (s->width > 1 && all % s->width) s->width /= 2;
-    if (!s->width) s->width = 1;
+    s->width = cj__load_width(value[TOPK_ALIGN], s->bytes,
+                              value[TOPK_COLUMNS] | (value[TOPK_ROWS] > 1 ? stride_of(plan) : 0));
     s->loads = s->width < TOPK_EACH ? TOPK_EACH / s->width : 1;
     const unsigned each = s->loads * s->width;
     const uint64_t wanted = value[TOPK_COLUMNS] / each + 1;
@@ -58,10 +51,9 @@ static bool fits(const topk_shape *s, const cj_limits *limits) {
 
 // The block that is asked for; else the largest whose pool fits into shared memory.
 static void choose_block(cj_plan *plan, const cj_limits *limits, topk_shape *s) {
-    const uint64_t asked = plan->params.value[TOPK_BLOCK];
-    plan->block.x = asked == CJ_PARAM_AUTO ? 0 : (uint32_t)asked;
+    plan->block.x = (uint32_t)cj__asked_or(plan, TOPK_BLOCK, 0);
     cj__topk_shape(plan, s);
-    while (asked == CJ_PARAM_AUTO && s->block > TOPK_WARP && !fits(s, limits)) {
+    while (!cj__is_asked(plan, TOPK_BLOCK) && s->block > TOPK_WARP && !fits(s, limits)) {
         plan->block.x = s->block / 2;
         cj__topk_shape(plan, s);
     }
@@ -70,10 +62,9 @@ static void choose_block(cj_plan *plan, const cj_limits *limits, topk_shape *s) 
 
 // A cluster a row if rows are fewer than half of the SMs, and long enough.
 static uint32_t largest_cluster(const cj_plan *plan, const cj_limits *limits) {
-    const uint64_t *value = plan->params.value;
-    uint32_t        cluster = 1;
-    while (cluster < TOPK_CLUSTER_MAX && value[TOPK_ROWS] * cluster * 2 <= limits->sm_count &&
-           value[TOPK_COLUMNS] >= (uint64_t)cluster * 2 * TOPK_CLUSTER_SLICES * TOPK_SLICE)
+    uint32_t cluster = 1;
+    while (cluster < TOPK_CLUSTER_MAX && plan->params.value[TOPK_ROWS] * cluster * 2 <= limits->sm_count &&
+           plan->params.value[TOPK_COLUMNS] >= (uint64_t)cluster * 2 * TOPK_CLUSTER_SLICES * TOPK_SLICE)
         cluster *= 2;
     return cluster;
 }
@@ -81,10 +72,9 @@ static uint32_t largest_cluster(const cj_plan *plan, const cj_limits *limits) {
 // The cluster that is asked for; else the largest that is of use and has a block that fits: rank 0's pool holds k
 // candidates of each rank.
 static void choose_cluster(cj_plan *plan, const cj_limits *limits, bool clusters, topk_shape *s) {
-    const uint64_t asked = plan->params.value[TOPK_CLUSTER];
+    const uint64_t asked = cj__cluster_asked(plan, TOPK_CLUSTER, clusters);
     const bool     open = asked == CJ_PARAM_AUTO;
-    if (!open && asked && !clusters) cj__note_no_clusters(plan, asked);
-    uint32_t cluster = !clusters ? 0 : open ? largest_cluster(plan, limits) : (uint32_t)asked;
+    uint32_t       cluster = open ? largest_cluster(plan, limits) : (uint32_t)asked;
     do {
         if (open && cluster == 1) cluster = 0;
         plan->cluster = cluster ? (cj_dim3){cluster, 1, 1} : (cj_dim3){0};
@@ -94,8 +84,7 @@ static void choose_cluster(cj_plan *plan, const cj_limits *limits, bool clusters
 }
 
 static cj_status refuse_size(const cj_plan *plan, const cj_limits *limits, const topk_shape *s, cj_error *error) {
-    const uint64_t *value = plan->params.value;
-    const bool      open = value[TOPK_BLOCK] == CJ_PARAM_AUTO && value[TOPK_CLUSTER] == CJ_PARAM_AUTO;
+    const bool open = !cj__is_asked(plan, TOPK_BLOCK) && !cj__is_asked(plan, TOPK_CLUSTER);
     return cj__fail(
         error, CJ_CONTRACT,
         "k: candidates for %u results of %u block%s of %u threads take %u bytes of shared memory, more than the"
@@ -105,39 +94,24 @@ static cj_status refuse_size(const cj_plan *plan, const cj_limits *limits, const
         open ? "choose a smaller k" : "leave cluster and block at their defaults, or choose a smaller k");
 }
 
-static cj_status check(const cj_plan *plan, cj_error *error) {
-    const uint64_t *value = plan->params.value;
-    if (value[TOPK_K] > value[TOPK_COLUMNS])
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "k: %" PRIu64 " is more than the %" PRIu64 " columns of a row" CJ_HINT
-                        "there are no more than columns elements to choose from",
-                        value[TOPK_K], value[TOPK_COLUMNS]);
-    if (stride_of(plan) < value[TOPK_COLUMNS])
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "stride: %" PRIu64 " is below the %" PRIu64 " columns of a row" CJ_HINT
-                        "0 stands for rows without a gap",
-                        stride_of(plan), value[TOPK_COLUMNS]);
-    return CJ_OK;
-}
-
 cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const uint64_t *value = plan->params.value;
     topk_shape      s;
-    cj_status       status = check(plan, error);
-    if (status) return status;
+    REFUSE_IF(value[TOPK_K] > value[TOPK_COLUMNS],
+              "k: %" PRIu64 " is more than the %" PRIu64 " columns of a row" CJ_HINT
+              "there are no more than columns elements to choose from",
+              value[TOPK_K], value[TOPK_COLUMNS]);
+    TRY(cj__check_stride(plan, TOPK_STRIDE, value[TOPK_COLUMNS], error));
     choose_cluster(plan, limits, clusters, &s);
     const uint64_t blocks = value[TOPK_ROWS] * (s.cluster ? s.cluster : 1);
-    if (blocks > INT32_MAX)
-        return cj__fail(error, CJ_CONTRACT,
-                        "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid" CJ_HINT
-                        "use several launches",
-                        value[TOPK_ROWS], s.cluster);
+    FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
+            "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid" CJ_HINT
+            "use several launches",
+            value[TOPK_ROWS], s.cluster);
     if (!fits(&s, limits)) return refuse_size(plan, limits, &s, error);
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     plan->dynamic_shared = shared_bytes(&s);
-    plan->derived[plan->derived_count++] = value[TOPK_COLUMNS];
-    plan->derived[plan->derived_count++] = stride_of(plan);
-    snprintf(plan->entry, sizeof plan->entry, "topk_%s_%s", s.smallest ? "smallest" : "largest",
-             CJ_PARAM_WORD(plan, "dtype"));
+    CJ_DERIVE(plan, value[TOPK_COLUMNS], stride_of(plan));
+    cj__name_entry(plan, "topk_%s_%s", s.smallest ? "smallest" : "largest", CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

@@ -15,8 +15,6 @@
 //   B7  bar.sync        all warps have combined what they have, and selected candidates have arrived in their places
 //   B8  bar.red         counts, for each probe
 //   B9  bar.sync        selected candidates have been read, a block of them at a time, before any is written to their places
-#include <clusterjit/control.h>
-
 #include "topk.h"
 
 enum { RECORD_BYTES = 16 };
@@ -42,10 +40,9 @@ cj_reg cj__topk_candidate(const topk_kernel *k, cj_reg there, cj_reg at) {
 
 // For each turn of the places: the thread's candidate, 0 if it has none. `base` is the turn's first place.
 static cj_reg next_candidate(const topk_kernel *k, const cj_body *turns, const places *p, cj_reg base) {
-    cj_func *f = k->f;
-    cj_leave(turns, cj_ge(f, "no_turn", base, p->turns_end));
-    cj_reg i = cj_add(f, "i", base, p->first), inside = cj_lt(f, "inside", i, p->end);
-    return cj__topk_candidate(k, inside, cj_mad(f, "candidate_at", i, TOPK_CANDIDATE, p->at));
+    cj_leave(turns, cj_ge(k->f, "no_turn", base, p->turns_end));
+    cj_reg i = cj_add(k->f, "i", base, p->first), inside = cj_lt(k->f, "inside", i, p->end);
+    return cj__topk_candidate(k, inside, cj_mad(k->f, "candidate_at", i, TOPK_CANDIDATE, p->at));
 }
 
 #define EACH_CANDIDATE(k, p, base, turns)           \
@@ -109,11 +106,11 @@ static cj_reg count(const topk_kernel *k, cj_reg most, cj_reg probe) {
 
 // The key with the bits that follow from its others: all ones if the sign bit is 0, else zeros.
 static void fill_key(const topk_kernel *k, cj_reg key) {
-    cj_func       *f = k->f;
     const unsigned low = cj__topk_key_low(k);
     if (!low) return;
-    cj_reg same = cj_let(f, "b32", "same", "not.b32 $1, $2;", cj_let(f, "b32", "sign", "shr.s32 $1, $2, 31;", key));
-    cj_update(f, key, "or", cj_and(f, "key_ones", same, (1u << low) - 1));
+    cj_reg same = cj_let(k->f, "b32", "same", "not.b32 $1, $2;",
+                         cj_let(k->f, "b32", "sign", "shr.s32 $1, $2, 31;", key));
+    cj_update(k->f, key, "or", cj_and(k->f, "key_ones", same, (1u << low) - 1));
 }
 
 // After the last bit of the key that counts, the search goes on at the index's first bit: the bits between are the same in all

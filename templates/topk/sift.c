@@ -10,10 +10,7 @@
 //
 // Barrier:
 //   B0  bar.red of each bit: counts. Nothing is in shared memory.
-#include <clusterjit/control.h>
-
 #include "topk.h"
-#include "vector.h"
 
 static unsigned each_of(const topk_kernel *k) { return k->s.loads * k->s.width; }
 static unsigned blocks_of(const topk_kernel *k) { return k->s.cluster ? k->s.cluster : 1; }
@@ -199,14 +196,13 @@ static void sift_element(const topk_kernel *k, unsigned i, unsigned e, cj_reg nu
 }
 
 void cj__topk_sift(const topk_kernel *k, unsigned i) {
-    cj_func *f = k->f;
-    cj_reg   number[TOPK_EACH_MAX], any = k->filling;
-    cj_step(f, "slice %u: elements greater than the threshold become candidates", i);
+    cj_reg number[TOPK_EACH_MAX], any = k->filling;
+    cj_step(k->f, "slice %u: elements greater than the threshold become candidates", i);
     for (unsigned e = 0; e < each_of(k); e++) {
         number[e] = number_of(k, k->element[i][e]);
         any = passes_bound(k, number[e], any);
     }
-    CJ_IF_UNI(f, cj_let(f, "pred", "any", "vote.sync.any.pred $1, $2, 0xffffffff;", any), "no_candidate") {
+    CJ_IF_UNI(k->f, cj_let(k->f, "pred", "any", "vote.sync.any.pred $1, $2, 0xffffffff;", any), "no_candidate") {
         for (unsigned e = 0; e < each_of(k); e++) sift_element(k, i, e, number[e]);
     }
 }

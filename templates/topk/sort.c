@@ -5,7 +5,6 @@
 // Barriers:
 //   B3  bar.sync                    the places after the candidates are filled before the sort
 //   B4  bar.sync or bar.warp.sync   the pairs of a step are written before the next step reads them
-#include "loop.h"
 #include "topk.h"
 
 // One step: pairs `stride` apart, one a thread in turns; runs of `size` are in order afterwards, every second one in reverse.

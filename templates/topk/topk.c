@@ -27,15 +27,11 @@
 //   B6   barrier.cluster   rank 0 is done with its own candidates
 //   B10  barrier.cluster   the candidates of all ranks are in rank 0's pool
 //   B11  bar.warp.sync     all lanes of the warp come to B2 together
-#include <stdio.h>
-
-#include "loop.h"
 #include "topk.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [TOPK_##id] = {__VA_ARGS__},
 #include "params.def"
-#undef PARAM
 };
 
 static void write_head(const topk_kernel *k, cj_builder *b) {
@@ -62,9 +58,7 @@ static void declare(topk_kernel *k) {
     k->columns_at = cj_param(f, "u64", "columns", "elements of a row");
     k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
     cj_param(f, "u64", "workspace", "not used");
-    cj_block(f, k->s.block, 1, 1);
     cj__registers(k->plan, f, TOPK_REGISTERS, k->s.width * k->s.bytes < TOPK_LOAD);
-    if (k->s.cluster) cj_cluster(f, k->s.cluster, 1, 1);
     k->select = cj_label_new(f, "select");
     for (int i = 0; i < TOPK_SELECTIONS; i++) k->after[i] = cj_label_new(f, "selected");
 }
@@ -184,10 +178,9 @@ static void write_result(const topk_kernel *k, const results *r, cj_reg candidat
 
 // The pool's places first to last, a thread each, are the row's results in their order.
 static void emit_results_of_places(const topk_kernel *k, const results *r, unsigned first) {
-    cj_func *f = k->f;
-    CJ_SHARE(f, i, "i", k->thread, 1, k->s.block, k->s.k - first) {
-        cj_reg at = cj_mad(f, "result_at", i, TOPK_CANDIDATE, k->pool);
-        cj_reg candidate = cj_let(f, "b64", "candidate", "ld.shared.u64 $1, [$2 + $3];", at, TOPK_CANDIDATE * first);
+    CJ_SHARE(k->f, i, "i", k->thread, 1, k->s.block, k->s.k - first) {
+        cj_reg at = cj_mad(k->f, "result_at", i, TOPK_CANDIDATE, k->pool);
+        cj_reg candidate = cj_let(k->f, "b64", "candidate", "ld.shared.u64 $1, [$2 + $3];", at, TOPK_CANDIDATE * first);
         write_result(k, r, candidate, i);
     }
 }
@@ -233,7 +226,7 @@ static void emit_topk(const cj_plan *plan, cj_builder *b) {
     cj__topk_shape(plan, &k.s);
     write_head(&k, b);
     cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
-    k.f = cj_entry(b, plan->entry);
+    k.f = cj__entry(plan, b);
     declare(&k);
     begin(&k);
     cj_reg selected = emit_rounds(&k);

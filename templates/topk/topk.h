@@ -4,13 +4,12 @@
 #ifndef CJ_TEMPLATES_TOPK_H
 #define CJ_TEMPLATES_TOPK_H
 
-#include "family.h"
+#include "kit.h"
 
 // Parameters.
 enum {
 #define PARAM(id, ...) TOPK_##id,
 #include "params.def"
-#undef PARAM
 };
 
 // Bytes a load, lanes, slices in flight, elements that a thread has of a slice, at least and at most; bytes of a candidate.

@@ -39,13 +39,18 @@ static const struct mutation {
     {"cp.async.bulk.wait_group", NULL, NULL},
 };
 
+static uint32_t threads(void) {
+    const char *text = getenv("CJ_MUTANT_THREADS");
+    return text ? (uint32_t)strtoul(text, NULL, 10) : 1;
+}
+
 static void configure(uint64_t seed, bool hazards) {
     cj_error       error = {0};
     cj_cpu_options options = {.hazards = hazards,
                               .random_schedule = seed > 0 && seed < LATE,
                               .late_schedule = seed == LATE,
                               .seed = seed,
-                              .threads = 1,
+                              .threads = threads(),
                               .instruction_limit = 20 * 1000 * 1000};
     cj_test_ok(cj_cpu_configure(cj_test_device, &options, &error), &error);
 }

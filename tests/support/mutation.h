@@ -3,6 +3,8 @@
 // weakened to relaxed, the kernel must be refused by the checker, have a hazard or a deadlock, or give a wrong result,
 // under some schedule of the CPU device. A table in mutation.c lists the mutations.
 //
+// CJ_MUTANT_THREADS=N in the environment: each launch has N host threads, not one.
+//
 // CJ_COUNT_SEEDS=N in the environment: instead, prints for each mutant whether the fixed and the late schedule give a wrong
 // result with hazards off, and the first of N seeds that does (0: none).
 #ifndef CJ_TESTS_MUTATION_H

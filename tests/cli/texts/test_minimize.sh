@@ -79,6 +79,25 @@ again
 run "${how[@]}" --json
 json 'o["grid"] == [3, 1, 1] and "--schedule seed:" in o["repeat"]'
 
+# --- run: the numbers among the parameters, as far as the launch fails in the same way; each trial is silent
+how=(run reduce --device cpu --n 3000000 --grid 64 --block 64 --limit 1 --schedule seed:5..6)
+run "${how[@]}"
+[[ $(grep -c '\[livelock\]' "$dir/err") == 1 ]] || failed "${how[*]}" "seeds that fail are not silent"
+run "${how[@]}" --minimize
+[[ $code == 1 ]] || failed "run --minimize" "exit code $code"
+[[ $(grep -c '\[livelock\]' "$dir/err") == 1 ]] || failed "run --minimize" "its trials are not silent"
+says 'the smallest problem that shows livelock: ptxgen run reduce --device cpu '
+sed -n 's/.*shows livelock: ptxgen \(.*\)/\1/p' "$dir/err" >"$dir/smallest"
+read -ra smallest <"$dir/smallest"
+n=$(grep -o -- '--n=[0-9]*' "$dir/smallest")
+((${n#--n=} < 3000000)) || failed "run --minimize" "not smaller: $(<"$dir/smallest")"
+run "${smallest[@]}"
+[[ $code == 1 && $(<"$dir/err") == *'[livelock]'* ]] || failed "${smallest[*]}" "does not show it"
+run run reduce --device cpu --n 300 --minimize --hazards on
+[[ $code == 0 ]] || failed "run --minimize" "exit code $code"
+says 'nothing failed, so there is nothing to minimize'
+refuses 64 'make the input up with --fill' run reduce --device cpu --input - --minimize </dev/null
+
 # --- nothing to minimize; not a GPU's; only with --run
 kernel '' 'bar.sync 0;' >"$dir/right.ptx"
 run exec "$dir/right.ptx" --arg 'u32[4]=zeros' --minimize

@@ -205,12 +205,36 @@ static void a_failed_launch_shows_what_it_printed(void **state) {
     assert_string_equal(printed, "before ");
 }
 
+static char   last[256];
+static size_t all_bytes;
+
+static void take_last(void *user, const char *text, size_t bytes) {
+    (void)user;
+    all_bytes += bytes;
+    snprintf(last, sizeof last, "%.*s", bytes < sizeof last ? (int)bytes : 0, text);
+}
+
+// 66 threads print a MiB each.
+static void a_text_that_is_cut_says_so_once(void **state) {
+    (void)state;
+    static const char said[] = "\n[clusterjit: 2097152 bytes more are lost; of a launch's text 64 MiB are kept]\n";
+    static const char text[] = HEAD DECLARE ENTRY OPEN "    mov.u64 %l1, %out;\n    add.u64 %l2, %out, 512;\n" CALL CLOSE;
+    static uint64_t   results[RESULTS];
+    cj_error          error = {0};
+    cpu_options = (cj_cpu_options){.threads = 1, .print = take_last};
+    memcpy(results, "%1048576d", 10);
+    cj_test_ok(run_kernel(text, (launch_shape){1, 66, 0, 0}, results, &error), &error);
+    assert_string_equal(last, said);
+    assert_int_equal(all_bytes, (64u << 20) + strlen(said));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formats_are_those_of_the_host),
         cmocka_unit_test(what_is_no_specification_is_printed_as_it_is),
         cmocka_unit_test(text_comes_cluster_after_cluster),
         cmocka_unit_test(a_failed_launch_shows_what_it_printed),
+        cmocka_unit_test(a_text_that_is_cut_says_so_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

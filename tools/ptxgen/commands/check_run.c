@@ -10,8 +10,6 @@
 #include "minimize.h"
 #include "seeds.h"
 
-enum { SEEDS_OF_A_SIZE = 8 };  // that --minimize tries, unless --schedule gives a range
-
 // ---- hazards
 
 static seen_hazard *find_known(const check_run *r, const cj_hazard *hazard) {
@@ -199,7 +197,7 @@ static void minimize_entry(check_run *r, const launch_options *l, const document
 static int run_schedules(check_run *r, launch_options *l, machine_options machine, document *d, cj_device *device,
                          cj_function *function, const char *entry) {
     const bool     several = seeds_are_several(&machine);
-    const uint64_t first = several ? machine.cpu.seed : 1, last = several ? machine.last_seed : SEEDS_OF_A_SIZE;
+    const uint64_t first = several ? machine.cpu.seed : 1, last = several ? machine.last_seed : MINIMIZE_SEEDS;
     int            code = several ? run_seeds(r, l, &machine, d, entry) : CODE_OK;
     if (!code) code = launch_once(r, l, &machine, d, device, function);
     if (!code) machine_notes(device, d->name);  // the last launch's: other schedules have the same notes

@@ -46,8 +46,6 @@ typedef struct exec_options {
     char           *repeat;  // the command that repeats what is found; NULL: this one
 } exec_options;
 
-enum { SEEDS_OF_A_SIZE = 8 };  // that --minimize tries, unless --schedule gives a range
-
 enum { KEY_PRINT = ARGS_LONG_ONLY, KEY_DUMP, KEY_DEVICE, KEY_JSON, KEY_SARIF, KEY_MINIMIZE };
 
 static const args_option options[] = {
@@ -247,7 +245,7 @@ static int minimize_launch(exec_options *o, cj_device *device, document *ptx, cj
 
 static int search(exec_options *o, cj_device *device, document *ptx, cj_function *function, const char *entry) {
     const bool     several = seeds_are_several(&o->machine);
-    const uint64_t first = several ? o->machine.cpu.seed : 1, last = several ? o->machine.last_seed : SEEDS_OF_A_SIZE;
+    const uint64_t first = several ? o->machine.cpu.seed : 1, last = several ? o->machine.last_seed : MINIMIZE_SEEDS;
     int            code = machine_apply(&o->machine, device);
     if (!code && o->minimize && strcmp(cj_device_kind(device), "cpu"))
         code = message_error(CJ_INVALID_ARGUMENT, "--minimize is the CPU device's; this is %s\nadd --device cpu",

@@ -7,7 +7,7 @@
 #include "run_workload.h"
 #include "seeds.h"
 
-enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_DEVICE, KEY_FILL, KEY_INPUT, KEY_JSON, KEY_OUTPUT, KEY_REPEAT };
+enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_DEVICE, KEY_FILL, KEY_INPUT, KEY_JSON, KEY_MINIMIZE, KEY_OUTPUT, KEY_REPEAT };
 
 static const args_option options[] = {
     ARGS_ARCH(KEY_ARCH, "Generate for this target, sm_90a, or that of a part, h200 (default: the device's newest)"),
@@ -24,6 +24,10 @@ static const args_option options[] = {
     {.name = "json",
      .key = KEY_JSON,
      .doc = "Print JSON; NaN and infinities become strings, and so do integers above 2^63-1"},
+    {.name = "minimize",
+     .key = KEY_MINIMIZE,
+     .doc = "CPU device: shrink the numbers among the parameters, the problem's sizes first of all, as far as the failure "
+            "stays: a hazard of the same rule, or a wrong result, under some schedule; show the smallest problem as a command"},
     {.name = "output",
      .key = KEY_OUTPUT,
      .arg = "FILE.npy",
@@ -45,6 +49,7 @@ static int set(void *user, int key, char *value) {
     case KEY_FILL: o->fill = value; break;
     case KEY_INPUT: o->input = value; break;
     case KEY_JSON: o->json = true; break;
+    case KEY_MINIMIZE: o->minimize = true; break;
     case KEY_OUTPUT: o->output = value; break;
     case KEY_REPEAT: o->repeat = args_number("--repeat", value, 1, 100000); break;
     default: machine_set(&o->machine, key, value); break;
@@ -68,6 +73,9 @@ int cmd_run(int argc, char **argv) {
     args_parse(&run_spec, argc, argv, &o, &family);
     o.arch = args_target(o.arch, family.params.family);
     if (o.input && o.fill) return message_error(CJ_INVALID_ARGUMENT, "--input and --fill exclude each other");
+    if (o.minimize && o.input)
+        return message_error(CJ_INVALID_ARGUMENT, "--minimize changes the problem's sizes, and --input gives them\n"
+                                                  "make the input up with --fill");
     if (seeds_are_several(&o.machine) && o.input && !strcmp(o.input, "-"))
         return message_error(CJ_INVALID_ARGUMENT, "--schedule gives several seeds, and standard input can be read once\n"
                                                   "give the input as a file, or one seed");

@@ -15,12 +15,14 @@
 #include "families.h"
 #include "measure.h"
 #include "message.h"
+#include "minimize.h"
 #include "output.h"
+#include "progress.h"
 #include "run_output.h"
 #include "seeds.h"
 #include "workload.h"
 
-enum { REPEAT_GPU = 10, REPEAT_CPU = 1 };
+enum { REPEAT_GPU = 10, REPEAT_CPU = 1, FAILURE_TEXT = 32 };
 
 typedef struct runner {
     const run_options *options;
@@ -33,6 +35,8 @@ typedef struct runner {
     machine_options    machine;   // of the launches: of many seeds, the first that fails
     char              *repeat;    // the command that repeats them; NULL: this one
     bool               is_other;  // launches some of many seeds, and says nothing
+    char failure[FAILURE_TEXT];  // that the smallest problem is to show, "" without --minimize; failure_of says it
+    bool smaller;                // than the problem that was given
 } runner;
 
 static int find_type(runner *r) {
@@ -101,10 +105,146 @@ static void note_repeat(const runner *r) {
     size_t size;
     FILE  *to = r->repeat ? open_memstream(&note, &size) : NULL;
     if (!to) return;
-    fprintf(to, "found with --schedule %s; this repeats it: %s", machine_schedule(&r->machine, schedule), r->repeat);
+    if (r->failure[0])
+        fprintf(to, "%s %s%s: %s", r->smaller ? "the smallest problem that shows" : "no smaller problem shows", r->failure,
+                r->smaller ? "" : "; this one does", r->repeat);
+    else
+        fprintf(to, "found with --schedule %s; this repeats it: %s", machine_schedule(&r->machine, schedule), r->repeat);
     fclose(to);
     message_note(note);
     free(note);
+}
+
+// ---- the smallest problem
+
+// How a try has failed: the rule of its first hazard, or in words; "": it has not.
+static const char *failure_of(const runner *r, int code) {
+    if (code && cj_cpu_hazard_count(r->w.device)) return cj_cpu_hazard_at(r->w.device, 0)->rule;
+    return code ? "a failure" : r->verdict.ok ? "" : "a wrong result";
+}
+
+static const char *try_once(runner *r, const machine_options *machine) {
+    cj_error  error;
+    const int code = cj_cpu_configure(r->w.device, &machine->cpu, &error) ? CODE_DEVICE
+                                                                         : workload_try(&r->w, r->kernel, 0, NULL, &r->verdict);
+    return failure_of(r, code);
+}
+
+static bool fails_so(void *user, void *on, const machine_options *machine) {
+    return !strcmp(try_once(on, machine), ((const runner *)user)->failure);
+}
+
+// Launches the whole problem once: what stays, and how many instructions a smaller one may execute.
+static void find_failure(runner *r) {
+    message_quiet(true);
+    runner      *whole = open_seed(r);
+    cj_cpu_stats stats;
+    if (whole) snprintf(r->failure, sizeof r->failure, "%s", try_once(whole, &r->machine));
+    if (whole && strcmp(r->failure, "livelock") && !cj_cpu_stats_read(whole->w.device, &stats, NULL))
+        r->machine.cpu.instruction_limit = minimize_limit(&stats);
+    if (whole) close_seed(whole);
+    message_quiet(false);
+}
+
+// A number among the parameters that may shrink.
+typedef struct number {
+    runner              *of;
+    const cj_param_info *info;
+    uint64_t            *value, first, last;  // seeds that are tried
+} number;
+
+static bool stays(void *user) {
+    const number    *n = user;
+    const seeds_work work = {
+        .user = n->of, .open = open_seed, .launch = fails_so, .close = close_seed, .what = "minimizing: seed"};
+    char line[64];
+    if (n->info->multiple && *n->value % n->info->multiple && *n->value != n->info->minimum) return false;
+    snprintf(line, sizeof line, "minimizing: --%s %llu", n->info->name, (unsigned long long)*n->value);
+    progress_say(line);
+    message_quiet(true);
+    void *one = open_seed(n->of);  // no plan may suit the number
+    if (one) close_seed(one);
+    message_quiet(false);
+    return one && seeds_any_schedule(&work, &n->of->machine, n->first, n->last);
+}
+
+static bool may_shrink(const cj_param_info *info, uint64_t value) {
+    return !info->choices && !info->function && !info->real && !info->reals && value != CJ_PARAM_AUTO &&
+           value > info->minimum;
+}
+
+// All numbers in turns, as long as one becomes smaller.
+static void shrink(runner *r, uint64_t first, uint64_t last) {
+    const cj_family *family = r->w.params.family;
+    bool             again = true;
+    for (unsigned pass = 0; again && pass < MINIMIZE_PASSES; pass++) {
+        again = false;
+        for (size_t i = 0; i < cj_family_param_count(family); i++) {
+            number n = {r, cj_family_param(family, i), &r->w.params.value[i], first, last};
+            if (may_shrink(n.info, *n.value)) again |= minimize_number(n.value, n.info->minimum, stays, &n);
+        }
+    }
+    progress_clear();
+}
+
+// How many words, from argv[i] on, give the option of this name; 0: it is another word.
+static int words_of(const repeat *words, int i, const char *name) {
+    const char  *word = words->argv[i];
+    const size_t length = strlen(name);
+    if (strncmp(word, "--", 2) || strncmp(word + 2, name, length)) return 0;
+    if (word[2 + length] == '=') return 1;
+    return word[2 + length] ? 0 : i + 1 < words->argc ? 2 : 1;
+}
+
+// The command line with the numbers that became smaller.
+static char *smallest_text(const runner *r, const cj_params *whole) {
+    enum { OPTION = 64 };
+    const repeat *words = &r->options->words;
+    const size_t  count = cj_family_param_count(whole->family);
+    char          option[CJ_PARAM_MAX][OPTION];
+    repeat        said = {.argv = malloc(((size_t)words->argc + count) * sizeof *said.argv)};
+    if (!said.argv) return NULL;
+    for (int i = 0, skip; i < words->argc; i += skip ? skip : 1) {
+        skip = 0;
+        for (size_t k = 0; k < count && !skip; k++) {
+            if (r->w.params.value[k] != whole->value[k])
+                skip = words_of(words, i, cj_family_param(whole->family, k)->name);
+        }
+        if (!skip) said.argv[said.argc++] = words->argv[i];
+    }
+    for (size_t k = 0; k < count; k++) {
+        if (r->w.params.value[k] == whole->value[k]) continue;
+        snprintf(option[k], OPTION, "--%s=%llu", cj_family_param(whole->family, k)->name,
+                 (unsigned long long)r->w.params.value[k]);
+        said.argv[said.argc++] = option[k];
+    }
+    char *text = repeat_text(&said, &r->machine, NULL, NULL);
+    free(said.argv);
+    return text;
+}
+
+// Leaves the smallest problem, and its schedule, as those of the command.
+static int minimize_problem(runner *r) {
+    const machine_options given = r->options->machine;
+    const bool            several = seeds_are_several(&given);
+    const uint64_t        limit = r->machine.cpu.instruction_limit;
+    const cj_params       whole = r->w.params;
+    if (!r->options->minimize) return CODE_OK;
+    if (strcmp(cj_device_kind(r->w.device), "cpu"))
+        return message_error(CJ_INVALID_ARGUMENT, "--minimize is the CPU device's; this is %s\nadd --device cpu",
+                             cj_device_name(r->w.device));
+    find_failure(r);
+    if (r->failure[0])
+        shrink(r, several ? given.cpu.seed : 1, several ? given.last_seed : MINIMIZE_SEEDS);
+    else
+        message_note(given.cpu.hazards ? "nothing failed, so there is nothing to minimize"
+                                       : "nothing failed, so there is nothing to minimize: add --hazards on");
+    r->machine.cpu.instruction_limit = limit;
+    if (!r->failure[0]) return CODE_OK;
+    r->smaller = memcmp(whole.value, r->w.params.value, sizeof whole.value) != 0;
+    free(r->repeat);
+    r->repeat = smallest_text(r, &whole);
+    return machine_apply(&r->machine, r->w.device);
 }
 
 static unsigned launches_of(const runner *r) {
@@ -210,7 +350,7 @@ static void release(runner *r) {
 }
 
 int run_workload(const run_options *options, const args_family *family) {
-    static int (*const steps[])(runner * r) = {find_type,   check_output, open_device,  search_seeds, open_workload,
+    static int (*const steps[])(runner * r) = {find_type,   check_output, open_device,  search_seeds, minimize_problem, open_workload,
                                                load_kernel, launch_all,   write_output, report};
     runner r = {.options = options,
                 .machine = options->machine,

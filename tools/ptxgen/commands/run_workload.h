@@ -10,7 +10,7 @@
 typedef struct run_options {
     const char     *device, *arch, *input, *fill, *output;  // all but the device may be NULL
     unsigned        repeat;                                 // timed launches; 0: as many as suit the device
-    bool            json;
+    bool            json, minimize;
     machine_options machine;
     repeat          words;
 } run_options;

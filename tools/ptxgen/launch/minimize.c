@@ -10,8 +10,6 @@
 #include "progress.h"
 #include "seeds.h"
 
-enum { PASSES = 4, SLACK = 4 };  // a smaller launch may execute so many times the instructions of the whole one
-
 const cj_hazard *minimize_find(const cj_hazard *hazard, const cj_device *device) {
     for (size_t i = 0; i < cj_cpu_hazard_count(device); i++) {
         const cj_hazard *it = cj_cpu_hazard_at(device, i);
@@ -70,26 +68,10 @@ static void say(const launch_options *launch) {
 
 // Whether the hazard shows under one of the schedules; *machine becomes the first that shows it.
 static bool shows(trial *t, machine_options *machine) {
-    const machine_options found = *machine;
-    machine_options       simple = found, seeds = found;
-    bool                  is_shown = false;
-    simple.cpu.random_schedule = simple.cpu.late_schedule = false;
-    machine_options late = simple;
-    late.cpu.late_schedule = true;
-    seeds.cpu.random_schedule = true;
-    seeds.cpu.late_schedule = false;
-    seeds.cpu.seed = t->m->first_seed;
-    seeds.last_seed = t->m->last_seed;
-    machine_options *const tries[] = {machine, &simple, &late, &seeds};
-    const seeds_work       work = {
-              .user = t, .open = open_trial, .launch = launch_trial, .close = close_trial, .what = "minimizing: seed"};
-    for (size_t i = 0; i < sizeof tries / sizeof *tries && !is_shown; i++) {
-        machine_options one = *tries[i];
-        say(&t->launch);
-        if (seeds_search(&work, &one, &is_shown)) return false;
-        if (is_shown) *machine = one;
-    }
-    return is_shown;
+    const seeds_work work = {
+        .user = t, .open = open_trial, .launch = launch_trial, .close = close_trial, .what = "minimizing: seed"};
+    say(&t->launch);
+    return seeds_any_schedule(&work, machine, t->m->first_seed, t->m->last_seed);
 }
 
 // ---- sizes
@@ -98,12 +80,14 @@ enum { DIMS = 3 };
 
 // A launch in parts that can shrink: clusters in the grid, blocks of a cluster, threads of a block.
 typedef struct shape {
-    uint32_t clusters[DIMS], cluster[DIMS], block[DIMS];
+    uint64_t clusters[DIMS], cluster[DIMS], block[DIMS];
 } shape;
 
-static void split(cj_dim3 from, uint32_t to[DIMS]) { to[0] = from.x, to[1] = from.y, to[2] = from.z; }
+static void split(cj_dim3 from, uint64_t to[DIMS]) { to[0] = from.x, to[1] = from.y, to[2] = from.z; }
 
-static cj_dim3 join(const uint32_t from[DIMS]) { return (cj_dim3){from[0], from[1], from[2]}; }
+static cj_dim3 join(const uint64_t from[DIMS]) {
+    return (cj_dim3){(uint32_t)from[0], (uint32_t)from[1], (uint32_t)from[2]};
+}
 
 // The blocks that the grid's unit has.
 static cj_dim3 unit_of(const minimize *m) {
@@ -123,30 +107,37 @@ static shape shape_of(const minimize *m) {
 
 static launch_options launch_of(const minimize *m, const shape *s) {
     launch_options l = m->launch;
-    l.grid = (cj_dim3){s->clusters[0] * s->cluster[0], s->clusters[1] * s->cluster[1], s->clusters[2] * s->cluster[2]};
+    uint64_t       grid[DIMS];
+    for (int i = 0; i < DIMS; i++) grid[i] = s->clusters[i] * s->cluster[i];
+    l.grid = join(grid);
     if (l.cluster.x && !m->info.grid_counts_clusters) l.cluster = join(s->cluster);
     l.block = join(s->block);
     return l;
 }
 
+typedef struct try_user {
+    minimize    *m;
+    const shape *shape;
+} try_user;
+
 // Tries the shape; keeps it as the launch if the hazard stays.
-static bool try_shape(minimize *m, const shape *s) {
-    trial t = {.m = m, .launch = launch_of(m, s)};
-    m->trials++;
-    if (!shows(&t, &m->machine)) return false;
-    m->launch = t.launch;
+static bool try_shape(void *user) {
+    const try_user *u = user;
+    trial           t = {.m = u->m, .launch = launch_of(u->m, u->shape)};
+    u->m->trials++;
+    if (!shows(&t, &u->m->machine)) return false;
+    u->m->launch = t.launch;
     return true;
 }
 
-// Shrinks one number: to the least power of two that shows the hazard, then, between that and half of it, by bisection.
-static bool shrink(minimize *m, shape *s, uint32_t *number) {
-    const uint32_t whole = *number;
-    uint32_t       least = 1, most = whole;
-    for (*number = 1; *number < whole && !try_shape(m, s); *number *= 2) least = *number + 1;
+bool minimize_number(uint64_t *number, uint64_t least, bool (*stays)(void *user), void *user) {
+    const uint64_t whole = *number;
+    uint64_t       most = whole;
+    for (*number = least; *number < whole && !stays(user); *number = *number ? *number * 2 : 1) least = *number + 1;
     if (*number < whole) most = *number;
     while (least < most) {
         *number = least + (most - least) / 2;
-        if (try_shape(m, s))
+        if (stays(user))
             most = *number;
         else
             least = *number + 1;
@@ -155,13 +146,13 @@ static bool shrink(minimize *m, shape *s, uint32_t *number) {
     return most < whole;
 }
 
-static bool shrink_all(minimize *m, uint32_t *numbers, shape *s) {
-    bool smaller = false;
-    for (int i = DIMS; i-- > 0;) smaller |= shrink(m, s, &numbers[i]);
+static bool shrink_all(minimize *m, uint64_t *numbers, shape *s) {
+    try_user user = {m, s};
+    bool     smaller = false;
+    for (int i = DIMS; i-- > 0;) smaller |= minimize_number(&numbers[i], 1, try_shape, &user);
     return smaller;
 }
 
-// Instructions that the whole launch executes bound those of smaller ones: a kernel may wait for blocks that are gone.
 static void bound_trials(minimize *m) {
     lane        *l = lane_open(&m->launch, m->ptx, m->entry);
     cj_cpu_stats stats;
@@ -169,7 +160,7 @@ static void bound_trials(minimize *m) {
     if (!l) return;
     lane_launch(l, &m->machine, &error);
     if (strcmp(m->hazard.rule, "livelock") && !cj_cpu_stats_read(l->device, &stats, NULL))
-        m->machine.cpu.instruction_limit = SLACK * stats.thread_instructions + 1000000;
+        m->machine.cpu.instruction_limit = minimize_limit(&stats);
     lane_close(l);
 }
 
@@ -180,7 +171,7 @@ bool minimize_run(minimize *m) {
     shape          s = shape_of(m);
     bool           smaller = false, again = true;
     bound_trials(m);
-    for (unsigned pass = 0; again && pass < PASSES; pass++) {
+    for (unsigned pass = 0; again && pass < MINIMIZE_PASSES; pass++) {
         again = shrink_all(m, s.clusters, &s);
         if (may_cluster) again |= shrink_all(m, s.cluster, &s);
         if (may_block) again |= shrink_all(m, s.block, &s);

@@ -24,6 +24,18 @@ typedef struct minimize {
             "lines, under some schedule; show the smallest launch as a command"                                       \
     }
 
+enum { MINIMIZE_PASSES = 4, MINIMIZE_SEEDS = 8 };  // over all numbers; seeds of a size, unless --schedule gives a range
+
+// Shrinks a number, `least` at least: to the least power of two with which the failure stays, then, between that and half of it,
+// by bisection. `stays` looks at *number. Returns whether it became smaller.
+bool minimize_number(uint64_t *number, uint64_t least, bool (*stays)(void *user), void *user);
+
+// Instructions that the whole launch executes bound those of smaller ones: a kernel may wait for blocks that are gone.
+static inline uint64_t minimize_limit(const cj_cpu_stats *whole) {
+    enum { SLACK = 4 };
+    return SLACK * whole->thread_instructions + 1000000;
+}
+
 // Shrinks the clusters of the grid, the cluster and the block, each where the kernel's directives leave it free. The same input
 // gives the same result. Returns whether it became smaller.
 bool minimize_run(minimize *m);

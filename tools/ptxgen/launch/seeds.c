@@ -93,3 +93,21 @@ int seeds_search(const seeds_work *what, machine_options *machine, bool *failed)
     if (s.opened) return CODE_OK;
     return message_error(CJ_OUT_OF_MEMORY, "no memory for a CPU device on which to launch the seeds");
 }
+
+bool seeds_any_schedule(const seeds_work *what, machine_options *machine, uint64_t first, uint64_t last) {
+    machine_options simple = *machine, late, seeds;
+    bool            fails = false;
+    simple.cpu.random_schedule = simple.cpu.late_schedule = false;
+    late = seeds = simple;
+    late.cpu.late_schedule = true;
+    seeds.cpu.random_schedule = true;
+    seeds.cpu.seed = first;
+    seeds.last_seed = last;
+    const machine_options *const tries[] = {machine, &simple, &late, &seeds};
+    for (size_t i = 0; i < sizeof tries / sizeof *tries && !fails; i++) {
+        machine_options one = *tries[i];
+        if (seeds_search(what, &one, &fails)) return false;
+        if (fails) *machine = one;
+    }
+    return fails;
+}

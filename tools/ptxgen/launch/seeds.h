@@ -24,4 +24,8 @@ bool seeds_are_several(const machine_options *machine);
 // code of the command's failures; *failed: whether some seed fails.
 int seeds_search(const seeds_work *work, machine_options *machine, bool *failed);
 
+// Whether some schedule fails: that of *machine, the fixed one, the late one, or a seed from `first` to `last`. *machine becomes
+// the first of them that does.
+bool seeds_any_schedule(const seeds_work *work, machine_options *machine, uint64_t first, uint64_t last);
+
 #endif

@@ -98,6 +98,7 @@ static void write_place(const cj_error *error, char *place, size_t size) {
 static bool is_quiet;
 
 void message_quiet(bool quiet) { is_quiet = quiet; }
+bool message_is_quiet(void) { return is_quiet; }
 
 int message_failure(const cj_error *error) {
     char text[sizeof error->message + sizeof error->rule + 300], place[256] = "", rule[sizeof error->rule + 4] = "";

@@ -39,6 +39,7 @@ const cj_error *message_first(void);
 // true: failures are neither printed nor kept as the first; their exit codes are still returned. false: they are
 // printed again.
 void message_quiet(bool quiet);
+bool message_is_quiet(void);
 
 // Prints a note about a command that succeeds.
 void message_note(const char *text);

@@ -123,6 +123,7 @@ int workload_plan_check(const workload *w) {
 
 // Reports a failed launch, with the kernel's own lines.
 static int launch_failed(const workload *w, const cj_kernel *kernel, cj_status status, const cj_error *error) {
+    if (message_is_quiet()) return message_failure(error);
     document ptx = {.name = "(ptxgen emit)"};
     int      code = document_copy(&ptx, cj_kernel_ptx(kernel));
     if (!code) code = machine_report(w->device, &ptx, status, error);

@@ -176,14 +176,32 @@ bool cj__cpu_tile_global(const cj_cpu_tile *tile, uint32_t *next, cj_cpu_run *ru
     return false;
 }
 
+// Where the swizzle puts a piece.
+static uint64_t swizzled(const cj_cpu_tile *tile, uint64_t address) {
+    const uint64_t pieces = (1u << tile->map.swizzle) - 1;
+    return address ^ (address >> 7 & pieces) << 4;
+}
+
 bool cj__cpu_tile_shared(const cj_cpu_tile *tile, uint64_t base, uint32_t *next, cj_cpu_run *run) {
-    const uint32_t offset = *next, bytes = tile->map.swizzle ? PIECE : cj__cpu_tile_bytes(tile);
+    const uint32_t offset = *next, bytes = tile->row < tile->pitch ? PIECE : cj__cpu_tile_bytes(tile);
     if (offset >= cj__cpu_tile_bytes(tile)) return false;
     const uint64_t address = base + offset / tile->row * tile->pitch + offset % tile->row;
-    const uint64_t pieces = (1u << tile->map.swizzle) - 1;
-    *run = (cj_cpu_run){.offset = offset, .bytes = bytes, .address = address ^ (address >> 7 & pieces) << 4};
+    *run = (cj_cpu_run){
+        .offset = offset, .bytes = bytes, .address = tile->row < tile->pitch ? swizzled(tile, address) : address};
     *next = offset + bytes;
     return true;
+}
+
+void cj__cpu_tile_swizzle(const cj_cpu_tile *tile, uint64_t base, unsigned char *data) {
+    if (!tile->map.swizzle || tile->row < tile->pitch) return;
+    for (uint32_t at = 0; at < cj__cpu_tile_bytes(tile); at += PIECE) {
+        const uint64_t other = swizzled(tile, base + at) - base;
+        unsigned char  piece[PIECE];
+        if (other <= at) continue;
+        memcpy(piece, data + at, PIECE);
+        memcpy(data + at, data + other, PIECE);
+        memcpy(data + other, piece, PIECE);
+    }
 }
 
 bool cj__cpu_tile_extent(const cj_cpu_tile *tile, uint64_t *begin, uint64_t *end) {

@@ -5,12 +5,12 @@
 // The 128 bytes have a layout of this device's own: only this device reads them. Kernels make maps too, by
 // tensormap.replace of every field of 128 zero bytes: such a map has no mark. Host programs clear bit 21 of the second
 // 64 bits in maps of small tensors, so no field uses that bit. A tile is a map at coordinates: a box, or (im2col) a
-// column of pixels, moved by offsets. Its bytes have an order, rows of the innermost dimension one after another; a
-// transfer keeps them in that order between reading and writing:
+// column of pixels, moved by offsets. Its bytes have an order, rows of the innermost dimension one after another:
 //
 //   global  rows have the tensor's strides; elements outside of the tensor do not exist
 //   shared  rows follow one another, each at least as long as the swizzle, whose 16-byte pieces change places: the
-//           lower address bits [4, 4 + n) are xored with bits [7, 7 + n), n = 1, 2, 3 for 32, 64, 128 bytes
+//           lower address bits [4, 4 + n) are xored with bits [7, 7 + n), n = 1, 2, 3 for 32, 64, 128 bytes.
+//           A tile whose rows are as long as the swizzle fills one run there, with its pieces in another order
 #ifndef CJ_CPU_TENSOR_H
 #define CJ_CPU_TENSOR_H
 
@@ -66,8 +66,10 @@ static inline uint32_t cj__cpu_tile_bytes(const cj_cpu_tile *tile) { return tile
 
 // The next run in global memory, from row *next; false after the last one. *next starts at 0.
 bool cj__cpu_tile_global(const cj_cpu_tile *tile, uint32_t *next, cj_cpu_run *run);
-// The next run in shared memory, from byte *next, for a tile at `base`.
+// The next run in shared memory, from byte *next, for a tile at `base`: of bytes that cj__cpu_tile_swizzle has ordered.
 bool cj__cpu_tile_shared(const cj_cpu_tile *tile, uint64_t base, uint32_t *next, cj_cpu_run *run);
+// Brings all bytes of a tile from their order to that of its runs in shared memory, or back.
+void cj__cpu_tile_swizzle(const cj_cpu_tile *tile, uint64_t base, unsigned char *data);
 // The addresses that the tile touches in global memory, [*begin, *end); false if it is outside of its tensor.
 bool cj__cpu_tile_extent(const cj_cpu_tile *tile, uint64_t *begin, uint64_t *end);
 // Fills bytes with the value of elements outside of the tensor.

@@ -191,17 +191,21 @@ bool cj__cpu_async_tires(cj_cpu_warp *w) {
 
 bool cj__cpu_async_pending(const cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal, uint32_t last, bool read_only) {
     const cj_cpu_groups   *groups = cj__cpu_async_groups(w, lane);
-    const cj_cpu_transfer *t = groups->own.first;
-    if (signal == CJ_SIGNAL_COPY_GROUP && !groups->copying) return false;
-    while (t && !cj__transfer_is_awaited(t, signal, last, read_only)) t = cj__transfer_next_own(t);
-    return t;
+    const cj_cpu_transfer *t = cj__transfer_first(groups, signal, read_only);
+    for (; t && (t->signal != signal || t->group <= last); t = cj__transfer_next_own(t)) {
+        if (cj__transfer_is_awaited(t, signal, last, read_only)) return true;
+    }
+    return false;
 }
 
 void cj__cpu_async_join(cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal, uint32_t last, bool read_only) {
-    cj_cpu_async *async = w->block->cluster->async;
-    for (cj_cpu_transfer *t = cj__cpu_async_groups(w, lane)->own.first, *after; t; t = after) {
+    cj_cpu_async    *async = w->block->cluster->async;
+    cj_cpu_groups   *groups = cj__cpu_async_groups(w, lane);
+    cj_cpu_transfer *t = read_only ? groups->reading : groups->own[signal].first, *after;
+    for (; t && (t->signal != signal || t->group <= last); t = after) {
         after = cj__transfer_next_own(t);
-        if (t->signal != signal || t->group > last) continue;
+        if (t->signal != signal) continue;
+        if (groups->reading == t) groups->reading = after;
         cj__watch_join(w, 1u << lane, &t->reader);
         cj__transfer_end_watch(&t->reader);
         if (t->stage != CJ_STAGE_DONE || read_only) continue;

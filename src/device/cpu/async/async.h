@@ -15,9 +15,11 @@
 // transfer stays listed until its thread has waited for it: only then are its accesses ordered before the thread's next
 // ones.
 //
-// Nothing is searched among the cluster's transfers. Each round has a list of those that are due in it, and an arrival
-// that waits for copies of its thread is not pending before the last of them ends. Each thread has a list of its own
-// transfers, which its waits search, so that a wait costs the same however many transfers other threads have.
+// Nothing is searched among the cluster's transfers. Each round has a list of those that are due in it, each mbarrier has
+// lists of those that are to signal it, and an arrival that waits for copies of its thread is not pending before the last of
+// them ends. Each thread has lists of its own
+// transfers, which its waits search from the first that can matter on. So a wait costs the same however many transfers
+// other threads have, and however many its own thread never waits for.
 #ifndef CJ_CPU_ASYNC_H
 #define CJ_CPU_ASYNC_H
 
@@ -48,15 +50,13 @@ typedef void (*cj_cpu_combine)(unsigned char *to, const unsigned char *from, uin
 
 enum { CJ_SMALL_BYTES = 16, CJ_DUE_ROUNDS = 128 };  // more rounds than a transfer may take
 
-typedef struct cj_cpu_transfer cj_cpu_transfer;
-
 typedef struct cj_cpu_link {
     cj_cpu_transfer *before, *after;
 } cj_cpu_link;
 
 // The lists that a transfer is in: one of the cluster's; its thread's; if it is pending, that of the round in which it is
-// due.
-typedef enum cj_cpu_list { CJ_LIST_CLUSTER, CJ_LIST_THREAD, CJ_LIST_ROUND, CJ_LISTS } cj_cpu_list;
+// due; if it is late or blocked, and signals an mbarrier, that one's.
+typedef enum cj_cpu_list { CJ_LIST_CLUSTER, CJ_LIST_THREAD, CJ_LIST_WAIT, CJ_LISTS } cj_cpu_list;
 
 // PENDING: may take a step. LATE: may take one if a thread needs it. BLOCKED: an arrival that waits for copies. DONE: written,
 // but its thread has not waited for it.
@@ -68,7 +68,6 @@ struct cj_cpu_transfer {
     uint64_t       begun, due;  // number of the transfer; the last round in which it may happen
     cj_cpu_signal  signal;
     cj_cpu_stage   stage;
-    uint32_t       blockers;           // of an arrival: the copies that it waits for
     bool           is_read, is_proxy;  // its source has been read; it goes through the async proxy
     bool           is_late;
     uint8_t        scope;      // cj_scope of its accesses
@@ -83,10 +82,7 @@ struct cj_cpu_transfer {
     cj_watch_async reader, writer;  // two operations of a bulk group; else `writer` alone stands for both
 };
 
-// A thread's are in the order begun, those of a round too; the cluster's in the order in which they came to their stage.
-typedef struct cj_cpu_transfers {
-    cj_cpu_transfer *first, *last;
-} cj_cpu_transfers;
+// Lists of a thread and of a round are in the order begun; the others in the order in which transfers came to their stage.
 
 // What a thread said that it waits for, when it last had to wait: its transfers in groups up to `last`; or, with a block,
 // the phase of an mbarrier.
@@ -101,9 +97,10 @@ typedef struct cj_cpu_need {
 
 // The groups and the transfers of a thread.
 typedef struct cj_cpu_groups {
-    uint32_t         copy, bulk;        // committed so far
-    uint32_t         copying, blocked;  // small copies that are not done; arrivals that wait for them
-    cj_cpu_transfers own;
+    uint32_t         copy, bulk;                   // committed so far
+    cj_cpu_transfers own[CJ_SIGNAL_COPY_ARRIVAL];  // by signal; arrivals are among the copies
+    cj_cpu_transfer *copying;                      // the oldest copy that is not done: arrivals after it are blocked
+    cj_cpu_transfer *reading;                      // of bulk groups, the oldest whose read the thread has not waited for
     cj_cpu_need      need;
 } cj_cpu_groups;
 
@@ -123,6 +120,7 @@ struct cj_cpu_async {
     cj_cpu_mbarriers mbarriers;
     cj_cpu_transfers stage[CJ_STAGES];
     cj_cpu_transfers due[CJ_DUE_ROUNDS];  // of a round: at its number modulo CJ_DUE_ROUNDS
+    cj_cpu_transfer *came[CJ_DUE_ROUNDS];  // of each of these lists: the one that was added last, or its neighbour
     cj_cpu_groups   *groups;              // of every thread of the cluster
     cj_cpu_poll     *polls;               // of every warp
     bool             used;                // since the cluster began

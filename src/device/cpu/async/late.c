@@ -8,35 +8,22 @@ enum { PICK_AMONG = 16 };  // under a random schedule: the youngest so many that
 
 // What a pass over the warps of a cluster has found out.
 typedef struct pass {
-    cj_cpu_cluster    *cluster;
-    const cj_cpu_need *hopeless;  // the last mbarrier whose phase the pending transfers cannot complete
-    bool               stepped;
+    cj_cpu_cluster *cluster;
+    bool            stepped;
 } pass;
 
 static cj_cpu_async *async_of(const pass *p) { return p->cluster->async; }
 
-static bool is_same_mbarrier(const cj_cpu_need *a, const cj_cpu_need *b) {
-    return a->block == b->block && a->offset == b->offset;
-}
-
-static bool signals(const cj_cpu_transfer *t, const cj_cpu_need *need) {
-    return t->mbarrier.block == need->block && t->mbarrier.address == need->offset;
-}
-
-// Whether the transfers that are pending complete the phase without an arrival of any thread.
-static bool completes(const pass *p, const cj_cpu_need *need) {
+// The mbarrier whose phase a lane waits for, if that phase still runs.
+static const cj_cpu_mbarrier *awaited(const cj_cpu_need *need) {
     const cj_cpu_mbarrier *m = cj__cpu_mbarrier_find(need->block, need->offset);
-    uint32_t               arrivals = 0;
-    int64_t                bytes = 0;
-    if (!m || m->phase != need->phase) return false;
-    for (unsigned stage = CJ_STAGE_PENDING; stage < CJ_STAGE_DONE; stage++) {
-        for (const cj_cpu_transfer *t = async_of(p)->stage[stage].first; t; t = cj__transfer_next(t)) {
-            if (!signals(t, need)) continue;
-            arrivals += t->signal == CJ_SIGNAL_COPY_ARRIVAL;
-            bytes += t->bytes;
-        }
-    }
-    return m->pending <= arrivals && m->bytes <= bytes;
+    return m && m->phase == need->phase ? m : NULL;
+}
+
+// Whether the transfers in flight complete the phase without an arrival of any thread.
+static bool completes(const cj_cpu_need *need) {
+    const cj_cpu_mbarrier *m = awaited(need);
+    return m && m->pending <= m->flight.arrivals && m->bytes <= m->flight.bytes;
 }
 
 // How many of the transfers that a wait needs are passed over.
@@ -46,9 +33,9 @@ static uint64_t skipped(const pass *p) {
 
 static cj_cpu_transfer *next_of_groups(const pass *p, const cj_cpu_groups *groups) {
     const cj_cpu_need *need = &groups->need;
-    cj_cpu_transfer   *found = NULL;
-    uint64_t           skip = skipped(p);
-    for (cj_cpu_transfer *t = groups->own.last; t; t = t->link[CJ_LIST_THREAD].before) {
+    cj_cpu_transfer   *first = cj__transfer_first(groups, need->signal, need->read_only), *found = NULL;
+    cj_cpu_transfer   *t = first ? groups->own[need->signal].last : NULL;
+    for (uint64_t skip = skipped(p); t; t = t == first ? NULL : t->link[CJ_LIST_THREAD].before) {
         if (!cj__transfer_is_awaited(t, need->signal, need->last, need->read_only)) continue;
         found = t;
         if (!skip--) break;
@@ -64,29 +51,19 @@ static cj_cpu_transfer *blocker_of(cj_cpu_transfer *t) {
 }
 
 static cj_cpu_transfer *next_of_mbarrier(const pass *p, const cj_cpu_need *need) {
-    static const cj_cpu_stage stages[] = {CJ_STAGE_LATE, CJ_STAGE_BLOCKED};
-    const cj_cpu_mbarrier    *m = cj__cpu_mbarrier_find(need->block, need->offset);
-    cj_cpu_transfer          *found = NULL;
-    uint64_t                  skip = skipped(p);
-    if (!m || m->phase != need->phase) return NULL;
-    for (unsigned i = 0; i < 2 && !found; i++) {
-        for (cj_cpu_transfer *t = async_of(p)->stage[stages[i]].last; t; t = t->link[CJ_LIST_CLUSTER].before) {
-            if (!signals(t, need)) continue;
-            found = t;
-            if (!skip--) break;
-        }
-    }
-    return found && found->stage == CJ_STAGE_BLOCKED ? blocker_of(found) : found;
+    const cj_cpu_mbarrier *m = awaited(need);
+    const bool             is_late = m && m->flight.late.last;
+    cj_cpu_transfer       *t = !m ? NULL : is_late ? m->flight.late.last : m->flight.blocked.last;
+    uint64_t               skip = skipped(p);
+    while (t && skip-- && t->link[CJ_LIST_WAIT].before) t = t->link[CJ_LIST_WAIT].before;
+    return is_late ? t : t ? blocker_of(t) : NULL;
 }
 
 // Makes what one lane's wait needs; false when a hazard was reported.
 static bool serve_lane(pass *p, const cj_cpu_groups *groups) {
     const cj_cpu_need *need = &groups->need;
     cj_cpu_transfer   *t;
-    if (need->block && ((p->hopeless && is_same_mbarrier(need, p->hopeless)) || !completes(p, need))) {
-        p->hopeless = need;
-        return true;
-    }
+    if (need->block && !completes(need)) return true;
     while ((t = need->block ? next_of_mbarrier(p, need) : next_of_groups(p, groups)) != NULL) {
         if (!cj__transfer_step(async_of(p), t)) return false;
         p->stepped = true;

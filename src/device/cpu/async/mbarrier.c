@@ -31,7 +31,7 @@ static cj_cpu_mbarrier *slot_of(const cj_cpu_mbarriers *mbarriers, const cj_cpu_
     const uint32_t place = offset / CJ_MBARRIER_BYTES * CJ_CLUSTER_MAX + block->rank;
     for (size_t i = (place * UINT32_C(2654435769)) >> 8;; i++) {
         cj_cpu_mbarrier *m = &mbarriers->slot[i & (mbarriers->capacity - 1)];
-        if (!m->life || (m->block == block && m->offset == offset)) return m;
+        if (!m->block || (m->block == block && m->offset == offset)) return m;
     }
 }
 
@@ -44,10 +44,26 @@ static bool enlarge(cj_cpu_mbarriers *mbarriers) {
         return false;
     }
     for (size_t i = 0; i < old.capacity; i++) {
-        if (old.slot[i].life) *slot_of(mbarriers, old.slot[i].block, old.slot[i].offset) = old.slot[i];
+        if (old.slot[i].block) *slot_of(mbarriers, old.slot[i].block, old.slot[i].offset) = old.slot[i];
     }
     free(old.slot);
+    mbarriers->inits++;
     return true;
+}
+
+// The slot for a place, which is added if there is none; NULL when out of memory.
+static cj_cpu_mbarrier *make_slot(cj_cpu_mbarriers *mbarriers, const cj_cpu_block *block, uint32_t offset) {
+    if (2 * mbarriers->count >= mbarriers->capacity && !enlarge(mbarriers)) return NULL;
+    cj_cpu_mbarrier *m = slot_of(mbarriers, block, offset);
+    mbarriers->count += !m->block;
+    m->block = block;
+    m->offset = offset;
+    return m;
+}
+
+cj_cpu_flight *cj__cpu_mbarrier_flight(const cj_cpu_block *block, uint32_t offset) {
+    cj_cpu_mbarrier *m = make_slot(mbarriers_of(block), block, offset);
+    return m ? &m->flight : NULL;
 }
 
 // ---- init and inval
@@ -80,21 +96,21 @@ bool cj__cpu_mbarrier_init(cj_cpu_who who, const cj_cpu_spot *at, uint32_t count
                        "an mbarrier for %u arrivals; 1 to %d it takes", count, CJ_MBARRIER_COUNT_MAX);
         return false;
     }
-    if (2 * mbarriers->count >= mbarriers->capacity && !enlarge(mbarriers)) {
+    cj_cpu_mbarrier *m = make_slot(mbarriers, at->block, (uint32_t)at->address);
+    if (!m) {
         at->block->cluster->status = CJ_OUT_OF_MEMORY;
         return false;
     }
-    cj_cpu_mbarrier *m = slot_of(mbarriers, at->block, (uint32_t)at->address);
     if (m->life == CJ_MBARRIER_LIVES && is_intact(m))
         return hazard(who, CJ_HAZARD_MBARRIER_TWICE, at, "is initialized and in use since", m->line);
-    if (!m->life) mbarriers->count++;
     cj__sync_free(&m->sync);
     *m = (cj_cpu_mbarrier){.block = at->block,
                            .offset = (uint32_t)at->address,
                            .life = CJ_MBARRIER_LIVES,
                            .expected = count,
                            .pending = count,
-                           .line = who.op->line};
+                           .line = who.op->line,
+                           .flight = m->flight};
     mbarriers->flips++;
     mbarriers->inits++;
     show(m);

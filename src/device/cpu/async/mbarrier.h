@@ -26,6 +26,19 @@ typedef struct cj_cpu_who {
     unsigned         lane;
 } cj_cpu_who;
 
+typedef struct cj_cpu_transfer cj_cpu_transfer;  // async.h
+
+typedef struct cj_cpu_transfers {
+    cj_cpu_transfer *first, *last;
+} cj_cpu_transfers;
+
+// The transfers that have begun and are to signal an mbarrier.
+typedef struct cj_cpu_flight {
+    cj_cpu_transfers late, blocked;  // those in these stages
+    uint32_t         arrivals;       // that all of them bring
+    int64_t          bytes;
+} cj_cpu_flight;
+
 typedef struct cj_cpu_mbarrier {
     const cj_cpu_block  *block;
     uint32_t             offset;  // in its shared memory
@@ -37,6 +50,7 @@ typedef struct cj_cpu_mbarrier {
     uint32_t             phase;              // phases completed so far, the lower CJ_MBARRIER_PHASE_BITS bits
     uint32_t             line;               // of its mbarrier.init, or of the mbarrier.inval
     cj_sync              sync;
+    cj_cpu_flight        flight;  // also of a place without an mbarrier, whose life is NEVER
 } cj_cpu_mbarrier;
 
 // All mbarriers of a cluster, by place: open addressing, at most half full.
@@ -45,7 +59,7 @@ struct cj_cpu_mbarriers {
     size_t           count, capacity;  // the capacity is 0 or a power of two
     uint64_t         changes;          // arrivals, transactions and inits so far: tells whether anything still happens
     uint64_t         flips;            // phases completed, and begun or ended by an init or inval
-    uint64_t         inits;            // inits and invals: as long as there is none, mbarriers stay in their slots
+    uint64_t         inits;            // inits, invals, enlargements: as long as there is none, mbarriers stay in their slots
 };
 
 void cj__cpu_mbarriers_clear(cj_cpu_mbarriers *mbarriers);  // removes all of them
@@ -54,11 +68,13 @@ void cj__cpu_mbarriers_free(cj_cpu_mbarriers *mbarriers);
 // All below return false, or NULL, when a hazard was reported.
 bool cj__cpu_mbarrier_init(cj_cpu_who who, const cj_cpu_spot *at, uint32_t count);
 bool cj__cpu_mbarrier_inval(cj_cpu_who who, const cj_cpu_spot *at);
-// The mbarrier at a place; a hazard if there is none, or if its memory was overwritten. Valid until the next init.
+// The mbarrier at a place; a hazard if there is none, or if its memory was overwritten. Valid until `inits` changes.
 cj_cpu_mbarrier *cj__cpu_mbarrier_at(cj_cpu_who who, const cj_cpu_spot *at);
 
 // The same without a report: NULL if there is none.
 const cj_cpu_mbarrier *cj__cpu_mbarrier_find(const cj_cpu_block *block, uint32_t offset);
+// The transfers that are to signal what is, or will be, at a place. NULL when out of memory. Valid as above.
+cj_cpu_flight *cj__cpu_mbarrier_flight(const cj_cpu_block *block, uint32_t offset);
 
 bool cj__cpu_mbarrier_arrive(cj_cpu_who who, cj_cpu_mbarrier *m, uint32_t count, bool leaves);
 // The running phase waits for one more arrival.

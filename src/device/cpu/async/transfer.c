@@ -34,55 +34,99 @@ void cj__transfer_end_watch(cj_watch_async *async) {
     *async = (cj_watch_async){0};
 }
 
-static void enter(cj_cpu_async *async, cj_cpu_transfer *t, cj_cpu_stage stage) {
-    t->stage = stage;
-    append(&async->stage[stage], CJ_LIST_CLUSTER, t);
-}
-
-// Among the transfers of its round, which are in the order begun: mostly it is the youngest, or the oldest, of them.
+// Among the transfers of its round, which are in the order begun: mostly it is the youngest, the oldest, or stands beside the one
+// that came before it.
 static void make_due(cj_cpu_async *async, cj_cpu_transfer *t) {
     cj_cpu_transfers *list = &async->due[t->due % CJ_DUE_ROUNDS];
-    cj_cpu_transfer  *before = list->first && list->first->begun < t->begun ? list->last : NULL;
-    while (before && before->begun > t->begun) before = before->link[CJ_LIST_ROUND].before;
-    cj_cpu_transfer *after = before ? before->link[CJ_LIST_ROUND].after : list->first;
-    t->link[CJ_LIST_ROUND] = (cj_cpu_link){before, after};
-    *(before ? &before->link[CJ_LIST_ROUND].after : &list->first) = t;
-    *(after ? &after->link[CJ_LIST_ROUND].before : &list->last) = t;
+    cj_cpu_transfer **came = &async->came[t->due % CJ_DUE_ROUNDS], *before = *came;
+    if (!list->first || list->last->begun < t->begun) before = list->last;
+    if (list->first && list->first->begun > t->begun) before = NULL;
+    while (before && before->begun > t->begun) before = before->link[CJ_LIST_WAIT].before;
+    while (before && before->link[CJ_LIST_WAIT].after && before->link[CJ_LIST_WAIT].after->begun < t->begun)
+        before = before->link[CJ_LIST_WAIT].after;
+    cj_cpu_transfer *after = before ? before->link[CJ_LIST_WAIT].after : list->first;
+    t->link[CJ_LIST_WAIT] = (cj_cpu_link){before, after};
+    *(before ? &before->link[CJ_LIST_WAIT].after : &list->first) = t;
+    *(after ? &after->link[CJ_LIST_WAIT].before : &list->last) = t;
+    *came = t;
 }
 
 static void unmake_due(cj_cpu_async *async, cj_cpu_transfer *t) {
-    unlink_from(&async->due[t->due % CJ_DUE_ROUNDS], CJ_LIST_ROUND, t);
+    cj_cpu_transfer **came = &async->came[t->due % CJ_DUE_ROUNDS];
+    const cj_cpu_link at = t->link[CJ_LIST_WAIT];
+    if (*came == t) *came = at.before ? at.before : at.after;
+    unlink_from(&async->due[t->due % CJ_DUE_ROUNDS], CJ_LIST_WAIT, t);
+}
+
+static cj_cpu_flight *flight_of(const cj_cpu_transfer *t) {
+    return cj__cpu_mbarrier_flight(t->mbarrier.block, (uint32_t)t->mbarrier.address);
+}
+
+// The list of its mbarrier that it is in; NULL: none.
+static cj_cpu_transfers *signal_list(const cj_cpu_transfer *t) {
+    const bool waits = t->stage == CJ_STAGE_LATE || t->stage == CJ_STAGE_BLOCKED;
+    if (!waits || !t->mbarrier.block) return NULL;
+    return t->stage == CJ_STAGE_LATE ? &flight_of(t)->late : &flight_of(t)->blocked;
+}
+
+static void enter(cj_cpu_async *async, cj_cpu_transfer *t, cj_cpu_stage stage) {
+    t->stage = stage;
+    append(&async->stage[stage], CJ_LIST_CLUSTER, t);
+    if (stage == CJ_STAGE_PENDING) make_due(async, t);
+    if (signal_list(t)) append(signal_list(t), CJ_LIST_WAIT, t);
 }
 
 static void leave_stage(cj_cpu_async *async, cj_cpu_transfer *t) {
     if (t->stage == CJ_STAGE_PENDING) unmake_due(async, t);
+    if (signal_list(t)) unlink_from(signal_list(t), CJ_LIST_WAIT, t);
     unlink_from(&async->stage[t->stage], CJ_LIST_CLUSTER, t);
 }
 
 static void await_step(cj_cpu_async *async, cj_cpu_transfer *t) {
     enter(async, t, t->is_late ? CJ_STAGE_LATE : CJ_STAGE_PENDING);
-    if (!t->is_late) make_due(async, t);
 }
 
-// A small copy has ended: arrivals that its thread began after it wait for one copy less.
-static void unblock(cj_cpu_async *async, cj_cpu_transfer *copy) {
-    cj_cpu_groups *groups = cj__transfer_groups(async, copy);
-    groups->copying--;
-    for (cj_cpu_transfer *t = groups->blocked ? copy : NULL; t; t = cj__transfer_next_own(t)) {
-        if (t->stage != CJ_STAGE_BLOCKED || --t->blockers) continue;
-        leave_stage(async, t);
-        groups->blocked--;
-        const uint64_t next = async->round + !async->is_due;
-        if (t->due < next) t->due = next;
-        await_step(async, t);
+// Its mbarrier knows what it brings, from its beginning to its end; false when out of memory.
+static bool count_in_flight(const cj_cpu_transfer *t, int sign) {
+    cj_cpu_flight *flight = t->mbarrier.block ? flight_of(t) : NULL;
+    if (!flight) return !t->mbarrier.block;
+    flight->arrivals += (uint32_t)sign * (t->signal == CJ_SIGNAL_COPY_ARRIVAL);
+    flight->bytes += (int64_t)sign * t->bytes;
+    return true;
+}
+
+static void unblock(cj_cpu_async *async, cj_cpu_transfer *arrival) {
+    const uint64_t next = async->round + !async->is_due;
+    leave_stage(async, arrival);
+    if (arrival->due < next) arrival->due = next;
+    await_step(async, arrival);
+}
+
+// From this one on: finds the thread's oldest copy that is not done. All copies before the arrivals on the way have ended.
+static void find_copying(cj_cpu_async *async, cj_cpu_groups *groups, cj_cpu_transfer *t) {
+    for (; t && (t->signal == CJ_SIGNAL_COPY_ARRIVAL || t->stage == CJ_STAGE_DONE); t = cj__transfer_next_own(t)) {
+        if (t->stage == CJ_STAGE_BLOCKED) unblock(async, t);
     }
+    groups->copying = t;
+}
+
+static void enter_own(cj_cpu_groups *groups, cj_cpu_transfer *t) {
+    append(cj__transfer_own(groups, t->signal), CJ_LIST_THREAD, t);
+    if (t->signal == CJ_SIGNAL_COPY_GROUP && !groups->copying) groups->copying = t;
+    if (t->signal == CJ_SIGNAL_BULK_GROUP && !groups->reading) groups->reading = t;
+}
+
+static void leave_own(cj_cpu_async *async, cj_cpu_transfer *t) {
+    cj_cpu_groups *groups = cj__transfer_groups(async, t);
+    if (groups->copying == t) find_copying(async, groups, cj__transfer_next_own(t));
+    if (groups->reading == t) groups->reading = cj__transfer_next_own(t);
+    unlink_from(cj__transfer_own(groups, t->signal), CJ_LIST_THREAD, t);
 }
 
 void cj__transfer_discard(cj_cpu_async *async, cj_cpu_transfer *t) {
-    if (t->stage == CJ_STAGE_BLOCKED) cj__transfer_groups(async, t)->blocked--;
     leave_stage(async, t);
-    if (t->signal == CJ_SIGNAL_COPY_GROUP && t->stage != CJ_STAGE_DONE) unblock(async, t);
-    unlink_from(&cj__transfer_groups(async, t)->own, CJ_LIST_THREAD, t);
+    leave_own(async, t);
+    count_in_flight(t, -1);
     cj__transfer_end_watch(&t->reader);
     cj__transfer_end_watch(&t->writer);
     cj__cpu_tile_drop(t->tile);
@@ -120,7 +164,11 @@ cj_cpu_step cj__cpu_async_begin(cj_cpu_transfer transfer) {
     cj_cpu_cluster  *cluster = who.w->block->cluster;
     cj_cpu_async    *async = cluster->async;
     cj_cpu_transfer *made = malloc(sizeof *made);
-    if (!made) return out_of_memory(cluster), CJ_STEP_STOP;
+    if (!made || !count_in_flight(&transfer, 1)) {
+        free(made);
+        out_of_memory(cluster);
+        return CJ_STEP_STOP;
+    }
     *made = transfer;
     if (made->tile) made->tile->users++;
     made->begun = ++async->begun;
@@ -132,15 +180,13 @@ cj_cpu_step cj__cpu_async_begin(cj_cpu_transfer transfer) {
     made->writer = cj__watch_fork(who.w, who.op, who.lane);
     if (made->signal == CJ_SIGNAL_BULK_GROUP) made->reader = cj__watch_fork(who.w, who.op, who.lane);
     cj_cpu_groups *groups = cj__transfer_groups(async, made);
-    groups->copying += made->signal == CJ_SIGNAL_COPY_GROUP;
-    if (made->signal == CJ_SIGNAL_COPY_ARRIVAL) made->blockers = groups->copying;
-    groups->blocked += made->blockers != 0;
-    if (made->blockers)
+    const bool     waits = made->signal == CJ_SIGNAL_COPY_ARRIVAL && groups->copying;
+    if (waits)
         enter(async, made, CJ_STAGE_BLOCKED);
     else
         await_step(async, made);
-    append(&groups->own, CJ_LIST_THREAD, made);
-    return pace == CJ_PACE_AT_ONCE && !made->blockers ? make_at_once(async, made) : CJ_STEP_NEXT;
+    enter_own(groups, made);
+    return pace == CJ_PACE_AT_ONCE && !waits ? make_at_once(async, made) : CJ_STEP_NEXT;
 }
 
 // ---- moving the bytes
@@ -182,6 +228,7 @@ static bool read_source(cj_cpu_transfer *t) {
         cj__watch_unlock(t->who.w->block->cluster);
         if (loads_tile) cj__cpu_tile_round(t->tile, data + run.offset, run.bytes);
     }
+    if (t->tile) cj__cpu_tile_swizzle(t->tile, loads_tile ? t->to.address : t->from.address, data);
     t->is_read = true;
     return true;
 }
@@ -247,7 +294,8 @@ static bool signal_bytes(cj_cpu_async *async, cj_cpu_transfer *t) {
 static bool signal_arrival(cj_cpu_async *async, cj_cpu_transfer *t) {
     cj_cpu_mbarrier *m = mbarrier_of(t);
     if (!m) return false;
-    for (cj_cpu_transfer *copy = cj__transfer_groups(async, t)->own.first, *after; copy != t; copy = after) {
+    cj_cpu_groups *groups = cj__transfer_groups(async, t);
+    for (cj_cpu_transfer *copy = cj__transfer_own(groups, t->signal)->first, *after; copy != t; copy = after) {
         after = cj__transfer_next_own(copy);
         if (copy->signal != CJ_SIGNAL_COPY_GROUP || copy->stage != CJ_STAGE_DONE) continue;
         cj__sync_complete(&copy->writer, true, &m->sync);
@@ -268,7 +316,7 @@ static bool signal_group(cj_cpu_async *async, cj_cpu_transfer *t) {
     t->data = NULL;
     leave_stage(async, t);
     enter(async, t, CJ_STAGE_DONE);
-    if (t->signal == CJ_SIGNAL_COPY_GROUP) unblock(async, t);
+    if (cj__transfer_groups(async, t)->copying == t) find_copying(async, cj__transfer_groups(async, t), t);
     return true;
 }
 

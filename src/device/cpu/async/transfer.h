@@ -17,6 +17,16 @@ static inline cj_cpu_groups *cj__transfer_groups(const cj_cpu_async *async, cons
     return &async->groups[cj__async_warp(t->who.w) * CJ_LANES + t->who.lane];
 }
 
+static inline cj_cpu_transfers *cj__transfer_own(cj_cpu_groups *groups, cj_cpu_signal signal) {
+    return &groups->own[signal == CJ_SIGNAL_COPY_ARRIVAL ? CJ_SIGNAL_COPY_GROUP : signal];
+}
+
+// Of the thread's transfers with that signal, the first that a wait may need a step of.
+static inline cj_cpu_transfer *cj__transfer_first(const cj_cpu_groups *groups, cj_cpu_signal signal, bool read_only) {
+    if (signal == CJ_SIGNAL_COPY_GROUP) return groups->copying;
+    return read_only ? groups->reading : groups->own[signal].first;
+}
+
 // Whether a wait for groups up to `last` needs a step of it.
 static inline bool cj__transfer_is_awaited(const cj_cpu_transfer *t, cj_cpu_signal signal, uint32_t last,
                                            bool read_only) {

@@ -60,6 +60,7 @@ struct cj_cpu_warp {
     cj_cpu_block       *block;
     cj_watch_warp      *watch;
     bool                undefined;  // some register may have undefined bits (undefined.h)
+    bool                is_clean;   // none had since the file of undefined bits was cleared, unless `undefined`
     cj_cpu_wgmmas       wgmma;
     uint32_t            index;   // in the block
     uint64_t            sleeps;  // the first round in which it gets a turn again (run/delay.h)

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "log.h"
-
 cj_cpu_prints *cj__prints_new(void) {
     cj_cpu_prints *prints = calloc(1, sizeof *prints);
     if (prints) pthread_mutex_init(&prints->lock, NULL);
@@ -49,20 +47,31 @@ static int by_cluster(const void *a, const void *b) {
     return (first > second) - (first < second);
 }
 
+static void show(const cj_cpu_options *options, const char *text, size_t bytes) {
+    if (options->print)
+        options->print(options->print_user, text, bytes);
+    else
+        fwrite(text, 1, bytes, stdout);
+}
+
+// The last line of the text: programs that run unchanged hear no log.
+static void show_lost(const cj_cpu_options *options, uint64_t lost) {
+    char      line[128];
+    const int length = snprintf(line, sizeof line, "\n[clusterjit: %llu bytes more are lost; of a launch's text %d MiB are kept]\n",
+                                (unsigned long long)lost, CJ_PRINT_MOST >> 20);
+    show(options, line, (size_t)length);
+}
+
 void cj__prints_show(cj_cpu_prints *prints, const cj_cpu_options *options) {
     if (!prints) return;
     if (prints->count) qsort(prints->printed, prints->count, sizeof *prints->printed, by_cluster);
     for (size_t i = 0; i < prints->count; i++) {
         cj_text *text = &prints->printed[i].text;
-        if (options->print)
-            options->print(options->print_user, text->data, text->length);
-        else
-            fwrite(text->data, 1, text->length, stdout);
+        show(options, text->data, text->length);
         cj__text_free(text);
     }
+    if (prints->lost) show_lost(options, prints->lost);
     if (prints->count && !options->print) fflush(stdout);
-    if (prints->lost)
-        cj__log(CJ_LOG_WARNING, "a launch printed %llu bytes more than are kept", (unsigned long long)prints->lost);
     pthread_mutex_destroy(&prints->lock);
     free(prints->printed);
     free(prints);

@@ -26,7 +26,8 @@ cj_cpu_prints *cj__prints_new(void);  // NULL when out of memory
 void cj__print(cj_cpu_cluster *cluster, const cj_text *text);
 // The cluster ends, or will not go on: hands its text over to the launch.
 void cj__print_end(cj_cpu_cluster *cluster);
-// Passes the launch's text to the function of its options, or writes it to standard output; frees the prints. NULL is allowed.
+// Passes the launch's text to the function of its options, or writes it to standard output, with a last line that says what is lost;
+// frees the prints. NULL is allowed.
 void cj__prints_show(cj_cpu_prints *prints, const cj_cpu_options *options);
 
 #endif

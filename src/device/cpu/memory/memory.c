@@ -48,35 +48,54 @@ static size_t above(const cj_cpu_ranges *ranges, uint64_t address) {
     return low;
 }
 
-// Replaces the list by one without the `removed` ranges after the first `kept` ones, and with `added` (may be NULL) in
-// their place. Returns the new list; NULL when out of memory. The caller holds the lock.
-static cj_cpu_ranges *replace(cj_cpu_memory *memory, size_t kept, size_t removed, const cj_cpu_range *added) {
-    cj_cpu_ranges *old = memory->ranges;
-    const size_t   count = old->count - removed + (added ? 1 : 0);
-    cj_cpu_ranges *new = malloc(sizeof *new + count * sizeof *new->range);
+// A copy of a list with room for more; NULL when out of memory.
+static cj_cpu_ranges *copy_list(const cj_cpu_ranges *old) {
+    const size_t   capacity = 2 * old->count + 16;
+    cj_cpu_ranges *new = malloc(sizeof *new + capacity * sizeof *new->range);
     if (!new) return NULL;
-    new->users = 1;
-    new->count = count;
-    memcpy(new->range, old->range, kept * sizeof *new->range);
-    if (added) new->range[kept] = *added;
-    const size_t rest = old->count - kept - removed;
-    memcpy(new->range + count - rest, old->range + kept + removed, rest * sizeof *new->range);
-    for (size_t i = 0; i < count; i++) new->range[i].written->lists++;
+    *new = (cj_cpu_ranges){.users = 1, .count = old->count, .capacity = capacity};
+    memcpy(new->range, old->range, old->count * sizeof *new->range);
+    for (size_t i = 0; i < new->count; i++) new->range[i].written->lists++;
+    return new;
+}
+
+// A current list that may be changed, with room for one more; NULL when out of memory. The caller holds the lock.
+static cj_cpu_ranges *own_list(cj_cpu_memory *memory) {
+    cj_cpu_ranges *old = memory->ranges;
+    if (old->users == 1 && old->count < old->capacity) return old;
+    cj_cpu_ranges *new = copy_list(old);
+    if (!new) return NULL;
     memory->ranges = new;
     drop(old);
     return new;
 }
 
+static bool insert(cj_cpu_memory *memory, size_t at, const cj_cpu_range *range) {
+    cj_cpu_ranges *list = own_list(memory);
+    if (!list) return false;
+    memmove(&list->range[at + 1], &list->range[at], (list->count++ - at) * sizeof *list->range);
+    list->range[at] = *range;
+    range->written->lists++;
+    if (!range->wrapped) memory->allocated += range->end - range->begin;
+    return true;
+}
+
+static bool erase(cj_cpu_memory *memory, size_t at) {
+    cj_cpu_ranges *list = own_list(memory);
+    if (!list) return false;
+    const cj_cpu_range gone = list->range[at];
+    memmove(&list->range[at], &list->range[at + 1], (--list->count - at) * sizeof *list->range);
+    if (!--gone.written->lists) free(gone.written);
+    if (!gone.wrapped) memory->allocated -= gone.end - gone.begin;
+    return true;
+}
+
 // Whether the device has as many bytes left. A host that overcommits memory would end the process instead.
 static bool fits(cj_cpu_memory *memory, uint64_t bytes) {
-    uint64_t left = memory->limits->global_bytes;
     pthread_mutex_lock(&memory->lock);
-    const cj_cpu_ranges *ranges = memory->ranges;
-    for (size_t i = 0; i < ranges->count; i++) {
-        if (!ranges->range[i].wrapped) left -= ranges->range[i].end - ranges->range[i].begin;
-    }
+    const uint64_t most = memory->limits->global_bytes, allocated = memory->allocated;
     pthread_mutex_unlock(&memory->lock);
-    return bytes <= left && left <= memory->limits->global_bytes;
+    return allocated <= most && bytes <= most - allocated;
 }
 
 // Adds a range to the list; frees range->written if it cannot.
@@ -88,7 +107,7 @@ static cj_status add(cj_cpu_memory *memory, const cj_cpu_range *range, cj_error 
                                  : at < ranges->count && ranges->range[at].begin < range->end ? &ranges->range[at]
                                                                                               : NULL;
     const cj_cpu_range   known = other ? *other : (cj_cpu_range){0};
-    const bool           added = !other && replace(memory, at, 0, range);
+    const bool           added = !other && insert(memory, at, range);
     pthread_mutex_unlock(&memory->lock);
     if (added) return CJ_OK;
     free(range->written);
@@ -153,7 +172,7 @@ void cj__cpu_release(cj_cpu_memory *memory, cj_ptr address) {
     // If there is no memory for a shorter list the allocation is kept: a leak, but no access to freed memory.
     const bool known = at && memory->ranges->range[at - 1].begin == address;
     const bool owned = known && !memory->ranges->range[at - 1].wrapped;
-    const bool gone = known && replace(memory, at - 1, 1, NULL);
+    const bool gone = known && erase(memory, at - 1);
     pthread_mutex_unlock(&memory->lock);
     if (owned && gone) free((void *)(uintptr_t)address);
 }
@@ -219,12 +238,24 @@ void cj__cpu_written_mark_all(const cj_cpu_ranges *ranges) {
     }
 }
 
+// Whether 64 bytes from `at` on, a multiple of 8, are all written or all unwritten.
+static bool are_same(const unsigned char *bits, uint64_t at, bool written) {
+    uint64_t word;
+    memcpy(&word, bits + at / 8, sizeof word);
+    return word == (written ? UINT64_MAX : 0);
+}
+
+static bool is_written(const unsigned char *bits, uint64_t at) { return bits[at / 8] >> at % 8 & 1; }
+
 uint64_t cj__cpu_written_run(const cj_cpu_range *range, uint64_t offset, uint64_t bytes, bool *written) {
     const unsigned char *bits = range->written->bits;
+    const uint64_t       end = offset + bytes;
+    uint64_t             at = offset;
     *written = true;
     if (__atomic_load_n(&range->written->all, __ATOMIC_RELAXED)) return bytes;
-    *written = bits[offset / 8] >> offset % 8 & 1;
-    uint64_t run = 1;
-    while (run < bytes && (bits[(offset + run) / 8] >> (offset + run) % 8 & 1) == *written) run++;
-    return run;
+    *written = is_written(bits, offset);
+    while (at < end && is_written(bits, at) == *written) {
+        at += at % 8 == 0 && end - at >= 64 && are_same(bits, at, *written) ? 64 : 1;
+    }
+    return at - offset;
 }

@@ -2,8 +2,8 @@
 // The device's memory: allocations on the host's heap, and the list of them, against which every global access is
 // checked.
 //
-// The list is immutable: alloc and free replace it under a lock, and a launch keeps the one it began with. So an access
-// takes no lock, and memory may be allocated while a kernel runs.
+// A list that a launch holds does not change: alloc and free then replace the current one by a copy, under a lock. So an access
+// takes no lock, and memory may be allocated while a kernel runs. A list that nobody else holds is changed in place.
 #ifndef CJ_CPU_MEMORY_H
 #define CJ_CPU_MEMORY_H
 
@@ -33,14 +33,15 @@ typedef struct cj_cpu_range {
 
 typedef struct cj_cpu_ranges {
     unsigned     users;  // guarded by the memory's lock
-    size_t       count;
+    size_t       count, capacity;
     cj_cpu_range range[];  // ascending
 } cj_cpu_ranges;
 
 typedef struct cj_cpu_memory {
     pthread_mutex_t  lock;
     cj_cpu_ranges   *ranges;
-    const cj_limits *limits;  // of the device
+    uint64_t         allocated;  // bytes, without those that are wrapped
+    const cj_limits *limits;     // of the device
 } cj_cpu_memory;
 
 cj_status cj__cpu_memory_init(cj_cpu_memory *memory, const cj_limits *limits, cj_error *error);

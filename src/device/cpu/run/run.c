@@ -86,7 +86,12 @@ static void start_warp(cj_cpu_warp *w, const cj_cpu_launch *launch) {
     const uint32_t first = w->index * CJ_LANES;
     const uint32_t lanes = launch->threads - first < CJ_LANES ? launch->threads - first : CJ_LANES;
     const uint32_t live = UINT32_MAX >> (CJ_LANES - lanes);
-    *w = (cj_cpu_warp){.file = w->file, .block = w->block, .index = w->index, .live = live, .group_count = 1};
+    *w = (cj_cpu_warp){.file = w->file,
+                       .block = w->block,
+                       .index = w->index,
+                       .live = live,
+                       .is_clean = w->is_clean && !w->undefined,
+                       .group_count = 1};
     w->group[0].mask = live;
     memcpy(w->file, launch->program->image, launch->program->file_bytes);
     cj__cpu_special_fill(w);

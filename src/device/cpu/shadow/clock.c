@@ -16,6 +16,7 @@ struct cj_known {
     uint16_t level;            // 0: a leaf
     uint16_t warps;            // of a leaf
     uint32_t count, capacity;  // extras of a leaf
+    cj_known *operations;      // of a leaf: a tree over its block's groups of operations
 };
 
 typedef struct inner {
@@ -27,6 +28,7 @@ typedef struct inner {
 // most.
 static uint32_t  *times_of(const cj_known *leaf) { return (uint32_t *)(uintptr_t)(leaf + 1); }
 static extra     *extras_of(const cj_known *leaf) { return (extra *)(void *)(times_of(leaf) + leaf->warps); }
+static cj_known *const *children_of(const cj_known *node) { return ((const inner *)(const void *)node)->child; }
 static cj_known **child_of(const cj_known *node, uint32_t block) {
     return &((inner *)(uintptr_t)node)->child[block >> (node->level - 1) * CHILD_BITS & (CHILDREN - 1)];
 }
@@ -55,6 +57,7 @@ static cj_known *hold(cj_known *node) {
 static void drop(cj_known *node) {
     if (!node || !lose_holder(&node->refs)) return;
     for (unsigned i = 0; node->level && i < CHILDREN; i++) drop(((inner *)(void *)node)->child[i]);
+    drop(node->operations);
     free(node);
 }
 
@@ -82,6 +85,7 @@ static cj_known *own(cj_known *node, uint32_t capacity) {
         }
     } else if (copy) {
         copy->count = node->count;
+        copy->operations = hold(node->operations);
         memcpy(times_of(copy), times_of(node), node->warps * sizeof(uint32_t));
         memcpy(extras_of(copy), extras_of(node), node->count * sizeof(extra));
     }
@@ -95,6 +99,9 @@ static cj_known *own(cj_known *node, uint32_t capacity) {
 static uint32_t group_time(const cj_known *leaf, uint32_t group) {
     return group < leaf->warps ? times_of(leaf)[group] : 0;
 }
+
+// Where the tree of a leaf's operations has a group of them, in place of a block.
+static uint32_t operation_key(const cj_known *leaf, uint32_t group) { return group - leaf->warps; }
 
 static bool is_before(const extra *e, uint32_t group, uint32_t time) {
     return e->group < group || (e->group == group && e->time > time);
@@ -139,87 +146,98 @@ static void add_extra(cj_known *leaf, uint32_t group, uint32_t mask, uint32_t ti
     tidy(leaf, at + 1);
 }
 
-static cj_known *add_to_leaf(cj_known *leaf, const cj_agents *agents, uint32_t time) {
-    const bool is_warp = agents->whole && agents->group < agents->warps;
-    leaf = leaf ? own(leaf, leaf->count + !is_warp) : new_leaf(agents->warps, !is_warp);
-    if (!leaf) return NULL;
-    if (is_warp) {
-        times_of(leaf)[agents->group] = time;
-        tidy(leaf, 0);
-    } else {
-        add_extra(leaf, agents->group, agents->mask, time);
+// What a leaf needs to know all that two leaves know: extras, in the order of a leaf; and which of the two has it all.
+typedef struct joint {
+    extra   *extras;
+    uint32_t count;
+    bool     covers[2];
+} joint;
+
+// Walks over the extras of two leaves side by side. `known`: the agents of the group that each leaf knows up to the
+// time, at least; `either`: those that one of the two does.
+static void join_extras(cj_known *const leaf[2], joint *found) {
+    const extra *at[2] = {extras_of(leaf[0]), extras_of(leaf[1])};
+    const extra *end[2] = {at[0] + leaf[0]->count, at[1] + leaf[1]->count};
+    uint32_t     group = UINT32_MAX, base[2] = {0}, known[2] = {0}, either = 0;
+    while (at[0] < end[0] || at[1] < end[1]) {
+        const bool     of = at[0] == end[0] || (at[1] < end[1] && is_before(at[1], at[0]->group, at[0]->time));
+        const uint32_t time = at[of]->time;
+        if (at[of]->group != group) {
+            group = at[of]->group;
+            known[0] = known[1] = either = 0;
+            for (int i = 0; i < 2; i++) base[i] = group_time(leaf[i], group);
+        }
+        for (int i = 0; i < 2; i++) {
+            if (time <= base[i]) known[i] = either = UINT32_MAX;
+            if (at[i] < end[i] && at[i]->group == group && at[i]->time == time) known[i] |= at[i]++->mask;
+        }
+        const uint32_t fresh = (known[0] | known[1]) & ~either;
+        either |= fresh;
+        if (fresh) found->extras[found->count++] = (extra){group, fresh, time};
+        found->covers[0] &= !(known[1] & ~known[0]);
+        found->covers[1] &= !(known[0] & ~known[1]);
     }
-    return leaf;
 }
 
-// Walks over the extras of two leaves side by side. At each step: the agents of a group that each leaf knows up to
-// `time` at least; `known` is reset at the start of a group.
-typedef struct pair_walk {
-    const cj_known *leaf[2];
-    uint32_t        at[2], group, time, known[2];
-} pair_walk;
-
-static bool next_pair(pair_walk *walk) {
-    const extra *first = NULL, *head[2];
-    for (int i = 0; i < 2; i++) {
-        head[i] = walk->at[i] < walk->leaf[i]->count ? &extras_of(walk->leaf[i])[walk->at[i]] : NULL;
-        if (head[i] && (!first || is_before(head[i], first->group, first->time))) first = head[i];
-    }
-    if (!first) return false;
-    const bool same_group = walk->group == first->group;
-    walk->group = first->group;
-    walk->time = first->time;
-    for (int i = 0; i < 2; i++) {
-        if (!same_group) walk->known[i] = 0;
-        if (walk->time <= group_time(walk->leaf[i], walk->group)) walk->known[i] = UINT32_MAX;
-        if (!head[i] || head[i]->group != walk->group || head[i]->time != walk->time) continue;
-        walk->known[i] |= head[i]->mask;
-        walk->at[i]++;
-    }
-    return true;
-}
-
-// Which of two leaves knows everything that the other one knows.
-static void compare_leaves(cj_known *const leaf[2], bool covers[2]) {
-    covers[0] = covers[1] = true;
-    for (uint32_t i = 0; i < leaf[0]->warps; i++) {
-        covers[0] &= times_of(leaf[0])[i] >= times_of(leaf[1])[i];
-        covers[1] &= times_of(leaf[1])[i] >= times_of(leaf[0])[i];
-    }
+static bool have_same_extras(cj_known *const leaf[2]) {
     const size_t bytes = leaf[0]->count * sizeof(extra);
-    if (leaf[0]->count == leaf[1]->count && !memcmp(extras_of(leaf[0]), extras_of(leaf[1]), bytes)) return;
-    for (pair_walk walk = {.leaf = {leaf[0], leaf[1]}}; (covers[0] || covers[1]) && next_pair(&walk);) {
-        covers[0] &= !(walk.known[1] & ~walk.known[0]);
-        covers[1] &= !(walk.known[0] & ~walk.known[1]);
-    }
+    return leaf[0]->count == leaf[1]->count && !memcmp(extras_of(leaf[0]), extras_of(leaf[1]), bytes);
 }
 
-// Leaves of one block, which have equally many warps.
-static cj_known *join_leaves(cj_known *into, cj_known *from) {
-    bool covers[2];
-    compare_leaves((cj_known *[2]){into, from}, covers);
-    if (covers[1]) {
-        drop(into);
-        return hold(from);
+static void compare_times(cj_known *const leaf[2], bool covers[2]) {
+    const uint32_t *one = times_of(leaf[0]), *other = times_of(leaf[1]);
+    uint32_t        less = 0, more = 0;
+    for (uint32_t i = 0; i < leaf[0]->warps; i++) {
+        less |= one[i] < other[i];
+        more |= one[i] > other[i];
     }
-    if (covers[0]) return into;
-    cj_known *both = new_leaf(into->warps, into->count + from->count);
-    for (uint32_t i = 0; both && i < into->warps; i++) {
-        const uint32_t one = times_of(into)[i], other = times_of(from)[i];
+    covers[0] = !less;
+    covers[1] = !more;
+}
+
+// A new leaf with the times of both leaves, and what was found beside them.
+static cj_known *merge_leaves(cj_known *const leaf[2], const joint *found) {
+    cj_known *both = new_leaf(leaf[0]->warps, found->count);
+    if (!both) return NULL;
+    for (uint32_t i = 0; i < both->warps; i++) {
+        const uint32_t one = times_of(leaf[0])[i], other = times_of(leaf[1])[i];
         times_of(both)[i] = one > other ? one : other;
     }
-    uint32_t  group = 0, known = 0;
-    pair_walk walk = {.leaf = {into, from}};
-    while (both && next_pair(&walk)) {
-        if (walk.group != group) known = 0;
-        group = walk.group;
-        const uint32_t fresh = (walk.known[0] | walk.known[1]) & ~known;
-        known |= fresh;
-        if (!fresh || walk.time <= group_time(both, group)) continue;
-        extras_of(both)[both->count++] = (extra){group, fresh, walk.time};
-    }
-    drop(into);
+    memcpy(extras_of(both), found->extras, found->count * sizeof(extra));
+    both->count = found->count;
+    tidy(both, 0);
     return both;
+}
+
+static cj_known *join_trees(cj_known *into, cj_known *from);
+
+// Leaves of one block, which have equally many warps. Threads that met mostly know the same extras.
+static cj_known *join_leaves(cj_known *into, cj_known *from) {
+    enum { FEW = 64 };
+    cj_known *const leaf[2] = {into, from};
+    const bool      is_same = have_same_extras(leaf);
+    const uint32_t  most = into->count + from->count;
+    extra           few[FEW];
+    joint           found = {.extras = few};
+    if (is_same)
+        found = (joint){.extras = extras_of(into), .count = into->count};
+    else if (most > FEW)
+        found.extras = cj__watch_calloc(most * sizeof(extra));
+    compare_times(leaf, found.covers);
+    if (!is_same && found.extras) join_extras(leaf, &found);
+    cj_known *operations = join_trees(hold(into->operations), from->operations), *joined = NULL;
+    found.covers[0] &= operations == into->operations;
+    found.covers[1] &= operations == from->operations;
+    if (found.covers[1])
+        joined = hold(from);
+    else if (found.covers[0])
+        joined = hold(into);
+    else if (found.extras && (joined = merge_leaves(leaf, &found)) != NULL)
+        joined->operations = hold(operations);
+    if (!is_same && found.extras != few) free(found.extras);
+    drop(operations);
+    drop(into);
+    return joined;
 }
 
 // ---- trees
@@ -247,28 +265,28 @@ static cj_known *join_nodes(cj_known *into, cj_known *from);
 
 // Whether it has a child that the other node has not.
 static bool differs(const cj_known *from, const cj_known *into) {
-    cj_known *const *its = ((const inner *)(const void *)from)->child, *const *ours =
-                                                                           ((const inner *)(const void *)into)->child;
     for (unsigned i = 0; i < CHILDREN; i++) {
-        if (its[i] && its[i] != ours[i]) return true;
+        if (children_of(from)[i] && children_of(from)[i] != children_of(into)[i]) return true;
     }
     return false;
 }
 
-// If the result equals `from`, returns `from` itself: the next join of the two then ends here.
+// If the result equals `from` or `into`, returns that node itself: the next join of the two then ends here.
 static cj_known *join_inner(cj_known *into, cj_known *from) {
     if (!differs(from, into)) return into;
+    cj_known *before = has_one_holder(&into->refs) ? NULL : hold(into);
+    bool      is_from = true, is_before = before;
     into = own(into, 0);
-    cj_known *const *its = ((inner *)(void *)from)->child;
-    bool             same = into;
     for (unsigned i = 0; into && i < CHILDREN; i++) {
         cj_known **child = &((inner *)(void *)into)->child[i];
-        *child = join_nodes(*child, its[i]);
-        same &= *child == its[i];
+        *child = join_nodes(*child, children_of(from)[i]);
+        is_from &= *child == children_of(from)[i];
+        is_before &= before && *child == children_of(before)[i];
     }
-    if (!same) return into;
-    drop(into);
-    return hold(from);
+    cj_known *same = is_from ? from : is_before ? before : NULL, *joined = same && into ? hold(same) : into;
+    if (joined != into) drop(into);
+    drop(before);
+    return joined;
 }
 
 // Nodes of the same level; takes over the reference to `into`.
@@ -288,6 +306,26 @@ static cj_known *join_trees(cj_known *into, cj_known *from) {
     return into;
 }
 
+static cj_known *add_to_tree(cj_known *root, const cj_agents *agents, uint32_t time);
+
+static cj_known *add_to_leaf(cj_known *leaf, const cj_agents *agents, uint32_t time) {
+    const bool is_lanes = agents->group < agents->warps, is_warp = is_lanes && agents->whole;
+    const bool is_operation = agents->warps && !is_lanes, is_extra = !is_warp && !is_operation;
+    leaf = leaf ? own(leaf, leaf->count + is_extra) : new_leaf(agents->warps, is_extra);
+    if (!leaf) return NULL;
+    if (is_extra) add_extra(leaf, agents->group, agents->mask, time);
+    if (is_warp) {
+        times_of(leaf)[agents->group] = time;
+        tidy(leaf, 0);
+    }
+    if (is_operation) {
+        const cj_agents operation = {
+            .block = operation_key(leaf, agents->group), .group = agents->group, .mask = agents->mask};
+        leaf->operations = add_to_tree(leaf->operations, &operation, time);
+    }
+    return leaf;
+}
+
 static cj_known *add_to_node(cj_known *node, uint16_t level, const cj_agents *agents, uint32_t time) {
     if (!level) return add_to_leaf(node, agents, time);
     node = node ? own(node, 0) : new_inner(level);
@@ -295,6 +333,12 @@ static cj_known *add_to_node(cj_known *node, uint16_t level, const cj_agents *ag
     cj_known **child = child_of(node, agents->block);
     *child = add_to_node(*child, (uint16_t)(level - 1), agents, time);
     return node;
+}
+
+static cj_known *add_to_tree(cj_known *root, const cj_agents *agents, uint32_t time) {
+    const uint16_t level = level_for(agents->block);
+    if (root) root = raise(root, level);
+    return add_to_node(root, root ? root->level : level, agents, time);
 }
 
 static const cj_known *leaf_of(const cj_known *node, uint32_t block) {
@@ -327,16 +371,41 @@ static cj_clock *own_clock(cj_clock **clock) {
     return *clock = copy;
 }
 
+// The views of two clocks joined, whose references the caller gets. A clock with one holder gives its own away. Returns
+// whether the result is all of the first clock, or else all of the second.
+typedef enum joined { JOINED_NEW, JOINED_INTO, JOINED_FROM } joined;
+
+static joined join_views(cj_clock *into, const cj_clock *from, cj_known *view[CJ_VIEW_COUNT]) {
+    const bool is_alone = has_one_holder(&into->refs);
+    bool       is_into = !is_alone, is_from = true;
+    for (unsigned i = 0; i < CJ_VIEW_COUNT; i++) {
+        cj_known *ours = is_alone ? into->view[i] : hold(into->view[i]);
+        if (is_alone) into->view[i] = NULL;
+        view[i] = join_trees(ours, from->view[i]);
+        is_into &= view[i] == into->view[i];
+        is_from &= view[i] == from->view[i];
+    }
+    return is_from ? JOINED_FROM : is_into ? JOINED_INTO : JOINED_NEW;
+}
+
+// Clocks that know the same become one clock, so that the next join of the two ends at once.
 void cj__clock_join(cj_clock **into, const cj_clock *from) {
+    cj_known *view[CJ_VIEW_COUNT];
     if (*into == from || !from) return;
     if (!*into) {
         *into = cj__clock_hold((cj_clock *)(uintptr_t)from);
         return;
     }
-    bool is_new = false;
-    for (unsigned i = 0; i < CJ_VIEW_COUNT; i++) is_new |= from->view[i] && from->view[i] != (*into)->view[i];
-    cj_clock *clock = is_new ? own_clock(into) : NULL;
-    for (unsigned i = 0; clock && i < CJ_VIEW_COUNT; i++) clock->view[i] = join_trees(clock->view[i], from->view[i]);
+    const joined result = join_views(*into, from, view);
+    cj_clock    *clock = result == JOINED_NEW ? own_clock(into) : NULL;
+    for (unsigned i = 0; i < CJ_VIEW_COUNT; i++) {
+        cj_known *unused = clock ? clock->view[i] : view[i];
+        if (clock) clock->view[i] = view[i];
+        drop(unused);
+    }
+    if (result != JOINED_FROM) return;
+    cj__clock_drop(*into);
+    *into = cj__clock_hold((cj_clock *)(uintptr_t)from);
 }
 
 void cj__clock_join_view(cj_clock **into, cj_view to, const cj_clock *from, cj_view from_view) {
@@ -350,17 +419,14 @@ void cj__clock_join_view(cj_clock **into, cj_view to, const cj_clock *from, cj_v
 void cj__clock_add(cj_clock **into, cj_view view, cj_agents agents, uint32_t time) {
     if (!cj__clock_unknown(*into, view, &agents, time)) return;  // nothing new: no copy is made
     cj_clock *clock = own_clock(into);
-    if (!clock) return;
-    cj_known      *node = clock->view[view];
-    const uint16_t level = level_for(agents.block);
-    if (node) node = raise(node, level);
-    clock->view[view] = add_to_node(node, node ? node->level : level, &agents, time);
+    if (clock) clock->view[view] = add_to_tree(clock->view[view], &agents, time);
 }
 
 uint32_t cj__clock_unknown(const cj_clock *clock, cj_view view, const cj_agents *agents, uint32_t time) {
     const cj_known *leaf = clock ? leaf_of(clock->view[view], agents->block) : NULL;
+    if (leaf && agents->group >= leaf->warps) leaf = leaf_of(leaf->operations, operation_key(leaf, agents->group));
     if (!leaf) return agents->mask;
-    if (agents->group < leaf->warps && time <= times_of(leaf)[agents->group]) return 0;
+    if (time <= group_time(leaf, agents->group)) return 0;
     const extra *extras = extras_of(leaf);
     uint32_t     unknown = agents->mask;
     for (uint32_t i = leaf->count ? find(leaf, agents->group, UINT32_MAX) : 0; unknown && i < leaf->count; i++) {
@@ -383,15 +449,28 @@ void cj__sync_gather(cj_sync *sync, cj_clock *clock) {
     sync->last = cj__clock_hold(clock);
 }
 
+void cj__sync_join(cj_sync *sync, cj_clock **into) {
+    if (*into && *into == sync->before) {
+        cj__clock_drop(*into);
+        *into = cj__clock_hold(sync->after);
+        return;
+    }
+    cj__clock_drop(sync->before);
+    cj__clock_drop(sync->after);
+    sync->before = cj__clock_hold(*into);
+    cj__clock_join(into, sync->complete);
+    sync->after = cj__clock_hold(*into);
+}
+
 void cj__sync_flip(cj_sync *sync) {
-    cj__clock_drop(sync->complete);
-    cj__clock_drop(sync->last);
-    *sync = (cj_sync){.complete = sync->gathering};
+    cj_clock *const gathered = sync->gathering;
+    sync->gathering = NULL;
+    cj__sync_free(sync);
+    sync->complete = gathered;
 }
 
 void cj__sync_free(cj_sync *sync) {
-    cj__clock_drop(sync->gathering);
-    cj__clock_drop(sync->complete);
-    cj__clock_drop(sync->last);
+    cj_clock *const held[] = {sync->gathering, sync->complete, sync->last, sync->before, sync->after};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++) cj__clock_drop(held[i]);
     *sync = (cj_sync){0};
 }

@@ -7,12 +7,14 @@
 // difference:
 //
 //   inner node   | child 0 | … | child 15 |
-//   leaf         | time of warp 0, 1, … : all lanes of the warp are known up to there | extras: agents known beyond that |
+//   leaf         | time of warp 0, 1, … : all lanes of the warp are known up to there | extras: lanes known beyond that |
+//                  and the root of a tree of the same kind over the block's operations, one group a leaf, as extras
 //
-// Agents of a block are numbered: thread t is agent t; asynchronous operations have the numbers after the last warp,
-// and are always extras. 32 agents are a group. Agents of a group that are known up to the same time are one extra, so
-// that actions of single lanes cost little more than actions of the whole warp. Each warp counts time, one step at each
-// release.
+// Agents of a block are numbered: thread t is agent t; asynchronous operations have the numbers after the last warp.
+// 32 agents are a group. Agents of a group that are known up to the same time are one extra, so that actions of single
+// lanes cost little more than actions of the whole warp. Each warp counts time, one step at each release. A block may
+// know thousands of operations that others in flight have followed under the same numbers: a clock that learns of one
+// more copies its path in their tree alone.
 //
 // Several host threads may hold a clock, but only its owner changes it. If memory runs out, clocks lose knowledge and accesses
 // look less ordered than they are: then cj__watch_starved is set, and the launch gives no verdict.
@@ -49,11 +51,15 @@ typedef struct cj_clock {
 // gathered for the running phase. When the phase completes, a flip makes the gathered clock the one that is acquired.
 typedef struct cj_sync {
     cj_clock *gathering, *complete;
-    cj_clock *last;  // the last clock gathered in this phase: threads that meet mostly hold the same one
+    // Threads that meet mostly hold the same clock. `last`: the last one gathered in this phase. Of the last one that acquired
+    // the phase: what it was and what it became.
+    cj_clock *last, *before, *after;
 } cj_sync;
 
 void cj__sync_gather(cj_sync *sync, cj_clock *clock);
 void cj__sync_flip(cj_sync *sync);
+// *into learns what the completed phase knows.
+void cj__sync_join(cj_sync *sync, cj_clock **into);
 void cj__sync_free(cj_sync *sync);
 
 // Agents of one block: the lanes in `mask` of a warp; or, from group `warps` on, 32 asynchronous operations.

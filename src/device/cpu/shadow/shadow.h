@@ -2,8 +2,8 @@
 // Shadow memory: for each byte of a piece of memory, the accesses that a later access can still conflict with.
 // docs/maintaining/cpu_device.md proves that no conflict is missed.
 //
-// A page gets its shadow at its first access: one cell for each granule of the size of that access, 1 to 16 bytes. A smaller
-// access divides the granules, so all bytes of a granule have one history. A cell holds
+// A page gets its shadow at its first access: granules of the size of that access, 1 to 32 bytes. A smaller access
+// divides the granules, so all bytes of a granule have one history. It is in a cell:
 //
 //   the last weak write, and
 //   the accesses since then that do not conflict with each other: weak reads, strong reads, strong writes (atomics).
@@ -12,6 +12,8 @@
 // A weak write replaces all accesses that are ordered before it: a later access that is ordered after the write is
 // ordered after them, too. An atomic replaces none, since atomics need not be ordered with each other. A later access
 // replaces an earlier one of its kind by the same lanes.
+//
+// A row of 32 granules needs one cell only, while each access is to all of it (page.h).
 #ifndef CJ_CPU_SHADOW_H
 #define CJ_CPU_SHADOW_H
 
@@ -30,6 +32,7 @@ enum {
     CJ_USE_ASYNC_PROXY = 8,  // through the async proxy: a proxy fence must come between it and generic writes before it
     CJ_USE_TENSORMAP = 16,   // of a caller: a copy reads a tensor map; recorded as CJ_USE_ASYNC_PROXY
     CJ_USE_TEXTURE = 32,     // a read through a texture or surface: conflicts with each write, ordered or not. Is not recorded
+    CJ_USE_COVERED = 64,     // a read that is not recorded: who knows of another, recorded read of these bytes knows of it
 };
 
 typedef struct cj_watch_use {
@@ -45,20 +48,28 @@ typedef struct cj_access {
     uint32_t     op;  // index in the program
 } cj_access;
 
-// The result of the last comparison of clocks: the clock `now` knows all lanes of warp `group` of `block` up to `time`. All zero: none.
+// The result of a comparison of clocks: in a view, the clock `now` knows these lanes of warp `group` of `block` up to
+// `time`. All zero: none.
 typedef struct cj_shadow_memo {
     const cj_clock *now;
-    uint32_t        block, group, time;
+    cj_view         view;
+    uint32_t        block, group, time, mask;
 } cj_shadow_memo;
 
-// The accessor: the access, and its agent's knowledge. It may serve several accesses, as long as no clock changes.
+enum { CJ_SHADOW_MEMOS = 8 };
+
+// The accessor: the access, and its agent's knowledge.
 typedef struct cj_accessor {
     cj_access       access;
     const cj_clock *now;
-    cj_shadow_memo  memo;
+    cj_shadow_memo *memo;   // CJ_SHADOW_MEMOS of them, whose clocks have lived since
+    bool            is_partial;  // what was found depends on more comparisons than those in `memo`
     cj_view         proxy;  // SHARED, GLOBAL or TENSORMAP: the view in which generic writes are visible to the proxy
     uint32_t        ranks;  // blocks of a cluster, for the scope `cluster`
 } cj_accessor;
+
+// Whether another agent, with this clock, would have found nothing to report where the accessor found nothing.
+bool cj__shadow_suffices(const cj_accessor *accessor, const cj_clock *other);
 
 typedef struct cj_shadow cj_shadow;
 
@@ -82,15 +93,22 @@ void cj__shadow_settle(const cj_shadow *shadow);
 bool cj__shadow_access(cj_shadow *shadow, cj_accessor *accessor, uint64_t offset, uint64_t bytes, cj_shadow_found found,
                        void *user);
 
+// The same for weak accesses of several lanes with one clock, if there is nothing to report: true. False: it must be
+// asked for each lane, in their order, with cj__shadow_access. The accessor's mask is not used.
+// Consecutive lanes access `bytes` each, a power of two, side by side from `offset` on.
+bool cj__shadow_side_by_side(cj_shadow *shadow, cj_accessor *accessor, uint32_t lanes, uint64_t offset, uint64_t bytes);
+// The lanes read the same bytes.
+bool cj__shadow_read_together(cj_shadow *shadow, cj_accessor *accessor, uint32_t lanes, uint64_t offset, uint64_t bytes);
+
 // These bytes, which have been accessed, count as unwritten again.
 void cj__shadow_undefine(cj_shadow *shadow, uint64_t offset, uint64_t bytes);
 
 // These bytes are a new piece of memory: no access before counts, and nothing has written them. Both are multiples of 16.
 void cj__shadow_renew(cj_shadow *shadow, uint64_t offset, uint64_t bytes);
 
-// Calls `visit` for each recorded access that was not made by this block.
-void cj__shadow_visit(const cj_shadow *shadow, uint32_t                                                          block,
-                      void (*visit)(void *user, const cj_access *access, uint64_t offset, uint64_t bytes), void *user);
+typedef void cj_shadow_visit(void *user, const cj_access *access, uint64_t offset, uint64_t bytes);
+// Calls `visit` for each recorded access to a granule that was not made by this block.
+void cj__shadow_visit(const cj_shadow *shadow, uint32_t block, cj_shadow_visit *visit, void *user);
 
 // ---- releases of atomics at an address
 

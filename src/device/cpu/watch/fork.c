@@ -20,23 +20,58 @@ static bool add_chains(cj_watch_block *watch, uint32_t stride) {
     return true;
 }
 
-// A number of the thread's own that no operation in flight has, and whose earlier operations the thread knows. If more
-// operations are in flight than there are numbers, the last number: it then stands for several operations, and a race
-// among them may be missed. 0: out of memory.
-static uint16_t choose_agent(cj_cpu_warp *w, unsigned lane) {
-    cj_watch_block *watch = w->block->watch;
-    const uint32_t  stride = cj__watch_stride(w->block->cluster->launch), thread = w->index * CJ_LANES + lane;
-    for (uint32_t at = thread;; at += stride) {
-        if (at >= watch->chain_count && !add_chains(watch, stride)) return 0;
-        const uint32_t agent = at + stride;
-        if (agent + stride > UINT16_MAX) return (uint16_t)agent;
+// Lists the lane's numbers that no operation in flight has, and whose earlier operations the lane knows; the lowest first.
+static void find_free(const cj_cpu_warp *w, unsigned lane, uint32_t stride) {
+    cj_watch_numbers *numbers = &w->watch->numbers[lane];
+    for (uint32_t k = numbers->count; k; k--) {
+        const uint32_t  agent = w->index * CJ_LANES + lane + k * stride;
         const cj_agents agents = {
             .block = cj__watch_index(w->block), .group = (uint16_t)(agent / CJ_LANES), .mask = 1u << lane};
-        const cj_watch_chain *before = &watch->chain[at];
-        if (before->busy) continue;
-        if (!before->time) return (uint16_t)agent;  // no earlier operation has this number
-        if (!cj__clock_unknown(w->watch->now[lane], CJ_VIEW_MEMORY, &agents, before->time)) return (uint16_t)agent;
+        cj_watch_chain *before = &w->block->watch->chain[agent - stride];
+        if (before->busy || cj__clock_unknown(w->watch->now[lane], CJ_VIEW_MEMORY, &agents, before->time)) continue;
+        before->next = numbers->free;
+        numbers->free = (uint16_t)agent;
     }
+}
+
+// A free number of the lane's own, or a new one. A search looks at all numbers, so it happens once for each SEARCH_SHARE-th
+// of them that operations have taken: then there are few more than needed, and an operation costs the same however many
+// are in flight. If there are no more numbers, the last one: it then stands for several operations, and a race among them
+// may be missed. 0: out of memory.
+static uint16_t choose_agent(cj_cpu_warp *w, unsigned lane) {
+    enum { SEARCH_SHARE = 8 };
+    cj_watch_block   *watch = w->block->watch;
+    cj_watch_numbers *numbers = &w->watch->numbers[lane];
+    const uint32_t    stride = cj__watch_stride(w->block->cluster->launch);
+    if (numbers->forks) {
+        numbers->forks--;
+    } else if (!numbers->free) {
+        find_free(w, lane, stride);
+        numbers->forks = numbers->count / SEARCH_SHARE;
+    }
+    const uint16_t free = numbers->free;
+    if (free) {
+        numbers->free = watch->chain[free - stride].next;
+        return free;
+    }
+    const uint32_t last = w->index * CJ_LANES + lane + numbers->count * stride, agent = last + stride;
+    if (agent > UINT16_MAX) return (uint16_t)last;
+    while (agent - stride >= watch->chain_count) {
+        if (!add_chains(watch, stride)) return 0;
+    }
+    numbers->count++;
+    return (uint16_t)agent;
+}
+
+// A clock of all that the lane knows and did.
+static cj_clock *tell(cj_cpu_warp *w, unsigned lane) {
+    cj_watch_told *last = &w->watch->told;
+    if (!last->told || last->lane != lane || last->time != w->watch->time || last->of != w->watch->now[lane]) {
+        cj__watch_forget_told(w->watch);
+        *last = (cj_watch_told){.of = cj__clock_hold(w->watch->now[lane]), .time = w->watch->time, .lane = lane};
+        cj__watch_tell(w, 1u << lane, &last->told);
+    }
+    return cj__clock_hold(last->told);
 }
 
 cj_watch_async cj__watch_fork(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane) {
@@ -50,8 +85,7 @@ cj_watch_async cj__watch_fork(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane
     cj_watch_chain *mine = &w->block->watch->chain[async.agent - cj__watch_stride(w->block->cluster->launch)];
     mine->busy = true;
     async.time = ++mine->time;
-    if (w->watch->forked & 1u << lane) cj__watch_step(w->watch);
-    cj__watch_tell(w, 1u << lane, &async.now);
+    async.now = tell(w, lane);
     w->watch->forked |= 1u << lane;
     return async;
 }

@@ -1,25 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "learn.h"
 
+#include <string.h>
+
 #include "lanes.h"
+
+uint32_t cj__watch_alike(const cj_watch_warp *watch, uint32_t mask) {
+    const cj_clock *now = watch->now[cj__cpu_first(mask)];
+    uint32_t        same = 0;
+    CJ_SOME_LANES(i, mask) same |= (uint32_t)(watch->now[i] == now) << i;
+    return same;
+}
+
+// The lanes hold this clock from now on; takes over the reference.
+static void take(cj_watch_warp *watch, uint32_t lanes, cj_clock *after) {
+    memset(watch->memo, 0, sizeof watch->memo);
+    CJ_SOME_LANES(i, lanes) {
+        cj__clock_drop(watch->now[i]);
+        watch->now[i] = cj__clock_hold(after);
+    }
+    cj__clock_drop(after);
+}
 
 // Lanes with the same clock are processed together, so that they share a clock afterwards, too.
 void cj__watch_learn(cj_watch_warp *watch, uint32_t mask, const cj_clock *what,
                      void (*join)(cj_clock **, const cj_clock *)) {
     for (uint32_t rest = what ? mask : 0, same; rest; rest &= ~same) {
-        cj_clock *before = watch->now[cj__cpu_first(rest)], *after = cj__clock_hold(before);
-        same = 0;
+        cj_clock *after = cj__clock_hold(watch->now[cj__cpu_first(rest)]);
+        same = cj__watch_alike(watch, rest);
         join(&after, what);
-        CJ_SOME_LANES(i, rest) {
-            if (watch->now[i] != before) continue;
-            same |= 1u << i;
-        }
-        CJ_SOME_LANES(i, same) {
-            cj__clock_hold(after);
-            cj__clock_drop(watch->now[i]);
-            watch->now[i] = after;
-        }
-        cj__clock_drop(after);
+        take(watch, same, after);
+    }
+}
+
+void cj__watch_learn_phase(cj_watch_warp *watch, uint32_t mask, cj_sync *sync) {
+    for (uint32_t rest = sync->complete ? mask : 0, same; rest; rest &= ~same) {
+        cj_clock *after = cj__clock_hold(watch->now[cj__cpu_first(rest)]);
+        same = cj__watch_alike(watch, rest);
+        cj__sync_join(sync, &after);
+        take(watch, same, after);
     }
 }
 
@@ -81,7 +100,6 @@ void cj__watch_give(cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
 void cj__watch_give_sync(cj_cpu_warp *w, uint32_t mask, cj_sync *sync) {
     CJ_SOME_LANES(i, mask) cj__sync_gather(sync, w->watch->now[i]);
     tell_times(w, mask, &sync->gathering);
-    cj__watch_step(w->watch);
 }
 
 // *into learns what a lane's last releasing fence of this scope released.

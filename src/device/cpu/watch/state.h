@@ -33,23 +33,48 @@ typedef struct cj_watch_fenced {
     uint32_t  time;  // 0: there was none
 } cj_watch_fenced;
 
+// What the last operation that a lane of the warp began knows. The next one knows the same, if the lane has learnt and
+// done nothing since.
+typedef struct cj_watch_told {
+    cj_clock *of, *told;  // the lane's clock, and that with what the lane had done
+    uint32_t  time;
+    unsigned  lane;
+} cj_watch_told;
+
+// The numbers of a lane's operations.
+typedef struct cj_watch_numbers {
+    uint16_t free;   // the first that is known to be free, 0: none
+    uint16_t count;  // so many
+    uint16_t forks;  // so many operations are still to begin before the numbers are searched for free ones again
+} cj_watch_numbers;
+
 struct cj_watch_warp {
     uint32_t        time;    // of the warp: recorded with its accesses, one step at each release
     uint32_t        forked;  // the lanes that have begun an operation at this time; their next accesses are later
     uint32_t        whole;   // the lanes that it began with
+    cj_watch_told   told;
     cj_clock       *now[CJ_LANES];
     cj_clock       *pending[CJ_LANES][CJ_SCOPES];  // read; a fence of this scope or a wider one acquires it
     cj_watch_fenced fenced[CJ_LANES]
                           [CJ_SCOPES];           // the lane's last fence of each scope, except those before a wider one
     uint32_t passed[CJ_WATCH_PASSED][CJ_LANES];  // time of the lane's last fence for the views from SHARED to INIT
-    cj_watch_atomic atomic[CJ_LANES];
+    cj_watch_atomic  atomic[CJ_LANES];
+    cj_watch_numbers numbers[CJ_LANES];
+    cj_shadow_memo   memo[CJ_SHADOW_MEMOS];  // of clocks that lanes hold
 };
 
-// Operations of thread t are agents t + stride, t + 2 * stride, …: once the thread knows an operation, the next
-// operation takes its number, and that one's later time then stands for both. So there are as many numbers as a thread
-// has operations in flight at once.
+static inline void cj__watch_forget_told(cj_watch_warp *watch) {
+    cj__clock_drop(watch->told.of);
+    cj__clock_drop(watch->told.told);
+    watch->told = (cj_watch_told){0};
+}
+
+// Operations of thread t are agents t + stride, t + 2 * stride, …: once the thread knows an operation, a later one may take
+// its number, and its later time then stands for both. So there are about as many numbers as a thread has operations in
+// flight at once.
 typedef struct cj_watch_chain {
-    uint32_t time;
+    uint32_t time;  // of its last operation; 0: it has had none
+    uint16_t next;  // in the thread's list of free numbers
     bool     busy;
 } cj_watch_chain;
 

@@ -13,17 +13,24 @@ void cj__sync_release(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order ord
     }
     CJ_SOME_LANES(i, mask) {
         for (unsigned k = 0; k < CJ_SCOPES; k++) cj__watch_give_fenced(w, i, k, &sync->gathering);
-        cj__watch_join_progress(&sync->gathering, w->watch->now[i]);
     }
+    for (uint32_t rest = mask; rest; rest &= ~cj__watch_alike(w->watch, rest))
+        cj__watch_join_progress(&sync->gathering, w->watch->now[cj__cpu_first(rest)]);
     cj__watch_add_times(w, mask, &sync->gathering, CJ_VIEW_INIT, w->watch->passed[CJ_VIEW_INIT - CJ_VIEW_SHARED]);
     cj__clock_add(&sync->gathering, CJ_VIEW_PROGRESS, cj__watch_agents(w, mask), w->watch->time);
-    cj__watch_step(w->watch);
+}
+
+void cj__watch_released(cj_cpu_warp *w) {
+    if (w->watch) cj__watch_step(w->watch);
 }
 
 void cj__sync_acquire(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order order) {
     if (!w->watch) return;
-    cj__watch_learn(w->watch, mask, sync->complete, order == CJ_ORDER_FULL ? cj__clock_join : cj__watch_join_progress);
-    if (order == CJ_ORDER_FULL) return;
+    if (order == CJ_ORDER_FULL) {
+        cj__watch_learn_phase(w->watch, mask, sync);
+        return;
+    }
+    cj__watch_learn(w->watch, mask, sync->complete, cj__watch_join_progress);
     CJ_SOME_LANES(i, mask) cj__clock_join(&w->watch->pending[i][cj__watch_slot(CJ_SCOPE_CLUSTER)], sync->complete);
 }
 
@@ -100,10 +107,7 @@ static void fence_proxy(cj_watch_warp *watch, uint32_t mask, cj_view view) {
     static void (*const joins[])(cj_clock **, const cj_clock *) = {join_shared, join_global, join_tensormap};
     for (uint32_t rest = mask, same; rest; rest &= ~same) {
         cj_clock *now = cj__clock_hold(watch->now[cj__cpu_first(rest)]);
-        same = 0;
-        CJ_SOME_LANES(i, rest) {
-            if (watch->now[i] == now) same |= 1u << i;
-        }
+        same = cj__watch_alike(watch, rest);
         cj__watch_learn(watch, same, now, joins[view - CJ_VIEW_SHARED]);
         cj__clock_drop(now);
     }

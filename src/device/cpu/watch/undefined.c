@@ -407,6 +407,7 @@ bool cj__undefined_step(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) {
 
 void cj__undefined_settle(cj_cpu_warp *w) {
     const uint32_t begin = w->block->cluster->launch->program->sink + CJ_LANES * 16;
+    w->is_clean = false;
     w->undefined = !is_zero(bits_at(w, begin), w->block->cluster->launch->program->file_bytes - begin);
 }
 
@@ -424,8 +425,11 @@ void cj__undefined_start(cj_cpu_block *block) {
     const size_t         bytes = launch->program->file_bytes;
     block->undefined = launch->local_bytes;
     memset(block->local + local_bytes(launch), 0xff, local_bytes(launch));
-    for (uint32_t i = 0; i < launch->warps; i++)
-        memset(block->warp[i].file + bytes, 0, (CJ_UNDEFINED_FILES - 1) * bytes);
+    for (uint32_t i = 0; i < launch->warps; i++) {
+        cj_cpu_warp *w = &block->warp[i];
+        if (!w->is_clean) memset(w->file + bytes, 0, (CJ_UNDEFINED_FILES - 1) * bytes);
+        w->is_clean = true;
+    }
 }
 
 bool cj__undefined_read(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, unsigned at, uint64_t bytes,

@@ -43,7 +43,7 @@ void cj__undefined_absent(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t lanes);
 // use.
 bool cj__undefined_read(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, unsigned at, uint64_t bytes,
                         cj_watch_place place);
-// A lane writes to the memory of this shadow; `owner` NULL: to global memory.
+// A lane of a warp with undefined bits writes to the memory of this shadow; `owner` NULL: to global memory.
 void cj__undefined_write(cj_cpu_warp *w, unsigned lane, cj_shadow *shadow, cj_cpu_block *owner, uint64_t offset);
 // Lanes access local memory at these host addresses.
 void cj__undefined_local(cj_cpu_warp *w, uint32_t mask, unsigned char *const at[CJ_LANES]);

@@ -51,9 +51,19 @@ void           cj__watch_end(cj_watch_async *async);
 // continues. The caller checks bounds and alignment.
 cj_cpu_step cj__watch_async_access(const cj_watch_async *async, cj_watch_use use, cj_watch_place place,
                                    const unsigned char *written);
+// Operations of one block that end together read the same pieces of its shared memory. The reads of the first are recorded;
+// those of the others are checked alone: who knows of one operation knows of all.
+typedef struct cj_watch_piece {
+    uint32_t address, bytes;
+} cj_watch_piece;
+void cj__watch_async_together(const cj_watch_async *const *async, unsigned count, cj_watch_use use,
+                              const cj_watch_piece *piece, unsigned pieces);
 // The same for a thread, for instructions that do not use op->reach (mbarrier operations, ldmatrix, …).
 cj_cpu_step cj__watch_access(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_watch_use use,
                              cj_watch_place place);
+// The same for several lanes that read one place.
+void cj__watch_access_together(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t lanes, cj_watch_use use,
+                               cj_watch_place place);
 
 // Global memory, a multiple of 16 bytes, becomes a new piece of memory, as malloc gives it: what was done with it before does not
 // count, and nothing has written it.
@@ -67,7 +77,8 @@ void cj__watch_join(cj_cpu_warp *w, uint32_t mask, const cj_watch_async *async);
 typedef enum cj_order { CJ_ORDER_RELAXED, CJ_ORDER_FULL } cj_order;  // FULL: release, acquire
 
 // Threads (the lanes in `mask`) release together; relaxed: they release what their fences released before, and
-// PROGRESS.
+// PROGRESS. When all lanes of an op have released, cj__watch_released says that what the warp does next is later.
+void cj__watch_released(cj_cpu_warp *w);
 void cj__sync_release(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order order);
 // An operation completes on an mbarrier, which releases its accesses (PTX ISA, "st.async"). It counts as a thread that
 // began with its thread's knowledge: so it releases that, too. An operation of the async proxy does not: what its

@@ -34,6 +34,26 @@ static bool watch(cj_cpu_who who, unsigned flags, cj_scope scope, const cj_cpu_s
     return cj__watch_access(who.w, who.op, who.lane, use, place) != CJ_STEP_STOP;
 }
 
+// The lanes from lane i on that name the same place as it does, one after another.
+static uint32_t neighbours(cj_cpu_who who, uint32_t mask) {
+    const uint64_t address = cj__cpu_address(who.w, who.op, 0, who.lane);
+    uint32_t       lanes = 0;
+    for (unsigned i = who.lane; i < CJ_LANES && mask >> i & 1; i++) {
+        if (cj__cpu_address(who.w, who.op, 0, i) != address) break;
+        lanes |= 1u << i;
+    }
+    return lanes;
+}
+
+// The mbarrier that these neighbours wait for; NULL when a hazard was reported.
+static cj_cpu_mbarrier *find_together(cj_cpu_who who, const mbarrier_plan *plan, uint32_t lanes) {
+    const cj_watch_use use = {.flags = CJ_USE_READ | CJ_USE_INIT, .scope = (uint8_t)plan->scope};
+    cj_cpu_spot        spot;
+    if (!locate(who, 0, plan, &spot)) return NULL;
+    cj__watch_access_together(who.w, who.op, lanes, use, (cj_watch_place){spot.block, spot.address, CJ_MBARRIER_BYTES});
+    return cj__cpu_mbarrier_at(who, &spot);
+}
+
 // The mbarrier that lane i's operation names; NULL when a hazard was reported.
 static cj_cpu_mbarrier *find(cj_cpu_who who, const mbarrier_plan *plan) {
     cj_cpu_spot spot;
@@ -93,6 +113,7 @@ CJ_EXEC(mbarrier_arrive) {
         if (!arrive(who, plan, m, operand ? operand[i] : 1)) return CJ_STEP_STOP;
         if (plan->result != CJ_SLOT_NONE) CJ_LANES_OF(lane_u64, plan->result)[i] = state;
     }
+    cj__watch_released(w);
     return CJ_STEP_NEXT;
 }
 
@@ -157,15 +178,14 @@ static void acquire(cj_cpu_warp *w, uint32_t mask, const mbarrier_plan *plan, cj
 // `expired`: lanes that have asked before stop waiting.
 static bool ask(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, bool expired, cj_cpu_poll *poll, uint32_t *done) {
     const mbarrier_plan *plan = plan_of(op);
-    cj_cpu_mbarrier     *from = NULL;
-    uint32_t             acquiring = 0;
+    cj_cpu_mbarrier     *from = NULL, *m = NULL;
+    uint32_t             acquiring = 0, found = 0;
     poll->one = NULL;
     CJ_SOME_LANES(i, mask) {
         const cj_cpu_who who = {w, op, i};
         const uint32_t   bit = 1u << i;
         bool             sound;
-        cj_cpu_mbarrier *m = find(who, plan);
-        if (!m) return false;
+        if (!(found & bit) && !(m = find_together(who, plan, found = neighbours(who, mask)))) return false;
         const bool complete = is_complete(who, m, &sound);
         if (!sound) return false;
         const bool gives_up = poll->lanes & bit ? expired : plan->polls;

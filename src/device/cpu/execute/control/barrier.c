@@ -77,6 +77,7 @@ static cj_cpu_step arrive(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t lanes, u
     if (op->mode) barrier->waits[w->index] |= lanes;
     vote(w, op, lanes, &barrier->tally);
     cj__sync_release(w, lanes, &barrier->sync, CJ_ORDER_FULL);
+    cj__watch_released(w);
     complete_if_full(w->block, barrier);
     return CJ_STEP_NEXT;
 }
@@ -190,6 +191,7 @@ CJ_EXEC(cluster_arrive) {
     w->cluster_parity = (w->cluster_parity & ~mask) | (cluster->phase & 1 ? mask : 0);
     cluster->arrived += cj__cpu_count(mask);
     cj__sync_release(w, mask, &cluster->sync, (cj_order)op->mode);
+    cj__watch_released(w);
     complete_cluster_if_full(cluster);
     return CJ_STEP_NEXT;
 }

@@ -28,9 +28,11 @@ enum {
     GROUP_THREADS = GROUP * CJ_LANES,
     ROWS = 16,
     PANEL = CJ_TILE,
-    CHUNK_BYTES = 16,
-    TILES = 4
-};                  // TILES: of a panel, along k, at most
+    PANELS = 256 / PANEL,  // of B, at most
+    TILES = 4,             // of a panel, along k, at most
+    CHUNKS = PANELS * TILES * PANEL,
+    CHUNK_BYTES = 16
+};
 enum { A = 1, B };  // operands
 
 // What the selector prepares for an instruction. Slots: the registers of D, panel after panel; A's or its descriptor;
@@ -47,13 +49,14 @@ typedef struct wgmma_plan {
 
 struct cj_cpu_wgmma {
     cj_cpu_wgmma    *next;
+    cj_cpu_warp     *w;
     const cj_cpu_op *op;
     uint64_t         a, b;                   // descriptors
     bool             adds, done, has_ended;  // done: this part; has_ended: all parts
     uint32_t         number;                 // among its warp's multiplications, from 0: the same in all four warps
     uint32_t         group;
-    cj_sync          ended;  // the accesses of all four parts, once one of the warps has waited for the multiplication
-    uint64_t         seal;   // a checksum of the registers of A and D
+    cj_sync          ended;  // the accesses of all parts that end with it, once one of the warps has waited for it
+    uint64_t         seal;   // a checksum of the registers of A
     cj_watch_async   watch;
 };
 
@@ -88,85 +91,136 @@ static uint32_t chunk_address(const descriptor *d, bool by_k, unsigned panel, un
     return address ^ (((address >> 7) - d->base) & (d->width - 1)) * CHUNK_BYTES;
 }
 
-// Reads a chunk; false when a hazard was reported.
-static inline bool read_chunk(cj_cpu_warp *w, const cj_cpu_wgmma *it, uint32_t address, void *chunk) {
-    const cj_cpu_span  span = {.bytes = CHUNK_BYTES, .align = CHUNK_BYTES};
-    const cj_watch_use use = {.flags = CJ_USE_READ | CJ_USE_ASYNC_PROXY};
-    cj_cpu_spot        spot = {.host = w->block->shared + address, .block = w->block, .address = address};
-    if (address + CHUNK_BYTES > w->block->cluster->launch->shared_bytes &&
-        !cj__cpu_locate(w, it->op, 0, CJ_W_SHARED_CTA, address, span, &spot)) {
-        return false;
-    }
-    memcpy(chunk, spot.host, CHUNK_BYTES);
-    return !w->watch ||
-           !cj__watch_async_access(&it->watch, use, (cj_watch_place){spot.block, address, CHUNK_BYTES}, NULL);
-}
+// The chunks of some panels, tile after tile, of each tile 8.
+typedef struct chunks {
+    unsigned count;
+    uint32_t at[CHUNKS];
+} chunks;
 
-// Reads the words of a panel's tiles, as registers hold them. Without by_k, which elements of 16 bits alone may lack, a
-// chunk is one k of all 8 lines.
-static bool read_panel(cj_cpu_warp *w, const cj_cpu_wgmma *it, uint64_t bits, bool by_k, unsigned panel, unsigned tiles,
-                       uint32_t (*word)[CJ_TILE_WORDS]) {
-    const descriptor d = describe(bits);
-    for (unsigned j = 0; j < tiles; j++) {
-        uint16_t  half[PANEL][PANEL];
-        uint32_t *line = word[j];
-        for (unsigned i = 0; i < PANEL; i++) {
-            void *to = by_k ? (void *)(line + i * 4) : half[i];
-            if (!read_chunk(w, it, chunk_address(&d, by_k, panel, i, j), to)) return false;
-        }
-        for (unsigned i = 0; !by_k && i < CJ_TILE_WORDS; i++) {
-            line[i] = half[i % 4 * 2][i / 4] | (uint32_t)half[i % 4 * 2 + 1][i / 4] << 16;
-        }
+// Finds them; false when a hazard was reported.
+static bool find_chunks(const cj_cpu_wgmma *it, uint64_t bits, bool by_k, unsigned first, unsigned panels, unsigned tiles,
+                        chunks *found) {
+    const descriptor  d = describe(bits);
+    const cj_cpu_span span = {.bytes = CHUNK_BYTES, .align = CHUNK_BYTES};
+    const uint32_t    end = it->w->block->cluster->launch->shared_bytes;
+    found->count = 0;
+    for (unsigned k = 0; k < panels * tiles * PANEL; k++) {
+        const uint32_t at = chunk_address(&d, by_k, first + k / PANEL / tiles, k % PANEL, k / PANEL % tiles);
+        cj_cpu_spot    spot;
+        if (at + CHUNK_BYTES > end && !cj__cpu_locate(it->w, it->op, 0, CJ_W_SHARED_CTA, at, span, &spot)) return false;
+        found->at[found->count++] = at;
     }
     return true;
+}
+
+// The runs of bytes that chunks fill, in ascending order.
+static unsigned find_runs(const chunks *read, cj_watch_piece *run) {
+    enum { BITS = 64, WINDOW = 1 << 18 };
+    uint64_t set[WINDOW / CHUNK_BYTES / BITS] = {0};
+    unsigned count = 0;
+    for (unsigned k = 0; k < read->count; k++) {
+        const uint32_t bit = read->at[k] / CHUNK_BYTES;
+        set[bit / BITS] |= UINT64_C(1) << bit % BITS;
+    }
+    for (uint32_t i = 0; i < WINDOW / CHUNK_BYTES / BITS; i++) {
+        for (uint64_t rest = set[i]; rest; rest &= rest - 1) {
+            const uint32_t at = (i * BITS + (uint32_t)__builtin_ctzll(rest)) * CHUNK_BYTES;
+            if (count && run[count - 1].address + run[count - 1].bytes == at)
+                run[count - 1].bytes += CHUNK_BYTES;
+            else
+                run[count++] = (cj_watch_piece){at, CHUNK_BYTES};
+        }
+    }
+    return count;
+}
+
+static void watch_chunks(cj_cpu_wgmma *const *part, unsigned count, const chunks *read) {
+    const cj_watch_use    use = {.flags = CJ_USE_READ | CJ_USE_ASYNC_PROXY};
+    const cj_watch_async *async[GROUP];
+    cj_watch_piece        run[CHUNKS];
+    if (!part[0]->w->watch) return;
+    for (unsigned i = 0; i < count; i++) async[i] = &part[i]->watch;
+    cj__watch_async_together(async, count, use, run, find_runs(read, run));
+}
+
+// Reads the words of a tile, as registers hold them, from its 8 chunks. Without by_k, which elements of 16 bits alone may
+// lack, a chunk is one k of all 8 lines.
+static void read_tile(const cj_cpu_block *block, const uint32_t *at, bool by_k, uint32_t word[CJ_TILE_WORDS]) {
+    uint16_t half[PANEL][PANEL];
+    for (unsigned i = 0; i < PANEL; i++) memcpy(by_k ? (void *)(word + i * 4) : half[i], block->shared + at[i], CHUNK_BYTES);
+    for (unsigned i = 0; !by_k && i < CJ_TILE_WORDS; i++) {
+        word[i] = half[i % 4 * 2][i / 4] | (uint32_t)half[i % 4 * 2 + 1][i / 4] << 16;
+    }
 }
 
 // ---- executing
 
-static bool read_stored(cj_cpu_warp *w, const cj_cpu_wgmma *it, double *a) {
+static bool read_stored(cj_cpu_wgmma *it, double *a) {
     const wgmma_plan *plan = it->op->plan;
     const cj_tiling  *t = &plan->product.tiling;
-    const unsigned    first = w->index % GROUP * t->rows;
-    uint32_t          word[TILES][CJ_TILE_WORDS];
+    chunks            read;
     if (!plan->a_in_memory) {
-        cj__product_get_a(w, it->op->slot + plan->a_at, &plan->product, a);
+        cj__product_get_a(it->w, it->op->slot + plan->a_at, &plan->product, a);
         return true;
     }
-    for (unsigned i = 0; i < t->rows; i++) {
-        if (!read_panel(w, it, it->a, plan->a_by_k, first + i, t->stored, word)) return false;
-        for (unsigned j = 0; j < t->stored; j++, a += cj__tiling_numbers(t)) cj__tile_read_a(t->a, word[j], a);
+    if (!find_chunks(it, it->a, plan->a_by_k, it->w->index % GROUP * t->rows, t->rows, t->stored, &read)) return false;
+    watch_chunks(&it, 1, &read);
+    for (unsigned i = 0; i < read.count; i += PANEL, a += cj__tiling_numbers(t)) {
+        uint32_t word[CJ_TILE_WORDS];
+        read_tile(it->w->block, read.at + i, plan->a_by_k, word);
+        cj__tile_read_a(t->a, word, a);
     }
     return true;
 }
 
-static bool read_a(cj_cpu_warp *w, const cj_cpu_wgmma *it, double *a) {
+static bool read_a(cj_cpu_wgmma *it, double *a) {
     const wgmma_plan      *plan = it->op->plan;
     const cj_tiling       *t = &plan->product.tiling;
     CJ_TILE_ALIGNED double stored[CJ_A_MAX];
-    if (!read_stored(w, it, plan->metadata_at ? stored : a)) return false;
-    if (plan->metadata_at && !cj__sparse_spread(w, it->op, &plan->sparse, it->op->slot[plan->metadata_at], stored, a)) {
+    if (!read_stored(it, plan->metadata_at ? stored : a)) return false;
+    if (plan->metadata_at &&
+        !cj__sparse_spread(it->w, it->op, &plan->sparse, it->op->slot[plan->metadata_at], stored, a)) {
         return false;
     }
     for (unsigned i = 0; plan->sign < 0 && i < t->rows * t->chunks * cj__tiling_numbers(t); i++) a[i] = -a[i];
     return true;
 }
 
-static bool execute(cj_cpu_warp *w, const cj_cpu_wgmma *it) {
+// D of one part and one panel.
+static void multiply_panel(const cj_cpu_wgmma *it, unsigned panel, const double *a, const double *b) {
     const wgmma_plan      *plan = it->op->plan;
     const cj_product      *product = &plan->product;
-    const cj_tiling       *t = &product->tiling;
-    CJ_TILE_ALIGNED double a[CJ_A_MAX], b[CJ_B_MAX], d[ROWS * PANEL];
-    uint32_t               word[TILES][CJ_TILE_WORDS];
-    if (!read_a(w, it, a)) return false;
-    for (unsigned panel = 0; panel < plan->panels; panel++) {
-        const uint32_t *slot = it->op->slot + panel * product->d.registers;
-        if (!read_panel(w, it, it->b, plan->b_by_k, panel, t->chunks, word)) return false;
-        for (unsigned j = 0; j < t->chunks; j++) cj__tile_read_b(t->b, word[j], b + j * cj__tiling_numbers(t));
+    const uint32_t        *slot = it->op->slot + panel * product->d.registers;
+    CJ_TILE_ALIGNED double d[ROWS * PANEL];
+    if (it->adds)
+        cj__tiling_get_sums(it->w, slot, &product->tiling, d);
+    else
         memset(d, 0, sizeof d);
-        if (it->adds) cj__tiling_get_sums(w, slot, t, d);
-        cj__tiling_multiply(product, a, b, d);
-        cj__tiling_put_sums(w, slot, product, d);
+    cj__tiling_multiply(product, a, b, d);
+    cj__tiling_put_sums(it->w, slot, product, d);
+}
+
+// Executes parts of one multiplication, of the same matrix B, which all read together.
+static bool execute(cj_cpu_wgmma *const *part, unsigned count) {
+    const cj_cpu_wgmma    *first = part[0];
+    const wgmma_plan      *plan = first->op->plan;
+    const cj_tiling       *t = &plan->product.tiling;
+    CJ_TILE_ALIGNED double a[GROUP][CJ_A_MAX], b[CJ_B_MAX];
+    chunks                 read;
+    for (unsigned i = 0; i < count; i++) {
+        if (!read_a(part[i], a[i])) return false;
     }
+    if (!find_chunks(first, first->b, plan->b_by_k, 0, plan->panels, t->chunks, &read)) return false;
+    watch_chunks(part, count, &read);
+    for (unsigned panel = 0; panel < plan->panels; panel++) {
+        for (unsigned j = 0; j < t->chunks; j++) {
+            uint32_t word[CJ_TILE_WORDS];
+            read_tile(first->w->block, read.at + (panel * t->chunks + j) * PANEL, plan->b_by_k, word);
+            cj__tile_read_b(t->b, word, b + j * cj__tiling_numbers(t));
+        }
+        for (unsigned i = 0; i < count; i++) multiply_panel(part[i], panel, a[i], b);
+    }
+    for (unsigned i = 0; i < count; i++) part[i]->done = true;
     return true;
 }
 
@@ -179,11 +233,11 @@ static void add_to_seal(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned k, u
     for (unsigned i = 0; i < SEALS; i++) sum[i] = (sum[i] ^ lanes[i]) * 0x100000001b3u;
 }
 
-// A checksum of the registers that the instruction uses.
+// A checksum of the registers of A. Those of D need none: `touch` reports each instruction that names them.
 static uint64_t seal_of(const cj_cpu_warp *w, const cj_cpu_op *op) {
     const wgmma_plan *plan = op->plan;
     uint64_t          sum[SEALS] = {0}, all = 0;
-    for (unsigned k = 0; k < (plan->a_in_memory ? plan->a_at : plan->b_at); k++) add_to_seal(w, op, k, sum);
+    for (unsigned k = plan->a_at; !plan->a_in_memory && k < plan->b_at; k++) add_to_seal(w, op, k, sum);
     if (plan->metadata_at) add_to_seal(w, op, plan->metadata_at, sum);
     for (unsigned i = 0; i < SEALS; i++) all = (all ^ sum[i]) * 0x100000001b3u;
     return all;
@@ -203,62 +257,91 @@ void cj__cpu_wgmma_drop(cj_cpu_warp *w) {
 }
 
 // Whether no instruction has written its registers since it began. Only watched launches know.
-static bool is_sealed(cj_cpu_warp *w, const cj_cpu_wgmma *it) {
-    if (!w->watch || seal_of(w, it->op) == it->seal) return true;
-    cj__cpu_hazard(w, it->op, 0, CJ_HAZARD_WGMMA_REGISTERS,
+static bool is_sealed(const cj_cpu_wgmma *it) {
+    if (!it->w->watch || seal_of(it->w, it->op) == it->seal) return true;
+    cj__cpu_hazard(it->w, it->op, 0, CJ_HAZARD_WGMMA_REGISTERS,
                    "registers of its operands were written while it was in flight");
     return false;
 }
 
-// Executes one multiplication; those before it have been executed. Its result may be an operand of later ones, so their
-// checksums are made anew.
-static bool execute_once(cj_cpu_warp *w, cj_cpu_wgmma *it) {
-    if (it->done) return true;
-    if (!execute(w, it)) return false;
-    it->done = true;
-    for (it = w->wgmma.first; w->watch && it; it = it->next) it->seal = seal_of(w, it->op);
+// Executes those parts of one multiplication that have not been executed; in each warp those before them have been. Their results
+// may be operands of later ones, so the checksums of these are made anew.
+static bool execute_once(cj_cpu_wgmma *const *part, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        cj_cpu_wgmma *same[GROUP];
+        unsigned      found = 0;
+        for (unsigned k = i; k < count && !part[i]->done; k++) {
+            if (!part[k]->done && part[k]->op == part[i]->op && part[k]->b == part[i]->b) same[found++] = part[k];
+        }
+        if (found && !execute(same, found)) return false;
+        for (unsigned k = 0; k < found; k++) {
+            const cj_cpu_warp *w = same[k]->w;
+            for (cj_cpu_wgmma *it = w->wgmma.first; w->watch && it; it = it->next) it->seal = seal_of(w, it->op);
+        }
+    }
     return true;
 }
 
 static cj_cpu_warp *warps_of(const cj_cpu_warp *w) { return &w->block->warp[w->index / GROUP * GROUP]; }
 
-// A warp's part of a multiplication; NULL: the warp has exited without waiting for it.
-static cj_cpu_wgmma *part_of(const cj_cpu_warp *w, uint32_t number) {
-    cj_cpu_wgmma *it = w->wgmma.first;
-    while (it && it->number != number) it = it->next;
-    return it;
+// The parts of a multiplication that warps have in flight: a warp may have exited without waiting for its own.
+static unsigned parts_of(cj_cpu_warp *w, uint32_t number, cj_cpu_wgmma *part[GROUP]) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < GROUP; i++) {
+        cj_cpu_wgmma *it = warps_of(w)[i].wgmma.first;
+        while (it && it->number != number) it = it->next;
+        if (it) part[count++] = it;
+    }
+    return count;
 }
 
-// Executes all four parts of the first multiplication that a warp has in flight. Each part's sync object then holds the
-// reads of all four.
+// Whether a multiplication ends together with another one: in each warp both are in one group.
+static bool end_together(cj_cpu_warp *w, uint32_t number, uint32_t other) {
+    cj_cpu_wgmma  *part[GROUP], *its[GROUP];
+    const unsigned count = parts_of(w, number, part);
+    if (!count || parts_of(w, other, its) != count) return false;
+    for (unsigned i = 0; i < count; i++) {
+        if (part[i]->w != its[i]->w || part[i]->group != its[i]->group) return false;
+    }
+    return true;
+}
+
+// Executes all four parts of the multiplications that end together with a warp's first one in flight. Each part's sync
+// object then holds the reads of all.
 static bool end_for_group(cj_cpu_warp *w) {
-    cj_cpu_warp   *warps = warps_of(w);
-    const uint32_t number = w->wgmma.first->number;
+    const uint32_t first = w->wgmma.first->number;
     cj_cpu_wgmma  *part[GROUP];
     cj_sync        ended = {0};
     bool           ok = true;
-    for (unsigned i = 0; i < GROUP && ok; i++) {
-        part[i] = part_of(&warps[i], number);
-        if (!part[i]) continue;
-        ok = is_sealed(&warps[i], part[i]) && execute_once(&warps[i], part[i]);
-        cj__sync_complete(&part[i]->watch, true, &ended);
+    uint32_t       end = first;
+    for (; ok && end_together(w, first, end); end++) {
+        const unsigned count = parts_of(w, end, part);
+        for (unsigned i = 0; i < count && ok; i++) ok = is_sealed(part[i]);
+        ok = ok && execute_once(part, count);
+        for (unsigned i = 0; i < count && ok; i++) cj__sync_complete(&part[i]->watch, true, &ended);
     }
-    for (unsigned i = 0; i < GROUP && ok; i++) {
-        if (!part[i]) continue;
-        part[i]->has_ended = true;
-        part[i]->ended.complete = cj__clock_hold(ended.gathering);
+    for (uint32_t number = first; ok && number < end; number++) {
+        for (unsigned count = parts_of(w, number, part); count; count--) {
+            part[count - 1]->has_ended = true;
+            part[count - 1]->ended.complete = cj__clock_hold(ended.gathering);
+        }
     }
     cj__sync_free(&ended);
     return ok;
 }
 
-// The warp has waited for its first multiplication in flight: the reads of all four parts are now ordered before the
-// warp's next accesses.
-static bool finish_first(cj_cpu_warp *w) {
+// The warp has waited for its first multiplication in flight: the reads of all parts that end with it are now ordered
+// before the warp's next accesses. *last: what ended before it.
+static bool finish_first(cj_cpu_warp *w, cj_sync *last) {
     cj_cpu_wgmma *it = w->wgmma.first;
-    if (!is_sealed(w, it)) return false;
+    if (!is_sealed(it)) return false;
     if (!it->has_ended && !end_for_group(w)) return false;
-    cj__sync_acquire(w, CJ_ALL_LANES, &it->ended, CJ_ORDER_FULL);
+    if (it->ended.complete != last->complete) {
+        cj__sync_free(last);
+        *last = it->ended;
+        it->ended = (cj_sync){0};
+        cj__sync_acquire(w, CJ_ALL_LANES, last, CJ_ORDER_FULL);
+    }
     drop_first(w);
     return true;
 }
@@ -272,7 +355,7 @@ static bool execute_some(cj_cpu_warp *w) {
     cj_cpu_cluster *cluster = w->block->cluster;
     if (!cluster->launch->options.random_schedule || !has_pace(w, CJ_PACE_ANY)) return true;
     for (cj_cpu_wgmma *it = w->wgmma.first; it && cj__cpu_draw(cluster, 2); it = it->next) {
-        if (!is_sealed(w, it) || !execute_once(w, it)) return false;
+        if (!is_sealed(it) || !execute_once(&it, 1)) return false;
     }
     return true;
 }
@@ -306,6 +389,7 @@ CJ_EXEC(mma_async) {
         w->block->cluster->status = CJ_OUT_OF_MEMORY;
         return CJ_STEP_STOP;
     }
+    it->w = w;
     it->op = op;
     it->a = plan->a_in_memory ? *CJ_LANES_OF(const lane_u64, plan->a_at) : 0;
     it->b = *CJ_LANES_OF(const lane_u64, plan->b_at);
@@ -317,7 +401,7 @@ CJ_EXEC(mma_async) {
     *(w->wgmma.last ? &w->wgmma.last->next : &w->wgmma.first) = it;
     w->wgmma.last = it;
     w->wgmma.begun++;
-    return !has_pace(w, CJ_PACE_AT_ONCE) || execute_once(w, it) ? CJ_STEP_NEXT : CJ_STEP_STOP;
+    return !has_pace(w, CJ_PACE_AT_ONCE) || execute_once(&it, 1) ? CJ_STEP_NEXT : CJ_STEP_STOP;
 }
 
 CJ_EXEC(commit_group) {
@@ -342,10 +426,13 @@ CJ_EXEC(wait_group) {
     if (step) return step;
     w->waiting = mask;
     if (!group_is_here(w)) return CJ_STEP_WAIT;
-    while (w->wgmma.first && (uint64_t)w->wgmma.first->group + op->mode < w->wgmma.groups) {
-        if (!finish_first(w)) return CJ_STEP_STOP;
+    cj_sync last = {0};
+    bool    ok = true;
+    while (ok && w->wgmma.first && (uint64_t)w->wgmma.first->group + op->mode < w->wgmma.groups) {
+        ok = finish_first(w, &last);
     }
-    return CJ_STEP_NEXT;
+    cj__sync_free(&last);
+    return ok ? CJ_STEP_NEXT : CJ_STEP_STOP;
 }
 
 // ---- selectors

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "page.h"
+
+#include <stdlib.h>
+
+static cj_page *new_page(const cj_shadow *shadow, size_t index, uint8_t shift) {
+    cj_page *made = cj__watch_calloc(sizeof *made + cj__page_rows(shadow, index, shift) * sizeof *made->row);
+    if (made) made->shift = shift;
+    return made;
+}
+
+// ---- rows
+
+static cj_cell *new_granules(void) { return cj__watch_calloc(CJ_ROW * sizeof(cj_cell)); }
+
+bool cj__row_divide(cj_shadow *shadow, cj_row *row) {
+    if (row->granule) return true;
+    cj_cell *made = new_granules();
+    if (!made) return false;
+    if (row->whole.write_time || row->whole.mask || row->whole.use & CJ_MANY) {
+        for (unsigned k = 0; k < CJ_ROW; k++) cj__cell_part(&made[k], &row->whole, k, CJ_ROW, &shadow->room);
+        cj__cell_empty(&row->whole, &shadow->room);
+    } else {
+        for (unsigned k = 0; k < CJ_ROW; k++) made[k] = row->whole;
+    }
+    row->granule = made;
+    return true;
+}
+
+void cj__row_clear(cj_shadow *shadow, cj_row *row) {
+    cj__cell_empty(&row->whole, &shadow->room);
+    for (unsigned k = 0; row->granule && k < CJ_ROW; k++) cj__cell_empty(&row->granule[k], &shadow->room);
+    free(row->granule);
+    *row = (cj_row){0};
+}
+
+// ---- pages
+
+// Lowers *shift until no granule is initialized in part.
+static void fit_initialized(const cj_shadow *shadow, uint64_t begin, uint64_t bytes, uint8_t *shift) {
+    bool written;
+    for (uint64_t at = 0; shadow->range && at < bytes;) {
+        at += cj__cpu_written_run(shadow->range, begin + at, bytes - at, &written);
+        while (*shift && at < bytes && at & ((1u << *shift) - 1)) (*shift)--;
+    }
+}
+
+// Marks the bytes from `at` to `end` of a page as initialized.
+static bool mark_initialized(cj_shadow *shadow, cj_page *page, uint64_t at, uint64_t end) {
+    for (uint64_t next; at < end; at = next) {
+        const unsigned bits = cj__row_bits(page);
+        cj_row        *row = &page->row[at >> bits];
+        next = ((at >> bits) + 1) << bits;
+        if (next <= end && !(at & ((UINT64_C(1) << bits) - 1))) {
+            row->whole.write_use |= CJ_WRITTEN;
+            continue;
+        }
+        if (next > end) next = end;
+        if (!cj__row_divide(shadow, row)) return false;
+        for (uint64_t k = at >> page->shift; k << page->shift < next; k++)
+            row->granule[k % CJ_ROW].write_use |= CJ_WRITTEN;
+    }
+    return true;
+}
+
+static bool read_initialized(cj_shadow *shadow, size_t index, cj_page *page) {
+    const uint64_t begin = (uint64_t)index << CJ_PAGE_BITS, bytes = cj__page_bytes(shadow, index);
+    bool           is_done = true;
+    for (uint64_t at = 0, run; shadow->range && is_done && at < bytes; at += run) {
+        bool written;
+        run = cj__cpu_written_run(shadow->range, begin + at, bytes - at, &written);
+        if (written) is_done = mark_initialized(shadow, page, at, at + run);
+    }
+    return is_done;
+}
+
+// Makes the rows of a page whose granules are a part of another page's.
+static bool divide_rows(cj_shadow *shadow, const cj_page *old, cj_page *made, size_t rows) {
+    const unsigned by = old->shift - made->shift, parts = 1u << by;
+    for (size_t i = 0; i < rows; i++) {
+        const cj_row *from = &old->row[i >> by];
+        cj_row       *to = &made->row[i];
+        if (!from->granule) {
+            cj__cell_part(&to->whole, &from->whole, (unsigned)i % parts, parts, &shadow->room);
+            continue;
+        }
+        if (!(to->granule = new_granules())) return false;
+        for (size_t k = i * CJ_ROW; k < (i + 1) * CJ_ROW; k++)
+            cj__cell_part(&to->granule[k % CJ_ROW], &from->granule[(k >> by) % CJ_ROW], 0, 1, &shadow->room);
+    }
+    return true;
+}
+
+static void free_rows(cj_shadow *shadow, cj_page *page, size_t rows) {
+    for (size_t i = 0; i < rows; i++) cj__row_clear(shadow, &page->row[i]);
+    free(page);
+}
+
+cj_page *cj__page_make(cj_shadow *shadow, size_t index, uint8_t shift) {
+    cj_page *old = shadow->page[index];
+    if (!old) fit_initialized(shadow, (uint64_t)index << CJ_PAGE_BITS, cj__page_bytes(shadow, index), &shift);
+    cj_page     *made = new_page(shadow, index, shift);
+    const size_t rows = cj__page_rows(shadow, index, shift);
+    if (!made) return NULL;
+    if (!(old ? divide_rows(shadow, old, made, rows) : read_initialized(shadow, index, made))) {
+        free_rows(shadow, made, rows);
+        return NULL;
+    }
+    if (old) {
+        made->location = old->location;
+        free_rows(shadow, old, cj__page_rows(shadow, index, old->shift));
+    }
+    return shadow->page[index] = made;
+}
+
+void cj__page_free(cj_shadow *shadow, size_t index) {
+    cj_page *page = shadow->page[index];
+    if (!page) return;
+    for (cj_location *next, *location = page->location; location; location = next) {
+        next = location->next;
+        for (unsigned i = 0; i < CJ_SCOPES; i++) cj__clock_drop(location->released[i].clock);
+        free(location);
+    }
+    free_rows(shadow, page, cj__page_rows(shadow, index, page->shift));
+    shadow->page[index] = NULL;
+}
