@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""clusterjit: kernels for NVIDIA thread block clusters, for arrays of NumPy, torch, CuPy and JAX.
+
+Arrays are taken where they lie: on a GPU, on the caller's current stream; in the host's memory on the CPU device, which executes the
+same PTX. :mod:`clusterjit.torch` has the operators that torch.compile and autograd know.
+
+>>> import clusterjit, numpy
+>>> x = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+>>> clusterjit.softmax(x).sum(axis=1).round(4)
+array([1., 1.], dtype=float32)
+"""
+from ._library import lib as _lib
+from ._library import text as _text
+from .call import Function, Plan
+from .devices import Device, Found, Side, device
+from .errors import (Closed, Compiler, Contract, Driver, Error, File, Hazard, InvalidArgument, InvalidKernel, LibraryMissing, NoDevice,
+                     OutOfMemory, Unsupported, UnsupportedType)
+from .families import (argmax, argmin, cummax, cummin, cumprod, cumsum, exchange, histogram, kthvalue, max, mean, meanvar, min, prod, reduce,
+                       scan, stencil, sum, topk)
+from .kernel import Diagnostic, Kernel, check, emit
+from .products import linear, matmul
+from .rows import (cross_entropy, layer_norm, layer_norm_backward, log_softmax, log_softmax_backward, rms_norm, rms_norm_backward, softmax,
+                   softmax_backward)
+
+__version__ = _text(_lib.cj_version())
+__all__ = [
+    "Closed", "Compiler", "Contract", "Device", "Diagnostic", "Driver", "Error", "File", "Found", "Function", "Hazard",
+    "InvalidArgument", "InvalidKernel", "Kernel", "LibraryMissing", "NoDevice", "OutOfMemory", "Plan", "Side", "Unsupported",
+    "UnsupportedType", "argmax", "argmin", "check", "cross_entropy", "cummax", "cummin", "cumprod", "cumsum", "device", "emit",
+    "exchange", "histogram", "kthvalue", "layer_norm", "layer_norm_backward", "linear", "log_softmax", "log_softmax_backward",
+    "matmul", "max", "mean", "meanvar", "min", "prod", "reduce", "rms_norm", "rms_norm_backward", "scan", "softmax",
+    "softmax_backward", "stencil", "sum", "topk",
+]

@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of other libraries, taken as they are: where each lies, its shape and type, its current stream, and new ones like it.
+
+A reader knows the arrays of one library. ``read`` gives all that a plan depends on, as a key that compares fast, and the pointer,
+an int or cdata; ``view`` the same in one form for all libraries; ``allocator`` a function that makes an array of the same kind.
+"""
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any, Callable, NamedTuple, Optional
+
+from ._library import ffi
+from .errors import InvalidArgument, UnsupportedType
+
+Array = Any  # of numpy, torch, cupy, or with __dlpack__, __cuda_array_interface__ or __array_interface__
+Shape = tuple[int, ...]
+
+#: The library's name for each type of element, and its bytes.
+DTYPES = {
+    "float32": ("f32", 4), "float64": ("f64", 8), "float16": ("f16", 2), "bfloat16": ("bf16", 2),
+    "float8_e4m3fn": ("e4m3", 1), "float8_e5m2": ("e5m2", 1),
+    "int8": ("i8", 1), "int16": ("i16", 2), "int32": ("i32", 4), "int64": ("i64", 8),
+    "uint8": ("u8", 1), "uint16": ("u16", 2), "uint32": ("u32", 4), "uint64": ("u64", 8),
+}
+NAMES = {short: name for name, (short, _) in DTYPES.items()}
+
+
+def dtype_name(dtype: Any) -> str:
+    """The library's name of a dtype of any library, or of a name: "bf16" of torch.bfloat16 and of "bfloat16"."""
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    name = name.rsplit(".", 1)[-1]
+    if name in NAMES:
+        return str(name)
+    if name not in DTYPES or not getattr(dtype, "isnative", True):
+        raise UnsupportedType(f"dtype: {dtype!r} is none of {', '.join(DTYPES)}, in the order of bytes of this machine",
+                              hint="convert the array first: x.astype(...) or x.to(...)")
+    return DTYPES[name][0]
+
+
+def size_of(dtype: str) -> int:
+    """The bytes of an element of "f32" and so on."""
+    return DTYPES[NAMES[dtype]][1]
+
+
+class View(NamedTuple):
+    """An array as the library sees it."""
+
+    name: str  # of the parameter that it was given for
+    slot: int  # its place among the arrays of the call
+    reader: Any
+    dtype: str  # "f32"
+    shape: Shape
+    strides: Shape  # in elements
+    device: Optional[int]  # the GPU's ordinal; None: the host's memory
+    align: int  # bytes that its address is a multiple of, at most 16
+    writable: bool
+    like: Any  # what an allocator needs to make another one
+
+    @property
+    def size(self) -> int:
+        return size_of(self.dtype)
+
+    @property
+    def bytes(self) -> int:
+        """From the first element to the last one, with what lies between them."""
+        return (1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides))) * self.size if all(self.shape) else 0
+
+    @property
+    def contiguous(self) -> bool:
+        return all(n == 1 or s == want for n, s, want in zip(self.shape, self.strides, contiguous(self.shape)))
+
+    @property
+    def place(self) -> str:
+        return "the host's memory" if self.device is None else f"GPU {self.device}"
+
+    @property
+    def layout(self) -> tuple[Any, ...]:
+        """What a kernel depends on; strides over one element do not count."""
+        return self.dtype, self.shape, tuple(0 if n == 1 else s for n, s in zip(self.shape, self.strides)), self.device
+
+    def transposed(self) -> View:
+        return self._replace(shape=(*self.shape[:-2], self.shape[-1], self.shape[-2]),
+                             strides=(*self.strides[:-2], self.strides[-1], self.strides[-2]))
+
+    def refuse(self, what: str, hint: str = "") -> InvalidArgument:
+        return InvalidArgument(f"{self.name}: {what}", hint=hint)
+
+
+def contiguous(shape: Shape) -> Shape:
+    """Strides, in elements, of rows one after the other."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n
+    return tuple(reversed(strides))
+
+
+def address_of(pointer: Any, kind: Any = ffi.typeof("uintptr_t")) -> int:
+    return pointer if type(pointer) is int else int(ffi.cast(kind, pointer))
+
+
+def align_of(address: int) -> int:
+    """Bytes that the address is a multiple of, at most 16."""
+    return (address | 16) & -(address | 16)
+
+
+class Reader:
+    """What readers share. ``waits``: launches wait for the array's library, and it for them, by the host."""
+
+    waits = False
+
+    @staticmethod
+    def stream(device: Optional[int]) -> int:
+        """The handle of the caller's current stream."""
+        return 0
+
+
+class NumPy(Reader):
+    @staticmethod
+    def read(x: Array, buffer: Any = ffi.from_buffer) -> tuple[Any, Any]:
+        try:
+            pointer = buffer(x)
+        except (ValueError, TypeError, BufferError):  # strides, or a type that buffers do not have
+            pointer = x.__array_interface__["data"][0]
+        return (x.dtype, x.shape, x.strides, x.flags.writeable), pointer
+
+    @classmethod
+    def view(cls, x: Array, name: str, slot: int) -> View:
+        strides = _elements(name, x.strides, x.itemsize)
+        return View(name, slot, cls, dtype_name(x.dtype), x.shape, strides, None, align_of(address_of(cls.read(x)[1])), x.flags.writeable, None)
+
+    @staticmethod
+    def allocator(like: Any, shape: Shape, dtype: str) -> Callable[[], Array]:
+        import numpy
+        kind = _ml_dtype(NAMES[dtype]) if dtype in ("bf16", "e4m3", "e5m2") else numpy.dtype(NAMES[dtype])
+        return lambda: numpy.empty(shape, kind)
+
+
+class Torch(Reader):
+    @staticmethod
+    def read(x: Array) -> tuple[Any, int]:
+        return (x.dtype, x.shape, x.stride(), x.device), x.data_ptr()
+
+    @classmethod
+    def view(cls, x: Array, name: str, slot: int) -> View:
+        if x.device.type not in ("cpu", "cuda"):
+            raise UnsupportedType(f"{name}: a tensor on {x.device} is neither on the CPU nor on a CUDA device", hint="move it: x.cuda()")
+        device = None if x.device.type == "cpu" else x.device.index
+        return View(name, slot, cls, dtype_name(x.dtype), tuple(x.shape), x.stride(), device, align_of(x.data_ptr()), True, x.device)
+
+    @staticmethod
+    def allocator(like: Any, shape: Shape, dtype: str) -> Callable[[], Array]:
+        import torch
+        kind = getattr(torch, NAMES[dtype])
+        return lambda: torch.empty(shape, dtype=kind, device=like)
+
+    @staticmethod
+    def stream(device: Optional[int]) -> int:
+        torch = sys.modules["torch"]
+        handle: int = torch._C._cuda_getCurrentRawStream(device)  # as torch.cuda.current_stream(device).cuda_stream, in 0.1 us
+        return handle
+
+
+class CuPy(Reader):
+    @staticmethod
+    def read(x: Array) -> tuple[Any, int]:
+        data = x.data
+        return (x.dtype, x.shape, x.strides, data.device_id), data.ptr
+
+    @classmethod
+    def view(cls, x: Array, name: str, slot: int) -> View:
+        strides = _elements(name, x.strides, x.itemsize)
+        return View(name, slot, cls, dtype_name(x.dtype), x.shape, strides, x.data.device_id, align_of(x.data.ptr), True, x.data.device_id)
+
+    @staticmethod
+    def allocator(like: Any, shape: Shape, dtype: str) -> Callable[[], Array]:
+        import cupy
+        kind = _ml_dtype(NAMES[dtype]) if dtype in ("bf16", "e4m3", "e5m2") else cupy.dtype(NAMES[dtype])
+
+        def allocate() -> Array:
+            with cupy.cuda.Device(like):
+                return cupy.empty(shape, kind)
+        return allocate
+
+    @staticmethod
+    def stream(device: Optional[int]) -> int:
+        handle: int = sys.modules["cupy"].cuda.get_current_stream(device).ptr
+        return handle
+
+
+class Other(Reader):
+    """Arrays of any library, by their protocols. Its streams are not known: so launches and the library wait for each other."""
+
+    waits = True
+
+    @classmethod
+    def read(cls, x: Array) -> tuple[Any, int]:
+        for protocol, reads in (("__dlpack__", _dlpack), ("__cuda_array_interface__", _interface), ("__array_interface__", _interface)):
+            if hasattr(x, protocol):
+                found: tuple[Any, int] = reads(x, protocol)
+                return found
+        raise UnsupportedType(f"a {type(x).__name__} has none of __dlpack__, __cuda_array_interface__ and __array_interface__")
+
+    @classmethod
+    def view(cls, x: Array, name: str, slot: int) -> View:
+        (dtype, shape, strides, device, writable), address = cls.read(x)
+        strides = contiguous(shape) if strides is None else strides
+        space = x.__array_namespace__() if hasattr(x, "__array_namespace__") else None
+        like = space, getattr(x, "device", None), type(x).__name__
+        return View(name, slot, cls, dtype_name(dtype), shape, strides, device, align_of(address), writable, like)
+
+    @staticmethod
+    def allocator(like: Any, shape: Shape, dtype: str) -> Callable[[], Array]:
+        space, device, name = like
+        if space is None:
+            raise UnsupportedType(f"a {name} does not say how another one is made", hint="give the result's array: out=")
+        return lambda: space.empty(shape, dtype=getattr(space, NAMES[dtype]), device=device)
+
+
+# ---- protocols
+
+_TYPESTR = {"f": "float", "i": "int", "u": "uint"}
+
+
+def _interface(x: Array, protocol: str) -> tuple[Any, int]:
+    """NumPy's __array_interface__, and __cuda_array_interface__, which extends it."""
+    interface = getattr(x, protocol)
+    order, kind, size = interface["typestr"][0], interface["typestr"][1], int(interface["typestr"][2:])
+    strides, (address, readonly) = interface.get("strides"), interface["data"]
+    if kind not in _TYPESTR or order == (">" if sys.byteorder == "little" else "<"):
+        raise UnsupportedType(f"dtype: {interface['typestr']!r} is none of {', '.join(DTYPES)}")
+    device = _ordinal(address) if protocol == "__cuda_array_interface__" else None
+    shape = tuple(interface["shape"])
+    return (f"{_TYPESTR[kind]}{8 * size}", shape, strides and _elements("array", strides, size), device, not readonly), address
+
+
+def _ordinal(address: int) -> int:
+    """The GPU of an address, which the protocol does not say."""
+    found, attribute = ctypes.c_int(0), 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    try:
+        ctypes.CDLL("libcuda.so.1").cuPointerGetAttribute(ctypes.byref(found), attribute, ctypes.c_uint64(address))
+    except OSError:  # without a driver the device cannot be opened, which says more
+        pass
+    return found.value
+
+
+class _Tensor(ctypes.Structure):
+    """A DLTensor."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32), ("ordinal", ctypes.c_int32), ("ndim", ctypes.c_int32),
+                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64)]
+
+
+class _Versioned(ctypes.Structure):
+    """A DLManagedTensorVersioned."""
+
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("manager", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
+                ("flags", ctypes.c_uint64), ("tensor", _Tensor)]
+
+
+_CODES = {(0, 0): "int", (1, 0): "uint", (2, 0): "float", (4, 16): "bfloat16", (10, 8): "float8_e4m3fn", (12, 8): "float8_e5m2"}
+_CPU, _CUDA, _PINNED, _MANAGED = 1, 2, 3, 13
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.argtypes, _pointer_of.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+
+
+def _dlpack(x: Array, protocol: str) -> tuple[Any, int]:
+    """The tensor of a capsule, which is not consumed: it gives the tensor back when it is freed, and x keeps the memory."""
+    try:
+        capsule = x.__dlpack__(max_version=(1, 0))
+    except (TypeError, NotImplementedError):  # a producer of an earlier version
+        capsule = x.__dlpack__()
+    writable = True
+    if "dltensor_versioned" in repr(capsule):
+        managed = _Versioned.from_address(_pointer_of(capsule, b"dltensor_versioned"))
+        tensor, writable = managed.tensor, not managed.flags & 1
+    else:
+        tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
+    if tensor.device not in (_CPU, _CUDA, _PINNED, _MANAGED):
+        raise UnsupportedType(f"DLPack device type {tensor.device} is neither the CPU nor CUDA")
+    name = _CODES.get((tensor.code, tensor.bits)) or _CODES.get((tensor.code, 0), "?") + str(tensor.bits)
+    shape = tuple(tensor.shape[:tensor.ndim])
+    strides = tuple(tensor.strides[:tensor.ndim]) if tensor.strides else None
+    device = tensor.ordinal if tensor.device in (_CUDA, _MANAGED) else None
+    return (name, shape, strides, device, writable), (tensor.data or 0) + tensor.offset
+
+
+# ---- which reader
+
+_NAMED = {("numpy", "ndarray"): NumPy, ("torch", "Tensor"): Torch, ("cupy", "ndarray"): CuPy, ("numpy", "generic"): None}
+_readers: dict[type, Any] = {}
+
+
+def reader_of(kind: type) -> Any:
+    """The reader of a type's arrays; None: the type is no array's."""
+    if kind not in _readers:
+        _readers[kind] = _find(kind)
+    return _readers[kind]
+
+
+class _Reads(dict[type, Any]):
+    """The `read` of each type of array."""
+
+    def __missing__(self, kind: type) -> Any:
+        reader = reader_of(kind)
+        if reader is None:
+            raise UnsupportedType(f"a {kind.__name__} is no array",
+                                  hint="give an array of NumPy, torch, CuPy or JAX, or one with __dlpack__")
+        self[kind] = reader.read
+        return reader.read
+
+
+READ = _Reads()
+
+
+def _find(kind: type) -> Any:
+    for base in kind.__mro__:
+        named = base.__module__.split(".")[0], base.__name__
+        if named in _NAMED:
+            return _NAMED[named]
+    protocols = ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
+    return Other if any(hasattr(kind, protocol) for protocol in protocols) else None
+
+
+def _elements(name: str, strides: Any, size: int) -> Shape:
+    if any(stride % size for stride in strides):
+        raise InvalidArgument(f"{name}: strides {tuple(strides)} in bytes are not whole elements of {size} bytes",
+                              hint="copy it: numpy.ascontiguousarray(x)")
+    return tuple(stride // size for stride in strides)
+
+
+def _ml_dtype(name: str) -> Any:
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise UnsupportedType(f"dtype: {name} is a type that NumPy has with ml_dtypes alone, which is not installed",
+                              hint="pip install ml_dtypes") from None
+    import numpy
+    return numpy.dtype(getattr(ml_dtypes, name))
+
+
+def stream_handle(stream: Any) -> int:
+    """The CUstream of an int, or of a stream of torch, CuPy, Numba, cuda.core: of anything with __cuda_stream__."""
+    if isinstance(stream, int):
+        return stream
+    if hasattr(stream, "__cuda_stream__"):
+        found = stream.__cuda_stream__
+        return int((found() if callable(found) else found)[1])
+    for attribute in ("cuda_stream", "ptr", "handle"):
+        if hasattr(stream, attribute):
+            value = getattr(stream, attribute)
+            return int(getattr(value, "value", value) or 0)
+    raise UnsupportedType(f"stream: a {type(stream).__name__} is no stream", hint="give an int, or an object with __cuda_stream__")

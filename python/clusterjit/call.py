@@ -1,0 +1,451 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a Python call to a call of the library.
+
+The body of a function (families.py) makes a Request of its arguments, in which a View stands for each array: the library's
+description of the problem, the arrays that are read, and what is written. A Request makes a Plan, a handle of the library. A
+Function keeps plans under the key of its arguments; so the second call with such arguments reads arrays, finds the plan,
+allocates the result, and launches.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import math
+import sys
+from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
+
+from ._library import check, ffi, lib, made, text, thread
+from .arrays import READ, Array, Shape, View, address_of, align_of, reader_of, size_of, stream_handle
+from .devices import Device, device_of
+from .errors import Closed, InvalidArgument, UnsupportedType
+
+if sys.version_info >= (3, 10):
+    from typing import ParamSpec
+else:  # the annotations are not evaluated
+    ParamSpec = TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+NO_CLUSTER = {"cj_reduce", "cj_argmax", "cj_topk"}  # where a cluster of UINT32_MAX means none; elsewhere 0 is the default, or 1
+FUNCTIONS = {"map": ("x",), "op_function": ("a", "b"), "identity": ()}  # fields that are expressions in CUDA C, of these arguments
+_STREAMS: dict[int, Any] = {0: ffi.NULL}
+
+
+class Out(NamedTuple):
+    """An array that a call writes. ``given``: the caller's own."""
+
+    shape: Shape
+    dtype: str
+    given: Optional[View] = None
+    strided: bool = False  # the caller's own may have gaps between its rows
+
+
+class Request(Generic[R]):
+    """What a call asks of the library: of the calls `cj_NOUN_create` and `cj_NOUN_RUN`, with the fields of `cj_NOUN_desc`.
+
+    ``reads`` and ``writes`` are in the order of the call's parameters, or have the names of the fields of its structure;
+    ``values`` are further fields of that; ``result`` makes what is returned of the arrays that were written; None: themselves.
+    """
+
+    def __init__(self, noun: str, fields: dict[str, Any], reads: dict[str, Optional[View]], writes: dict[str, Out], *,
+                 run: str = "run", values: Optional[dict[str, float]] = None,
+                 result: Optional[Callable[..., Any]] = None) -> None:
+        self.noun, self.run, self.values = "cj_" + noun, run, values or {}
+        self.fields = fields
+        self.reads = {name: view for name, view in reads.items() if view is not None}
+        self.writes = writes
+        self.result = result
+        self._check()
+
+    def instead(self, reads: dict[str, View], write: Out) -> Request[R]:
+        """The same with the arrays as the caller has them, where the body has given them other shapes."""
+        self.reads.update(reads)
+        self.writes = dict.fromkeys(self.writes, write)
+        self._check()
+        return self
+
+    @property
+    def views(self) -> list[View]:
+        """The arrays that are read, in the order of the call."""
+        return sorted(self.reads.values(), key=lambda view: view.slot)
+
+    @property
+    def like(self) -> View:
+        """The array whose library makes the results."""
+        return self.views[0]
+
+    def _check(self) -> None:
+        for view in self.views:
+            if min(view.strides, default=0) < 0:
+                raise view.refuse(f"strides {view.strides} are below 0", "copy it: numpy.ascontiguousarray(x)")
+        given = [out.given for out in self.writes.values() if out.given is not None]
+        for view in self.views + given:
+            if view.device != self.like.device:
+                raise view.refuse(f"it is in {view.place}, but {self.like.name} in {self.like.place}", "move one of them: x.to(y.device)")
+        for name, out in self.writes.items():
+            if out.given is not None:
+                check_out(out.given, out)
+
+    def describe(self) -> Any:
+        """The library's description, `cj_NOUN_desc`, and what it points to."""
+        kind = ffi.typeof(f"{self.noun}_desc")
+        known = dict(kind.fields)
+        desc, kept = ffi.new(ffi.getctype(kind, "*")), []
+        for name, value in self.fields.items():
+            if name not in known:
+                raise InvalidArgument(f"{name}: {self.noun[3:]} has no such parameter; it has {', '.join(known)}")
+            if name == "cluster" and value == 0 and isinstance(value, int):
+                value = 2**32 - 1 if self.noun in NO_CLUSTER else int(self.noun in ("cj_stencil", "cj_gemm"))
+            if isinstance(value, dict):
+                for inner, item in value.items():
+                    _assign(getattr(desc, name), dict(known[name].type.fields)[inner].type, inner, item)
+            elif name in FUNCTIONS and value is not None:
+                kept.append(_user_function(FUNCTIONS[name], value, lib.cj_dtype_arithmetic(_dtype(self.fields["dtype"]))))
+                setattr(desc, name, kept[-1])
+            elif isinstance(value, tuple) and known[name].type.kind == "pointer":
+                kept.append(ffi.new("double[]", value))
+                setattr(desc, name, kept[-1])
+            elif value is not None:
+                _assign(desc, known[name].type, name, value)
+        return desc, kept
+
+
+def _dtype(name: str) -> int:
+    value: int = getattr(lib, "CJ_" + name.upper())
+    return value
+
+
+def _user_function(names: tuple[str, ...], expression: str, dtype: int) -> Any:
+    """An expression in CUDA C of arguments with these names, compiled."""
+    words = [ffi.new("char[]", name.encode()) for name in names]
+    source = ffi.new("char[]", expression.encode())
+    signature = {"result": dtype, "count": len(names), "argument": [dtype] * len(names), "name": words}
+    desc = ffi.new("cj_cuda_desc *", {"expression": source, "signature": signature})
+    return ffi.gc(made("cj_user_function *", lib.cj_function_from_cuda, desc), lib.cj_user_function_destroy)
+
+
+def check_out(view: View, out: Out) -> None:
+    if view.dtype != out.dtype and not (view.dtype[0] in "iu" and view.dtype[1:] == out.dtype[1:] and out.dtype[0] in "iu"):
+        raise UnsupportedType(f"{view.name}: its dtype is {view.dtype}; the result is {out.dtype}")
+    if view.shape != out.shape:
+        raise view.refuse(f"its shape is {view.shape}; the result's is {out.shape}")
+    if not view.writable:
+        raise view.refuse("it is read-only", "give an array that may be written")
+    if not view.contiguous and not out.strided:
+        raise view.refuse(f"strides {view.strides} in elements are not those of a contiguous array", "give a contiguous array")
+
+
+def _assign(structure: Any, kind: Any, name: str, value: Any) -> None:
+    """A field of a description; of an enum also by a word: "box" for CJ_STENCIL_BOX."""
+    if isinstance(value, str):
+        if kind.kind != "enum":
+            raise InvalidArgument(f"{name}: {value!r} is no number")
+        words = _words(kind.relements)
+        if value.lower() not in words:
+            raise InvalidArgument(f"{name}: {value!r} is none of {', '.join(words)}")
+        value = words[value.lower()]
+    try:
+        setattr(structure, name, value)
+    except (OverflowError, TypeError) as error:
+        raise InvalidArgument(f"{name}: {value!r} is no value of a {kind.cname}: {error}") from None
+
+
+@functools.lru_cache(maxsize=None)
+def _words_of(elements: tuple[tuple[str, int], ...]) -> dict[str, int]:
+    prefix = 0
+    while len({name[:prefix + 1] for name, _ in elements}) == 1:
+        prefix += 1
+    prefix = max(elements[0][0][:prefix].rfind("_") + 1, 0)
+    return {name[prefix:].lower(): value for name, value in elements}
+
+
+def _words(elements: dict[str, int]) -> dict[str, int]:
+    return _words_of(tuple(sorted(elements.items(), key=lambda element: element[1])))
+
+
+class Plan(Generic[R]):
+    """A kernel, loaded, for arrays of given shapes, strides and types.
+
+    Call it with arrays like those that it was made for, in their order. Launches of one plan on several streams need an order if
+    ``workspace_bytes`` is not 0. ``close()``, or the end of a with-block, frees it; its launches must have ended.
+
+    >>> import clusterjit, numpy
+    >>> x = numpy.arange(8, dtype=numpy.float32).reshape(2, 4)
+    >>> with clusterjit.cumsum.plan(x) as plan:
+    ...     plan(x)[1]
+    array([ 4.,  9., 15., 22.], dtype=float32)
+    """
+
+    _handle: Any = None
+
+    def __init__(self, request: Request[R], device: Device) -> None:
+        self._request, self.device = request, device
+        self._views = request.views
+        desc, kept = request.describe()
+        self._destroy = getattr(lib, request.noun + "_destroy")
+        self._handle = made(request.noun + " *", getattr(lib, request.noun + "_create"), device.handle, desc)
+        del kept  # the library has copied what the description points to
+        self._function = getattr(lib, f"{request.noun}_{request.run}")
+        self._arrange(ffi.typeof(self._function).args[1])
+        like = request.like
+        self._reader, self._cpu = like.reader, device.ordinal is None
+        self._waits = like.reader.waits and not self._cpu
+        self._allocators: list[Callable[[], Array]] = []
+        self._sizes = [view.bytes for view in self._views] + [_bytes(out) for out in request.writes.values()]
+        self._accepted: Any = None
+        self._result: Any = request.result
+        self._single = len(request.writes) == 1
+
+    def _arrange(self, first: Any) -> None:
+        """Chooses how the pointers of the arrays, in the order of the call and then of the results, become the run's arguments."""
+        request = self._request
+        names = {view.slot: name for name, view in request.reads.items()}
+        order = [names[view.slot] for view in self._views] + list(request.writes)
+        if first.kind == "pointer":  # to a structure, cj_NOUN_arrays
+            self._structure, self._structures = first, []  # type: tuple[Any, list[Any]]
+            offsets = {name: field.offset for name, field in first.item.fields}
+            self._places = [offsets[name] // 8 for name in order]
+            self._start = self._start_structure
+        else:
+            self._places = [list(request.reads).index(name) for name in order[:len(self._views)]]
+            self._places += range(len(self._views), len(order))
+            self._start = self._start_pointers
+
+    def _start_structure(self, addresses: Any, stream: Any, error: Any) -> int:
+        try:
+            made = self._structures.pop()  # one that no other thread uses
+        except IndexError:
+            structure = ffi.new(self._structure, self._request.values)
+            made = structure, ffi.cast("cj_ptr *", structure)
+        structure, words = made
+        for place, address in zip(self._places, addresses):
+            words[place] = address
+        status: int = self._function(self._handle, structure, stream, error)
+        self._structures.append(made)
+        return status
+
+    def _start_pointers(self, addresses: Any, stream: Any, error: Any) -> int:
+        ordered = [0] * len(addresses)
+        for place, address in zip(self._places, addresses):
+            ordered[place] = address
+        status: int = self._function(self._handle, *ordered, stream, error)
+        return status
+
+    def __call__(self, *arrays: Array, out: Any = None, stream: Any = None) -> R:
+        outs = self.allocate() if out is None else out if type(out) is tuple else (out,)
+        keys, pointers = [], []
+        for x in arrays + outs:
+            key, pointer = READ[type(x)](x)
+            keys.append(key)
+            pointers.append(pointer)
+        if keys != self._accepted:
+            self._accept(arrays, outs)
+            self._accepted = keys
+        return self.go(pointers, outs, 0 if self._cpu else stream_of(self._reader, self.device, stream))
+
+    def allocate(self) -> tuple[Array, ...]:
+        if not self._allocators:
+            like = self._request.like
+            self._allocators = [like.reader.allocator(like.like, out.shape, out.dtype) for out in self._request.writes.values()]
+        return tuple([allocate() for allocate in self._allocators])
+
+    def go(self, pointers: list[Any], outs: Any, stream: int) -> R:
+        """Launches. The arrays have been checked."""
+        if self._handle is None:
+            raise Closed("the plan is closed", hint="make another one: FUNCTION.plan(...)")
+        where = _STREAMS.get(stream)
+        if where is None:
+            where = _STREAMS.setdefault(stream, ffi.cast("cj_stream", stream))
+        if self._waits:
+            self.device.synchronize()
+        if self._cpu:
+            self.device.launch(pointers, self._sizes, self._start, where)
+        else:
+            check(self._start(pointers, where, thread.error))
+        if self._waits:
+            self.device.synchronize(stream)
+        result: R = self._result(*outs) if self._result else outs[0] if self._single else outs
+        return result
+
+    def _accept(self, arrays: Any, outs: Any) -> None:
+        """Holds arrays that the plan has not seen before against those that it was made for."""
+        names = [view.name for view in self._views]
+        if len(arrays) != len(names):
+            raise InvalidArgument(f"arrays: {len(arrays)} were given; this plan takes {len(names)}: {', '.join(names)}")
+        if len(outs) != len(self._request.writes):
+            raise InvalidArgument(f"out: {len(outs)} arrays were given; this plan writes {len(self._request.writes)}")
+        for x, mine in zip(arrays, self._views):
+            view = view_of(x, mine.name, mine.slot)
+            if view.layout != mine.layout:
+                raise view.refuse(
+                    f"{view.dtype} of shape {view.shape} with strides {view.strides} in {view.place}; the plan was made for "
+                    f"{mine.dtype} of shape {mine.shape} with strides {mine.strides} in {mine.place}", "make a plan for it")
+        for x, spec in zip(outs, self._request.writes.values()):
+            view = view_of(x, "out", 0)
+            if spec.given is not None and view.layout != spec.given.layout or view.device != self._request.like.device:
+                raise view.refuse(f"strides {view.strides} in {view.place}; the plan was made for another out", "make a plan with it")
+            check_out(view, spec._replace(strided=spec.given is not None))
+
+    @property
+    def _kernel(self) -> Any:
+        if self._handle is None:
+            raise Closed("the plan is closed", hint="make another one: FUNCTION.plan(...)")
+        return getattr(lib, self._request.noun + "_kernel")(self._handle)
+
+    @property
+    def ptx(self) -> str:
+        """The kernel's text."""
+        return text(lib.cj_kernel_ptx(self._kernel))
+
+    @property
+    def workspace_bytes(self) -> int:
+        return int(lib.cj_kernel_plan(self._kernel).workspace_bytes)
+
+    @property
+    def error_bound(self) -> float:
+        """Of a rounded result, as the family's header says; 0 if it is exact, NaN if nothing is known."""
+        return float(lib.cj_kernel_plan(self._kernel).error_bound)
+
+    @property
+    def shape(self) -> dict[str, tuple[int, int, int]]:
+        """grid, block and cluster, each (x, y, z); the cluster is (0, 0, 0) if the kernel has none."""
+        plan = lib.cj_kernel_plan(self._kernel)
+        return {name: (d.x, d.y, d.z) for name in ("grid", "block", "cluster") for d in [getattr(plan, name)]}
+
+    @property
+    def note(self) -> str:
+        """What the plan changed, and why; or empty."""
+        return text(lib.cj_kernel_plan(self._kernel).note)
+
+    def close(self) -> None:
+        if self._handle is not None:
+            self._destroy(self._handle)
+            self._handle = None
+
+    def __enter__(self) -> Plan[R]:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def stream_of(reader: Any, device: Device, stream: Any) -> int:
+    """The handle of the stream that is given, else of the caller's current one."""
+    if stream is not None:
+        return stream_handle(stream)
+    return 0 if device.ordinal is None else reader.stream(device.ordinal)
+
+
+def _bytes(out: Out) -> int:
+    if out.given is not None:
+        return out.given.bytes
+    return math.prod(out.shape) * size_of(out.dtype)
+
+
+def view_of(x: Any, name: str, slot: int) -> View:
+    reader = reader_of(type(x))
+    if reader is None:
+        raise UnsupportedType(f"{name}: a {type(x).__name__} is no array",
+                              hint="give an array of NumPy, torch, CuPy or JAX, or one with __dlpack__")
+    view: View = reader.view(x, name, slot)
+    return view
+
+
+class _Entry(Generic[R]):
+    """The plans of one key: one for all streams if it has no workspace, else one for each."""
+
+    def __init__(self, request: Request[R]) -> None:
+        self.request, self.device = request, device_of(request.like.device)
+        self.plans: dict[int, Plan[R]] = {}
+        self.common: Optional[Plan[R]] = None
+        self.captured: Optional[Plan[R]] = None  # with a workspace, for launches that are captured into graphs
+
+    def stream_of(self, stream: Any) -> int:
+        return stream_of(self.request.like.reader, self.device, stream)
+
+    def plan(self, stream: int) -> Plan[R]:
+        return self.common or self.plans.get(stream) or self._make(stream)
+
+    def _make(self, stream: int) -> Plan[R]:
+        if self.device.kind == "gpu" and self.device.is_capturing(stream):
+            if not self.captured:
+                raise InvalidArgument("a first call cannot be captured: it loads the kernel", hint="call it once before the capture")
+            return self.captured
+        made = Plan(self.request, self.device)
+        if not made.workspace_bytes:
+            self.common = made
+        else:
+            self.plans[stream] = made
+            if self.device.kind == "gpu" and not self.captured:
+                self.captured = Plan(self.request, self.device)
+        return made
+
+
+class Function(Generic[P, R]):
+    """A function of the library. ``f(x, ...)`` runs it at once, ``f.plan(x, ...)`` makes a :class:`Plan` to run again and again."""
+
+    def __init__(self, body: Callable[P, Request[R]]) -> None:
+        self._body, self._signature = body, inspect.signature(body)
+        self._arrays = {name for name, parameter in self._signature.parameters.items() if "Array" in str(parameter.annotation)}
+        self._entries: dict[Any, _Entry[R]] = {}
+        functools.update_wrapper(self, body)
+
+    def __repr__(self) -> str:
+        return f"<function clusterjit.{self._body.__name__}>"
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        stream, out = kwargs.pop("stream", None), kwargs.pop("out", None)
+        outs: tuple[Any, ...] = () if out is None else out if type(out) is tuple else (out,)
+        key: list[Any] = [len(args), *kwargs]
+        pointers: list[Any] = []
+        for value in (*args, *kwargs.values(), *outs):
+            reader = reader_of(type(value))
+            if reader is None:
+                key.append(tuple(value) if type(value) is list else value)
+            else:
+                found, pointer = reader.read(value)
+                key += found, align_of(address_of(pointer))
+                pointers.append(pointer)
+        whole = tuple(key)
+        entry = self._entries.get(whole)
+        if entry is None:
+            entry = self._entries.setdefault(whole, _Entry(self._request(args, kwargs, outs)))
+        handle = entry.stream_of(stream)
+        plan = entry.plan(handle)
+        if not outs:
+            outs = plan.allocate()
+            pointers += [READ[type(x)](x)[1] for x in outs]
+        return plan.go(pointers, outs, handle)
+
+    def plan(self, *args: P.args, **kwargs: P.kwargs) -> Plan[R]:
+        """A plan for these arguments: their arrays say shapes, strides and types; their contents are not read."""
+        out = kwargs.pop("out", None)
+        kwargs.pop("stream", None)
+        request = self._request(args, kwargs, () if out is None else out if type(out) is tuple else (out,))
+        return Plan(request, device_of(request.like.device))
+
+    def forget(self) -> None:
+        """Lets go of the plans that calls have made. Their launches must have ended."""
+        self._entries.clear()
+
+    def _request(self, args: Any, kwargs: Any, outs: tuple[Any, ...]) -> Request[R]:
+        """What the body asks for, with views in place of arrays."""
+        slots = itertools.count()
+
+        def viewed(name: str, value: Any) -> Any:
+            if name in self._arrays and value is not None or reader_of(type(value)) is not None:
+                return view_of(value, name, next(slots))
+            return tuple(value) if type(value) is list else value
+
+        self._signature.bind(*args, **kwargs)  # else a TypeError, as of any function
+        positional = [viewed(name, value) for name, value in zip(self._signature.parameters, args)]
+        named = {name: viewed(name, value) for name, value in kwargs.items()}
+        if outs:
+            views = tuple(view_of(x, f"out[{i}]" if len(outs) > 1 else "out", 0) for i, x in enumerate(outs))
+            named["out"] = views
+        return self._body(*positional, **named)

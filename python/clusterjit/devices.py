@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices: GPUs, and the CPU device, which executes the same PTX on the host's memory and finds missing synchronization."""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import itertools
+import threading
+from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
+
+from ._library import call, check, ffi, lib, made, text, thread
+from .arrays import address_of
+from .errors import Error, InvalidArgument
+
+
+class Side(NamedTuple):
+    """One party of a hazard: the instruction, its line in the PTX (0: there is none), thread and block, each (x, y, z)."""
+
+    line: int
+    what: str
+    thread: tuple[int, int, int]
+    block: tuple[int, int, int]
+    rank: int
+
+
+class Found(NamedTuple):
+    """A hazard that the CPU device found."""
+
+    rule: str
+    message: str
+    hint: str
+    first: Side
+    second: Side
+    variable: str
+    times: int
+
+
+class Device:
+    """Where kernels run. Use :func:`device`, which opens each once.
+
+    ``kind`` is "gpu" or "cpu", ``name`` such as "NVIDIA H200", ``ordinal`` the GPU's number, None of the CPU device.
+
+    >>> import clusterjit
+    >>> clusterjit.device("cpu").kind
+    'cpu'
+    """
+
+    def __init__(self, spec: str) -> None:
+        name = ffi.new("char[]", spec.encode())
+        self.handle = made("cj_device *", lib.cj_device_open, ffi.new("cj_device_options *", {"spec": name}))
+        self.kind = text(lib.cj_device_kind(self.handle))
+        self.name = text(lib.cj_device_name(self.handle))
+        self.ordinal = int(spec.split(":")[1]) if self.kind == "gpu" else None
+        self.lock = threading.Lock()  # of the CPU device: one launch at a time
+        self._options: dict[str, Any] = {}
+        self._address = ffi.new("cj_ptr *")
+
+    def __repr__(self) -> str:
+        return f"<clusterjit device {self.name}>"
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """What the device allows: cj_limits of clusterjit/device.h.
+
+        >>> import clusterjit
+        >>> clusterjit.device("cpu").limits["max_cluster"]
+        16
+        """
+        limits = lib.cj_device_limits(self.handle)[0]
+        return {name: _plain(getattr(limits, name)) for name, _ in ffi.typeof(limits).fields}
+
+    def synchronize(self, stream: int = 0) -> None:
+        """Waits for all work on the stream, a CUstream as an int, and raises the faults of its kernels."""
+        call(lib.cj_synchronize, self.handle, ffi.cast("cj_stream", stream))
+
+    def trim(self) -> None:
+        """Lets go of the kernels that the device keeps. Their launches must have ended."""
+        lib.cj_device_trim(self.handle)
+
+    @contextlib.contextmanager
+    def watch(self, *, hazards: bool = True, seed: Optional[int] = None, late: bool = False, threads: int = 0,
+              instruction_limit: int = 0) -> Iterator[Device]:
+        """The CPU device runs the kernels of a with-block with hazards on: races and missing synchronization are exceptions.
+
+        ``seed`` draws the order of warps and of asynchronous work, ``late`` completes asynchronous work as late as can be,
+        ``instruction_limit`` stops a launch after so many instructions of threads, as a livelock.
+
+        >>> import clusterjit, numpy
+        >>> with clusterjit.device("cpu").watch(seed=7):
+        ...     float(clusterjit.sum(numpy.ones(1000, numpy.float32)))
+        1000.0
+        """
+        options = {"hazards": hazards, "random_schedule": seed is not None, "seed": seed or 0, "late_schedule": late,
+                   "threads": threads, "instruction_limit": instruction_limit}
+        before, self._options = self._options, options
+        self._configure(options)
+        try:
+            yield self
+        finally:
+            self._options = before
+            self._configure(before)
+
+    def _configure(self, options: dict[str, Any]) -> None:
+        with self.lock:
+            call(lib.cj_cpu_configure, self.handle, ffi.new("cj_cpu_options *", options))
+
+    def hazards(self) -> list[Found]:
+        """What the last launch on the CPU device broke, each pair of lines once."""
+        return [_found(lib.cj_cpu_hazard_at(self.handle, i)[0]) for i in range(lib.cj_cpu_hazard_count(self.handle))]
+
+    def is_capturing(self, stream: int) -> bool:
+        """Whether launches on the stream are captured into a CUDA graph. A GPU alone."""
+        status = ctypes.c_int(0)
+        code = ctypes.CDLL("libcuda.so.1").cuStreamIsCapturing(ctypes.c_void_p(stream), ctypes.byref(status))
+        return code == _CAPTURE_IMPLICIT or status.value != 0
+
+    def launch(self, pointers: Sequence[Any], sizes: Sequence[int], start: Callable[..., int], *arguments: Any) -> None:
+        """Calls ``start(addresses of the arrays, *arguments, error)``, which launches. The CPU device borrows the arrays meanwhile,
+        from each pointer on so many bytes.
+        """
+        error = thread.error
+        if self.ordinal is not None:
+            status = start(pointers, *arguments, error)
+            if status:
+                check(status)
+            return
+        borrowed: list[int] = []
+        self.lock.acquire()
+        try:
+            try:
+                addresses = borrowed = self._borrow(pointers, sizes, error)
+            except InvalidArgument:  # they overlap
+                addresses = [address_of(pointer) for pointer in pointers]
+                begins, lengths = _merged(addresses, sizes)
+                borrowed = self._borrow(begins, lengths, error)
+            status = start(addresses, *arguments, error)
+            if status:
+                check(status, hazards=self.hazards() if status == lib.CJ_HAZARD else ())
+        finally:
+            for begin in borrowed:
+                _free(self.handle, begin)
+            self.lock.release()
+
+    def _borrow(self, pointers: Any, sizes: Any, error: Any) -> list[int]:
+        """Lets the CPU device see arrays, all or none of them; their addresses."""
+        borrowed: list[int] = []
+        handle, address = self.handle, self._address
+        for pointer, size in zip(pointers, sizes):
+            where = ffi.cast(_VOID, pointer) if type(pointer) is int else pointer
+            status = _wrap(handle, where, size, address, error)
+            if status:
+                for begin in borrowed:
+                    _free(handle, begin)
+                check(status)
+            borrowed.append(address[0])
+        return borrowed
+
+
+_CAPTURE_IMPLICIT = 906  # CUDA_ERROR_STREAM_CAPTURE_IMPLICIT: asked of the default stream while another one is captured
+_VOID, _wrap, _free = ffi.typeof("void *"), lib.cj_mem_wrap, lib.cj_mem_free
+
+
+def _merged(addresses: list[int], sizes: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The same bytes in spans that do not overlap: their addresses, and their sizes."""
+    merged: list[tuple[int, int]] = []
+    for begin, size in sorted(zip(addresses, sizes)):
+        if merged and begin < merged[-1][0] + merged[-1][1]:
+            first, before = merged[-1]
+            merged[-1] = first, max(before, begin + size - first)
+        elif size:
+            merged.append((begin, size))
+    return [begin for begin, _ in merged], [size for _, size in merged]
+
+
+def _found(hazard: Any) -> Found:
+    return Found(text(hazard.rule), text(hazard.message), text(hazard.hint), _side(hazard.first), _side(hazard.second),
+                 text(hazard.variable) or text(hazard.symbol), hazard.count)
+
+
+def _side(side: Any) -> Side:
+    return Side(side.line, text(side.what), _plain(side.thread), _plain(side.block), side.rank)
+
+
+def _plain(value: Any) -> Any:
+    """A cj_dim3 as (x, y, z), characters as str, an array as a list."""
+    if isinstance(value, (int, bool)):
+        return value
+    kind = ffi.typeof(value)
+    if kind.kind == "struct":
+        return value.x, value.y, value.z
+    return text(value) if kind.item.cname == "char" else list(value)
+
+
+_devices: dict[str, Device] = {}
+_opening = threading.Lock()
+
+
+def device(spec: str = "auto") -> Device:
+    """The device "auto" (the first GPU that has clusters, else the CPU device), "gpu" (the first one), "gpu:N" or "cpu"; opened once.
+
+    >>> import clusterjit
+    >>> clusterjit.device("cpu") is clusterjit.device("cpu")
+    True
+    """
+    if spec == "auto":
+        return _first_with_clusters()
+    spec = "gpu:0" if spec == "gpu" else spec
+    with _opening:
+        if spec not in _devices:
+            _devices[spec] = Device(spec)
+        return _devices[spec]
+
+
+def _first_with_clusters() -> Device:
+    for ordinal in itertools.count():
+        try:
+            found = device(f"gpu:{ordinal}")
+        except Error:  # no driver, or no GPU of that number
+            return device("cpu")
+        if found.limits["max_cluster"]:
+            return found
+    raise AssertionError
+
+
+def device_of(ordinal: Optional[int]) -> Device:
+    """The device of an array: that of a GPU's ordinal, or the CPU device of None."""
+    spec = "cpu" if ordinal is None else f"gpu:{ordinal}"
+    return _devices.get(spec) or device(spec)

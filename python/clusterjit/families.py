@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel families as functions of arrays; those of rows are in rows.py, matrix products in products.py.
+
+Rows lie along the last axis; the axes before it may have any extents, as long as they make rows at equal distances. ``out`` takes
+the result's array (a tuple where there are several), ``stream`` a stream (default: the caller's current one). Further keywords,
+``**plan``, are fields of the C description, such as ``cluster=4`` (0: without clusters) or ``block=256``; the default leaves them
+to the library. What is written must not overlap what is read.
+"""
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any, Optional
+
+from .arrays import Array, Shape, View, dtype_name
+from .call import Function, Out, Request
+from .errors import InvalidArgument, UnsupportedType
+from .shapes import COPY, align, elements, last_axis, of_dtype, row_stride, same_shape
+
+_ARITHMETIC = {"f16": "f32", "bf16": "f32", "e4m3": "f32", "e5m2": "f32", "i8": "i32", "i16": "i32", "u8": "u32", "u16": "u32"}
+
+
+# ---- reductions of a whole array
+
+def _reduce(x: View, op: str, out: Any, plan: dict[str, Any]) -> Request[Array]:
+    kind = _ARITHMETIC.get(x.dtype, x.dtype)
+    mean = "f32" if x.dtype in ("f16", "bf16", "f32") else "f64"
+    shape, dtype, result = {
+        "mean": ((), mean, None),
+        "meanvar": ((2,), mean, lambda out: (out[0], out[1])),
+        "argmin": ((2,), "i64", lambda out: out[1]),  # the value at byte 0, the index at byte 8
+        "argmax": ((2,), "i64", lambda out: out[1]),
+    }.get(op, ((), kind, None))
+    writes = {"out": Out(shape, dtype, out[0] if out else None)}
+    return Request("reduce", {"n": elements(x), "op": op or None, "dtype": x.dtype, **plan}, {"x": x}, writes, result=result)
+
+
+@Function
+def sum(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """The sum of all elements of ``x``, contiguous, of any shape and dtype; f16 and bf16 are summed in f32, to an f32.
+
+    >>> import clusterjit, numpy
+    >>> float(clusterjit.sum(numpy.arange(1024, dtype=numpy.float32), cluster=4))
+    523776.0
+    """
+    return _reduce(x, "sum", out, plan)
+
+
+@Function
+def reduce(x: Array, op: str, identity: str, *, map: Optional[str] = None, out: Optional[Array] = None, stream: Any = None,
+           **plan: Any) -> Request[Array]:
+    """All elements of ``x``, contiguous, of any dtype, combined by an expression of your own, which NVRTC compiles: ``op``, in CUDA C
+    of a and b, is associative and commutative, and leaves every value as it is where the other one is ``identity``. ``map``, of x, is
+    what each element becomes first; the other reductions take it, too.
+
+    >>> import clusterjit, numpy
+    >>> x = numpy.array([1, 2, 4, 9], numpy.int32)
+    >>> try:
+    ...     print(int(clusterjit.reduce(x, "a ^ b", "0", map="x & 7")))
+    ... except clusterjit.Unsupported:  # there is no NVRTC
+    ...     print(6)
+    6
+    """
+    return _reduce(x, "", out, {"op_function": op, "identity": identity, "map": map, **plan})
+
+
+@Function
+def prod(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """The product of all elements of ``x``, contiguous, of any shape and dtype.
+
+    >>> import clusterjit, numpy
+    >>> int(clusterjit.prod(numpy.arange(1, 11, dtype=numpy.int64)))
+    3628800
+    """
+    return _reduce(x, "product", out, plan)
+
+
+@Function
+def min(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """The least element of ``x``, contiguous, of any shape and dtype. NaN is passed over.
+
+    >>> import clusterjit, numpy
+    >>> float(clusterjit.min(numpy.array([3.0, -2.0, 5.0])))
+    -2.0
+    """
+    return _reduce(x, "min", out, plan)
+
+
+@Function
+def max(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """The greatest element of ``x``, contiguous, of any shape and dtype. NaN is passed over.
+
+    >>> import clusterjit, numpy
+    >>> float(clusterjit.max(numpy.array([3.0, -2.0, 5.0])))
+    5.0
+    """
+    return _reduce(x, "max", out, plan)
+
+
+@Function
+def mean(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """The mean of all elements of ``x``: f32 of f16, bf16 and f32, else f64.
+
+    >>> import clusterjit, numpy
+    >>> float(clusterjit.mean(numpy.arange(5, dtype=numpy.int32)))
+    2.0
+    """
+    return _reduce(x, "mean", out, plan)
+
+
+@Function
+def meanvar(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[tuple[Array, Array]]:
+    """The mean and the variance (over n) of all elements of ``x``, in one pass. ``out`` has the shape (2,).
+
+    >>> import clusterjit, numpy
+    >>> [float(value) for value in clusterjit.meanvar(numpy.array([1, 2, 3, 4], numpy.float32))]
+    [2.5, 1.25]
+    """
+    return _reduce(x, "meanvar", out, plan)
+
+
+@Function
+def argmin(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """The index, i64, of the first least element of ``x``, flattened. ``out``: i64 of shape (2,), whose second element it is.
+
+    >>> import clusterjit, numpy
+    >>> int(clusterjit.argmin(numpy.array([3.0, -2.0, 5.0, -2.0])))
+    1
+    """
+    return _reduce(x, "argmin", out, plan)
+
+
+@Function
+def argmax(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """The index of the first greatest element: of ``x`` flattened (i64), or with ``axis=-1`` of each row of f32 (u32).
+
+    >>> import clusterjit, numpy
+    >>> x = numpy.array([[1, 7, 2], [9, 0, 9]], numpy.float32)
+    >>> int(clusterjit.argmax(x)), clusterjit.argmax(x, axis=-1)
+    (3, array([1, 0], dtype=uint32))
+    """
+    if axis is None:
+        return _reduce(x, "argmax", out, plan)
+    last_axis(x, axis)
+    of_dtype(x, "f32")
+    fields = {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "stride": row_stride(x), **plan}
+    return Request("argmax", fields, {"x": x}, {"out": Out(x.shape[:-1], "u32", out[0] if out else None)})
+
+
+# ---- scan, top-k, histogram
+
+def _scan(op: str, x: View, axis: int, exclusive: bool, reverse: bool, flags: Optional[View], offsets: Optional[View], out: Any,
+          plan: dict[str, Any]) -> Request[Array]:
+    last_axis(x, axis)
+    given = out[0] if out else None
+    fields = {"op": op or None, "rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "dtype": x.dtype, "exclusive": exclusive,
+              "reverse": reverse, "stride": row_stride(x), "align": align(x, given), **plan}
+    if given is not None:
+        fields["out_stride"] = row_stride(given)
+    heads = None
+    if flags is not None:
+        of_dtype(flags, "u8")
+        same_shape(x, {"flags": flags})
+        if row_stride(flags) != fields["stride"]:
+            raise flags.refuse(f"its rows are {row_stride(flags)} elements apart; those of x are {fields['stride']}", COPY)
+        heads, fields["heads"] = flags, "flags"
+    elif offsets is not None:
+        of_dtype(offsets, "i32", "i64")
+        if len(offsets.shape) != 1 or offsets.shape[0] < 2 or not offsets.contiguous:
+            raise offsets.refuse(f"its shape is {offsets.shape}; it must be (segments + 1,), contiguous")
+        heads, fields["heads"], fields["segments"] = offsets, f"offsets_{offsets.dtype}", offsets.shape[0] - 1
+    return Request("scan", fields, {"x": x, "heads": heads}, {"out": Out(x.shape, x.dtype, given, True)},
+                   run="run_segmented" if heads else "run")
+
+
+@Function
+def cumsum(x: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool = False, flags: Optional[Array] = None,
+           offsets: Optional[Array] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """Running sums along the last axis. ``x``: (..., columns) of f32, f64, f16, bf16 or an integer of 32 or 64 bits; the result
+    is alike. ``flags``: u8 of x's shape, not 0 where a segment begins; ``offsets``: (segments + 1,) of i32 or i64, of one row.
+
+    >>> import clusterjit, numpy
+    >>> clusterjit.cumsum(numpy.array([1, 2, 3, 4], numpy.int32), exclusive=True)
+    array([0, 1, 3, 6], dtype=int32)
+    >>> clusterjit.cumsum(numpy.array([1, 2, 3, 4], numpy.int32), offsets=numpy.array([0, 2, 4]))
+    array([1, 3, 3, 7], dtype=int32)
+    """
+    return _scan("sum", x, axis, exclusive, reverse, flags, offsets, out, plan)
+
+
+@Function
+def scan(x: Array, op: str, identity: str, *, axis: int = -1, exclusive: bool = False, reverse: bool = False,
+         flags: Optional[Array] = None, offsets: Optional[Array] = None, out: Optional[Array] = None, stream: Any = None,
+         **plan: Any) -> Request[Array]:
+    """A running result of an expression of your own, as of :func:`reduce`; it need not be commutative: a stands before b. Other
+    parameters as of :func:`cumsum`.
+
+    >>> import clusterjit, numpy
+    >>> x = numpy.array([1, 2, 4, 9], numpy.int32)
+    >>> try:
+    ...     print(clusterjit.scan(x, "a | b", "0"))
+    ... except clusterjit.Unsupported:  # there is no NVRTC
+    ...     print(numpy.bitwise_or.accumulate(x))
+    [ 1  3  7 15]
+    """
+    return _scan("", x, axis, exclusive, reverse, flags, offsets, out, {"op_function": op, "identity": identity, **plan})
+
+
+@Function
+def cumprod(x: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool = False, flags: Optional[Array] = None,
+            offsets: Optional[Array] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """Running products along the last axis; parameters as of :func:`cumsum`.
+
+    >>> import clusterjit, numpy
+    >>> clusterjit.cumprod(numpy.array([1, 2, 3, 4], numpy.float32), reverse=True)
+    array([24., 24., 12.,  4.], dtype=float32)
+    """
+    return _scan("product", x, axis, exclusive, reverse, flags, offsets, out, plan)
+
+
+@Function
+def cummin(x: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool = False, flags: Optional[Array] = None,
+           offsets: Optional[Array] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """Running minima along the last axis; parameters as of :func:`cumsum`.
+
+    >>> import clusterjit, numpy
+    >>> clusterjit.cummin(numpy.array([3, 1, 2], numpy.int32))
+    array([3, 1, 1], dtype=int32)
+    """
+    return _scan("min", x, axis, exclusive, reverse, flags, offsets, out, plan)
+
+
+@Function
+def cummax(x: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool = False, flags: Optional[Array] = None,
+           offsets: Optional[Array] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """Running maxima along the last axis; parameters as of :func:`cumsum`.
+
+    >>> import clusterjit, numpy
+    >>> clusterjit.cummax(numpy.array([1, 3, 2], numpy.int32))
+    array([1, 3, 3], dtype=int32)
+    """
+    return _scan("max", x, axis, exclusive, reverse, flags, offsets, out, plan)
+
+
+def _topk(x: View, k: int, axis: int, shape: Shape, index_dtype: Any, out: Any, fields: dict[str, Any]) -> Request[Any]:
+    last_axis(x, axis)
+    index = dtype_name(index_dtype)
+    if index not in ("i64", "u32"):
+        raise UnsupportedType(f"index_dtype: {index} is none of i64, u32")
+    given = list(out or (None, None))
+    fields = {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "k": k, "dtype": x.dtype, "stride": row_stride(x),
+              "align": x.align, "index_u32": index == "u32", **fields}
+    return Request("topk", fields, {"x": x}, {"values": Out(shape, x.dtype, given[0]), "indices": Out(shape, index, given[1])})
+
+
+@Function
+def topk(x: Array, k: int, *, axis: int = -1, largest: bool = True, sorted: bool = True, index_dtype: Any = "int64", out: Any = None,
+         stream: Any = None, **plan: Any) -> Request[tuple[Array, Array]]:
+    """The ``k`` largest (or smallest) elements of each row, and their indices: two arrays, (..., k). ``x``: (..., columns) of f32,
+    f16, bf16, i32 or u32; ``k``: 1 to 2048. Of equal elements those of lower index come first.
+
+    >>> import clusterjit, numpy
+    >>> clusterjit.topk(numpy.array([[5, 1, 4, 3]], numpy.float32), 2)
+    (array([[5., 4.]], dtype=float32), array([[0, 2]]))
+    """
+    return _topk(x, k, axis, (*x.shape[:-1], k), index_dtype, out, {"smallest": not largest, "unsorted": not sorted, **plan})
+
+
+@Function
+def kthvalue(x: Array, k: int, *, axis: int = -1, largest: bool = False, index_dtype: Any = "int64", out: Any = None,
+             stream: Any = None, **plan: Any) -> Request[tuple[Array, Array]]:
+    """The ``k``-th smallest (or largest) element of each row, and its index: two arrays, (...). ``x`` as of :func:`topk`.
+
+    >>> import clusterjit, numpy
+    >>> clusterjit.kthvalue(numpy.array([[5, 1, 4, 3]], numpy.float32), 2)
+    (array([3.], dtype=float32), array([3]))
+    """
+    return _topk(x, k, axis, x.shape[:-1], index_dtype, out, {"smallest": not largest, "kth": True, **plan})
+
+
+@Function
+def histogram(x: Array, bins: int = 256, range: Optional[tuple[float, float]] = None, *, dtype: Any = "uint32",
+              accumulate: bool = False, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """How many elements of ``x`` fall into each of ``bins`` bins of equal width between the ends of ``range`` (default: 0 to bins;
+    of f32 0 to 1); those outside are not counted. ``x``: contiguous, of u8, u16, u32 or f32. The counts are u32 or u64; with
+    ``accumulate`` they are added to those in ``out``.
+
+    >>> import clusterjit, numpy
+    >>> clusterjit.histogram(numpy.array([0.1, 0.2, 0.6, 0.9], numpy.float32), 2)
+    array([2, 2], dtype=uint32)
+    """
+    if accumulate and not out:
+        raise InvalidArgument("out: None, but accumulate needs the counts to add to", hint="give them: out=counts")
+    counts = dtype_name(dtype)
+    lower, upper = (0, 0) if range is None else range
+    fields = {"n": elements(x), "bins": bins, "dtype": x.dtype, "counts": counts, "lower": lower, "upper": upper, **plan}
+    return Request("histogram", fields, {"x": x}, {"counts": Out((bins,), counts, out[0] if out else None)},
+                   run="add" if accumulate else "run")
+
+
+# ---- stencil, exchange
+
+@Function
+def stencil(x: Array, weights: Optional[tuple[float, ...]] = None, *, dim: Optional[int] = None, steps: int = 1, radius: int = 1,
+            shape: str = "star", boundary: str = "zero", out: Optional[Array] = None, stream: Any = None,
+            **plan: Any) -> Request[Array]:
+    """Every point of a grid becomes a weighted sum of its neighbours, ``steps`` times. ``x``: (..., y, x), contiguous, of f32 or
+    f64, whose last ``dim`` axes (default: all, 3 at most) are the grid, the others a batch. ``weights``: as they lie in memory,
+    2 dim radius + 1 of a "star", (2 radius + 1)**dim of a "box"; ``boundary``: "zero", "clamp" or "periodic".
+
+    >>> import clusterjit, numpy
+    >>> clusterjit.stencil(numpy.array([0, 4, 0, 0], numpy.float32), [0.25, 0.5, 0.25])
+    array([1., 2., 1., 0.], dtype=float32)
+    """
+    dim = builtins.min(len(x.shape), 3) if dim is None else dim
+    if not 1 <= dim <= 3 or dim > len(x.shape):
+        raise InvalidArgument(f"dim: {dim} is outside 1 to {builtins.min(len(x.shape), 3)}")
+    extents = x.shape[len(x.shape) - dim:]
+    fields = {"dim": dim, "extent": list(reversed(extents)), "batch": elements(x) // builtins.max(math.prod(extents), 1), "steps": steps,
+              "radius": radius, "shape": shape, "boundary": boundary, "weights": weights,
+              "weight_count": len(weights) if weights else 0, "dtype": x.dtype, **plan}
+    return Request("stencil", fields, {"x": x}, {"out": Out(x.shape, x.dtype, out[0] if out else None)})
+
+
+@Function
+def exchange(x: Array, pattern: str = "pair", *, shift: int = 1, halo: int = 1, out: Optional[Array] = None, stream: Any = None,
+             **plan: Any) -> Request[Array]:
+    """The blocks of clusters trade their chunks of ``x``: (..., size, n), contiguous, a cluster of ``size`` blocks for each (size, n).
+    ``pattern``: "pair", "ring" (block b gets chunk b + shift), "halo" (its own, between ``halo`` elements of each neighbour: n + 2
+    halo elements) or "all_to_all" (part j of block b is part b of chunk j).
+
+    >>> import clusterjit, numpy
+    >>> clusterjit.exchange(numpy.array([[1, 2], [3, 4]], numpy.int32))
+    array([[3, 4],
+           [1, 2]], dtype=int32)
+    """
+    if len(x.shape) < 2 or not x.contiguous:
+        raise x.refuse(f"its shape is {x.shape}, with strides {x.strides}; it must be (..., size, n), contiguous", COPY)
+    size, n = x.shape[-2:]
+    given = out[0] if out else None
+    fields = {"pattern": pattern, "n": n, "size": size, "groups": math.prod(x.shape[:-2]), "dtype": x.dtype, "shift": shift,
+              "halo": halo, "align": align(x, given), **plan}
+    if pattern != "halo":
+        del fields["halo"]
+    if pattern != "ring":
+        del fields["shift"]
+    after = (*x.shape[:-1], n + 2 * halo * (pattern == "halo"))
+    return Request("exchange", fields, {"x": x}, {"out": Out(after, x.dtype, given)})

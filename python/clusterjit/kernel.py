@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of one's own, in PTX or in CUDA C++, and what is wrong with a text."""
+from __future__ import annotations
+
+import itertools
+import re
+import struct
+from typing import Any, NamedTuple, Optional, Sequence, Union
+
+from ._library import call, ffi, lib, made, text
+from .arrays import address_of, reader_of
+from .call import stream_of, view_of
+from .devices import Device, device as device_named
+from .errors import Closed, Compiler, Hazard, InvalidArgument, UnsupportedType
+
+Extent = Union[int, Sequence[int]]
+_PTX = re.compile(r"^\s*\.version\b", re.MULTILINE)
+
+
+class Diagnostic(NamedTuple):
+    """One finding of :func:`check`. Lines and columns count from 1, 0: the whole text; ``source`` is the place in CUDA C++, or ""."""
+
+    severity: str  # "error" or "warning"
+    rule: str
+    line: int
+    column: int
+    message: str
+    hint: str
+    source: str
+
+
+def check(source: str, *, arch: Optional[str] = None, options: Sequence[str] = (), name: Optional[str] = None) -> list[Diagnostic]:
+    """What is wrong with a text of PTX, or of CUDA C++, which NVRTC compiles first: every finding, in the order of the text.
+
+    >>> import clusterjit
+    >>> for found in clusterjit.check('''.version 8.0
+    ... .target sm_90
+    ... .address_size 64
+    ... .visible .entry k() { mov.u32 %r1, 0; ret; }'''):
+    ...     print(found.line, found.severity, found.rule)
+    4 error name-undefined
+    """
+    if not _PTX.search(source):
+        try:
+            ptx = _compile(source, name, arch, options, ())
+        except Compiler as error:
+            return [Diagnostic("error", error.rule, error.line, error.column, error.message, error.hint, error.source or "")]
+    else:
+        ptx = source
+    data = ptx.encode()
+    word = ffi.new("char[]", arch.encode()) if arch and ptx is source else ffi.NULL
+    report = made("cj_report *", lib.cj_check_ptx, data, len(data), ffi.new("cj_check_options *", {"arch": word}))
+    try:
+        places = _Places(ptx)
+        found = (lib.cj_report_at(report, i) for i in range(lib.cj_report_count(report)))
+        return [Diagnostic("warning" if one.severity == lib.CJ_SEVERITY_WARNING else "error", text(one.rule), one.line, one.column,
+                           text(one.message), text(one.hint), places.find(one.line)) for one in found]
+    finally:
+        lib.cj_report_destroy(report)
+
+
+def emit(family: str, **parameters: Any) -> str:
+    """The PTX of a family's kernel, of the parameters that ``ptxgen list`` shows; ``arch`` is the target.
+
+    >>> import clusterjit
+    >>> "barrier.cluster" in clusterjit.emit("reduce", n=1024, cluster=4, arch="sm_90")
+    True
+    """
+    arch = parameters.pop("arch", "sm_90a" if family == "gemm" else "sm_90").encode()
+    params, plan = ffi.new("cj_params *"), ffi.new("cj_plan *")
+    lib.cj_params_init(params, made("const cj_family *", lib.cj_family_find, family.encode()))
+    for key, value in parameters.items():
+        word = ",".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
+        call(lib.cj_params_set, params, key.replace("_", "-").encode(), word.encode())
+    call(lib.cj_plan_make, params, made("const cj_limits *", lib.cj_limits_builtin, arch), arch, plan)
+    written = ffi.new("char **")
+    call(lib.cj_plan_emit, plan, written, ffi.NULL)
+    return _taken(written[0])
+
+
+class Kernel:
+    """A kernel of your own: an entry of a text in PTX, or in CUDA C++, which NVRTC compiles. The source is trusted code.
+
+    ``entry`` may be left out where the text has one; a template is named with its arguments, "scale<float, 4>". ``device``: a name as
+    :func:`device` takes it, or a Device; default: a GPU that has clusters, else the CPU device. ``options`` are NVRTC's. Arguments of
+    a launch are typed by the entry's parameters: an array (or an address) for a pointer, a number in range for an integer, a float, a
+    NumPy scalar or bytes for a structure.
+
+    >>> import clusterjit, numpy
+    >>> kernel = clusterjit.Kernel('''.version 8.0
+    ... .target sm_90
+    ... .address_size 64
+    ... .visible .entry fill(.param .u64 out, .param .u32 value) {
+    ...     .reg .u32 %v, %t; .reg .u64 %o;
+    ...     ld.param.u64 %o, [out]; ld.param.u32 %v, [value];
+    ...     mov.u32 %t, %tid.x; mad.wide.u32 %o, %t, 4, %o;
+    ...     st.global.u32 [%o], %v; ret;
+    ... }''', device="cpu")
+    >>> out = numpy.zeros(4, numpy.uint32)
+    >>> kernel(out, 7, grid=1, block=4)
+    >>> out
+    array([7, 7, 7, 7], dtype=uint32)
+    """
+
+    _module: Any = None
+
+    def __init__(self, source: str, entry: Optional[str] = None, *, device: Union[str, Device] = "auto", name: Optional[str] = None,
+                 options: Sequence[str] = ()) -> None:
+        self.device = device if isinstance(device, Device) else device_named(device)
+        expressions = (entry,) if entry and "<" in entry else ()
+        self.ptx = source if _PTX.search(source) else _compile(source, name, _arch(self.device), options, expressions)
+        data = self.ptx.encode()
+        self._module = made("cj_module *", lib.cj_module_from_ptx, self.device.handle, data, len(data))
+        self.entry = self._only_entry() if entry is None else entry
+        self._function = made("cj_function *", lib.cj_module_function, self._module, self.entry.encode())
+        count = lib.cj_function_param_count(self._function)
+        self._parameters = [_Parameter(self._function, i) for i in range(count)]
+
+    def _only_entry(self) -> str:
+        entries = list(itertools.takewhile(bool, (text(lib.cj_module_entry(self._module, i)) for i in itertools.count())))
+        if len(entries) != 1:
+            raise InvalidArgument(f"entry: None, but the text has {len(entries)}: {', '.join(entries)}", hint="name one: entry=...")
+        return entries[0]
+
+    def __call__(self, *arguments: Any, grid: Extent, block: Extent, cluster: Extent = 0, shared: int = 0, stream: Any = None,
+                 nonportable: bool = False, cooperative: bool = False) -> None:
+        """Launches on ``grid`` blocks of ``block`` threads, in clusters of ``cluster`` blocks: ints, or up to three of them, x
+        first. ``shared``: bytes of dynamic shared memory. A GPU runs it on the stream; the CPU device runs it to its end.
+        """
+        if self._module is None:
+            raise Closed("the kernel is closed", hint="make another one: clusterjit.Kernel(...)")
+        if len(arguments) != len(self._parameters):
+            names = ", ".join(parameter.name for parameter in self._parameters)
+            raise InvalidArgument(f"arguments: {len(arguments)} were given; {self.entry} takes {len(self._parameters)}: {names}")
+        pointers: list[Any] = []
+        sizes: list[int] = []
+        reader = None
+        values = []
+        for parameter, argument in zip(self._parameters, arguments):
+            if reader_of(type(argument)) is not None:
+                view, address = self._array(parameter, argument)
+                reader = reader or view.reader
+                pointers.append(address)
+                sizes.append(view.bytes)
+                values.append(parameter.pack(address))
+            else:
+                values.append(parameter.pack(argument))
+        buffers = [ffi.from_buffer(value) for value in values]
+        config = ffi.new("cj_launch_config *", {
+            "function": self._function, "grid": _extent("grid", grid), "block": _extent("block", block),
+            "cluster": _extent("cluster", cluster) if cluster else (0, 0, 0), "dynamic_shared": shared, "nonportable": nonportable,
+            "argument_count": len(buffers), "attributes": {"cooperative": cooperative}})
+        kept = ffi.new("void *[]", buffers), ffi.new("size_t[]", [len(value) for value in values])
+        config.arguments, config.argument_bytes = kept
+        handle = 0 if stream is None and reader is None else stream_of(reader, self.device, stream)
+        config.stream = ffi.cast("cj_stream", handle)
+        try:
+            if reader and reader.waits and self.device.ordinal is not None:
+                self.device.synchronize()
+            self.device.launch(pointers, sizes, lambda _, error: lib.cj_launch(self.device.handle, config, error))
+            if reader and reader.waits and self.device.ordinal is not None:
+                self.device.synchronize(handle)
+        except Hazard as hazard:
+            hazard.source = _Places(self.ptx).find(hazard.line) or None
+            raise
+
+    def _array(self, parameter: Any, argument: Any) -> Any:
+        view = view_of(argument, parameter.name, 0)
+        if parameter.kind not in (lib.CJ_PARAM_POINTER, lib.CJ_PARAM_INTEGER) or parameter.size != 8:
+            raise UnsupportedType(f"{parameter.name}: an array was given for {parameter.described}")
+        if view.device != self.device.ordinal:
+            raise view.refuse(f"it is in {view.place}, but the kernel runs on {self.device.name}",
+                              f"move it, or make the kernel with device={'cpu' if view.device is None else f'gpu:{view.device}'!r}")
+        return view, address_of(view.reader.read(argument)[1])
+
+    def close(self) -> None:
+        if self._module is not None:
+            lib.cj_module_unload(self._module)
+            self._module = None
+
+    def __enter__(self) -> Kernel:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class _Parameter:
+    """A parameter of an entry, and how a Python value becomes its bytes."""
+
+    def __init__(self, function: Any, index: int) -> None:
+        self.name = text(lib.cj_function_param_name(function, index))
+        self.size = int(lib.cj_function_param_bytes(function, index))
+        self.kind = int(lib.cj_function_param_kind(function, index))
+        word = {lib.CJ_PARAM_INTEGER: "an integer", lib.CJ_PARAM_FLOAT: "a float", lib.CJ_PARAM_POINTER: "a pointer",
+                lib.CJ_PARAM_TENSORMAP: "a tensor map"}.get(self.kind, "a structure")
+        self.described = f"{word} of {self.size} bytes"
+
+    def pack(self, value: Any) -> bytes:
+        if isinstance(value, (bytes, bytearray)) or hasattr(value, "tobytes") and hasattr(value, "dtype"):
+            return self._bytes(value)
+        integer = self.kind in (lib.CJ_PARAM_INTEGER, lib.CJ_PARAM_POINTER)
+        if value is None and self.kind == lib.CJ_PARAM_POINTER:
+            value = 0
+        try:
+            if integer and not isinstance(value, float):
+                return int(value).to_bytes(self.size, "little", signed=value < 0)
+            if self.kind == lib.CJ_PARAM_FLOAT:
+                return struct.pack({2: "<e", 4: "<f", 8: "<d"}[self.size], value)
+        except OverflowError:
+            raise InvalidArgument(f"{self.name}: {value!r} is outside {self.described}") from None
+        except (TypeError, ValueError, struct.error):
+            pass
+        raise UnsupportedType(f"{self.name}: {value!r} was given for {self.described}",
+                              hint="structures are bytes, or a scalar of a NumPy dtype")
+
+    def _bytes(self, value: Any) -> bytes:
+        kind = getattr(getattr(value, "dtype", None), "kind", None)
+        if kind == "f" and self.kind in (lib.CJ_PARAM_INTEGER, lib.CJ_PARAM_POINTER) or kind in ("i", "u") and self.kind == lib.CJ_PARAM_FLOAT:
+            raise UnsupportedType(f"{self.name}: a {value.dtype} was given for {self.described}")
+        if kind in ("i", "u"):
+            return self.pack(int(value))
+        data = bytes(value) if kind is None else value.tobytes()
+        if len(data) != self.size:
+            raise InvalidArgument(f"{self.name}: {len(data)} bytes were given for {self.described}")
+        return data
+
+
+class _Places:
+    """The places of the source that lines of a PTX text were made of."""
+
+    def __init__(self, ptx: str) -> None:
+        data = ptx.encode()
+        self._map = ffi.gc(made("cj_source_map *", lib.cj_source_map_create, data, len(data)), lib.cj_source_map_destroy)
+
+    def find(self, line: int) -> str:
+        """"kernel.cu:8:5", or "" where the text does not say it."""
+        place = lib.cj_source_map_find(self._map, line)
+        return f"{text(place.file)}:{place.line}" + (f":{place.column}" if place.column else "") if place else ""
+
+
+def _taken(pointer: Any) -> str:
+    """A text of the library's, which is freed."""
+    try:
+        return text(pointer)
+    finally:
+        lib.cj_text_free(pointer)
+
+
+def _arch(device: Device) -> str:
+    limits = device.limits
+    number = 90 if limits["every_target"] else limits["compute_capability"]
+    return f"sm_{number}a" if number >= 90 else f"sm_{number}"
+
+
+def _compile(source: str, name: Optional[str], arch: Optional[str], options: Sequence[str], expressions: Sequence[str]) -> str:
+    """The PTX of CUDA C++."""
+    kept = [[ffi.new("char[]", word.encode()) for word in words] for words in (expressions, options)]
+    names, flags = (ffi.new("char *[]", words) for words in kept)
+    words = [ffi.new("char[]", word.encode()) if word else ffi.NULL for word in (source, name, arch)]
+    desc = ffi.new("cj_cuda_source *", {"text": words[0], "name": words[1], "arch": words[2], "names": names, "options": flags,
+                                        "name_count": len(kept[0]), "option_count": len(kept[1])})
+    written = ffi.new("char **")
+    call(lib.cj_ptx_from_cuda, desc, written, ffi.NULL)
+    return _taken(written[0])
+
+
+def _extent(name: str, extent: Extent) -> tuple[int, ...]:
+    whole = (extent,) if isinstance(extent, int) else tuple(extent)
+    if not 1 <= len(whole) <= 3 or not all(isinstance(n, int) and 0 <= n < 2**32 for n in whole):
+        raise InvalidArgument(f"{name}: {extent!r} is not one to three whole numbers below 2^32")
+    return (*whole, 1, 1)[:3]

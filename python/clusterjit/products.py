@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix products on tensor cores."""
+from __future__ import annotations
+
+import math
+from typing import Any, Optional
+
+from .arrays import Array, View, dtype_name
+from .call import Function, Out, Request
+from .errors import InvalidArgument
+from .shapes import COPY, of_dtype, row_stride, same_dtype, same_shape
+
+_OUT = {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16"}
+_8_BITS = ("e4m3", "e5m2")
+
+
+class Matrix:
+    """How a matrix of a batch lies: by rows or columns, from one line to the next, from one product's matrix to the next one's."""
+
+    def __init__(self, view: View) -> None:
+        if len(view.shape) < 2:
+            raise view.refuse(f"its shape is {view.shape}; it must be (..., rows, columns)")
+        (self.rows, self.columns), (down, along) = view.shape[-2:], view.strides[-2:]
+        by_rows = along == 1 and (down >= self.columns or self.rows == 1) or self.columns == 1 and down == 1 and self.rows > 1
+        if not by_rows and not (down == 1 and (along >= self.rows or self.columns == 1)):
+            raise view.refuse(f"strides {view.strides} in elements, of shape {view.shape}: neither rows nor columns are contiguous", COPY)
+        self.order = "row" if by_rows else "column"
+        self.line = 0 if (self.rows if by_rows else self.columns) == 1 else down if by_rows else along
+        self.batch = math.prod(view.shape[:-2])
+        outer = [(n, s) for n, s in zip(view.shape[:-2], view.strides[:-2]) if n != 1]
+        if any(s != n * step for (_, s), (n, step) in zip(outer, outer[1:])):
+            raise view.refuse(f"strides {view.strides} in elements, of shape {view.shape}: the matrices are not at equal distances", COPY)
+        self.stride = outer[-1][1] if outer else 0
+
+
+def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: dict[str, Optional[View]], alpha: float, beta: float,
+            activation: Optional[str], dtype: Any, out: Any, plan: dict[str, Any]) -> Request[Array]:
+    of_dtype(a, "f16", "bf16", "f32", "e4m3", "e5m2")
+    left, right = Matrix(a), Matrix(b)
+    if left.columns != right.rows:
+        raise b.refuse(f"its shape is {b.shape}; {a.name} is {a.shape}, so it needs {left.columns} rows")
+    if a.dtype not in _8_BITS or b.dtype not in _8_BITS:
+        same_dtype(a, b)
+    kind = "tf32" if a.dtype == "f32" else a.dtype
+    result = dtype_name(dtype) if dtype is not None else _OUT.get(kind, kind)
+    if a.shape[:-2] and b.shape[:-2] and a.shape[:-2] != b.shape[:-2]:
+        raise b.refuse(f"its shape is {b.shape}; the axes before its last two must be those of {a.name}, {a.shape}, or none")
+    shape = (*(a.shape[:-2] or b.shape[:-2]), left.rows, right.columns)
+    given = out[0] if out else None
+    target = Matrix(given) if given is not None and given.shape == shape else None
+    order = target.order if target else "row"
+    addend, summed = (Matrix(c), "bf16" if result in _8_BITS else result) if c is not None else (None, "")
+    batch = math.prod(shape[:-2])
+    fields = {"m": left.rows, "n": right.columns, "k": left.columns, "dtype": kind, "dtype_b": "tf32" if kind == "tf32" else b.dtype,
+              "a": left.order, "b": right.order, "d": order, "lda": left.line, "ldb": right.line, "out": result,
+              "ldd": target.line if target else 0, "activation": _activation(activation), "batch": batch,
+              "stride_a": left.stride, "stride_b": right.stride,
+              "stride_d": (target.stride if target else left.rows * right.columns) if batch > 1 else 0, **plan}
+    if addend and c:
+        of_dtype(c, summed)
+        same_shape(a, {"c": c}, shape)
+        if addend.order != order and left.rows > 1 and right.columns > 1:
+            raise c.refuse(f"it lies by {addend.order}s; the result by {order}s", COPY)
+        fields.update(adds_c=True, ldc=addend.line, stride_c=addend.stride)
+    if bias is not None:
+        of_dtype(bias, "bf16" if result in _8_BITS else result)
+        same_shape(a, {"bias": bias}, (right.columns,))
+        fields["bias"] = "n"
+    for view in scales.values():
+        of_dtype(view, "f32")
+        if view is not None and math.prod(view.shape) != 1:
+            raise view.refuse(f"its shape is {view.shape}; it must be one number")
+    return Request("gemm", fields, {"a": a, "b": b, "c": c, "bias": bias, **scales}, {"d": Out(shape, result, given, True)},
+                   values={"alpha": alpha, "beta": beta})
+
+
+def _activation(name: Optional[str]) -> str:
+    if name not in (None, "relu", "gelu", "silu"):
+        raise InvalidArgument(f"activation: {name!r} is none of relu, gelu, silu, None")
+    return {None: "activation_none"}.get(name, name)  # type: ignore[return-value, arg-type]
+
+
+@Function
+def matmul(a: Array, b: Array, *, c: Optional[Array] = None, bias: Optional[Array] = None, alpha: float = 1.0, beta: float = 1.0,
+           activation: Optional[str] = None, dtype: Any = None, scale_a: Optional[Array] = None, scale_b: Optional[Array] = None,
+           scale_d: Optional[Array] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """``activation(alpha * a @ b + beta * c + bias)`` on tensor cores, with sums in f32. ``a``: (..., m, k), ``b``: (..., k, n), of
+    f16, bf16, f32 (multiplied as tf32), float8_e4m3fn or float8_e5m2; ``c`` and the result: (..., m, n); ``bias``: (n,);
+    ``activation``: "relu", "gelu" (tanh), "silu". Rows or columns of each are contiguous (a.T is taken as it is), lines begin at
+    multiples of 16 bytes. Of f32 and float8 ``a`` lies by rows, ``b`` by columns. ``scale_a``, ``scale_b``, ``scale_d``: one f32 each,
+    of float8.
+
+    >>> import clusterjit, numpy
+    >>> a, b = numpy.full((16, 32), 0.5, numpy.float16), numpy.ones((32, 8), numpy.float16)
+    >>> float(clusterjit.matmul(a, b)[0, 0])
+    16.0
+    """
+    return _matmul(a, b, c, bias, {"scale_a": scale_a, "scale_b": scale_b, "scale_d": scale_d}, alpha, beta, activation, dtype, out, plan)
+
+
+@Function
+def linear(x: Array, weight: Array, bias: Optional[Array] = None, *, activation: Optional[str] = None, dtype: Any = None,
+           out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """``activation(x @ weight.T + bias)``. ``x``: (..., k), ``weight``: (n, k), ``bias``: (n,), the result: (..., n). Types and
+    activations as of :func:`matmul`.
+
+    >>> import clusterjit, numpy
+    >>> x, weight = numpy.ones((4, 32), numpy.float16), numpy.ones((8, 32), numpy.float16)
+    >>> float(clusterjit.linear(x, -weight, activation="relu")[0, 0])
+    0.0
+    """
+    if not x.shape or len(weight.shape) != 2:
+        raise weight.refuse(f"its shape is {weight.shape}, and that of x {x.shape}; it must be (n, k), and x (..., k)")
+    rows, shape = math.prod(x.shape[:-1]), (*x.shape[:-1], weight.shape[0])
+    flat = x._replace(shape=(rows, x.shape[-1]), strides=(row_stride(x), 1))
+    given = out[0] if out else None
+    if given is not None and given.shape == shape:
+        given = given._replace(shape=(rows, shape[-1]), strides=(row_stride(given), 1))
+    request = _matmul(flat, weight.transposed(), None, bias, {}, 1.0, 0.0, activation, dtype, given and (given,), plan)
+    return request.instead({"a": x, "b": weight}, Out(shape, request.writes["d"].dtype, out[0] if out else None, True))

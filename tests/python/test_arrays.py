@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays are taken as they lie, without a copy; what cannot be taken is refused by name, value, limit and hint."""
+import os
+import subprocess
+import sys
+import threading
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import clusterjit as cj
+from clusterjit.arrays import stream_handle
+
+ONES = np.ones((4, 8), np.float32)
+
+
+class ByDlpack:
+    """An array of a library that clusterjit does not know, by DLPack."""
+
+    def __init__(self, x, versions=True):
+        self.x, self.versions = x, versions
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+    def __dlpack__(self, **keywords):
+        if keywords and not self.versions:
+            raise TypeError("max_version")
+        return self.x.__dlpack__(**keywords)
+
+
+class ByInterface:
+    """The same by NumPy's interface."""
+
+    def __init__(self, x):
+        self.x = x
+
+    @property
+    def __array_interface__(self):
+        return self.x.__array_interface__
+
+
+def test_rows_at_a_distance_are_taken_and_written_in_place(rng):
+    whole = rng.random((6, 40), np.float32)
+    x, out = whole[::2, 3:20], np.zeros((3, 64), np.float32)[:, 10:27]
+    assert cj.softmax(x, out=out) is out
+    np.testing.assert_allclose(out, cj.softmax(x.copy()), rtol=1e-6)
+    assert (out.base[:, :10] == 0).all() and (out.base[:, 27:] == 0).all()
+    flat = rng.integers(0, 9, 101).astype(np.int32)
+    assert (cj.cumsum(flat[1:]) == np.cumsum(flat[1:])).all()  # aligned to 4 bytes alone
+
+
+@pytest.mark.parametrize("wrap", [ByDlpack, lambda x: ByDlpack(x, versions=False), ByInterface])
+def test_protocols_of_other_libraries(wrap):
+    x, out = np.arange(8, dtype=np.float32).reshape(2, 4), np.empty((2, 4), np.float32)
+    assert type(cj.cumsum(wrap(x), out=out)) is np.ndarray and (out == np.cumsum(x, -1)).all()
+    written = wrap(out)
+    assert cj.cumsum(x, reverse=True, out=written) is written and out[0, 0] == 6
+    with pytest.raises(cj.UnsupportedType, match="does not say how another one is made"):
+        cj.cumsum(wrap(x))
+
+
+def test_arrays_of_the_array_api():
+    space = pytest.importorskip("array_api_strict")
+    y = cj.softmax(space.zeros((2, 4), dtype=space.float32))
+    assert type(y) is type(space.zeros(1)) and float(y[0, 0]) == 0.25
+
+
+def test_arrays_of_jax():
+    jnp = pytest.importorskip("jax.numpy")
+    y = cj.softmax(jnp.zeros((2, 4), jnp.bfloat16))
+    assert type(y) is type(jnp.zeros(1)) and y.dtype == jnp.bfloat16 and float(y[0, 0]) == 0.25
+
+
+def test_a_read_only_array_is_read():
+    x = np.ones((2, 4), np.float32)
+    x.flags.writeable = False
+    assert cj.sum(x) == 8
+
+
+def test_a_plan_takes_arrays_like_its_own(rng):
+    x = rng.random((4, 8), np.float32)
+    plan = cj.softmax.plan(ONES)
+    out = np.empty_like(x)
+    assert plan(x, out=out) is out and (plan(x) == out).all() and (plan(x.copy()) == out).all()
+    assert ".entry" in plan.ptx and plan.shape["block"][0] > 0
+
+
+def test_threads_share_functions_and_plans(rng):
+    x = rng.random((64, 100), np.float32)
+    wanted, plan, wrong = cj.softmax(x), cj.softmax.plan(x), []
+
+    def work():
+        for _ in range(20):
+            if not ((plan(x) == wanted).all() and (cj.softmax(x) == wanted).all()):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+class OnGpu:
+    """Says that it is on GPU 0."""
+
+    def __init__(self, x):
+        self.x = x
+
+    @property
+    def __cuda_array_interface__(self):
+        return self.x.__array_interface__
+
+
+FROZEN = np.ones((4, 8), np.float32)
+FROZEN.flags.writeable = False
+
+
+REFUSED = {
+    "no array": (lambda: cj.softmax([1.0, 2.0]), cj.UnsupportedType, "x: a list is no array", "__dlpack__"),
+    "a wrong dtype": (lambda: cj.softmax(ONES.astype(np.float64)), cj.UnsupportedType, "x: its dtype is f64; it must be f32", "convert"),
+    "no dtype of ours": (lambda: cj.sum(ONES.astype(complex)), cj.UnsupportedType, "complex128", "convert"),
+    "other bytes": (lambda: cj.sum(ONES.astype(">f4")), cj.UnsupportedType, "order of bytes", "convert"),
+    "another dtype": (lambda: cj.rms_norm(ONES, np.ones(8, np.float16)), cj.UnsupportedType, "weight: its dtype is f16", "convert"),
+    "a wrong shape": (lambda: cj.rms_norm(ONES, np.ones(7, np.float32)), cj.InvalidArgument, r"weight: its shape is \(7,\); it must be \(8,\)", ""),
+    "inner sizes": (lambda: cj.matmul(np.ones((8, 8), "f2"), np.ones((16, 8), "f2")), cj.InvalidArgument, "needs 8 rows", ""),
+    "columns apart": (lambda: cj.softmax(ONES[:, ::2]), cj.InvalidArgument, r"strides \(8, 2\) in elements", "ascontiguousarray"),
+    "a turned array": (lambda: cj.cumsum(ONES.T), cj.InvalidArgument, "strides", "ascontiguousarray"),
+    "from the end": (lambda: cj.sum(ONES[::-1]), cj.InvalidArgument, "strides", "copy"),
+    "another axis": (lambda: cj.softmax(ONES, axis=0), cj.InvalidArgument, "axis: 0 is not the last one, 1", "moveaxis"),
+    "no axis": (lambda: cj.softmax(np.ones((), np.float32)), cj.InvalidArgument, r"its shape is \(\)", ""),
+    "out's shape": (lambda: cj.softmax(ONES, out=np.ones((4, 9), "f4")), cj.InvalidArgument, r"out: its shape is \(4, 9\)", ""),
+    "out's dtype": (lambda: cj.softmax(ONES, out=np.ones((4, 8), "f2")), cj.UnsupportedType, "out: its dtype is f16; the result is f32", ""),
+    "out is read-only": (lambda: cj.softmax(ONES, out=FROZEN), cj.InvalidArgument, "read-only", "written"),
+    "two devices": (lambda: cj.cross_entropy(ONES, OnGpu(np.zeros(4, "i8"))), cj.InvalidArgument, "labels: it is in GPU 0, but x in the host", "move"),
+    "a range of the library": (lambda: cj.topk(ONES, 9), cj.Error, "k", ""),
+    "a word": (lambda: cj.stencil(ONES, boundary="mirror"), cj.InvalidArgument, "'mirror' is none of zero, clamp, periodic", ""),
+    "a keyword": (lambda: cj.sum(ONES, clusters=2), cj.InvalidArgument, "clusters: reduce has no such parameter; it has n, op", ""),
+    "scale": (lambda: cj.softmax(ONES, scale=0), cj.InvalidArgument, "scale: 0 is not above 0", ""),
+    "an activation": (lambda: cj.matmul(ONES, ONES.T, activation="tanh"), cj.InvalidArgument, "'tanh' is none of relu", ""),
+    "a stream": (lambda: stream_handle("default"), cj.UnsupportedType, "stream: a str is no stream", "__cuda_stream__"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_is(name):
+    call, kind, message, hint = REFUSED[name]
+    with pytest.raises(kind, match=message) as caught:
+        call()
+    assert hint in caught.value.hint and caught.value.message
+
+
+PLANS = {
+    "another shape": (lambda plan: plan(np.ones((4, 9), np.float32)), r"x: f32 of shape \(4, 9\).*made for f32 of shape \(4, 8\)"),
+    "another dtype": (lambda plan: plan(np.ones((4, 8), np.float16)), "x: f16 of shape"),
+    "other strides": (lambda plan: plan(np.ones((4, 16), np.float32)[:, :8]), r"strides \(16, 1\)"),
+    "too many arrays": (lambda plan: plan(ONES, ONES), "arrays: 2 were given; this plan takes 1: x"),
+    "no array": (lambda plan: plan(3.0), "a float is no array"),
+    "out with gaps": (lambda plan: plan(ONES, out=np.ones((4, 16), np.float32)[:, :8]), "not those of a contiguous array"),
+    "a read-only out": (lambda plan: plan(ONES, out=FROZEN), "read-only"),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_refuses(name):
+    call, message = PLANS[name]
+    with cj.softmax.plan(ONES) as plan, pytest.raises(cj.InvalidArgument, match=message):
+        plan(ONES)
+        call(plan)
+
+
+def test_a_closed_plan_says_so():
+    plan = cj.softmax.plan(ONES)
+    plan.close()
+    plan.close()
+    with pytest.raises(cj.Closed, match="the plan is closed") as caught:
+        plan(ONES)
+    assert "make another one" in caught.value.hint
+
+
+def test_an_error_has_its_parts():
+    with pytest.raises(cj.InvalidArgument) as caught:
+        cj.sum(ONES, cluster=17)
+    error = caught.value
+    assert isinstance(error, ValueError)
+    assert (error.field, error.value, error.limit) == ("cluster", "17", "is outside 0 to 16")
+
+
+def test_bfloat16_needs_ml_dtypes(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    x = np.ones((8, 32), ml_dtypes.float8_e5m2)
+    with pytest.raises(cj.UnsupportedType, match="ml_dtypes") as caught:
+        cj.matmul(x, x.T)
+    assert caught.value.hint == "pip install ml_dtypes"
+
+
+def test_a_missing_library_is_named(tmp_path):
+    found = subprocess.run([sys.executable, "-c", "import clusterjit"], capture_output=True, text=True,
+                           env={**os.environ, "CLUSTERJIT_LIBRARY": str(tmp_path / "none.so")})
+    assert found.returncode == 1 and "LibraryMissing" in found.stderr
+    assert "none.so" in found.stderr and "hint: reinstall" in found.stderr

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every function gives what NumPy computes in f64, for NumPy's arrays, on the CPU device."""
+import ml_dtypes
+import numpy as np
+import pytest
+import references
+
+import clusterjit as cj
+
+FLOATS = {np.float32: 2e-6, np.float16: 2e-3, ml_dtypes.bfloat16: 1.6e-2}  # with its tolerance, of values around 1
+
+
+def near(found, wanted, tolerance):
+    wanted = np.asarray(wanted)
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(np.asarray(found, np.float64), wanted, rtol=tolerance, atol=tolerance)
+
+
+def draw(rng, shape, dtype=np.float32):
+    x = rng.standard_normal(shape).astype(dtype)
+    return x, x.astype(np.float64)
+
+
+def odd_shape(rng):
+    return tuple(rng.integers(1, 5, rng.integers(0, 3))) + (int(rng.integers(1, 700)),)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_softmax_of_each_float(rng, dtype):
+    x, exact = draw(rng, odd_shape(rng), dtype)
+    near(cj.softmax(x, scale=0.5), references.softmax(exact, 0.5), FLOATS[dtype])
+    near(np.exp(cj.log_softmax(x).astype(np.float64)), references.softmax(exact), 10 * FLOATS[dtype])
+    wide = cj.softmax(x, dtype=np.float32)
+    assert wide.dtype == np.float32
+    near(wide, references.softmax(exact), 1e-5)
+
+
+def test_softmax_adds_a_mask(rng):
+    (x, exact), (mask, added) = draw(rng, (3, 4, 50)), draw(rng, (4, 50))
+    near(cj.softmax(x, mask=mask, scale=2.0), references.softmax(exact, 2.0, added), 2e-6)
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_softmax_backward_is_the_derivative(rng, log):
+    forward, backward = (cj.log_softmax, cj.log_softmax_backward) if log else (cj.softmax, cj.softmax_backward)
+    (x, exact), (dy, exact_dy) = draw(rng, (3, 9)), draw(rng, (3, 9))
+    reference = (lambda z: np.log(references.softmax(z))) if log else references.softmax
+    near(backward(dy, forward(x)), references.derivative(reference, exact, exact_dy), 1e-5)
+
+
+@pytest.mark.parametrize("layer", [False, True])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_norms_with_everything(rng, layer, dtype):
+    shape = odd_shape(rng)[:-1] + (int(rng.integers(2, 300)),)
+    (x, x64), (r, r64), (w, w64), (b, b64) = (draw(rng, s, dtype) for s in (shape, shape, shape[-1:], shape[-1:]))
+    y, h, *stats = (cj.layer_norm if layer else cj.rms_norm)(x, w, b, residual=r, stats=True, dtype="float32")
+    near(h, x64 + r64, 1e-6)
+    near(y, references.norm(x64 + r64, w64, b64, layer=layer), 1e-4)
+    assert len(stats) == 1 + layer and all(s.shape == shape[:-1] and s.dtype == np.float32 for s in stats)
+
+
+@pytest.mark.parametrize("layer", [False, True])
+def test_norm_backward_is_the_derivative(rng, layer):
+    (x, x64), (dy, dy64), (w, w64) = draw(rng, (3, 8)), draw(rng, (3, 8)), draw(rng, 8)
+    forward, backward = (cj.layer_norm, cj.layer_norm_backward) if layer else (cj.rms_norm, cj.rms_norm_backward)
+    _, *stats = forward(x, w, stats=True)
+    dx, dw, db = backward(dy, x, *stats, w, bias_gradient=True)
+    near(dx, references.derivative(lambda z: references.norm(z, w64, layer=layer), x64, dy64), 1e-4)
+    near(dw, references.derivative(lambda v: references.norm(x64, v, layer=layer), w64, dy64), 1e-4)
+    near(db, dy64.sum(0), 1e-5)
+
+
+def test_cross_entropy_and_its_gradient(rng):
+    x, exact = draw(rng, (5, 11))
+    labels = rng.integers(0, 11, 5)
+    loss, lse, dx = cj.cross_entropy(x, labels, label_smoothing=0.1, gradient=True, scale=0.5)
+    wanted, wanted_lse = references.cross_entropy(exact, labels, 0.1)
+    near(loss, wanted, 1e-5)
+    near(lse, wanted_lse, 1e-5)
+    near(dx, 0.5 * references.derivative(lambda z: references.cross_entropy(z, labels, 0.1)[0], exact, np.ones(5)), 1e-5)
+    ignored, _ = cj.cross_entropy(x, np.full(5, 3, np.int32), ignore_index=3)
+    assert not ignored.any()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.uint16, np.int32, np.uint64])
+def test_reductions_of_a_whole_array(rng, dtype):
+    x = rng.integers(0, 9, odd_shape(rng)).astype(dtype)
+    assert cj.sum(x) == x.astype(np.float64).sum() and cj.mean(x) == pytest.approx(x.astype(np.float64).mean())
+    assert cj.min(x) == x.min() and cj.max(x) == x.max()
+    assert cj.argmin(x) == x.argmin() and cj.argmax(x) == x.argmax()
+    mean, variance = cj.meanvar(x)
+    assert (mean, variance) == pytest.approx((x.astype(np.float64).mean(), x.astype(np.float64).var()), abs=1e-4)
+    assert cj.prod(np.full(5, 3, dtype)) == 243 or dtype == np.int8
+
+
+def test_a_cluster_is_chosen_by_a_keyword(rng):
+    x, exact = draw(rng, 4096)
+    for cluster in (0, 1, 4):
+        with cj.sum.plan(x, cluster=cluster) as plan:
+            assert plan.shape["cluster"][0] == cluster
+            assert abs(float(plan(x)) - exact.sum()) <= plan.error_bound * np.abs(exact).sum()
+
+
+def test_argmax_of_rows(rng):
+    x, _ = draw(rng, (3, 5, 77))
+    assert (cj.argmax(x, axis=-1) == x.argmax(-1)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.float64])
+def test_scans(rng, dtype):
+    x = rng.integers(1, 4, odd_shape(rng)).astype(dtype)
+    assert (cj.cumsum(x) == np.cumsum(x, -1)).all()
+    assert (cj.cumsum(x, exclusive=True) == np.cumsum(x, -1) - x).all()
+    assert (cj.cumsum(x, reverse=True) == np.cumsum(x[..., ::-1], -1)[..., ::-1]).all()
+    assert (cj.cummax(x) == np.maximum.accumulate(x, -1)).all() and (cj.cummin(x) == np.minimum.accumulate(x, -1)).all()
+    assert (cj.cumprod(x[..., :20].copy()) == np.cumprod(x[..., :20], -1)).all()
+
+
+def test_scan_in_segments(rng):
+    x = rng.integers(0, 9, 500).astype(np.int32)
+    offsets = np.unique(np.concatenate([[0, 500], rng.integers(0, 500, 7)]))
+    flags = np.zeros(500, np.uint8)
+    flags[offsets[:-1]] = 1
+    wanted = np.concatenate([np.cumsum(part) for part in np.split(x, offsets[1:-1])])
+    assert (cj.cumsum(x, offsets=offsets) == wanted).all() and (cj.cumsum(x, flags=flags) == wanted).all()
+    assert (cj.cumsum(x, offsets=offsets.astype(np.int32)) == wanted).all()
+
+
+def test_scan_in_place(rng):
+    x = rng.integers(0, 9, (3, 40)).astype(np.int32)
+    wanted = np.cumsum(x, -1)
+    assert cj.cumsum(x, out=x) is x and (x == wanted).all()
+
+
+def test_topk_and_kthvalue(rng):
+    x = rng.permuted(np.tile(np.arange(300, dtype=np.float32), (4, 1)), axis=1)
+    values, indices = cj.topk(x, 7)
+    assert (values == np.sort(x, -1)[:, ::-1][:, :7]).all() and (np.take_along_axis(x, indices, -1) == values).all()
+    values, indices = cj.topk(x, 7, largest=False, index_dtype=np.uint32, sorted=False)
+    assert (np.sort(values) == np.arange(7)).all() and indices.dtype == np.uint32
+    assert (cj.kthvalue(x, 5)[0] == 4).all() and (cj.kthvalue(x, 5, largest=True)[0] == 295).all()
+
+
+def test_histogram(rng):
+    x = rng.integers(0, 100, 5000).astype(np.uint8)
+    wanted = np.bincount(x, minlength=128)
+    counts = cj.histogram(x, 128)
+    assert (counts == wanted).all()
+    assert cj.histogram(x, 128, accumulate=True, out=counts) is counts and (counts == 2 * wanted).all()
+    f = rng.random(999, np.float32) * 3
+    assert (cj.histogram(f, 3, (0, 3), dtype="uint64", cluster=2, strategy="remote") == np.histogram(f, 3, (0, 3))[0]).all()
+
+
+def test_stencil(rng):
+    x, exact = draw(rng, (2, 30, 20), np.float64)
+    w = [0.1, 0.2, 0.3, 0.25, 0.15]
+    p = np.pad(exact, ((0, 0), (1, 1), (1, 1)), mode="wrap")
+    wanted = w[0] * p[:, :-2, 1:-1] + w[1] * p[:, 1:-1, :-2] + w[2] * exact + w[3] * p[:, 1:-1, 2:] + w[4] * p[:, 2:, 1:-1]
+    near(cj.stencil(x, w, dim=2, boundary="periodic"), wanted, 1e-12)
+    near(cj.stencil(cj.stencil(x, w, dim=2), w, dim=2), cj.stencil(x, w, dim=2, steps=2), 0)
+
+
+def test_functions_of_ones_own(rng):
+    x = rng.integers(-9, 9, 3000).astype(np.int32)
+    try:
+        assert cj.reduce(x, "a ^ b", "0", map="abs(x)") == np.bitwise_xor.reduce(np.abs(x))
+    except cj.Unsupported as error:
+        pytest.skip(str(error))
+    assert (cj.scan(x, "a > b ? a : b", "INT_MIN") == np.maximum.accumulate(x)).all()
+    assert cj.sum(x, map="x * x") == (x * x).sum()
+    with pytest.raises(cj.Compiler, match="y"):
+        cj.sum(x, map="y * y")
+
+
+@pytest.mark.parametrize("strategy", ["push", "pull", "global"])
+def test_exchange(rng, strategy):
+    x = rng.integers(0, 99, (3, 4, 8)).astype(np.int32)
+    assert (cj.exchange(x, strategy=strategy) == x[:, [1, 0, 3, 2]]).all()
+    assert (cj.exchange(x, "ring", shift=3, strategy=strategy) == np.roll(x, -3, 1)).all()
+    assert (cj.exchange(x, "all_to_all", strategy=strategy) == x.reshape(3, 4, 4, 2).swapaxes(1, 2).reshape(3, 4, 8)).all()
+    halo = np.concatenate([np.roll(x, 1, 1)[..., -2:], x, np.roll(x, -1, 1)[..., :2]], -1)
+    assert (cj.exchange(x, "halo", halo=2, strategy=strategy) == halo).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("turned", [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_matmul_in_every_order(rng, dtype, turned):
+    m, n, k = (8 * int(rng.integers(1, 9)) for _ in range(3))
+    a, a64 = draw(rng, (k, m) if turned[0] else (m, k), dtype)
+    b, b64 = draw(rng, (n, k) if turned[1] else (k, n), dtype)
+    if turned[0]:
+        a, a64 = a.T, a64.T
+    if turned[1]:
+        b, b64 = b.T, b64.T
+    near(cj.matmul(a, b, dtype=np.float32), a64 @ b64, 1e-4)
+
+
+@pytest.mark.parametrize("activation", [None, "relu", "gelu", "silu"])
+def test_matmul_with_its_epilogue(rng, activation):
+    (a, a64), (b, b64) = draw(rng, (3, 24, 32), np.float16), draw(rng, (32, 16), np.float16)
+    (c, c64), (bias, bias64) = draw(rng, (3, 24, 16), np.float16), draw(rng, 16, np.float16)
+    found = cj.matmul(a, b, c=c, bias=bias, alpha=0.5, beta=2.0, activation=activation)
+    near(found, references.activation(0.5 * (a64 @ b64) + 2 * c64 + bias64, activation), 2e-2)
+
+
+def test_matmul_of_float32_and_of_float8(rng):
+    (a, a64), (b, b64) = draw(rng, (16, 32)), draw(rng, (24, 32))
+    near(cj.matmul(a, b.T), a64 @ b64.T, 2e-2)
+    for one, other in (("float8_e4m3fn", "float8_e4m3fn"), ("float8_e4m3fn", "float8_e5m2")):
+        x, y = draw(rng, (16, 32), getattr(ml_dtypes, one)), draw(rng, (16, 32), getattr(ml_dtypes, other))
+        scale = np.full(1, 0.5, np.float32)
+        near(cj.matmul(x[0], y[0].T, scale_a=scale, dtype=np.float32), 0.5 * x[1] @ y[1].T, 1e-2)
+
+
+def test_linear_of_a_batch(rng):
+    (x, x64), (w, w64), (b, b64) = draw(rng, (2, 3, 32), np.float16), draw(rng, (8, 32), np.float16), draw(rng, 8, np.float16)
+    out = np.empty((2, 3, 8), np.float16)
+    assert cj.linear(x, w, b, activation="relu", out=out) is out
+    near(out, np.maximum(x64 @ w64.T + b64, 0), 2e-2)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""On a GPU: the caller's current stream, CUDA graphs, tensors of torch, arrays of CuPy and of JAX. Skipped where there is none;
+`CJ_WHEEL=FILE tests/gpu/run python` runs it.
+"""
+import os
+
+import numpy as np
+import pytest
+import references
+
+import clusterjit as cj
+
+torch = pytest.importorskip("torch")
+if not torch.cuda.is_available():
+    assert os.environ.get("CJ_REQUIRE_GPU") != "1", "there is no GPU"
+    pytest.skip("there is no GPU", allow_module_level=True)
+
+import clusterjit.torch as cjt  # noqa: E402
+
+CALLS = {  # the last two have a workspace
+    "softmax": (cj.softmax, lambda x: torch.softmax(x, -1)),
+    "rms_norm": (cj.rms_norm, lambda x: torch.nn.functional.rms_norm(x, x.shape[-1:], eps=1e-5)),
+    "topk": (lambda x: cj.topk(x, 5)[0], lambda x: torch.topk(x, 5)[0]),
+    "matmul": (lambda x: cj.matmul(x.half(), x.half().T), lambda x: x.half() @ x.half().T),
+    "cumsum": (lambda x: cj.cumsum(x.reshape(-1)), lambda x: x.reshape(-1).cumsum(-1)),
+    "sum": (cj.sum, lambda x: x.sum()),
+}
+
+
+def close(found, wanted):
+    torch.testing.assert_close(found, wanted, rtol=1e-2, atol=1e-2 * float(wanted.abs().max()))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_runs_on_the_current_stream(name):
+    ours, theirs = CALLS[name]
+    x = torch.randn(512, 4096, device="cuda")
+    close(ours(x), theirs(x))
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(50_000_000)  # what is launched on another stream reads zeros
+        y = torch.zeros_like(x).copy_(x)
+        found = ours(y)
+    side.synchronize()
+    close(found, theirs(x))
+
+
+@pytest.mark.parametrize("as_stream", [lambda s: s, lambda s: s.cuda_stream])
+def test_a_stream_that_is_given(as_stream):
+    x, out, side = torch.ones(64, 4096, device="cuda"), torch.zeros(64, 4096, device="cuda"), torch.cuda.Stream()
+    torch.cuda.synchronize()
+    cj.cumsum(x, out=out, stream=as_stream(side))
+    side.synchronize()
+    assert float(out[0, -1]) == 4096
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_graph_captures_a_call(name):
+    ours, theirs = CALLS[name]
+    x = torch.randn(64, 4096, device="cuda")
+    ours(x)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = ours(x)
+    for _ in range(3):
+        x.normal_()
+        graph.replay()
+        close(y, theirs(x))
+
+
+def test_a_first_call_in_a_capture_is_refused():
+    x = torch.zeros(3, 4567, device="cuda")
+    with pytest.raises(cj.InvalidArgument, match="cannot be captured"), torch.cuda.graph(torch.cuda.CUDAGraph()):
+        cj.softmax(x)
+
+
+def test_a_graph_captures_a_training_step():
+    x, w = torch.randn(64, 256, device="cuda", dtype=torch.bfloat16), torch.randn(512, 256, device="cuda", dtype=torch.bfloat16)
+    gain, labels = torch.ones(256, device="cuda", dtype=torch.bfloat16), torch.randint(512, (64,), device="cuda")
+    w.requires_grad_(), gain.requires_grad_()
+
+    def step():
+        return torch.autograd.grad(cjt.cross_entropy(cjt.linear(cjt.rms_norm(x, gain), w), labels), (w, gain))
+
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        step()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = step()
+    x.normal_()
+    graph.replay()
+    for ours, again in zip(found, step()):
+        torch.testing.assert_close(ours, again, rtol=2e-2, atol=1e-3)
+
+
+def test_cupy_arrays_and_streams():
+    cupy = pytest.importorskip("cupy")
+    x = cupy.random.standard_normal((64, 300)).astype(cupy.float32)
+    side = cupy.cuda.Stream(non_blocking=True)
+    cupy.cuda.Device().synchronize()
+    with side:
+        y = cj.softmax(x)
+    side.synchronize()
+    assert type(y) is cupy.ndarray
+    np.testing.assert_allclose(y.get(), references.softmax(x.get().astype(float)), rtol=1e-5, atol=1e-7)
+    assert int(cj.sum(cupy.arange(1000), stream=side)) == 499500
+
+
+def test_jax_arrays():
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() != "gpu":
+        pytest.skip("this jax has no GPU")
+    x = jax.random.normal(jax.random.key(0), (64, 300))
+    y = cj.softmax(x)
+    assert type(y) is type(x)
+    np.testing.assert_allclose(np.asarray(y), references.softmax(np.asarray(x, float)), rtol=1e-5, atol=1e-7)
+
+
+def test_arrays_of_two_devices_are_refused():
+    x = torch.zeros(4, 8, device="cuda")
+    with pytest.raises(cj.InvalidArgument, match="labels: it is in the host's memory, but x in GPU 0"):
+        cj.cross_entropy(x, torch.zeros(4, dtype=torch.int64))
+
+
+def test_a_kernel_of_cuda_in_clusters():
+    kernel = cj.Kernel(r"""
+        #include <cooperative_groups.h>
+        __global__ void ranks(int *out) {
+            auto cluster = cooperative_groups::this_cluster();
+            __shared__ int mine;
+            mine = cluster.block_rank() + 1000;
+            cluster.sync();
+            out[blockIdx.x] = *cluster.map_shared_rank(&mine, (cluster.block_rank() + 1) % cluster.num_blocks());
+            cluster.sync();
+        }""", device="gpu")
+    out = torch.zeros(8, dtype=torch.int32, device="cuda")
+    kernel(out, grid=8, block=1, cluster=4)
+    assert out.tolist() == [1001, 1002, 1003, 1000] * 2
+    with pytest.raises(cj.InvalidArgument, match="it is in the host's memory"):
+        kernel(np.zeros(8, np.int32), grid=8, block=1, cluster=4)

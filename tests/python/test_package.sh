@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# test_package.sh STEP BUILD: the Python package as a user gets it, in a virtual environment in BUILD/python.
+#   wheel    builds the wheel as `pip wheel .` does, and installs it
+#   pytest   runs the tests and the examples of the docstrings and of README.md
+#   types    holds the annotations of the installed package against mypy --strict
+# Skipped (exit code 77) where there is no Python 3.9 or later with venv, and where what the tests need is not installed and PyPI
+# cannot be reached. CJ_PYTHON names the Python.
+set -euo pipefail
+
+step=$1 build=$2/python
+root=$(cd "$(dirname "$0")/../.." && pwd)
+venv=$build/venv
+needs=(scikit-build-core cffi numpy ml_dtypes array-api-strict pytest mypy ninja)
+
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+
+environment() {
+    local python=${CJ_PYTHON:-python3}
+    [ -e "$venv/ready" ] && return
+    "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 9))' 2>/dev/null ||
+        skip "$python is no Python 3.9 or later with venv (Debian: python3-venv)"
+    rm -rf "$venv"
+    "$python" -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check "${needs[@]}" || skip "PyPI cannot be reached"
+    touch "$venv/ready"
+}
+
+do_wheel() {
+    environment
+    rm -rf "$build/wheels"
+    PATH=$venv/bin:$PATH "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+        --config-settings build-dir="$build/objects" --wheel-dir "$build/wheels" "$root"
+    local wheel=("$build"/wheels/*.whl)
+    case $wheel in
+    *-py3-none-linux_*.whl) ;;
+    *) echo "FAIL: $wheel is for one version of Python"; exit 1 ;;
+    esac
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall "$wheel"
+    cd / && "$venv/bin/python" -c 'import clusterjit; print(clusterjit.__version__, clusterjit.device("cpu"))'
+}
+
+installed() { [ -e "$venv/bin/mypy" ] && "$venv/bin/pip" show --quiet clusterjit 2>/dev/null || skip "the wheel is not installed"; }
+
+do_pytest() {
+    installed
+    "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider "$root/tests/python"
+}
+
+do_types() {
+    installed
+    cd "$build" && "$venv/bin/mypy" --config-file "$root/pyproject.toml" -p clusterjit
+}
+
+"do_$step"

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators of clusterjit.torch give torch's values and gradients, and torch.compile keeps them in its graph."""
+import os
+import random
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import clusterjit  # noqa: E402
+import clusterjit.torch as cjt  # noqa: E402
+
+DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+
+
+@pytest.fixture(params=DEVICES)
+def draw(request):
+    """Makes tensors of normal values that want gradients, from a seed that a failure shows."""
+    seed = int(os.environ.get("CJ_SEED", random.randrange(2**31)))
+    print(f"CJ_SEED={seed}")
+    source = torch.Generator().manual_seed(seed)
+
+    def make(*shape, dtype=torch.float32, grad=True):
+        return torch.randn(*shape, generator=source).to(request.param, dtype).requires_grad_(grad)
+
+    make.labels = lambda rows, classes: torch.randint(classes, (rows,), generator=source).to(request.param)
+    return make
+
+
+def gelu(x):
+    return torch.nn.functional.gelu(x, approximate="tanh")
+
+
+F = torch.nn.functional
+CASES = {
+    "softmax": (lambda x: cjt.softmax(x, 0.5), lambda x: torch.softmax(0.5 * x, -1), [(3, 5, 33)]),
+    "log_softmax": (cjt.log_softmax, lambda x: torch.log_softmax(x, -1), [(4, 33)]),
+    "rms_norm": (cjt.rms_norm, lambda x, w: F.rms_norm(x, x.shape[-1:], w, 1e-5), [(3, 5, 64), (64,)]),
+    "rms_norm alone": (cjt.rms_norm, lambda x: F.rms_norm(x, x.shape[-1:], None, 1e-5), [(6, 64)]),
+    "layer_norm": (cjt.layer_norm, lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), [(3, 5, 64), (64,), (64,)]),
+    "layer_norm alone": (cjt.layer_norm, lambda x: F.layer_norm(x, x.shape[-1:]), [(6, 64)]),
+    "linear": (cjt.linear, F.linear, [(3, 4, 32), (16, 32), (16,)]),
+    "linear relu": (lambda x, w: cjt.linear(x, w, activation="relu"), lambda x, w: F.relu(F.linear(x, w)), [(8, 32), (16, 32)]),
+    "linear gelu": (lambda x, w, b: cjt.linear(x, w, b, "gelu"), lambda x, w, b: gelu(F.linear(x, w, b)), [(8, 32), (16, 32), (16,)]),
+    "linear silu": (lambda x, w, b: cjt.linear(x, w, b, "silu"), lambda x, w, b: F.silu(F.linear(x, w, b)), [(8, 32), (16, 32), (16,)]),
+    "cumsum": (cjt.cumsum, lambda x: torch.cumsum(x, -1), [(3, 50)]),
+    "cumsum reverse": (lambda x: cjt.cumsum(x, reverse=True, exclusive=True), lambda x: x.flip(-1).cumsum(-1).flip(-1) - x, [(3, 50)]),
+    "topk": (lambda x: cjt.topk(x, 5)[0], lambda x: torch.topk(x, 5)[0], [(3, 50)]),
+    "kept softmax of a slice": (lambda x: cjt.softmax(x[:, ::2]), lambda x: torch.softmax(x[:, ::2], -1), [(4, 50)]),
+}
+
+
+def both(case, inputs):
+    """Our result and gradients, and torch's in f64."""
+    ours, theirs, _ = CASES[case]
+    y = ours(*inputs)
+    dy = torch.rand_like(y)
+    exact = [x.detach().double().requires_grad_() for x in inputs]
+    wanted = theirs(*exact)
+    return [y, *torch.autograd.grad(y, inputs, dy)], [wanted, *torch.autograd.grad(wanted, exact, dy.double())]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_values_and_gradients(draw, case, dtype):
+    tolerance = 4e-2 if dtype == torch.bfloat16 else 2e-2 if "linear" in case else 1e-4
+    for found, wanted in zip(*both(case, [draw(*shape, dtype=dtype) for shape in CASES[case][2]])):
+        assert found.dtype == dtype and found.shape == wanted.shape
+        torch.testing.assert_close(found.double(), wanted, rtol=tolerance, atol=tolerance * max(1, float(wanted.detach().abs().max()) / 4))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_cross_entropy(draw, reduction):
+    x, labels = draw(7, 33), draw.labels(7, 33)
+    labels[3] = -100
+    loss = cjt.cross_entropy(x, labels, label_smoothing=0.1, reduction=reduction)
+    wanted = F.cross_entropy(x.double(), labels, label_smoothing=0.1, reduction=reduction)
+    torch.testing.assert_close(loss.double(), wanted, rtol=1e-5, atol=1e-5)
+    weights = torch.rand_like(loss)
+    for ours, theirs in zip(torch.autograd.grad(loss, x, weights), torch.autograd.grad(wanted, x, weights.double())):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
+    with pytest.raises(clusterjit.InvalidArgument, match="reduction"):
+        cjt.cross_entropy(x, labels, reduction="median")
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.skipif(
+    DEVICES == ["cpu"], reason="minutes of g++ without a GPU"))])
+def test_torch_compile_keeps_the_operators_in_one_graph(draw, backend):
+    graphs = []
+
+    def keep(graph, inputs):
+        graphs.append([str(node.target) for node in graph.graph.nodes if node.op == "call_function"])
+        return torch._dynamo.lookup_backend(backend)(graph, inputs)
+
+    def model(x, w, gain, labels):
+        return cjt.cross_entropy(cjt.linear(cjt.rms_norm(x, gain), w, activation="silu"), labels)
+
+    inputs = draw(8, 64), draw(16, 64), draw(64)
+    labels = draw.labels(8, 16)
+    found = torch.compile(model, backend=keep, fullgraph=True)(*inputs, labels)
+    wanted = model(*inputs, labels)
+    torch.testing.assert_close(found, wanted)
+    for ours, theirs in zip(torch.autograd.grad(found, inputs), torch.autograd.grad(wanted, inputs)):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+    assert len(graphs) == 1
+    for name in ("norm", "linear", "cross_entropy"):
+        assert any(target.startswith(f"clusterjit.{name}") for target in graphs[0]), graphs
+
+
+@pytest.mark.parametrize("name", ["softmax", "norm", "cross_entropy", "linear", "cumsum", "topk"])
+def test_torch_accepts_schema_fake_and_gradient(draw, name):
+    x = draw(8, 32)
+    arguments = {"softmax": (x, 1.0), "norm": (x, draw(32), None, 1e-5, True), "cross_entropy": (x, draw.labels(8, 32), -100, 0.0),
+                 "linear": (x, draw(16, 32), draw(16), "gelu"), "cumsum": (x, False, False), "topk": (x, 3, True, True)}[name]
+    torch.library.opcheck(getattr(torch.ops.clusterjit, name).default, arguments)
+
+
+def test_functions_take_tensors_without_a_copy(draw):
+    x = draw(4, 33, grad=False)
+    out = torch.zeros(4, 33, device=x.device)
+    assert clusterjit.softmax(x, out=out) is out
+    torch.testing.assert_close(out, torch.softmax(x, -1))
+    assert int(clusterjit.argmax(x)) == int(x.argmax())
+    with pytest.raises(clusterjit.UnsupportedType, match="meta is neither on the CPU nor"):
+        clusterjit.softmax(x.to("meta"))
