@@ -205,21 +205,26 @@ static cj_known *merge_leaves(cj_known *const leaf[2], const joint *found) {
     }
     memcpy(extras_of(both), found->extras, found->count * sizeof(extra));
     both->count = found->count;
+    tidy(both, 0);
     return both;
 }
 
 static cj_known *join_trees(cj_known *into, cj_known *from);
 
-// Leaves of one block, which have equally many warps.
+// Leaves of one block, which have equally many warps. Threads that met mostly know the same extras.
 static cj_known *join_leaves(cj_known *into, cj_known *from) {
     enum { FEW = 64 };
     cj_known *const leaf[2] = {into, from};
+    const bool      is_same = have_same_extras(leaf);
     const uint32_t  most = into->count + from->count;
     extra           few[FEW];
-    joint           found = {.extras = most > FEW ? cj__watch_calloc(most * sizeof(extra)) : few};
+    joint           found = {.extras = few};
+    if (is_same)
+        found = (joint){.extras = extras_of(into), .count = into->count};
+    else if (most > FEW)
+        found.extras = cj__watch_calloc(most * sizeof(extra));
     compare_times(leaf, found.covers);
-    const bool is_done = (found.covers[0] || found.covers[1]) && have_same_extras(leaf);
-    if (found.extras && !is_done) join_extras(leaf, &found);
+    if (!is_same && found.extras) join_extras(leaf, &found);
     cj_known *operations = join_trees(hold(into->operations), from->operations), *joined = NULL;
     found.covers[0] &= operations == into->operations;
     found.covers[1] &= operations == from->operations;
@@ -229,7 +234,7 @@ static cj_known *join_leaves(cj_known *into, cj_known *from) {
         joined = hold(into);
     else if (found.extras && (joined = merge_leaves(leaf, &found)) != NULL)
         joined->operations = hold(operations);
-    if (found.extras != few) free(found.extras);
+    if (!is_same && found.extras != few) free(found.extras);
     drop(operations);
     drop(into);
     return joined;

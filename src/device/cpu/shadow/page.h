@@ -6,7 +6,7 @@
 
 #include "cell.h"
 
-enum { CJ_PAGE_BITS = 10, CJ_PAGE = 1 << CJ_PAGE_BITS, CJ_SHIFT_MAX = 4 };
+enum { CJ_PAGE_BITS = 10, CJ_PAGE = 1 << CJ_PAGE_BITS, CJ_SHIFT_MAX = 5 };
 
 typedef struct cj_row {
     cj_cell  whole;

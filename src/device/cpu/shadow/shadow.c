@@ -41,11 +41,11 @@ typedef struct some_past {
 
 // Whether these are the accessor's lanes, or the accessor knows them in the view that both accesses need (of INIT, which
 // is known in MEMORY or in a view of its own, only the first).
-static inline bool is_before(const cj_accessor *a, some_lanes by, some_past past) {
+static inline bool is_before(cj_accessor *a, some_lanes by, some_past past) {
     const cj_access *access = &a->access;
     if (past.block == access->block && past.group == access->group && past.lanes == by.mask &&
         by.sharing != CJ_TOGETHER)
-        return true;
+        return a->is_partial = true;
     const bool      to_async = access->use.flags & ~past.flags & CJ_USE_ASYNC_PROXY;
     const cj_view   view = to_async && past.flags & CJ_USE_WRITE ? a->proxy : CJ_VIEW_MEMORY;
     cj_shadow_memo *memo = &a->memo[(past.block + past.group) % CJ_SHADOW_MEMOS];
@@ -55,6 +55,7 @@ static inline bool is_before(const cj_accessor *a, some_lanes by, some_past past
     const cj_agents agents = {.block = past.block, .group = (uint16_t)past.group, .mask = UINT32_MAX};
     const uint32_t  unknown = cj__clock_unknown(a->now, view, &agents, past.time);
     if (unknown & past.lanes) return false;
+    a->is_partial |= memo->now == a->now;
     *memo = (cj_shadow_memo){a->now, view, past.block, past.group, past.time, ~unknown};
     return true;
 }
@@ -65,7 +66,7 @@ static inline bool is_alike(const cj_accessor *a, unsigned flags, unsigned scope
     return scope >= CJ_SCOPE_GPU && a->access.use.scope >= CJ_SCOPE_GPU;
 }
 
-static inline bool is_crowd_quiet(const cj_accessor *a, const cj_crowd *many, some_lanes by) {
+static inline bool is_crowd_quiet(cj_accessor *a, const cj_crowd *many, some_lanes by) {
     if (is_alike(a, many->flags, many->scope)) return true;
     for (uint32_t i = 0; i < many->size; i++) {
         const cj_access *e = &many->entry[i];
@@ -74,7 +75,7 @@ static inline bool is_crowd_quiet(const cj_accessor *a, const cj_crowd *many, so
     return true;
 }
 
-static inline bool is_quiet(const cj_accessor *a, const cj_cell *c, some_lanes by) {
+static inline bool is_quiet(cj_accessor *a, const cj_cell *c, some_lanes by) {
     const unsigned write_flags = (c->write_use >> CJ_OP_BITS & CJ_USE_ASYNC_PROXY) | CJ_USE_WRITE;
     if (a->access.use.flags & CJ_USE_READ && !(c->write_use & CJ_WRITTEN)) return false;
     if (c->write_time &&
@@ -85,6 +86,15 @@ static inline bool is_quiet(const cj_accessor *a, const cj_cell *c, some_lanes b
     const unsigned flags = c->use >> CJ_OP_BITS & 15;
     return !c->mask || is_alike(a, flags, c->use >> CJ_SCOPE_AT & 7) ||
            is_before(a, by, (some_past){c->block, c->group, c->mask, c->time, flags});
+}
+
+bool cj__shadow_suffices(const cj_accessor *a, const cj_clock *other) {
+    for (unsigned i = 0; i < CJ_SHADOW_MEMOS; i++) {
+        const cj_shadow_memo *memo = &a->memo[i];
+        const cj_agents       agents = {.block = memo->block, .group = (uint16_t)memo->group, .mask = memo->mask};
+        if (memo->now == a->now && cj__clock_unknown(other, memo->view, &agents, memo->time)) return false;
+    }
+    return !a->is_partial;
 }
 
 // ---- accesses
@@ -129,6 +139,7 @@ static inline bool keep_shortly(const walk *v, cj_cell *c, some_lanes by) {
 static bool judge_cell(walk *v, cj_cell *c, uint64_t offset, uint64_t bytes, some_lanes by) {
     cj_access earlier;
     uint32_t  at = 0;
+    v->a->is_partial = true;
     if (*v->found && v->a->access.use.flags & CJ_USE_READ && !(c->write_use & CJ_WRITTEN)) {
         if ((*v->found)(v->user, v->a, NULL, offset, bytes) == CJ_VERDICT_REPORTED) *v->found = NULL;
     }
@@ -146,6 +157,7 @@ static bool judge_cell(walk *v, cj_cell *c, uint64_t offset, uint64_t bytes, som
 static bool keep_quietly(const walk *v, cj_cell *c, some_lanes by) {
     cj_access earlier;
     uint32_t  at = 0;
+    v->a->is_partial = true;
     if (v->a->access.use.flags & CJ_USE_READ && !(c->write_use & CJ_WRITTEN)) return false;
     return !cj__cell_conflict(v->a, c, by.sharing, &at, &earlier) && keep(v, c, by);
 }
@@ -309,8 +321,10 @@ void cj__shadow_settle(const cj_shadow *shadow) {
 
 void cj__shadow_renew(cj_shadow *shadow, uint64_t offset, uint64_t bytes) {
     const uint64_t end = offset + bytes;
+    const uint8_t  shift = (uint8_t)__builtin_ctzll(offset | bytes | 1u << CJ_SHIFT_MAX);
     for (uint64_t next; offset < end; offset = next) {
         cj_page       *page = shadow->page[offset >> CJ_PAGE_BITS];
+        if (page) page = cj__page_at(shadow, (size_t)(offset >> CJ_PAGE_BITS), shift);
         const unsigned bits = page ? cj__row_bits(page) : CJ_PAGE_BITS;
         next = ((offset >> bits) + 1) << bits;
         const bool is_all = next <= end && !(offset & ((UINT64_C(1) << bits) - 1));
@@ -325,6 +339,10 @@ void cj__shadow_renew(cj_shadow *shadow, uint64_t offset, uint64_t bytes) {
         }
     }
     cj__shadow_forget(shadow, end - bytes, bytes);
+}
+
+static inline bool has_others(const cj_cell *c, uint32_t block) {
+    return c->use & CJ_MANY || (c->write_time && c->write_block != block) || (c->mask && c->block != block);
 }
 
 // Visits the accesses of part `part` of `parts` of a cell.
@@ -352,6 +370,8 @@ void cj__shadow_visit(const cj_shadow *shadow, uint32_t block, cj_shadow_visit *
         for (size_t k = 0; k < granules; k++) {
             const cj_row  *row = &page->row[k / CJ_ROW];
             const uint64_t offset = ((uint64_t)i << CJ_PAGE_BITS) + (k << page->shift), bytes = 1u << page->shift;
+            const cj_cell *c = row->granule ? &row->granule[k % CJ_ROW] : &row->whole;
+            if (!has_others(c, block)) continue;
             if (row->granule)
                 visit_cell(&row->granule[k % CJ_ROW], 0, 1, block, offset, bytes, visit, user);
             else

@@ -2,7 +2,7 @@
 // Shadow memory: for each byte of a piece of memory, the accesses that a later access can still conflict with.
 // docs/maintaining/cpu_device.md proves that no conflict is missed.
 //
-// A page gets its shadow at its first access: granules of the size of that access, 1 to 16 bytes. A smaller access
+// A page gets its shadow at its first access: granules of the size of that access, 1 to 32 bytes. A smaller access
 // divides the granules, so all bytes of a granule have one history. It is in a cell:
 //
 //   the last weak write, and
@@ -63,9 +63,13 @@ typedef struct cj_accessor {
     cj_access       access;
     const cj_clock *now;
     cj_shadow_memo *memo;   // CJ_SHADOW_MEMOS of them, whose clocks have lived since
+    bool            is_partial;  // what was found depends on more comparisons than those in `memo`
     cj_view         proxy;  // SHARED, GLOBAL or TENSORMAP: the view in which generic writes are visible to the proxy
     uint32_t        ranks;  // blocks of a cluster, for the scope `cluster`
 } cj_accessor;
+
+// Whether another agent, with this clock, would have found nothing to report where the accessor found nothing.
+bool cj__shadow_suffices(const cj_accessor *accessor, const cj_clock *other);
 
 typedef struct cj_shadow cj_shadow;
 

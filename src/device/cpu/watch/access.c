@@ -212,14 +212,25 @@ cj_cpu_step cj__watch_async_access(const cj_watch_async *async, cj_watch_use use
     return CJ_STEP_NEXT;
 }
 
-void cj__watch_async_pieces(const cj_watch_async *async, cj_watch_use use, const uint32_t *address, unsigned count,
-                            uint32_t bytes) {
-    if (!async->block) return;
-    cj_shadow_memo   memo[CJ_SHADOW_MEMOS] = {0};
+static void access_pieces(const cj_watch_async *async, cj_accessor *a, const cj_watch_piece *piece, unsigned pieces) {
     cj_watch_subject s = {.cluster = async->block->cluster, .owner = async->block, .op = async->op};
-    cj_accessor      a = accessor_of(async, use, memo);
-    for (unsigned i = 0; i < count; i++)
-        cj__shadow_access(async->block->watch->shared, &a, address[i], bytes, cj__watch_judge, &s);
+    for (unsigned i = 0; i < pieces; i++)
+        cj__shadow_access(async->block->watch->shared, a, piece[i].address, piece[i].bytes, cj__watch_judge, &s);
+}
+
+void cj__watch_async_together(const cj_watch_async *const *async, unsigned count, cj_watch_use use,
+                              const cj_watch_piece *piece, unsigned pieces) {
+    if (!async[0]->block) return;
+    cj_shadow_memo memo[CJ_SHADOW_MEMOS] = {0};
+    cj_accessor    first = accessor_of(async[0], use, memo);
+    access_pieces(async[0], &first, piece, pieces);
+    use.flags |= CJ_USE_COVERED;
+    for (unsigned i = 1; i < count; i++) {
+        if (!async[i]->block || cj__shadow_suffices(&first, async[i]->now)) continue;
+        cj_shadow_memo its[CJ_SHADOW_MEMOS] = {0};
+        cj_accessor    other = accessor_of(async[i], use, its);
+        access_pieces(async[i], &other, piece, pieces);
+    }
 }
 
 void cj__watch_renew(cj_cpu_warp *w, uint64_t address, uint64_t bytes) {

@@ -128,8 +128,10 @@ static void check_exit(void *user, const cj_access *access, uint64_t offset, uin
 void cj__watch_exit(cj_cpu_warp *w, uint32_t mask) {
     cj_watch_block *watch = w->block->watch;
     if (!watch) return;
-    CJ_SOME_LANES(i, mask) {
-        cj__clock_join(&watch->exits, w->watch->now[i]);
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        const unsigned  i = cj__cpu_first(rest);
+        const cj_clock *next = rest & (rest - 1) ? w->watch->now[cj__cpu_first(rest & (rest - 1))] : NULL;
+        if (w->watch->now[i] != next) cj__clock_join(&watch->exits, w->watch->now[i]);
         drop_lane(w->watch, i);
     }
     if (!w->block->live && watch->remote)

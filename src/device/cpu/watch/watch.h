@@ -51,9 +51,13 @@ void           cj__watch_end(cj_watch_async *async);
 // continues. The caller checks bounds and alignment.
 cj_cpu_step cj__watch_async_access(const cj_watch_async *async, cj_watch_use use, cj_watch_place place,
                                    const unsigned char *written);
-// The same for pieces of so many bytes each, in the shared memory of the operation's own block.
-void cj__watch_async_pieces(const cj_watch_async *async, cj_watch_use use, const uint32_t *address, unsigned count,
-                            uint32_t bytes);
+// Operations of one block that end together read the same pieces of its shared memory. The reads of the first are recorded;
+// those of the others are checked alone: who knows of one operation knows of all.
+typedef struct cj_watch_piece {
+    uint32_t address, bytes;
+} cj_watch_piece;
+void cj__watch_async_together(const cj_watch_async *const *async, unsigned count, cj_watch_use use,
+                              const cj_watch_piece *piece, unsigned pieces);
 // The same for a thread, for instructions that do not use op->reach (mbarrier operations, ldmatrix, …).
 cj_cpu_step cj__watch_access(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_watch_use use,
                              cj_watch_place place);

@@ -30,6 +30,7 @@ enum {
     PANEL = CJ_TILE,
     PANELS = 256 / PANEL,  // of B, at most
     TILES = 4,             // of a panel, along k, at most
+    CHUNKS = PANELS * TILES * PANEL,
     CHUNK_BYTES = 16
 };
 enum { A = 1, B };  // operands
@@ -93,7 +94,7 @@ static uint32_t chunk_address(const descriptor *d, bool by_k, unsigned panel, un
 // The chunks of some panels, tile after tile, of each tile 8.
 typedef struct chunks {
     unsigned count;
-    uint32_t at[PANELS * TILES * PANEL];
+    uint32_t at[CHUNKS];
 } chunks;
 
 // Finds them; false when a hazard was reported.
@@ -112,9 +113,34 @@ static bool find_chunks(const cj_cpu_wgmma *it, uint64_t bits, bool by_k, unsign
     return true;
 }
 
-static void watch_chunks(const cj_cpu_wgmma *it, const chunks *read, uint8_t more) {
-    const cj_watch_use use = {.flags = CJ_USE_READ | CJ_USE_ASYNC_PROXY | more};
-    cj__watch_async_pieces(&it->watch, use, read->at, read->count, CHUNK_BYTES);
+// The runs of bytes that chunks fill, in ascending order.
+static unsigned find_runs(const chunks *read, cj_watch_piece *run) {
+    enum { BITS = 64, WINDOW = 1 << 18 };
+    uint64_t set[WINDOW / CHUNK_BYTES / BITS] = {0};
+    unsigned count = 0;
+    for (unsigned k = 0; k < read->count; k++) {
+        const uint32_t bit = read->at[k] / CHUNK_BYTES;
+        set[bit / BITS] |= UINT64_C(1) << bit % BITS;
+    }
+    for (uint32_t i = 0; i < WINDOW / CHUNK_BYTES / BITS; i++) {
+        for (uint64_t rest = set[i]; rest; rest &= rest - 1) {
+            const uint32_t at = (i * BITS + (uint32_t)__builtin_ctzll(rest)) * CHUNK_BYTES;
+            if (count && run[count - 1].address + run[count - 1].bytes == at)
+                run[count - 1].bytes += CHUNK_BYTES;
+            else
+                run[count++] = (cj_watch_piece){at, CHUNK_BYTES};
+        }
+    }
+    return count;
+}
+
+static void watch_chunks(cj_cpu_wgmma *const *part, unsigned count, const chunks *read) {
+    const cj_watch_use    use = {.flags = CJ_USE_READ | CJ_USE_ASYNC_PROXY};
+    const cj_watch_async *async[GROUP];
+    cj_watch_piece        run[CHUNKS];
+    if (!part[0]->w->watch) return;
+    for (unsigned i = 0; i < count; i++) async[i] = &part[i]->watch;
+    cj__watch_async_together(async, count, use, run, find_runs(read, run));
 }
 
 // Reads the words of a tile, as registers hold them, from its 8 chunks. Without by_k, which elements of 16 bits alone may
@@ -129,7 +155,7 @@ static void read_tile(const cj_cpu_block *block, const uint32_t *at, bool by_k, 
 
 // ---- executing
 
-static bool read_stored(const cj_cpu_wgmma *it, double *a) {
+static bool read_stored(cj_cpu_wgmma *it, double *a) {
     const wgmma_plan *plan = it->op->plan;
     const cj_tiling  *t = &plan->product.tiling;
     chunks            read;
@@ -138,7 +164,7 @@ static bool read_stored(const cj_cpu_wgmma *it, double *a) {
         return true;
     }
     if (!find_chunks(it, it->a, plan->a_by_k, it->w->index % GROUP * t->rows, t->rows, t->stored, &read)) return false;
-    watch_chunks(it, &read, 0);
+    watch_chunks(&it, 1, &read);
     for (unsigned i = 0; i < read.count; i += PANEL, a += cj__tiling_numbers(t)) {
         uint32_t word[CJ_TILE_WORDS];
         read_tile(it->w->block, read.at + i, plan->a_by_k, word);
@@ -147,7 +173,7 @@ static bool read_stored(const cj_cpu_wgmma *it, double *a) {
     return true;
 }
 
-static bool read_a(const cj_cpu_wgmma *it, double *a) {
+static bool read_a(cj_cpu_wgmma *it, double *a) {
     const wgmma_plan      *plan = it->op->plan;
     const cj_tiling       *t = &plan->product.tiling;
     CJ_TILE_ALIGNED double stored[CJ_A_MAX];
@@ -174,8 +200,7 @@ static void multiply_panel(const cj_cpu_wgmma *it, unsigned panel, const double 
     cj__tiling_put_sums(it->w, slot, product, d);
 }
 
-// Executes parts of one multiplication, of the same matrix B. All read it together: the first part's reads are recorded;
-// the others' are checked alone, since all parts end together.
+// Executes parts of one multiplication, of the same matrix B, which all read together.
 static bool execute(cj_cpu_wgmma *const *part, unsigned count) {
     const cj_cpu_wgmma    *first = part[0];
     const wgmma_plan      *plan = first->op->plan;
@@ -186,7 +211,7 @@ static bool execute(cj_cpu_wgmma *const *part, unsigned count) {
         if (!read_a(part[i], a[i])) return false;
     }
     if (!find_chunks(first, first->b, plan->b_by_k, 0, plan->panels, t->chunks, &read)) return false;
-    for (unsigned i = 0; i < count; i++) watch_chunks(part[i], &read, i ? CJ_USE_COVERED : 0);
+    watch_chunks(part, count, &read);
     for (unsigned panel = 0; panel < plan->panels; panel++) {
         for (unsigned j = 0; j < t->chunks; j++) {
             uint32_t word[CJ_TILE_WORDS];
