@@ -11,6 +11,7 @@ import pytest
 
 import clusterjit as cj
 from clusterjit.arrays import stream_handle
+from clusterjit.call import _Entry
 
 ONES = np.ones((4, 8), np.float32)
 
@@ -102,6 +103,42 @@ def test_threads_share_functions_and_plans(rng):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+class Gpu:
+    """Takes a GPU's part in the choice of plans; the CPU device makes them."""
+
+    kind, ordinal, capturing = "gpu", 0, False
+    handle = cj.device("cpu").handle
+
+    def is_capturing(self, stream):
+        return self.capturing
+
+
+def test_streams_and_captures_have_plans_of_their_own(monkeypatch):
+    gpu = Gpu()
+    monkeypatch.setattr("clusterjit.call.device_of", lambda ordinal: gpu)
+    one, many = (_Entry(f._request((x,), {}, ())) for f, x in ((cj.softmax, ONES), (cj.cumsum, np.ones(2**17, np.float32))))
+    assert one.plan(0) is one.plan(7) and not one.plan(0).workspace_bytes
+    assert many.plan(0) is many.plan(0) is not many.plan(7) and many.plan(0).workspace_bytes
+    gpu.capturing = True
+    assert one.plan(8) is one.plan(0) and many.plan(8) is many.plan(9)
+    assert many.plan(8) not in (many.plan(0), many.plan(7))
+    with pytest.raises(cj.InvalidArgument, match="a first call cannot be captured") as caught:
+        _Entry(cj.softmax._request((ONES,), {}, ())).plan(0)
+    assert "before the capture" in caught.value.hint
+
+
+class Stream:
+    """A stream by one of its names."""
+
+    def __init__(self, **names):
+        self.__dict__.update(names)
+
+
+def test_streams_of_other_libraries():
+    assert stream_handle(7) == 7 and stream_handle(Stream(cuda_stream=8)) == 8 and stream_handle(Stream(ptr=9)) == 9
+    assert stream_handle(Stream(__cuda_stream__=lambda: (0, 10), ptr=9)) == 10 and stream_handle(Stream(handle=Stream(value=11))) == 11
 
 
 class OnGpu:
