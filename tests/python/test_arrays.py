@@ -172,6 +172,8 @@ REFUSED = {
     "out's shape": (lambda: cj.softmax(ONES, out=np.ones((4, 9), "f4")), cj.InvalidArgument, r"out: its shape is \(4, 9\)", ""),
     "out's dtype": (lambda: cj.softmax(ONES, out=np.ones((4, 8), "f2")), cj.UnsupportedType, "out: its dtype is f16; the result is f32", ""),
     "out is read-only": (lambda: cj.softmax(ONES, out=FROZEN), cj.InvalidArgument, "read-only", "written"),
+    "too many outs": (lambda: cj.softmax(ONES, out=(ONES.copy(), ONES.copy())), cj.InvalidArgument, "out: 2 arrays were given; softmax writes 1: y", "tuple"),
+    "too few outs": (lambda: cj.topk(ONES, 2, out=ONES[:, :2].copy()), cj.InvalidArgument, "out: 1 arrays were given; topk writes 2", "tuple"),
     "two devices": (lambda: cj.cross_entropy(ONES, OnGpu(np.zeros(4, "i8"))), cj.InvalidArgument, "labels: it is in GPU 0, but x in the host", "move"),
     "a range of the library": (lambda: cj.topk(ONES, 9), cj.Error, "k", ""),
     "a word": (lambda: cj.stencil(ONES, boundary="mirror"), cj.InvalidArgument, "'mirror' is none of zero, clamp, periodic", ""),
