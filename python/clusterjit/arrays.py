@@ -268,10 +268,11 @@ _pointer_of.argtypes, _pointer_of.restype = [ctypes.py_object, ctypes.c_char_p],
 
 def _dlpack(x: Array, protocol: str) -> tuple[Any, int]:
     """The tensor of a capsule, which is not consumed: it gives the tensor back when it is freed, and x keeps the memory."""
+    ready = {"stream": 1} if x.__dlpack_device__()[0] in (_CUDA, _MANAGED) else {}  # for the default stream
     try:
-        capsule = x.__dlpack__(max_version=(1, 0))
+        capsule = x.__dlpack__(max_version=(1, 0), **ready)
     except (TypeError, NotImplementedError):  # a producer of an earlier version
-        capsule = x.__dlpack__()
+        capsule = x.__dlpack__(**ready)
     writable = True
     if "dltensor_versioned" in repr(capsule):
         managed = _Versioned.from_address(_pointer_of(capsule, b"dltensor_versioned"))

@@ -448,4 +448,8 @@ class Function(Generic[P, R]):
         if outs:
             views = tuple(view_of(x, f"out[{i}]" if len(outs) > 1 else "out", 0) for i, x in enumerate(outs))
             named["out"] = views
-        return self._body(*positional, **named)
+        request = self._body(*positional, **named)
+        if outs and len(outs) != len(request.writes):
+            raise InvalidArgument(f"out: {len(outs)} arrays were given; {self._body.__name__} writes {len(request.writes)}: "
+                                  f"{', '.join(request.writes)}", hint="give a tuple of as many")
+        return request

@@ -247,7 +247,7 @@ def _topk(x: View, k: int, axis: int, shape: Shape, index_dtype: Any, out: Any, 
     index = dtype_name(index_dtype)
     if index not in ("i64", "u32"):
         raise UnsupportedType(f"index_dtype: {index} is none of i64, u32")
-    given = list(out or (None, None))
+    given = [*(out or ()), None, None]
     fields = {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "k": k, "dtype": x.dtype, "stride": row_stride(x),
               "align": x.align, "index_u32": index == "u32", **fields}
     return Request("topk", fields, {"x": x}, {"values": Out(shape, x.dtype, given[0]), "indices": Out(shape, index, given[1])})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import re
 import struct
 from typing import Any, NamedTuple, Optional, Sequence, Union
@@ -269,7 +270,10 @@ def _compile(source: str, name: Optional[str], arch: Optional[str], options: Seq
 
 
 def _extent(name: str, extent: Extent) -> tuple[int, ...]:
-    whole = (extent,) if isinstance(extent, int) else tuple(extent)
-    if not 1 <= len(whole) <= 3 or not all(isinstance(n, int) and 0 <= n < 2**32 for n in whole):
+    try:
+        whole = [operator.index(n) for n in (extent if isinstance(extent, (tuple, list)) else (extent,))]
+    except TypeError:
+        whole = []
+    if not 1 <= len(whole) <= 3 or not all(0 <= n < 2**32 for n in whole):
         raise InvalidArgument(f"{name}: {extent!r} is not one to three whole numbers below 2^32")
     return (*whole, 1, 1)[:3]

@@ -11,6 +11,7 @@ import pytest
 
 import clusterjit as cj
 from clusterjit.arrays import stream_handle
+from clusterjit.call import _Entry
 
 ONES = np.ones((4, 8), np.float32)
 
@@ -104,6 +105,42 @@ def test_threads_share_functions_and_plans(rng):
     assert not wrong
 
 
+class Gpu:
+    """Takes a GPU's part in the choice of plans; the CPU device makes them."""
+
+    kind, ordinal, capturing = "gpu", 0, False
+    handle = cj.device("cpu").handle
+
+    def is_capturing(self, stream):
+        return self.capturing
+
+
+def test_streams_and_captures_have_plans_of_their_own(monkeypatch):
+    gpu = Gpu()
+    monkeypatch.setattr("clusterjit.call.device_of", lambda ordinal: gpu)
+    one, many = (_Entry(f._request((x,), {}, ())) for f, x in ((cj.softmax, ONES), (cj.cumsum, np.ones(2**17, np.float32))))
+    assert one.plan(0) is one.plan(7) and not one.plan(0).workspace_bytes
+    assert many.plan(0) is many.plan(0) is not many.plan(7) and many.plan(0).workspace_bytes
+    gpu.capturing = True
+    assert one.plan(8) is one.plan(0) and many.plan(8) is many.plan(9)
+    assert many.plan(8) not in (many.plan(0), many.plan(7))
+    with pytest.raises(cj.InvalidArgument, match="a first call cannot be captured") as caught:
+        _Entry(cj.softmax._request((ONES,), {}, ())).plan(0)
+    assert "before the capture" in caught.value.hint
+
+
+class Stream:
+    """A stream by one of its names."""
+
+    def __init__(self, **names):
+        self.__dict__.update(names)
+
+
+def test_streams_of_other_libraries():
+    assert stream_handle(7) == 7 and stream_handle(Stream(cuda_stream=8)) == 8 and stream_handle(Stream(ptr=9)) == 9
+    assert stream_handle(Stream(__cuda_stream__=lambda: (0, 10), ptr=9)) == 10 and stream_handle(Stream(handle=Stream(value=11))) == 11
+
+
 class OnGpu:
     """Says that it is on GPU 0."""
 
@@ -135,6 +172,8 @@ REFUSED = {
     "out's shape": (lambda: cj.softmax(ONES, out=np.ones((4, 9), "f4")), cj.InvalidArgument, r"out: its shape is \(4, 9\)", ""),
     "out's dtype": (lambda: cj.softmax(ONES, out=np.ones((4, 8), "f2")), cj.UnsupportedType, "out: its dtype is f16; the result is f32", ""),
     "out is read-only": (lambda: cj.softmax(ONES, out=FROZEN), cj.InvalidArgument, "read-only", "written"),
+    "too many outs": (lambda: cj.softmax(ONES, out=(ONES.copy(), ONES.copy())), cj.InvalidArgument, "out: 2 arrays were given; softmax writes 1: y", "tuple"),
+    "too few outs": (lambda: cj.topk(ONES, 2, out=ONES[:, :2].copy()), cj.InvalidArgument, "out: 1 arrays were given; topk writes 2", "tuple"),
     "two devices": (lambda: cj.cross_entropy(ONES, OnGpu(np.zeros(4, "i8"))), cj.InvalidArgument, "labels: it is in GPU 0, but x in the host", "move"),
     "a range of the library": (lambda: cj.topk(ONES, 9), cj.Error, "k", ""),
     "a word": (lambda: cj.stencil(ONES, boundary="mirror"), cj.InvalidArgument, "'mirror' is none of zero, clamp, periodic", ""),

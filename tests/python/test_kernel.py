@@ -85,6 +85,12 @@ def test_a_wrong_number_of_arguments_is_refused():
         cj.Kernel(TYPES, device="cpu")(np.zeros(1), grid=1, block=1)
 
 
+@pytest.mark.parametrize("extent", [(), (1, 1, 1, 1), -1, 2**32, 1.5, "4"])
+def test_an_extent_is_refused(extent):
+    with pytest.raises(cj.InvalidArgument, match="grid: .* is not one to three whole numbers"):
+        cj.Kernel(TYPES, device="cpu")(np.zeros(1), 0, 0, 0, 0, 0.0, 0.0, bytes(16), grid=extent, block=np.int64(1))
+
+
 def test_the_contract_names_its_rule():
     with pytest.raises(cj.Contract) as caught:
         cj.Kernel(TYPES, device="cpu")(np.zeros(1), 0, 0, 0, 0, 0.0, 0.0, bytes(16), grid=4, block=32, cluster=32)

@@ -34,7 +34,8 @@ do_wheel() {
     rm -rf "$build/wheels"
     PATH=$venv/bin:$PATH "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
         --config-settings build-dir="$build/objects" --wheel-dir "$build/wheels" "$root"
-    local wheel=("$build"/wheels/*.whl)
+    local wheel
+    wheel=$(echo "$build"/wheels/*.whl)
     case $wheel in
     *-py3-none-linux_*.whl) ;;
     *) echo "FAIL: $wheel is for one version of Python"; exit 1 ;;
@@ -43,7 +44,9 @@ do_wheel() {
     cd / && "$venv/bin/python" -c 'import clusterjit; print(clusterjit.__version__, clusterjit.device("cpu"))'
 }
 
-installed() { [ -e "$venv/bin/mypy" ] && "$venv/bin/pip" show --quiet clusterjit 2>/dev/null || skip "the wheel is not installed"; }
+installed() {
+    if ! "$venv/bin/pip" show --quiet clusterjit 2>/dev/null; then skip "the wheel is not installed"; fi
+}
 
 do_pytest() {
     installed
