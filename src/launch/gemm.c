@@ -229,7 +229,9 @@ enum { PLAIN = sizeof(((matrices *)0)->plain) / sizeof(uint64_t) };
 static const form_call forms[] = {[GEMM_FORM_WGMMA] = {cj__gemm_read, take_map, GEMM_MAPS, sizeof(cj_tensormap), true},
                              [GEMM_FORM_MMA] = {cj__mma_read, take_plain, PLAIN, sizeof(uint64_t), false}};
 
-static const form_call *form_of(const cj_kernel *kernel) { return &forms[cj_kernel_plan(kernel)->params.value[GEMM_FORM]]; }
+static const form_call *form_of(const cj_kernel *kernel) {
+    return &forms[cj_kernel_plan(kernel)->params.value[GEMM_FORM]];
+}
 
 static cj_status check_and_take(cj_device *device, const cj_kernel *kernel, const cj_gemm_desc *desc,
                                 const cj_gemm_operands *operands, matrices *to, cj_error *error) {

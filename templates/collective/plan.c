@@ -46,7 +46,8 @@ static cj_status refuse_memory(const cj_plan *plan, const collective_shape *s, c
     const uint32_t most = CJ_TRANSACTION_MOST / (s->cluster ? s->cluster : 1) / COLLECTIVE_UNIT * COLLECTIVE_UNIT;
     FAIL_IF(plan->dynamic_shared > room, CJ_CONTRACT,
             "count=%" PRIu32 " takes %" PRIu32 " bytes of shared memory a block (%" PRIu32 " parts in, %" PRIu32
-            " out, %" PRIu32 " bytes of scratch), there are %" PRIu64 CJ_HINT "choose a smaller count, or split the array",
+            " out, %" PRIu32 " bytes of scratch), there are %" PRIu64 CJ_HINT
+            "choose a smaller count, or split the array",
             s->count, plan->dynamic_shared, s->gives, s->gets, s->scratch, room);
     REFUSE_IF(s->count > 1 && plan->cluster.x && s->part > most,
               "count=%" PRIu32 ": a part of %" PRIu32 " bytes exceeds the %" PRIu32 " that each of %" PRIu32

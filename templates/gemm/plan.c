@@ -68,10 +68,11 @@ static cj_status choose_stages(const cj_plan *plan, const cj_limits *limits, gem
     const uint32_t sums = cj__gemm_peer_bytes(g);
     REFUSE_IF(asked == 1, "stages: 1; a stage is free when the next one is being multiplied, so it takes 2" CJ_HINT
                           "choose 2 or more, or leave stages at its default");
-    FAIL_IF(most < GEMM_STAGES_MIN && g->split > 1, CJ_CONTRACT,
-            "split: the sums of %u blocks take %u bytes of shared memory, which leaves no room for two stages of %u" CJ_HINT
-            "a smaller tile than %ux%u has room, and so has parts instead of split",
-            g->split, sums, cj__gemm_stage_bytes(g), g->tile_m, g->tile_n);
+    FAIL_IF(
+        most < GEMM_STAGES_MIN && g->split > 1, CJ_CONTRACT,
+        "split: the sums of %u blocks take %u bytes of shared memory, which leaves no room for two stages of %u" CJ_HINT
+        "a smaller tile than %ux%u has room, and so has parts instead of split",
+        g->split, sums, cj__gemm_stage_bytes(g), g->tile_m, g->tile_n);
     g->stages = asked ? asked : most < STAGES_MAX ? most : STAGES_MAX;
     FAIL_IF(g->stages > most, CJ_CONTRACT,
             "stages: %u stages of %u bytes do not fit the shared memory of a block" CJ_HINT

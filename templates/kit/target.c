@@ -37,7 +37,8 @@ uint64_t cj__clusters_at_once(const cj_limits *limits, uint64_t threads, uint64_
     return o.active_clusters ? o.active_clusters : 1;
 }
 
-enum { SCHEDULERS = 4, REGISTERS = 16384, WARP = 32, UNIT = 8 };  // of an SM; of a scheduler; allocated at a time: on all targets
+// Of an SM, and of each of its schedulers; registers are allocated in units. On all targets.
+enum { SCHEDULERS = 4, REGISTERS = 16384, WARP = 32, UNIT = 8 };
 
 uint32_t cj__registers_per_thread(uint64_t threads) {
     return (uint32_t)(REGISTERS / WARP / cj__ceil_div(threads, SCHEDULERS * WARP) / UNIT * UNIT);

@@ -106,6 +106,7 @@ bool cj__reduce_spills(const cj_plan *plan) {
     const reduce_dtype *type = cj__reduce_dtype(plan);
     if (type->bytes == 1 || (kind == REDUCE_MOMENTS && *type->ptx != 'f')) return true;
     if (type->bytes == 8 && cj__reduce_op(plan)->combine == CJ_COMBINE_PRODUCT) return true;
+    if (kind == REDUCE_BEST && plan->block.x & (plan->block.x - 1)) return true;
     return plan->block.x > REDUCE_CROWDED_BLOCK && kind != REDUCE_BEST && is_heavy(plan);
 }
 

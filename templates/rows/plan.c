@@ -160,7 +160,8 @@ cj_status cj__row_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj
     row_shape s;
     TRY(cj__row_op(plan, &op, error));
     cj__row_problem(plan, &op, &s);
-    choice c = {.plan = plan, .op = &op, .limits = limits, .s = &s, .clusters = clusters, .registers = SPREAD_REGISTERS};
+    choice c = {
+        .plan = plan, .op = &op, .limits = limits, .s = &s, .clusters = clusters, .registers = SPREAD_REGISTERS};
     c.rows = plan->params.value[ROW_ROWS];
     c.row_bytes = s.columns * s.in_bytes * op.inputs;
     TRY(check_problem(&c, error));

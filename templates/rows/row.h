@@ -59,7 +59,9 @@ typedef struct row_shape {
 static inline unsigned cj__row_threads(const row_shape *s) {
     return s->rows_per_block > 1 ? s->lanes : s->warps * ROW_WARP;
 }
-static inline unsigned cj__row_blocks(const row_shape *s) { return s->blocks ? s->blocks : s->cluster ? s->cluster : 1; }
+static inline unsigned cj__row_blocks(const row_shape *s) {
+    return s->blocks ? s->blocks : s->cluster ? s->cluster : 1;
+}
 
 // ---- what a family says
 

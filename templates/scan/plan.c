@@ -37,10 +37,11 @@ static unsigned registers_of(const scan_shape *s) {
 // Whether a thread has registers for the loads that are asked for, in a block that an SM holds.
 static cj_status check_registers(const scan_shape *s, cj_error *error) {
     const unsigned there = cj__registers_per_thread(s->block), needed = registers_of(s);
-    REFUSE_IF(needed > there,
-              "loads: %u loads of %u-bit elements take about %u registers of a thread; blocks of %u threads have %u" CJ_HINT
-              "take fewer loads or a smaller block, or leave loads at its default",
-              s->loads, 8 * s->bytes, needed, s->block, there);
+    REFUSE_IF(
+        needed > there,
+        "loads: %u loads of %u-bit elements take about %u registers of a thread; blocks of %u threads have %u" CJ_HINT
+        "take fewer loads or a smaller block, or leave loads at its default",
+        s->loads, 8 * s->bytes, needed, s->block, there);
     return CJ_OK;
 }
 
@@ -89,7 +90,8 @@ static unsigned stages_of(const cj_plan *plan, scan_shape *s, const cj_limits *l
 
 static cj_status refuse_stream(const scan_shape *s, const cj_limits *limits, cj_error *error) {
     return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "form=stream does not fit: rows of %" PRIu64 " elements of %u bytes in loads of %u, block=%u loads=%u"
+                    "form=stream does not fit: rows of %" PRIu64
+                    " elements of %u bytes in loads of %u, block=%u loads=%u"
                     " stages=%u; %s has %u bytes of shared memory a block" CJ_HINT
                     "streams need sm_90, align=16, rows and strides of whole 16 bytes, no offsets and no cluster; leave"
                     " form, claim, stages and grid at their defaults",
@@ -204,6 +206,7 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
                                                     : 0;
     plan->error_bound = error_bound(plan, &s);
     cj__name_entry(plan, "%sscan_%s_%s", cj__scan_segmented(&s) ? "segmented_" : "",
-                   plan->params.function[SCAN_OP_EXPR] ? "user" : CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"));
+                   plan->params.function[SCAN_OP_EXPR] ? "user" : CJ_PARAM_WORD(plan, "op"),
+                   CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

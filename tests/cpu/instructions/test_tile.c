@@ -121,9 +121,9 @@ static void multiply(const operands *o, unsigned product, const cj_tile_set *set
     const void *const      from[2] = {regs[0], regs[1]};
     for (unsigned i = 0; i < CHUNKS; i++) {
         pack(o->a[i], width, reg[0]);
-        cj__tile_read_a(type, reg[0], a + i * numbers);
+        type->read_a(reg[0], a + i * numbers);
         pack(o->b[i], width, reg[0]);
-        cj__tile_read_b(type, reg[0], b + i * numbers);
+        type->read_b(reg[0], b + i * numbers);
     }
     for (unsigned i = 0; i < 2; i++) pack(o->c[i], width, reg[i]);
     sum->decode(from, d);

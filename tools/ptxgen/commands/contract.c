@@ -215,23 +215,27 @@ static int judge(const contract_options *o, document *ptx, const cj_limits *limi
     return code ? code : status ? CODE_WRONG : CODE_OK;
 }
 
+static int judge_launch(const contract_options *o) {
+    cj_limits limits;
+    document  ptx;
+    char      target[CUDA_TARGET];
+    if (!o->grid_given || !o->block_given)
+        return message_error(CJ_INVALID_ARGUMENT, "which launch? --grid and --block say it");
+    if (o->entry && !o->path)
+        return message_error(CJ_INVALID_ARGUMENT, "--entry names a kernel of a file, and none is given");
+    int code = find_limits(o->target, &limits);
+    if (code || !o->path) return code ? code : judge(o, NULL, &limits);
+    code = cuda_read(&ptx, o->path, &o->cuda, cuda_target(&limits, target));
+    if (code) return code;
+    code = judge(o, &ptx, &limits);
+    document_free(&ptx);
+    return code;
+}
+
 int cmd_contract(int argc, char **argv) {
     contract_options o = {.target = "device"};
-    cj_limits        limits;
-    document         ptx;
     args_parse(&contract_spec, argc, argv, &o, NULL);
-    if (!o.grid_given || !o.block_given)
-        return message_error(CJ_INVALID_ARGUMENT, "which launch? --grid and --block say it");
-    if (o.entry && !o.path)
-        return message_error(CJ_INVALID_ARGUMENT, "--entry names a kernel of a file, and none is given");
-    int code = find_limits(o.target, &limits);
-    if (code || !o.path) return code ? code : judge(&o, NULL, &limits);
-    char target[CUDA_TARGET];
-    code = cuda_read(&ptx, o.path, &o.cuda, cuda_target(&limits, target));
-    if (!code) {
-        code = judge(&o, &ptx, &limits);
-        document_free(&ptx);
-    }
+    int code = judge_launch(&o);
     cuda_free(&o.cuda);
     return code;
 }

@@ -367,11 +367,10 @@ static int run_on_device(exec_options *o) {
 int cmd_exec(int argc, char **argv) {
     exec_options o = {.device = "cpu", .words = {argc, argv}};
     args_parse(&exec_spec, argc, argv, &o, NULL);
-    if (!o.path) return message_error(CJ_INVALID_ARGUMENT, "which file? '-' is standard input");
     if (!o.launch.grid.x) o.launch.grid = (cj_dim3){1, 1, 1};
     if (!o.launch.block.x) o.launch.block = (cj_dim3){1, 1, 1};
     if (o.json) o.findings = json_array(), o.outputs = json_array();
-    int code = check_wanted(&o);
+    int code = o.path ? check_wanted(&o) : message_error(CJ_INVALID_ARGUMENT, "which file? '-' is standard input");
     if (!code) code = sarif_begin(&o.sarif, o.sarif_path, o.json || prints(&o));
     o.machine.aside = o.json || sarif_is_output(&o.sarif);
     if (!code) code = run_on_device(&o);

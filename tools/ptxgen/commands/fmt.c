@@ -69,8 +69,8 @@ int cmd_fmt(int argc, char **argv) {
     fmt_options o = {.output = "-"};
     document    d;
     args_parse(&fmt_spec, argc, argv, &o, NULL);
-    if (!o.path) return message_error(CJ_INVALID_ARGUMENT, "which file? '-' is standard input");
-    int code = cuda_read(&d, o.path, &o.cuda, o.cuda.arch ? o.cuda.arch : "sm_90a");
+    int code = o.path ? cuda_read(&d, o.path, &o.cuda, o.cuda.arch ? o.cuda.arch : "sm_90a")
+                      : message_error(CJ_INVALID_ARGUMENT, "which file? '-' is standard input");
     if (!code) {
         code = format(&d, o.output);
         document_free(&d);

@@ -77,14 +77,12 @@ HALVES(avx512_halves, AVX512, 16, __m256i, _mm256_loadu_si256, _mm512_cvtph_ps, 
         for (unsigned i = 0; i < (count); i++) tile[i] = (number);               \
     }
 
-DECODE(tf32, uint32_t, WORDS, (double)float_of(code[i] & ~0x1fffu))
 DECODE(bf16, uint16_t, 2 * WORDS, (double)float_of((uint32_t)code[i] << 16))
 DECODE(u8, uint8_t, 4 * WORDS, (double)(int32_t)code[i])
 DECODE(s8, int8_t, 4 * WORDS, (double)(int32_t)code[i])
 DECODE(u4, uint8_t, 8 * WORDS, (double)(int32_t)code[i])
 DECODE(s4, uint8_t, 8 * WORDS, (double)((int32_t)(code[i] ^ 8) - 8))
 DECODE(b1, uint32_t, WORDS, (double)code[i])
-DECODE(f64, double, WORDS, code[i])
 
 INLINE void decode_f16(const void *codes, double *tile, halves convert) {
     float number[2 * WORDS];
@@ -130,15 +128,41 @@ typedef uint64_t wide64 __attribute__((vector_size(64)));
 #define STORE(at, vector) (memcpy((at), &(vector), sizeof(vector)))
 #define SHUFFLE __builtin_shufflevector
 
-// ---- codes from words
+// By vectors as large as those that turn32 and turn64 store.
+INLINE void decode_tf32(const void *codes, double *tile, halves convert) {
+    (void)convert;
+    for (unsigned i = 0; i < QUAD; i++) {
+        words32 code;
+        LOAD(code, (const char *)codes + i * sizeof code);
+        const doubles number = __builtin_convertvector((floats)(code & ~0x1fffu), doubles);
+        STORE(tile + i * SIDE, number);
+    }
+}
 
-INLINE void split4(const void *words, void *codes) {
+INLINE void decode_f64(const void *codes, double *tile, halves convert) {
+    (void)convert;
+    for (unsigned i = 0; i < QUAD; i++) {
+        wide64 number;
+        LOAD(number, (const char *)codes + i * sizeof number);
+        STORE(tile + i * SIDE, number);
+    }
+}
+
+// ---- codes from words: elements side by side, of 8 bits if they have 4. Those of A are mostly its words
+
+INLINE const void *whole(const void *words, void *codes) {
+    (void)codes;
+    return words;
+}
+
+INLINE const void *split4(const void *words, void *codes) {
     const uint8_t *pair = words;
     uint8_t       *code = codes;
     for (unsigned i = 0; i < QUAD * WORDS; i++) {
         code[2 * i] = pair[i] & 15;
         code[2 * i + 1] = pair[i] >> 4;
     }
+    return codes;
 }
 
 // 8 lines of 4 words become 4 lines of 8.
@@ -200,15 +224,23 @@ INLINE void turn4(const void *words, void *codes) {
     }
 }
 
+INLINE wide64 wide(words64 low, words64 high) { return SHUFFLE(low, high, 0, 1, 2, 3, 4, 5, 6, 7); }
+
 INLINE void turn64(const void *words, void *codes) {
+    words64 to[2][QUAD];
     for (unsigned i = 0; i < 2; i++) {
         words64 from[QUAD];
         for (unsigned k = 0; k < QUAD; k++) LOAD(from[k], (const char *)words + (i * QUAD + k) * sizeof from[k]);
         const words64 a = SHUFFLE(from[0], from[1], 0, 4, 2, 6), b = SHUFFLE(from[0], from[1], 1, 5, 3, 7);
         const words64 c = SHUFFLE(from[2], from[3], 0, 4, 2, 6), d = SHUFFLE(from[2], from[3], 1, 5, 3, 7);
-        const words64 to[QUAD] = {SHUFFLE(a, c, 0, 1, 4, 5), SHUFFLE(b, d, 0, 1, 4, 5), SHUFFLE(a, c, 2, 3, 6, 7),
-                                  SHUFFLE(b, d, 2, 3, 6, 7)};
-        for (unsigned k = 0; k < QUAD; k++) STORE((char *)codes + (2 * k + i) * sizeof to[k], to[k]);
+        to[i][0] = SHUFFLE(a, c, 0, 1, 4, 5);
+        to[i][1] = SHUFFLE(b, d, 0, 1, 4, 5);
+        to[i][2] = SHUFFLE(a, c, 2, 3, 6, 7);
+        to[i][3] = SHUFFLE(b, d, 2, 3, 6, 7);
+    }
+    for (unsigned k = 0; k < QUAD; k++) {
+        const wide64 line = wide(to[0][k], to[1][k]);
+        STORE((char *)codes + k * sizeof line, line);
     }
 }
 
@@ -284,9 +316,8 @@ INLINE void sum_decode_f64(const void *const reg[2], double *tile, halves conver
         words64 even, odd;
         LOAD(even, (const char *)reg[0] + i * sizeof even);
         LOAD(odd, (const char *)reg[1] + i * sizeof odd);
-        const words64 low = SHUFFLE(even, odd, 0, 4, 1, 5), high = SHUFFLE(even, odd, 2, 6, 3, 7);
-        STORE(tile + i * SIDE, low);
-        STORE(tile + i * SIDE + QUAD, high);
+        const wide64 line = wide(SHUFFLE(even, odd, 0, 4, 1, 5), SHUFFLE(even, odd, 2, 6, 3, 7));
+        STORE(tile + i * SIDE, line);
     }
 }
 
@@ -396,44 +427,46 @@ FMA(avx512, AVX512)
 // ---- sets
 
 // Each type: its word, elements in a word, bits, how codes of A and of B come from words.
-#define EACH_TYPE(X, set, isa)                                                                    \
-    X(set, isa, tf32, TF32, 1, 32, NULL, turn32)                                                  \
-    X(set, isa, bf16, BF16, 2, 16, NULL, turn16)                                                  \
-    X(set, isa, f16, F16, 2, 16, NULL, turn16)                                                    \
-    X(set, isa, e5m2, E5M2, 4, 8, NULL, turn8)                                                    \
-    X(set, isa, e4m3, E4M3, 4, 8, NULL, turn8)                                                    \
-    X(set, isa, u8, U8, 4, 8, NULL, turn8)                                                        \
-    X(set, isa, s8, S8, 4, 8, NULL, turn8)                                                        \
-    X(set, isa, u4, U4, 8, 4, set##_split4, turn4) X(set, isa, s4, S4, 8, 4, set##_split4, turn4) \
-        X(set, isa, b1, B1, 1, 1, NULL, turn32) X(set, isa, f64, F64, 1, 64, NULL, turn64)
+#define EACH_TYPE(X, set, isa)                                                                                      \
+    X(set, isa, tf32, TF32, 1, 32, whole, turn32)                                                                   \
+    X(set, isa, bf16, BF16, 2, 16, whole, turn16)                                                                   \
+    X(set, isa, f16, F16, 2, 16, whole, turn16)                                                                     \
+    X(set, isa, e5m2, E5M2, 4, 8, whole, turn8)                                                                     \
+    X(set, isa, e4m3, E4M3, 4, 8, whole, turn8)                                                                     \
+    X(set, isa, u8, U8, 4, 8, whole, turn8)                                                                         \
+    X(set, isa, s8, S8, 4, 8, whole, turn8)                                                                         \
+    X(set, isa, u4, U4, 8, 4, split4, turn4) X(set, isa, s4, S4, 8, 4, split4, turn4)                               \
+        X(set, isa, b1, B1, 1, 1, whole, turn32) X(set, isa, f64, F64, 1, 64, whole, turn64)
 #define EACH_SUM(X, set, isa) \
     X(set, isa, f64, F64, 2) X(set, isa, f32, F32, 2) X(set, isa, f16, F16, 1) X(set, isa, s32, S32, 2)
-#define EACH_MOVE(X, set, isa) \
-    X(set, isa, split4)        \
-    X(set, isa, turn4) X(set, isa, turn8) X(set, isa, turn16) X(set, isa, turn32) X(set, isa, turn64)
 
-#define TYPE_FUNCTION(set, isa, name, word, in_word, bits, split, turn) \
-    isa static void set##_decode_##name(const void *codes, double *tile) { decode_##name(codes, tile, set##_halves); }
+#define TYPE_FUNCTIONS(set, isa, name, word, in_word, bits, split, turn)          \
+    isa static void set##_read_a_##name(const void *words, double *tile) {        \
+        unsigned char codes[CODES_MAX];                                           \
+        decode_##name(split(words, codes), tile, set##_halves);                   \
+    }                                                                             \
+    isa static void set##_read_b_##name(const void *words, double *tile) {        \
+        unsigned char codes[CODES_MAX];                                           \
+        turn(words, codes);                                                       \
+        decode_##name(codes, tile, set##_halves);                                 \
+    }
 #define SUM_FUNCTIONS(set, isa, name, word, registers)                                \
     isa static void set##_sum_decode_##name(const void *const reg[2], double *tile) { \
         sum_decode_##name(reg, tile, set##_halves);                                   \
     }                                                                                 \
     isa static void set##_sum_encode_##name(const double *tile, void *const reg[2]) { sum_encode_##name(tile, reg); }
-#define MOVE_FUNCTION(set, isa, name) \
-    isa static void set##_##name(const void *words, void *codes) { name(words, codes); }
 #define PRODUCT_FUNCTION(set, isa, name)                                                                         \
     isa static void set##_##name(unsigned count, unsigned length, const double *a, const double *b, double *d) { \
         name(count, length, a, b, d);                                                                            \
     }
 #define TYPE_ROW(set, isa, name, word, in_word, bits, split, turn) \
-    {CJ_W_##word, in_word, bits, set##_decode_##name, split, set##_##turn},
+    {CJ_W_##word, in_word, bits, set##_read_a_##name, set##_read_b_##name},
 #define SUM_ROW(set, isa, name, word, registers) \
     {CJ_W_##word, registers, set##_sum_decode_##name, set##_sum_encode_##name},
 
 // The set for hosts on which set_runs() holds; `isa` is the attribute of its functions.
 #define SET(set, isa, sum_product, fma_product)                                       \
-    EACH_MOVE(MOVE_FUNCTION, set, isa)                                                \
-    EACH_TYPE(TYPE_FUNCTION, set, isa)                                                \
+    EACH_TYPE(TYPE_FUNCTIONS, set, isa)                                               \
     EACH_SUM(SUM_FUNCTIONS, set, isa)                                                 \
     PRODUCT_FUNCTION(set, isa, count_xor)                                             \
     PRODUCT_FUNCTION(set, isa, count_and)                                             \
@@ -488,16 +521,4 @@ const cj_tile_sum *cj__tile_sum(const cj_tile_set *set, uint16_t type) {
         if (set->sum[i].type == type) return &set->sum[i];
     }
     return NULL;
-}
-
-void cj__tile_read_a(const cj_tile_type *type, const void *words, double *tile) {
-    unsigned char codes[CODES_MAX];
-    if (type->split) type->split(words, codes);
-    type->decode(type->split ? codes : words, tile);
-}
-
-void cj__tile_read_b(const cj_tile_type *type, const void *words, double *tile) {
-    unsigned char codes[CODES_MAX];
-    type->turn(words, codes);
-    type->decode(codes, tile);
 }

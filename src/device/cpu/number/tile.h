@@ -13,14 +13,13 @@
 enum { CJ_TILE = 8, CJ_TILE_WORDS = 32, CJ_TILE_NUMBERS = 64 };  // lines; words of A or B; numbers of D
 #define CJ_TILE_ALIGNED _Alignas(64)  // for arrays of tiles: a vector then lies in one cache line
 
-// How a type of A and B is decoded: from codes, its elements side by side, of 8 bits if it has 4.
+// How the words of a register of A or B, or as many in memory, become a tile.
 typedef struct cj_tile_type {
     uint16_t type;     // cj_word
     uint16_t in_word;  // elements
     uint16_t bits;
-    void (*decode)(const void *codes, double *tile);
-    void (*split)(const void *words, void *codes);  // the codes of a register of A; NULL: they are its words
-    void (*turn)(const void *words, void *codes);   // of B
+    void (*read_a)(const void *words, double *tile);
+    void (*read_b)(const void *words, double *tile);
 } cj_tile_type;
 
 // How a type of C and D is decoded and encoded. A tile takes two registers; f16 takes one, the first.
@@ -47,10 +46,6 @@ const cj_tile_set  *cj__tile_set(void);               // the fastest that runs o
 const cj_tile_set  *cj__tile_set_at(unsigned index);  // all, the fastest first; NULL after the last, which always runs
 const cj_tile_type *cj__tile_type(const cj_tile_set *set, uint16_t type);
 const cj_tile_sum  *cj__tile_sum(const cj_tile_set *set, uint16_t type);
-
-// The words of a register of A or B, or as many in memory, as a tile.
-void cj__tile_read_a(const cj_tile_type *type, const void *words, double *tile);
-void cj__tile_read_b(const cj_tile_type *type, const void *words, double *tile);
 
 // The place of an element in tiles of A whose rows have k elements.
 static inline unsigned cj__tile_place(unsigned in_word, unsigned k, unsigned row, unsigned at) {

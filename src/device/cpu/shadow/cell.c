@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cell.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
-    CROWD_FIRST = 8,  // filled up; a larger table stays a quarter empty
+    CROWD_FIRST = 4,
     CROWD_MAX = 1024,
     CROWD_BYTES = 1 << 30  // of one shadow
 };
@@ -22,11 +21,10 @@ static bool is_same_kind(const cj_access *a, const cj_access *b) {
 
 // The entry that an access by some lanes of a warp goes to, or NULL. Lanes leave the entries of their earlier accesses,
 // so that each lane is in one entry of a kind; an entry that all lanes have left, its mask 0, is used again. In a row,
-// only an access by the same lanes, to the same bytes, takes the place of another. *at becomes a free place, if there is one.
+// only an access by the same lanes, to the same bytes, takes the place of another. *at becomes a free place.
 static cj_access *find_place(cj_crowd *many, const cj_access *access, cj_sharing sharing, uint32_t *at) {
     cj_access *same = NULL, *left = NULL;
-    *at = place_of(many, access);
-    for (uint32_t i = 0; i < many->size && many->entry[*at].time; i++, *at = (*at + 1) & (many->size - 1)) {
+    for (*at = place_of(many, access); many->entry[*at].time; *at = (*at + 1) & (many->size - 1)) {
         cj_access *entry = &many->entry[*at];
         if (!is_same_kind(entry, access)) continue;
         if (sharing == CJ_SPREAD ? entry->mask == access->mask : entry->time == access->time) {
@@ -53,34 +51,37 @@ static bool add_to_crowd(cj_crowd *many, const cj_access *access, cj_sharing sha
         known->mask = mask;
         return true;
     }
-    if (many->count < (many->size == CROWD_FIRST ? many->size : many->size / 4 * 3)) {
+    if (many->count < many->size / 4 * 3) {
         many->count++;
     } else if (may_grow && many->size < CROWD_MAX) {
         return false;
     } else {
         at = place_of(many, access);
-        if (!many->entry[at].time) return true;  // a quarter stays free, so that searches are short: the new one is dropped
+        if (!many->entry[at].time)
+            return true;  // a quarter stays free, so that searches end: the new one is dropped
     }
     many->entry[at] = *access;
     return true;
 }
 
-static cj_crowd *new_crowd(uint64_t *room, uint32_t size) {
-    cj_crowd *many = cj__watch_calloc(sizeof *many + size * sizeof *many->entry);
+static size_t bytes_of(uint32_t size) { return sizeof(cj_crowd) + size * sizeof(cj_access); }
+
+static cj_crowd *new_crowd(cj_room *room, uint32_t size) {
+    cj_crowd *many = cj__pool_take(&room->pool, bytes_of(size));
     if (!many) return NULL;
     many->size = size;
     many->scope = UINT8_MAX;
-    __atomic_add_fetch(room, size * sizeof *many->entry, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&room->bytes, size * sizeof *many->entry, __ATOMIC_RELAXED);
     return many;
 }
 
-static void free_crowd(cj_crowd *many, uint64_t *room) {
-    __atomic_sub_fetch(room, many->size * sizeof *many->entry, __ATOMIC_RELAXED);
-    free(many);
+static void free_crowd(cj_crowd *many, cj_room *room) {
+    __atomic_sub_fetch(&room->bytes, many->size * sizeof *many->entry, __ATOMIC_RELAXED);
+    cj__pool_give(&room->pool, many, bytes_of(many->size));
 }
 
-static bool join_crowd(cj_crowd **at, const cj_access *access, cj_sharing sharing, uint64_t *room) {
-    while (!add_to_crowd(*at, access, sharing, __atomic_load_n(room, __ATOMIC_RELAXED) < CROWD_BYTES)) {
+static bool join_crowd(cj_crowd **at, const cj_access *access, cj_sharing sharing, cj_room *room) {
+    while (!add_to_crowd(*at, access, sharing, __atomic_load_n(&room->bytes, __ATOMIC_RELAXED) < CROWD_BYTES)) {
         cj_crowd *larger = new_crowd(room, (*at)->size * 2);
         if (!larger) return false;
         for (uint32_t i = 0; i < (*at)->size; i++) {
@@ -119,12 +120,12 @@ cj_access cj__cell_single(const cj_cell *c) {
                        .op = c->use & CJ_OP};
 }
 
-void cj__cell_empty(cj_cell *c, uint64_t *room) {
+void cj__cell_empty(cj_cell *c, cj_room *room) {
     if (c->use & CJ_MANY) free_crowd(c->many, room);
     c->use = c->mask = 0;
 }
 
-bool cj__cell_crowd(cj_cell *c, const cj_access *access, cj_sharing sharing, uint64_t *room) {
+bool cj__cell_crowd(cj_cell *c, const cj_access *access, cj_sharing sharing, cj_room *room) {
     if (access->use.flags & CJ_USE_WRITE) c->write_use |= CJ_WRITTEN;
     if (!(c->use & CJ_MANY)) {
         const cj_access single = cj__cell_single(c);
@@ -145,7 +146,7 @@ uint32_t cj__lanes_of_part(uint32_t mask, unsigned part, unsigned parts) {
     return cj__lanes_from(first, log_lanes > log_parts ? log_lanes - log_parts : 0);
 }
 
-void cj__cell_part(cj_cell *to, const cj_cell *from, unsigned part, unsigned parts, uint64_t *room) {
+void cj__cell_part(cj_cell *to, const cj_cell *from, unsigned part, unsigned parts, cj_room *room) {
     *to = *from;
     if (from->write_time) {
         const cj_access write = cj__cell_write(from);

@@ -7,7 +7,14 @@
 #ifndef CJ_CPU_CELL_H
 #define CJ_CPU_CELL_H
 
+#include "pool.h"
 #include "shadow.h"
+
+// Where cells and tables come from.
+typedef struct cj_room {
+    uint64_t bytes;  // of all tables: of several host threads
+    cj_pool  pool;
+} cj_room;
 
 enum { CJ_ROW = 32 };  // granules; and lanes of a warp
 
@@ -97,13 +104,13 @@ static inline bool cj__cell_join(cj_cell *c, const cj_access *access, cj_sharing
 cj_access cj__cell_write(const cj_cell *c);
 cj_access cj__cell_single(const cj_cell *c);
 
-// The calls below count the bytes of tables in *room.
+// The calls below take tables from *room.
 
 // Removes all accesses but the weak write.
-void cj__cell_empty(cj_cell *c, uint64_t *room);
+void cj__cell_empty(cj_cell *c, cj_room *room);
 // Records a weak write by 1 << log_count lanes, from `lane` on.
 static inline void cj__cell_set_write(cj_cell *c, const cj_access *access, unsigned lane, unsigned log_count,
-                                      uint64_t *room) {
+                                      cj_room *room) {
     if (c->use & CJ_MANY) cj__cell_empty(c, room);
     c->mask = 0;
     c->write_block = access->block;
@@ -113,15 +120,15 @@ static inline void cj__cell_set_write(cj_cell *c, const cj_access *access, unsig
                    log_count << CJ_LANES_AT | CJ_WRITTEN;
 }
 // Records an access that is no weak write. False when out of memory.
-bool               cj__cell_crowd(cj_cell *c, const cj_access *access, cj_sharing sharing, uint64_t *room);
-static inline bool cj__cell_add(cj_cell *c, const cj_access *access, cj_sharing sharing, uint64_t *room) {
+bool               cj__cell_crowd(cj_cell *c, const cj_access *access, cj_sharing sharing, cj_room *room);
+static inline bool cj__cell_add(cj_cell *c, const cj_access *access, cj_sharing sharing, cj_room *room) {
     return cj__cell_join(c, access, sharing) || cj__cell_crowd(c, access, sharing, room);
 }
 // Of lanes that share a row, those that share part `part` of `parts`; with one part, all.
 uint32_t cj__lanes_of_part(uint32_t mask, unsigned part, unsigned parts);
 // Makes *to the cell of part `part` of `parts` of a row; of a granule, with one part, a copy. Out of memory it forgets the
 // accesses of several warps.
-void cj__cell_part(cj_cell *to, const cj_cell *from, unsigned part, unsigned parts, uint64_t *room);
+void cj__cell_part(cj_cell *to, const cj_cell *from, unsigned part, unsigned parts, cj_room *room);
 
 // The next recorded access that conflicts, from number *at: 0 is the weak write. Its mask keeps only the lanes that
 // conflict; of a row's access whose lanes are not known one by one, some lanes.

@@ -100,8 +100,12 @@ static uint32_t group_time(const cj_known *leaf, uint32_t group) {
     return group < leaf->warps ? times_of(leaf)[group] : 0;
 }
 
-// Where the tree of a leaf's operations has a group of them, in place of a block.
-static uint32_t operation_key(const cj_known *leaf, uint32_t group) { return group - leaf->warps; }
+// Where the tree of a leaf's operations has a group of them, in place of a block: a leaf of that tree has some groups,
+// so that few operations need no inner node.
+static uint32_t operation_key(const cj_known *leaf, uint32_t group) {
+    enum { GROUPS = 64 };
+    return (group - leaf->warps) / GROUPS;
+}
 
 static bool is_before(const extra *e, uint32_t group, uint32_t time) {
     return e->group < group || (e->group == group && e->time > time);

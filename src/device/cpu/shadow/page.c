@@ -3,19 +3,23 @@
 
 #include <stdlib.h>
 
-static cj_page *new_page(const cj_shadow *shadow, size_t index, uint8_t shift) {
-    cj_page *made = cj__watch_calloc(sizeof *made + cj__page_rows(shadow, index, shift) * sizeof *made->row);
+static size_t bytes_of(const cj_shadow *shadow, size_t index, unsigned shift) {
+    return sizeof(cj_page) + cj__page_rows(shadow, index, shift) * sizeof(cj_row);
+}
+
+static cj_page *new_page(cj_shadow *shadow, size_t index, uint8_t shift) {
+    cj_page *made = cj__pool_take(&shadow->room.pool, bytes_of(shadow, index, shift));
     if (made) made->shift = shift;
     return made;
 }
 
 // ---- rows
 
-static cj_cell *new_granules(void) { return cj__watch_calloc(CJ_ROW * sizeof(cj_cell)); }
+static cj_cell *new_granules(cj_shadow *shadow) { return cj__pool_take(&shadow->room.pool, CJ_ROW * sizeof(cj_cell)); }
 
 bool cj__row_divide(cj_shadow *shadow, cj_row *row) {
     if (row->granule) return true;
-    cj_cell *made = new_granules();
+    cj_cell *made = new_granules(shadow);
     if (!made) return false;
     if (row->whole.write_time || row->whole.mask || row->whole.use & CJ_MANY) {
         for (unsigned k = 0; k < CJ_ROW; k++) cj__cell_part(&made[k], &row->whole, k, CJ_ROW, &shadow->room);
@@ -30,7 +34,7 @@ bool cj__row_divide(cj_shadow *shadow, cj_row *row) {
 void cj__row_clear(cj_shadow *shadow, cj_row *row) {
     cj__cell_empty(&row->whole, &shadow->room);
     for (unsigned k = 0; row->granule && k < CJ_ROW; k++) cj__cell_empty(&row->granule[k], &shadow->room);
-    free(row->granule);
+    if (row->granule) cj__pool_give(&shadow->room.pool, row->granule, CJ_ROW * sizeof(cj_cell));
     *row = (cj_row){0};
 }
 
@@ -84,16 +88,16 @@ static bool divide_rows(cj_shadow *shadow, const cj_page *old, cj_page *made, si
             cj__cell_part(&to->whole, &from->whole, (unsigned)i % parts, parts, &shadow->room);
             continue;
         }
-        if (!(to->granule = new_granules())) return false;
+        if (!(to->granule = new_granules(shadow))) return false;
         for (size_t k = i * CJ_ROW; k < (i + 1) * CJ_ROW; k++)
             cj__cell_part(&to->granule[k % CJ_ROW], &from->granule[(k >> by) % CJ_ROW], 0, 1, &shadow->room);
     }
     return true;
 }
 
-static void free_rows(cj_shadow *shadow, cj_page *page, size_t rows) {
-    for (size_t i = 0; i < rows; i++) cj__row_clear(shadow, &page->row[i]);
-    free(page);
+static void free_rows(cj_shadow *shadow, size_t index, cj_page *page) {
+    for (size_t i = 0; i < cj__page_rows(shadow, index, page->shift); i++) cj__row_clear(shadow, &page->row[i]);
+    cj__pool_give(&shadow->room.pool, page, bytes_of(shadow, index, page->shift));
 }
 
 cj_page *cj__page_make(cj_shadow *shadow, size_t index, uint8_t shift) {
@@ -103,16 +107,17 @@ cj_page *cj__page_make(cj_shadow *shadow, size_t index, uint8_t shift) {
     const size_t rows = cj__page_rows(shadow, index, shift);
     if (!made) return NULL;
     if (!(old ? divide_rows(shadow, old, made, rows) : read_initialized(shadow, index, made))) {
-        free_rows(shadow, made, rows);
+        free_rows(shadow, index, made);
         return NULL;
     }
     if (old) {
         made->location = old->location;
-        free_rows(shadow, old, cj__page_rows(shadow, index, old->shift));
+        free_rows(shadow, index, old);
     }
     return shadow->page[index] = made;
 }
 
+// Of a shadow with a pool, which is then reset, only what is not the pool's.
 void cj__page_free(cj_shadow *shadow, size_t index) {
     cj_page *page = shadow->page[index];
     if (!page) return;
@@ -121,6 +126,6 @@ void cj__page_free(cj_shadow *shadow, size_t index) {
         for (unsigned i = 0; i < CJ_SCOPES; i++) cj__clock_drop(location->released[i].clock);
         free(location);
     }
-    free_rows(shadow, page, cj__page_rows(shadow, index, page->shift));
+    if (shadow->room.pool.is_shared) free_rows(shadow, index, page);
     shadow->page[index] = NULL;
 }

@@ -21,7 +21,7 @@ typedef struct cj_page {
 
 struct cj_shadow {
     uint64_t            bytes;
-    uint64_t            room;           // bytes of all tables: pages of several host threads
+    cj_room             room;
     bool                has_locations;  // or had
     const cj_cpu_range *range;
     cj_page            *page[];

@@ -11,16 +11,20 @@ cj_shadow *cj__shadow_new(uint64_t bytes, const cj_cpu_range *range) {
     if (!shadow) return NULL;
     shadow->bytes = bytes;
     shadow->range = range;
+    shadow->room.pool.is_shared = range;
     return shadow;
 }
 
 void cj__shadow_clear(cj_shadow *shadow) {
     for (size_t i = 0; i < cj__shadow_pages(shadow); i++) cj__page_free(shadow, i);
+    cj__pool_reset(&shadow->room.pool);
+    shadow->room.bytes = 0;
 }
 
 void cj__shadow_free(cj_shadow *shadow) {
     if (!shadow) return;
     cj__shadow_clear(shadow);
+    cj__pool_free(&shadow->room.pool);
     free(shadow);
 }
 

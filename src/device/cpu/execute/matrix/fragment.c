@@ -144,23 +144,22 @@ unsigned cj__tiling_numbers(const cj_tiling *t) { return t->a->in_word * CJ_TILE
 // Reads tiles from registers: there the lines of a chunk of k are side by side, as tiles the chunks of a line. If some
 // elements are there twice, the last ones count.
 static void get_tiles(const cj_cpu_warp *w, const uint32_t *slot, unsigned lines, unsigned chunks, unsigned numbers,
-                      const cj_tile_type *type, void (*read)(const cj_tile_type *, const void *, double *),
-                      double             *tiles) {
+                      void (*read)(const void *, double *), double *tiles) {
     for (unsigned chunk = 0; chunk < chunks; chunk++, tiles += numbers) {
-        for (unsigned line = 0; line < lines; line++) read(type, w->file + *slot++, tiles + line * chunks * numbers);
+        for (unsigned line = 0; line < lines; line++) read(w->file + *slot++, tiles + line * chunks * numbers);
     }
 }
 
 void cj__product_get_a(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, double *a) {
     const cj_tiling *t = &p->tiling;
     slot += p->a.registers - (unsigned)t->rows * t->stored;
-    get_tiles(w, slot, t->rows, t->stored, cj__tiling_numbers(t), t->a, cj__tile_read_a, a);
+    get_tiles(w, slot, t->rows, t->stored, cj__tiling_numbers(t), t->a->read_a, a);
 }
 
 static void get_b(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, double *b) {
     const cj_tiling *t = &p->tiling;
     slot += p->b.registers - (unsigned)t->columns * t->chunks;
-    get_tiles(w, slot, t->columns, t->chunks, cj__tiling_numbers(t), t->b, cj__tile_read_b, b);
+    get_tiles(w, slot, t->columns, t->chunks, cj__tiling_numbers(t), t->b->read_b, b);
 }
 
 void cj__tiling_get_sums(const cj_cpu_warp *w, const uint32_t *slot, const cj_tiling *t, double *d) {

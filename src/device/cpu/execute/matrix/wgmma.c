@@ -77,18 +77,20 @@ static descriptor describe(uint64_t bits) {
                         .width = width[bits >> 62]};
 }
 
-// The address of a chunk of 16 bytes. A panel has 8 by 2 chunks (B with a sparse A: 8 by 4), in row i and column j. If
-// by_k, its rows are the panel's lines; else a row is one k of all 8 lines.
-static uint32_t chunk_address(const descriptor *d, bool by_k, unsigned panel, unsigned i, unsigned j) {
-    uint32_t address = d->start + i * d->width * CHUNK_BYTES;
+// The addresses of the chunks, of 16 bytes each, of a tile: column j of a panel. A panel has 8 by 2 chunks (B with a sparse
+// A: 8 by 4), in row i and column j. If by_k, its rows are the panel's lines; else a row is one k of all 8 lines.
+static void tile_chunks(const descriptor *d, bool by_k, unsigned panel, unsigned j, uint32_t at[PANEL]) {
+    uint32_t first = d->start;
     if (by_k)
-        address += panel * d->stride + j / d->width * d->leading + j % d->width * CHUNK_BYTES;
+        first += panel * d->stride + j / d->width * d->leading + j % d->width * CHUNK_BYTES;
     else if (d->width == 1)
-        address += panel * d->stride + j * d->leading;
+        first += panel * d->stride + j * d->leading;
     else
-        address += panel % d->width * CHUNK_BYTES + panel / d->width * d->leading + j * d->stride;
-    address &= 0x3ffff;
-    return address ^ (((address >> 7) - d->base) & (d->width - 1)) * CHUNK_BYTES;
+        first += panel % d->width * CHUNK_BYTES + panel / d->width * d->leading + j * d->stride;
+    for (unsigned i = 0; i < PANEL; i++) {
+        const uint32_t address = (first + i * d->width * CHUNK_BYTES) & 0x3ffff;
+        at[i] = address ^ (((address >> 7) - d->base) & (d->width - 1)) * CHUNK_BYTES;
+    }
 }
 
 // The chunks of some panels, tile after tile, of each tile 8.
@@ -103,12 +105,13 @@ static bool find_chunks(const cj_cpu_wgmma *it, uint64_t bits, bool by_k, unsign
     const descriptor  d = describe(bits);
     const cj_cpu_span span = {.bytes = CHUNK_BYTES, .align = CHUNK_BYTES};
     const uint32_t    end = it->w->block->cluster->launch->shared_bytes;
-    found->count = 0;
-    for (unsigned k = 0; k < panels * tiles * PANEL; k++) {
-        const uint32_t at = chunk_address(&d, by_k, first + k / PANEL / tiles, k % PANEL, k / PANEL % tiles);
+    found->count = panels * tiles * PANEL;
+    for (unsigned k = 0; k < panels * tiles; k++)
+        tile_chunks(&d, by_k, first + k / tiles, k % tiles, found->at + k * PANEL);
+    for (unsigned k = 0; k < found->count; k++) {
+        const uint32_t at = found->at[k];
         cj_cpu_spot    spot;
         if (at + CHUNK_BYTES > end && !cj__cpu_locate(it->w, it->op, 0, CJ_W_SHARED_CTA, at, span, &spot)) return false;
-        found->at[found->count++] = at;
     }
     return true;
 }
@@ -168,7 +171,7 @@ static bool read_stored(cj_cpu_wgmma *it, double *a) {
     for (unsigned i = 0; i < read.count; i += PANEL, a += cj__tiling_numbers(t)) {
         uint32_t word[CJ_TILE_WORDS];
         read_tile(it->w->block, read.at + i, plan->a_by_k, word);
-        cj__tile_read_a(t->a, word, a);
+        t->a->read_a(word, a);
     }
     return true;
 }
@@ -216,7 +219,7 @@ static bool execute(cj_cpu_wgmma *const *part, unsigned count) {
         for (unsigned j = 0; j < t->chunks; j++) {
             uint32_t word[CJ_TILE_WORDS];
             read_tile(first->w->block, read.at + (panel * t->chunks + j) * PANEL, plan->b_by_k, word);
-            cj__tile_read_b(t->b, word, b + j * cj__tiling_numbers(t));
+            t->b->read_b(word, b + j * cj__tiling_numbers(t));
         }
         for (unsigned i = 0; i < count; i++) multiply_panel(part[i], panel, a[i], b);
     }
