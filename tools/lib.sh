@@ -34,7 +34,7 @@ abigail-tools   command -v abidiff
 groff-base      command -v groff
 mandoc          command -v mandoc
 zsh             command -v zsh
-python3-venv    python3 -c 'import venv, ensurepip'
+python3-venv    python3 -c "import venv, ensurepip"
 fish            command -v fish
 '
 
