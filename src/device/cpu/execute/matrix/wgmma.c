@@ -120,12 +120,14 @@ static bool find_chunks(const cj_cpu_wgmma *it, uint64_t bits, bool by_k, unsign
 static unsigned find_runs(const chunks *read, cj_watch_piece *run) {
     enum { BITS = 64, WINDOW = 1 << 18 };
     uint64_t set[WINDOW / CHUNK_BYTES / BITS] = {0};
-    unsigned count = 0;
+    unsigned count = 0, first = WINDOW / CHUNK_BYTES / BITS, end = 0;
     for (unsigned k = 0; k < read->count; k++) {
-        const uint32_t bit = read->at[k] / CHUNK_BYTES;
-        set[bit / BITS] |= UINT64_C(1) << bit % BITS;
+        const uint32_t bit = read->at[k] / CHUNK_BYTES, word = bit / BITS;
+        set[word] |= UINT64_C(1) << bit % BITS;
+        first = word < first ? word : first;
+        end = word < end ? end : word + 1;
     }
-    for (uint32_t i = 0; i < WINDOW / CHUNK_BYTES / BITS; i++) {
+    for (uint32_t i = first; i < end; i++) {
         for (uint64_t rest = set[i]; rest; rest &= rest - 1) {
             const uint32_t at = (i * BITS + (uint32_t)__builtin_ctzll(rest)) * CHUNK_BYTES;
             if (count && run[count - 1].address + run[count - 1].bytes == at)
