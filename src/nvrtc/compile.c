@@ -55,8 +55,18 @@ static void add_include(cj_cuda_includes *includes, const char *path) {
     includes->count += length > 0 && (size_t)length < sizeof includes->option[0];
 }
 
+static bool is_included(const cj_cuda_includes *includes, const char *header) {
+    for (unsigned i = 0; i < includes->count; i++) {
+        char path[sizeof includes->option[0] + 32];
+        snprintf(path, sizeof path, "%s/%s", includes->option[i] + 2, header);
+        if (!access(path, R_OK)) return true;
+    }
+    return false;
+}
+
 // Beside the library, where a toolkit and the wheels of CUDA 13 have headers, or in the wheels beside its own, where those of
-// CUDA 12 have them; else of the toolkit that the environment names. cccl: where CUDA 13 has what cooperative groups include.
+// CUDA 12 have them; what is not there, of the toolkit that the environment names. cccl: where CUDA 13 has what cooperative
+// groups include, in a wheel of its own.
 void cj__cuda_includes(const cj_nvrtc *nvrtc, cj_cuda_includes *includes) {
     static const char *const places[] = {"/../include", "/../include/cccl", "/../../cuda_runtime/include",
                                          "/../../cuda_cccl/include", "/../../cuda_cccl/include/cccl"};
@@ -67,14 +77,10 @@ void cj__cuda_includes(const cj_nvrtc *nvrtc, cj_cuda_includes *includes) {
             snprintf(path, sizeof path, "%s%s", home, places[i]);
             add_include(includes, path);
         }
-        snprintf(path, sizeof path, "%s/../include/cuda_fp16.h", home);
-        if (!access(path, R_OK)) return;
-        snprintf(path, sizeof path, "%s/../../cuda_runtime/include/cuda_fp16.h", home);
-        if (!access(path, R_OK)) return;
     }
     if (!cj__cuda_include(path, sizeof path - 8)) return;
-    add_include(includes, path);
-    add_include(includes, strcat(path, "/cccl"));
+    if (!is_included(includes, "cuda_fp16.h")) add_include(includes, path);
+    if (!is_included(includes, "nv/target")) add_include(includes, strcat(path, "/cccl"));
 }
 
 // Numbers of all targets, the oldest first; to be freed.
