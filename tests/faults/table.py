@@ -96,8 +96,9 @@ def page(faults):
 
 
 def seen(fault):
-    """What is measured, else what is expected."""
-    return fault["seen"] + (f"; measured: {fault['alone']}" if fault.get("alone") else "")
+    """What is expected, and what is measured, if it is run."""
+    is_measured = fault.get("alone", "") not in ("", "hangs")
+    return fault["seen"] + (f"; measured: {fault['alone']}" if is_measured else "")
 
 
 def put(path, lines, write):
