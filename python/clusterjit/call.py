@@ -353,6 +353,8 @@ def view_of(x: Any, name: str, slot: int) -> View:
         raise UnsupportedType(f"{name}: a {type(x).__name__} is no array",
                               hint="give an array of NumPy, torch, CuPy or JAX, or one with __dlpack__")
     view: View = reader.view(x, name, slot)
+    if 0 in view.shape:
+        raise view.refuse(f"its shape {view.shape} has no elements; at least one is needed", "leave out the call where there is nothing to do")
     return view
 
 

@@ -169,6 +169,8 @@ REFUSED = {
     "from the end": (lambda: cj.sum(ONES[::-1]), cj.InvalidArgument, "strides", "copy"),
     "another axis": (lambda: cj.softmax(ONES, axis=0), cj.InvalidArgument, "axis: 0 is not the last one, 1", "moveaxis"),
     "no axis": (lambda: cj.softmax(np.ones((), np.float32)), cj.InvalidArgument, r"its shape is \(\)", ""),
+    "no rows": (lambda: cj.softmax(ONES[:0]), cj.InvalidArgument, r"its shape \(0, 8\) has no elements", "leave out"),
+    "no columns": (lambda: cj.argmax(ONES[:, :0]), cj.InvalidArgument, r"its shape \(4, 0\) has no elements", "leave out"),
     "out's shape": (lambda: cj.softmax(ONES, out=np.ones((4, 9), "f4")), cj.InvalidArgument, r"out: its shape is \(4, 9\)", ""),
     "out's dtype": (lambda: cj.softmax(ONES, out=np.ones((4, 8), "f2")), cj.UnsupportedType, "out: its dtype is f16; the result is f32", ""),
     "out is read-only": (lambda: cj.softmax(ONES, out=FROZEN), cj.InvalidArgument, "read-only", "written"),
