@@ -17,9 +17,8 @@
 //
 // Nothing is searched among the cluster's transfers. Each round has a list of those that are due in it, each mbarrier has
 // lists of those that are to signal it, and an arrival that waits for copies of its thread is not pending before the last of
-// them ends. Each thread has lists of its own
-// transfers, which its waits search from the first that can matter on. So a wait costs the same however many transfers
-// other threads have, and however many its own thread never waits for.
+// them ends. Each thread has lists of its own transfers, which its waits search from the first that can matter on. So a wait
+// costs the same however many transfers other threads have, and however many its own thread never waits for.
 #ifndef CJ_CPU_ASYNC_H
 #define CJ_CPU_ASYNC_H
 
@@ -100,7 +99,7 @@ typedef struct cj_cpu_groups {
     uint32_t         copy, bulk;                   // committed so far
     cj_cpu_transfers own[CJ_SIGNAL_COPY_ARRIVAL];  // by signal; arrivals are among the copies
     cj_cpu_transfer *copying;                      // the oldest copy that is not done: arrivals after it are blocked
-    cj_cpu_transfer *reading;                      // of bulk groups, the oldest whose read the thread has not waited for
+    cj_cpu_transfer *reading;  // of bulk groups, the oldest whose read the thread has not waited for
     cj_cpu_need      need;
 } cj_cpu_groups;
 
@@ -119,21 +118,21 @@ typedef struct cj_cpu_poll {
 struct cj_cpu_async {
     cj_cpu_mbarriers mbarriers;
     cj_cpu_transfers stage[CJ_STAGES];
-    cj_cpu_transfers due[CJ_DUE_ROUNDS];  // of a round: at its number modulo CJ_DUE_ROUNDS
+    cj_cpu_transfers due[CJ_DUE_ROUNDS];   // of a round: at its number modulo CJ_DUE_ROUNDS
     cj_cpu_transfer *came[CJ_DUE_ROUNDS];  // of each of these lists: the one that was added last, or its neighbour
-    cj_cpu_groups   *groups;              // of every thread of the cluster
-    cj_cpu_poll     *polls;               // of every warp
-    bool             used;                // since the cluster began
-    uint64_t         begun;               // number of transfers
-    uint64_t         round;               // round of the schedule
-    bool             is_due;              // the transfers that are due take their steps
-    uint64_t         signals;             // how often a group has lost a pending transfer
-    uint64_t         expired;             // the round in which waits for mbarriers time out
-    uint64_t         seen;                // changes and begun transfers at the last time-out of waits
-    uint32_t         in_vain;             // time-outs in a row without a change
-    uint64_t polls_before, round_before;  // the cluster's polls, and the round, when one began or took a step last
-    uint8_t  pace[CJ_KINDS];              // cj_cpu_pace
-    bool     tires;                       // waits for mbarriers may time out at any time
+    cj_cpu_groups   *groups;               // of every thread of the cluster
+    cj_cpu_poll     *polls;                // of every warp
+    bool             used;                 // since the cluster began
+    uint64_t         begun;                // number of transfers
+    uint64_t         round;                // round of the schedule
+    bool             is_due;               // the transfers that are due take their steps
+    uint64_t         signals;              // how often a group has lost a pending transfer
+    uint64_t         expired;              // the round in which waits for mbarriers time out
+    uint64_t         seen;                 // changes and begun transfers at the last time-out of waits
+    uint32_t         in_vain;              // time-outs in a row without a change
+    uint64_t polls_before, round_before;   // the cluster's polls, and the round, when one began or took a step last
+    uint8_t  pace[CJ_KINDS];               // cj_cpu_pace
+    bool     tires;                        // waits for mbarriers may time out at any time
 };
 
 // ---- calls of the schedule (run.c)

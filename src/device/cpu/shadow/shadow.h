@@ -32,7 +32,7 @@ enum {
     CJ_USE_ASYNC_PROXY = 8,  // through the async proxy: a proxy fence must come between it and generic writes before it
     CJ_USE_TENSORMAP = 16,   // of a caller: a copy reads a tensor map; recorded as CJ_USE_ASYNC_PROXY
     CJ_USE_TEXTURE = 32,     // a read through a texture or surface: conflicts with each write, ordered or not. Is not recorded
-    CJ_USE_COVERED = 64,     // a read that is not recorded: who knows of another, recorded read of these bytes knows of it
+    CJ_USE_COVERED = 64,     // a read that is not recorded: a thread learns of it whenever it learns of another, recorded read
 };
 
 typedef struct cj_watch_use {

@@ -51,8 +51,8 @@ void           cj__watch_end(cj_watch_async *async);
 // continues. The caller checks bounds and alignment.
 cj_cpu_step cj__watch_async_access(const cj_watch_async *async, cj_watch_use use, cj_watch_place place,
                                    const unsigned char *written);
-// Operations of one block that end together read the same pieces of its shared memory. The reads of the first are recorded;
-// those of the others are checked alone: who knows of one operation knows of all.
+// Operations of one block that end together read the same pieces of its shared memory. The shadow checks the reads of all, and
+// records those of the first: a thread that learns of one of the operations learns of all.
 typedef struct cj_watch_piece {
     uint32_t address, bytes;
 } cj_watch_piece;
