@@ -59,30 +59,28 @@ def calls_on_gpu(x, out):
     return lambda: nothing(0, arrays, stream, error)
 
 
-def rows():
-    """Name, the library's calls, the call from Python."""
-    x = numpy.ones((4, 256), numpy.float32)
-    out = numpy.empty_like(x)
+def ways(place, x, out, calls):
+    """Name, the library's calls, the call from Python: of a plan, with and without `out`, and of the function."""
     plan = null(clusterjit.softmax.plan(x))
-    yield "NumPy, CPU device: plan(x, out=out)", calls_on_cpu(x, out), lambda: plan(x, out=out)
-    yield "NumPy, CPU device: plan(x)", calls_on_cpu(x, out), lambda: plan(x)
+    yield f"{place}: plan(x, out=out)", calls, lambda: plan(x, out=out)
+    yield f"{place}: plan(x)", calls, lambda: plan(x)
     clusterjit.softmax(x, out=out)
     for entry in clusterjit.softmax._entries.values():
         null(entry.common)
-    yield "NumPy, CPU device: softmax(x, out=out)", calls_on_cpu(x, out), lambda: clusterjit.softmax(x, out=out)
+    yield f"{place}: softmax(x, out=out)", calls, lambda: clusterjit.softmax(x, out=out)
+
+
+def rows():
+    x = numpy.ones((4, 256), numpy.float32)
+    out = numpy.empty_like(x)
+    yield from ways("NumPy, CPU device", x, out, calls_on_cpu(x, out))
     try:
         import torch
     except ImportError:
         return
     if torch.cuda.is_available():
-        t, into = torch.ones(4, 256, device="cuda"), torch.empty(4, 256, device="cuda")
-        mine = null(clusterjit.softmax.plan(t))
-        yield "torch, GPU: plan(x, out=out)", calls_on_gpu(t, into), lambda: mine(t, out=into)
-        yield "torch, GPU: plan(x)", calls_on_gpu(t, into), lambda: mine(t)
-        clusterjit.softmax(t, out=into)
-        for entry in clusterjit.softmax._entries.values():
-            null(entry.common)
-        yield "torch, GPU: softmax(x, out=out)", calls_on_gpu(t, into), lambda: clusterjit.softmax(t, out=into)
+        x, out = torch.ones(4, 256, device="cuda"), torch.empty(4, 256, device="cuda")
+        yield from ways("torch, GPU", x, out, calls_on_gpu(x, out))
 
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
