@@ -226,8 +226,10 @@ typedef struct form_call {
 
 enum { PLAIN = sizeof(((matrices *)0)->plain) / sizeof(uint64_t) };
 
-static const form_call forms[] = {[GEMM_FORM_WGMMA] = {cj__gemm_read, take_map, GEMM_MAPS, sizeof(cj_tensormap), true},
-                             [GEMM_FORM_MMA] = {cj__mma_read, take_plain, PLAIN, sizeof(uint64_t), false}};
+static const form_call forms[] = {
+    [GEMM_FORM_WGMMA] = {cj__gemm_read, take_map, GEMM_MAPS, sizeof(cj_tensormap), true},
+    [GEMM_FORM_MMA] = {cj__mma_read, take_plain, PLAIN, sizeof(uint64_t), false},
+};
 
 static const form_call *form_of(const cj_kernel *kernel) {
     return &forms[cj_kernel_plan(kernel)->params.value[GEMM_FORM]];

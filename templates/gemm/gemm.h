@@ -192,7 +192,7 @@ uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits);
 //
 // Of split-K the bytes of a block, of all parts. Of stream-K the consumer warps of a cluster, the bytes of all sums of one, and
 // a multiple of which its counters take.
-size_t cj__gemm_workspace(const gemm_shape *g, uint64_t clusters);
+size_t                 cj__gemm_workspace(const gemm_shape *g, uint64_t clusters);
 static inline uint32_t cj__gemm_post_bytes(const gemm_shape *g) {
     return cj__gemm_block_subtiles(g) * g->parts * cj__gemm_subtile_bytes(g);
 }

@@ -87,10 +87,10 @@ static void begin_by_line(const mma_kernel *k, mma_copies *c, corner at, cj_reg 
 }
 
 void cj__mma_copies_begin(const mma_kernel *k, mma_copies *c, const gemm_operand *operand) {
-    cj_func          *f = k->base.f;
-    const bool        is_a = operand == &k->base.g->a;
-    const unsigned    which = is_a ? GEMM_MAP_A : GEMM_MAP_B;
-    const uint32_t    bytes = operand->type->bytes;
+    cj_func       *f = k->base.f;
+    const bool     is_a = operand == &k->base.g->a;
+    const unsigned which = is_a ? GEMM_MAP_A : GEMM_MAP_B;
+    const uint32_t bytes = operand->type->bytes;
     *c = (mma_copies){.operand = operand, .first = is_a ? 0 : k->base.g->a.bytes};
     cj_step(f, "this thread's chunks of %s", is_a ? "A" : "B");
     corner at = find_corner(k, c);

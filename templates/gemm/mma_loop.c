@@ -187,8 +187,8 @@ static void fill_stages(loop *l) {
 }
 
 static void step(loop *l) {
-    cj_func          *f = l->k->base.f;
-    const uint32_t    lines = copy_lines(l);
+    cj_func       *f = l->k->base.f;
+    const uint32_t lines = copy_lines(l);
     cj_ptx(f, "setp.ge.u32 $1, $2, $3;", l->ahead, l->left, l->k->base.g->stages);
     for (uint32_t slice = 0; slice < MMA_SLICES; slice++) {
         const bool is_last = slice + 1 == MMA_SLICES;

@@ -145,9 +145,9 @@ static void load_pair(const results *r, cj_reg when, cj_reg at, uint32_t offset,
 
 // This lane's elements of a row of C. Where lines end within 16 bytes a pair may be half out of bounds.
 static void load_addends(const results *r, cj_reg is_row, cj_reg row, cj_reg column, cj_reg addend[2 * EIGHTS_MAX]) {
-    cj_func          *f = r->k->base.f;
-    const uint32_t    bytes = r->k->base.g->c_type->bytes, step = cj__gemm_is_ragged(r->k->base.g) ? 1 : 2;
-    cj_reg            at = element_at(f, r->c, row, r->c_pitch, column, bytes);
+    cj_func       *f = r->k->base.f;
+    const uint32_t bytes = r->k->base.g->c_type->bytes, step = cj__gemm_is_ragged(r->k->base.g) ? 1 : 2;
+    cj_reg         at = element_at(f, r->c, row, r->c_pitch, column, bytes);
     for (uint32_t i = 0; i < 2 * eights(r->k); i += step) {
         const uint32_t offset = i / 2 * MMA_COLUMNS + i % 2;
         cj_reg         inside = cj_gt(f, "is_column", r->n, offset ? cj_add(f, "c_column", column, offset) : column);

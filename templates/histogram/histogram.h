@@ -90,7 +90,7 @@ typedef struct histogram_kernel {
 } histogram_kernel;
 
 // Several counters in a word.
-static inline bool cj__histogram_is_narrow(const histogram_kernel *k) { return k->layout.width.in_word > 1; }
+static inline bool     cj__histogram_is_narrow(const histogram_kernel *k) { return k->layout.width.in_word > 1; }
 static inline unsigned cj__histogram_field_mask(const histogram_kernel *k) {
     return (unsigned)((UINT64_C(1) << k->layout.width.bits) - 1);
 }

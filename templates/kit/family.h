@@ -48,7 +48,7 @@ struct cj_family {
     const char          *name, *summary;
     const cj_param_info *param;
     size_t               param_count;  // at most CJ_PARAM_MAX
-    const void          *own;   // what a family has of its own that shares plan and emit with others
+    const void          *own;          // what a family has of its own that shares plan and emit with others
     const char          *arch;  // the target where a caller names none and the device has its compute capability;
                                 // NULL: the newest that the device runs
 

@@ -130,8 +130,8 @@ static void begin(row_stream *t) {
 }
 
 void cj__row_produce(row_stream *t, cj_label done) {
-    row_kernel      *k = t->k;
-    cj_func         *f = k->f;
+    row_kernel *k = t->k;
+    cj_func    *f = k->f;
     cj_step(f, "the last warp loads");
     begin(t);
     cj_label next = cj_label_new(f, "next_load");

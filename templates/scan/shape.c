@@ -58,8 +58,8 @@ static void shape_stream(const cj_plan *plan, scan_shape *s) {
 
 // A row that one block could hold, in a cluster that is asked for: each block has an equal share, of at least a warp.
 static void share_short_row(const cj_plan *plan, scan_shape *s) {
-    const uint64_t  row = s->columns / s->width, share = cj__ceil_div(row, plan->params.value[SCAN_CLUSTER]);
-    const unsigned  held = loads_of(plan, s, SCAN_TILED_BYTES), threads = cj__power_from(cj__ceil_div(share, held));
+    const uint64_t row = s->columns / s->width, share = cj__ceil_div(row, plan->params.value[SCAN_CLUSTER]);
+    const unsigned held = loads_of(plan, s, SCAN_TILED_BYTES), threads = cj__power_from(cj__ceil_div(share, held));
     s->block = s->threads = asked_or(plan, SCAN_BLOCK, cj__most(threads, SCAN_WARP));
     s->loads = asked_or(plan, SCAN_LOADS, cj__ceil_div(share, s->threads));
     s->tiles = cj__ceil_div(row, (uint64_t)s->threads * s->loads);

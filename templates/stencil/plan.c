@@ -119,9 +119,7 @@ static uint32_t stream_rows(const stencil *s, const cj_limits *limits) {
     return most_of(rows, s->depth > 1 ? STENCIL_STREAM_MARGINS * s->margin : 1);
 }
 
-static bool has_registers(const stencil *s) {
-    return cj__stencil_stream_registers(s) <= registers_of(s->threads);
-}
+static bool has_registers(const stencil *s) { return cj__stencil_stream_registers(s) <= registers_of(s->threads); }
 
 static bool fit_stream(stencil *s, const choice *c) {
     s->form = FORM_REGISTERS;

@@ -133,7 +133,7 @@ static void emit_sight_of(resident *w, cj_reg warp, cj_reg zeros, int which) {
     const uint32_t r = w->s->radius;
     const bool     below = which == BELOW;
     cj_reg other = cj_add(w->f, "other", warp, below ? 1 : -1), inner = cj_lt(w->f, "inner", other, w->s->warps);
-    cj_reg         own = shown_row(w, "own_row", warp, below, below ? r - 1 : 0);
+    cj_reg own = shown_row(w, "own_row", warp, below, below ? r - 1 : 0);
     if (w->s->boundary == BOUNDARY_ZERO) own = cj_select(w->f, "u32", "own_row", w->side[which].has, own, zeros);
     for (uint32_t d = 0; d < r; d++) {
         cj_reg theirs = shown_row(w, "their_row", other, !below, below ? d : r - 1 - d);

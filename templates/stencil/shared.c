@@ -398,7 +398,7 @@ static void emit_last_step(const tile *t) {
 }
 
 void cj__stencil_emit_shared(const kernel *k) {
-    tile     t = {.k = k, .f = k->f, .s = k->s};
+    tile t = {.k = k, .f = k->f, .s = k->s};
     if (k->s->cluster > 1) cj_cluster_arrive(k->f, CJ_ARRIVE_RELAXED, "B1: this block has started");
     measure_tile(&t);
     emit_place(&t);

@@ -140,7 +140,7 @@ void cj__stencil_row_sum(const kernel *k, const stencil_row *into, const stencil
 // A lane's columns as pieces of 16 bytes: their number, elements of each, and a piece's registers.
 static inline uint32_t cj__stencil_row_count(const kernel *k) { return VECTOR_BYTES / k->s->bytes; }
 static inline uint32_t cj__stencil_row_pieces(const kernel *k) { return k->s->columns / cj__stencil_row_count(k); }
-const cj_reg *cj__stencil_row_piece(const kernel *k, const stencil_row *row, uint32_t piece);
+const cj_reg          *cj__stencil_row_piece(const kernel *k, const stencil_row *row, uint32_t piece);
 
 // The pieces at address, address + pitch, ...; `load` and `store` are operations such as "ld.global".
 void cj__stencil_row_load(const kernel *k, const char *load, const stencil_row *row, cj_reg address, uint32_t pitch);

@@ -238,8 +238,8 @@ static void an_endless_poll_meets_the_limit(void **state) {
                                        .instruction_limit = 20000};
         const cj_status status = run_kernel(ptx, (launch_shape){grid, 1, 0, 0}, results, &error);
         if (status != CJ_HAZARD || strcmp(error.rule, "livelock"))
-            fail_msg("%u blocks, seed %u, %u host threads: %s %s", grid, seed, cpu_options.threads, cj_status_name(status),
-                     error.message);
+            fail_msg("%u blocks, seed %u, %u host threads: %s %s", grid, seed, cpu_options.threads,
+                     cj_status_name(status), error.message);
     }
 }
 

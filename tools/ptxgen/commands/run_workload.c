@@ -35,8 +35,8 @@ typedef struct runner {
     machine_options    machine;   // of the launches: of many seeds, the first that fails
     char              *repeat;    // the command that repeats them; NULL: this one
     bool               is_other;  // launches some of many seeds, and says nothing
-    char failure[FAILURE_TEXT];  // that the smallest problem is to show, "" without --minimize; failure_of says it
-    bool smaller;                // than the problem that was given
+    char failure[FAILURE_TEXT];   // that the smallest problem is to show, "" without --minimize; failure_of says it
+    bool smaller;                 // than the problem that was given
 } runner;
 
 static int find_type(runner *r) {
@@ -106,10 +106,11 @@ static void note_repeat(const runner *r) {
     FILE  *to = r->repeat ? open_memstream(&note, &size) : NULL;
     if (!to) return;
     if (r->failure[0])
-        fprintf(to, "%s %s%s: %s", r->smaller ? "the smallest problem that shows" : "no smaller problem shows", r->failure,
-                r->smaller ? "" : "; this one does", r->repeat);
+        fprintf(to, "%s %s%s: %s", r->smaller ? "the smallest problem that shows" : "no smaller problem shows",
+                r->failure, r->smaller ? "" : "; this one does", r->repeat);
     else
-        fprintf(to, "found with --schedule %s; this repeats it: %s", machine_schedule(&r->machine, schedule), r->repeat);
+        fprintf(to, "found with --schedule %s; this repeats it: %s", machine_schedule(&r->machine, schedule),
+                r->repeat);
     fclose(to);
     message_note(note);
     free(note);
@@ -125,8 +126,9 @@ static const char *failure_of(const runner *r, int code) {
 
 static const char *try_once(runner *r, const machine_options *machine) {
     cj_error  error;
-    const int code = cj_cpu_configure(r->w.device, &machine->cpu, &error) ? CODE_DEVICE
-                                                                         : workload_try(&r->w, r->kernel, 0, NULL, &r->verdict);
+    const int code = cj_cpu_configure(r->w.device, &machine->cpu, &error)
+                         ? CODE_DEVICE
+                         : workload_try(&r->w, r->kernel, 0, NULL, &r->verdict);
     return failure_of(r, code);
 }
 
@@ -350,8 +352,8 @@ static void release(runner *r) {
 }
 
 int run_workload(const run_options *options, const args_family *family) {
-    static int (*const steps[])(runner * r) = {find_type,   check_output, open_device,  search_seeds, minimize_problem, open_workload,
-                                               load_kernel, launch_all,   write_output, report};
+    static int (*const steps[])(runner * r) = {find_type,     check_output, open_device, search_seeds, minimize_problem,
+                                               open_workload, load_kernel,  launch_all,  write_output, report};
     runner r = {.options = options,
                 .machine = options->machine,
                 .w = {.params = family->params,

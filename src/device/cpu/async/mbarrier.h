@@ -59,7 +59,7 @@ struct cj_cpu_mbarriers {
     size_t           count, capacity;  // the capacity is 0 or a power of two
     uint64_t         changes;          // arrivals, transactions and inits so far: tells whether anything still happens
     uint64_t         flips;            // phases completed, and begun or ended by an init or inval
-    uint64_t         inits;            // inits, invals, enlargements: as long as there is none, mbarriers stay in their slots
+    uint64_t         inits;  // inits, invals, enlargements: as long as there is none, mbarriers stay in their slots
 };
 
 void cj__cpu_mbarriers_clear(cj_cpu_mbarriers *mbarriers);  // removes all of them

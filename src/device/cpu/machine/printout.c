@@ -57,7 +57,8 @@ static void show(const cj_cpu_options *options, const char *text, size_t bytes) 
 // The last line of the text: programs that run unchanged hear no log.
 static void show_lost(const cj_cpu_options *options, uint64_t lost) {
     char      line[128];
-    const int length = snprintf(line, sizeof line, "\n[clusterjit: %llu bytes more are lost; of a launch's text %d MiB are kept]\n",
+    const int length = snprintf(line, sizeof line,
+                                "\n[clusterjit: %llu bytes more are lost; of a launch's text %d MiB are kept]\n",
                                 (unsigned long long)lost, CJ_PRINT_MOST >> 20);
     show(options, line, (size_t)length);
 }

@@ -50,7 +50,7 @@ static size_t above(const cj_cpu_ranges *ranges, uint64_t address) {
 
 // A copy of a list with room for more; NULL when out of memory.
 static cj_cpu_ranges *copy_list(const cj_cpu_ranges *old) {
-    const size_t   capacity = 2 * old->count + 16;
+    const size_t capacity = 2 * old->count + 16;
     cj_cpu_ranges *new = malloc(sizeof *new + capacity * sizeof *new->range);
     if (!new) return NULL;
     *new = (cj_cpu_ranges){.users = 1, .count = old->count, .capacity = capacity};

@@ -12,11 +12,11 @@ typedef struct extra {
 } extra;
 
 struct cj_known {
-    uint32_t refs;             // changed by every host thread that holds it
-    uint16_t level;            // 0: a leaf
-    uint16_t warps;            // of a leaf
-    uint32_t count, capacity;  // extras of a leaf
-    cj_known *operations;      // of a leaf: a tree over its block's groups of operations
+    uint32_t  refs;             // changed by every host thread that holds it
+    uint16_t  level;            // 0: a leaf
+    uint16_t  warps;            // of a leaf
+    uint32_t  count, capacity;  // extras of a leaf
+    cj_known *operations;       // of a leaf: a tree over its block's groups of operations
 };
 
 typedef struct inner {
@@ -26,11 +26,11 @@ typedef struct inner {
 
 // After the head: times of warps; then extras, ascending by group and descending by time. Each agent is in one extra at
 // most.
-static uint32_t  *times_of(const cj_known *leaf) { return (uint32_t *)(uintptr_t)(leaf + 1); }
-static extra     *extras_of(const cj_known *leaf) { return (extra *)(void *)(times_of(leaf) + leaf->warps); }
+static uint32_t        *times_of(const cj_known *leaf) { return (uint32_t *)(uintptr_t)(leaf + 1); }
+static extra           *extras_of(const cj_known *leaf) { return (extra *)(void *)(times_of(leaf) + leaf->warps); }
 static cj_known *const *children_of(const cj_known *node) { return ((const inner *)(const void *)node)->child; }
-static cj_known **child_of(const cj_known *node, uint32_t block) {
-    return &((inner *)(uintptr_t)node)->child[block >> (node->level - 1) * CHILD_BITS & (CHILDREN - 1)];
+static cj_known       **child_of(const cj_known *node, uint32_t block) {
+          return &((inner *)(uintptr_t)node)->child[block >> (node->level - 1) * CHILD_BITS & (CHILDREN - 1)];
 }
 
 _Thread_local bool cj__watch_starved;

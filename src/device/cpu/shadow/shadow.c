@@ -327,7 +327,7 @@ void cj__shadow_renew(cj_shadow *shadow, uint64_t offset, uint64_t bytes) {
     const uint64_t end = offset + bytes;
     const uint8_t  shift = (uint8_t)__builtin_ctzll(offset | bytes | 1u << CJ_SHIFT_MAX);
     for (uint64_t next; offset < end; offset = next) {
-        cj_page       *page = shadow->page[offset >> CJ_PAGE_BITS];
+        cj_page *page = shadow->page[offset >> CJ_PAGE_BITS];
         if (page) page = cj__page_at(shadow, (size_t)(offset >> CJ_PAGE_BITS), shift);
         const unsigned bits = page ? cj__row_bits(page) : CJ_PAGE_BITS;
         next = ((offset >> bits) + 1) << bits;

@@ -100,8 +100,8 @@ typedef struct chunks {
 } chunks;
 
 // Finds them; false when a hazard was reported.
-static bool find_chunks(const cj_cpu_wgmma *it, uint64_t bits, bool by_k, unsigned first, unsigned panels, unsigned tiles,
-                        chunks *found) {
+static bool find_chunks(const cj_cpu_wgmma *it, uint64_t bits, bool by_k, unsigned first, unsigned panels,
+                        unsigned tiles, chunks *found) {
     const descriptor  d = describe(bits);
     const cj_cpu_span span = {.bytes = CHUNK_BYTES, .align = CHUNK_BYTES};
     const uint32_t    end = it->w->block->cluster->launch->shared_bytes;
@@ -152,10 +152,10 @@ static void watch_chunks(cj_cpu_wgmma *const *part, unsigned count, const chunks
 // lack, a chunk is one k of all 8 lines.
 static void read_tile(const cj_cpu_block *block, const uint32_t *at, bool by_k, uint32_t word[CJ_TILE_WORDS]) {
     uint16_t half[PANEL][PANEL];
-    for (unsigned i = 0; i < PANEL; i++) memcpy(by_k ? (void *)(word + i * 4) : half[i], block->shared + at[i], CHUNK_BYTES);
-    for (unsigned i = 0; !by_k && i < CJ_TILE_WORDS; i++) {
+    for (unsigned i = 0; i < PANEL; i++)
+        memcpy(by_k ? (void *)(word + i * 4) : half[i], block->shared + at[i], CHUNK_BYTES);
+    for (unsigned i = 0; !by_k && i < CJ_TILE_WORDS; i++)
         word[i] = half[i % 4 * 2][i / 4] | (uint32_t)half[i % 4 * 2 + 1][i / 4] << 16;
-    }
 }
 
 // ---- executing
