@@ -168,12 +168,13 @@ static bool read_stored(cj_cpu_wgmma *it, double *a) {
         cj__product_get_a(it->w, it->op->slot + plan->a_at, &plan->product, a);
         return true;
     }
-    if (!find_chunks(it, it->a, plan->a_by_k, it->w->index % GROUP * t->rows, t->rows, t->stored, &read)) return false;
+    if (!find_chunks(it, it->a, plan->a_by_k, it->w->index % GROUP * t->panel.rows, t->panel.rows, t->stored, &read))
+        return false;
     watch_chunks(&it, 1, &read);
     for (unsigned i = 0; i < read.count; i += PANEL, a += cj__tiling_numbers(t)) {
         uint32_t word[CJ_TILE_WORDS];
         read_tile(it->w->block, read.at + i, plan->a_by_k, word);
-        t->a->read_a(word, a);
+        t->a->read_a((cj_tile_registers){(unsigned char *)word, &(uint32_t){0}}, 1, 1, a);
     }
     return true;
 }
@@ -187,22 +188,17 @@ static bool read_a(cj_cpu_wgmma *it, double *a) {
         !cj__sparse_spread(it->w, it->op, &plan->sparse, it->op->slot[plan->metadata_at], stored, a)) {
         return false;
     }
-    for (unsigned i = 0; plan->sign < 0 && i < t->rows * t->chunks * cj__tiling_numbers(t); i++) a[i] = -a[i];
+    for (unsigned i = 0; plan->sign < 0 && i < t->panel.rows * t->panel.chunks * cj__tiling_numbers(t); i++)
+        a[i] = -a[i];
     return true;
 }
 
 // D of one part and one panel.
 static void multiply_panel(const cj_cpu_wgmma *it, unsigned panel, const double *a, const double *b) {
-    const wgmma_plan      *plan = it->op->plan;
-    const cj_product      *product = &plan->product;
-    const uint32_t        *slot = it->op->slot + panel * product->d.registers;
-    CJ_TILE_ALIGNED double d[ROWS * PANEL];
-    if (it->adds)
-        cj__tiling_get_sums(it->w, slot, &product->tiling, d);
-    else
-        memset(d, 0, sizeof d);
-    cj__tiling_multiply(product, a, b, d);
-    cj__tiling_put_sums(it->w, slot, product, d);
+    const wgmma_plan       *plan = it->op->plan;
+    const cj_tiling        *t = &plan->product.tiling;
+    const cj_tile_registers d = {it->w->file, it->op->slot + panel * plan->product.d.registers};
+    t->set->multiply(&t->panel, a, b, it->adds ? d : (cj_tile_registers){0}, d);
 }
 
 // Executes parts of one multiplication, of the same matrix B, which all read together.
@@ -215,13 +211,14 @@ static bool execute(cj_cpu_wgmma *const *part, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         if (!read_a(part[i], a[i])) return false;
     }
-    if (!find_chunks(first, first->b, plan->b_by_k, 0, plan->panels, t->chunks, &read)) return false;
+    if (!find_chunks(first, first->b, plan->b_by_k, 0, plan->panels, t->panel.chunks, &read)) return false;
     watch_chunks(part, count, &read);
     for (unsigned panel = 0; panel < plan->panels; panel++) {
-        for (unsigned j = 0; j < t->chunks; j++) {
+        for (unsigned j = 0; j < t->panel.chunks; j++) {
             uint32_t word[CJ_TILE_WORDS];
-            read_tile(first->w->block, read.at + (panel * t->chunks + j) * PANEL, plan->b_by_k, word);
-            t->b->read_b(word, b + j * cj__tiling_numbers(t));
+            read_tile(first->w->block, read.at + (panel * t->panel.chunks + j) * PANEL, plan->b_by_k, word);
+            t->b->read_b((cj_tile_registers){(unsigned char *)word, &(uint32_t){0}}, 1, 1,
+                         b + j * cj__tiling_numbers(t));
         }
         for (unsigned i = 0; i < count; i++) multiply_panel(part[i], panel, a[i], b);
     }
