@@ -126,23 +126,31 @@ static void unpack(unsigned bits, uint64_t reg[2][WORDS], uint64_t back[2][WORDS
     }
 }
 
+// f64 has no tiles of A and B.
 static void multiply(operands *o, unsigned product, const cj_tile_set *set, uint64_t result[SIDE * SIDE]) {
-    const cj_tile_type    *type = cj__tile_type(set, products[product].type);
-    const unsigned         width = type->bits == 64 ? 64 : 32;
-    const cj_tile_sum      sum = cj__tile_sum(products[product].sum);
-    const cj_tile_panel    panel = {.how = products[product].how,
-                                    .c = sum,
-                                    .d = sum,
-                                    .rows = 1,
-                                    .chunks = CHUNKS,
-                                    .length = (uint16_t)(4 * type->in_word)};
-    CJ_TILE_ALIGNED double a[CHUNKS * 8 * WORDS], b[CHUNKS * 8 * WORDS];
-    uint64_t               reg[2][WORDS], back[2][WORDS];
-    type->read_a(pack_all(o->a, width, reg), 1, CHUNKS, a);
-    type->read_b(pack_all(o->b, width, reg), 1, CHUNKS, b);
-    const cj_tile_registers c = pack_all(o->c, width, reg);
-    set->multiply(&panel, a, b, c, c);
-    unpack(width, reg, back);
+    const cj_tile_type     *type = cj__tile_type(set, products[product].type);
+    const unsigned          width = type ? 32 : 64;
+    const cj_tile_sum       sum = cj__tile_sum(products[product].sum);
+    const cj_tile_panel     panel = {.how = products[product].how,
+                                     .c = sum,
+                                     .d = sum,
+                                     .rows = 1,
+                                     .chunks = CHUNKS,
+                                     .length = (uint16_t)(4 * (type ? type->in_word : 1))};
+    CJ_TILE_ALIGNED double  a[CHUNKS * 8 * WORDS], b[CHUNKS * 8 * WORDS];
+    uint64_t                reg[3][2][WORDS], back[2][WORDS];
+    const cj_tile_registers of_a = pack_all(o->a, width, reg[0]), of_b = pack_all(o->b, width, reg[1]);
+    const cj_tile_registers c = pack_all(o->c, width, reg[2]);
+    if (type) {
+        type->read_a(of_a, 1, CHUNKS, a);
+        type->read_b(of_b, 1, CHUNKS, b);
+        set->multiply(&panel, a, b, c, c);
+    } else {
+        const uint32_t size = sizeof reg[0], half = sizeof reg[0][0];
+        const uint32_t all[] = {0, 0, 0, half, size, size + half, 2 * size, 2 * size + half};
+        set->multiply_f64(&panel, of_a.base, all, c);
+    }
+    unpack(width, reg[2], back);
     for (unsigned i = 0; i < SIDE * SIDE; i++)
         result[i] = sum_of(back, cj__element(products[product].sum)->bits, i / SIDE, i % SIDE);
 }

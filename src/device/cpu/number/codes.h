@@ -185,22 +185,13 @@ INLINE void decode_e4m3(const void *codes, double *tile, from_halves convert) {
     decode_halves(half, 4 * WORDS, 0x1p8, tile, convert);
 }
 
-// By vectors as large as those that turn32 and turn64 store.
+// By vectors as large as those that turn32 stores.
 INLINE void decode_tf32(const void *codes, double *tile, from_halves convert) {
     (void)convert;
     for (unsigned i = 0; i < QUAD; i++) {
         words32 code;
         LOAD(code, (const char *)codes + i * sizeof code);
         const doubles number = __builtin_convertvector((floats)(code & ~0x1fffu), doubles);
-        STORE(tile + i * SIDE, number);
-    }
-}
-
-INLINE void decode_f64(const void *codes, double *tile, from_halves convert) {
-    (void)convert;
-    for (unsigned i = 0; i < QUAD; i++) {
-        wide64 number;
-        LOAD(number, (const char *)codes + i * sizeof number);
         STORE(tile + i * SIDE, number);
     }
 }
@@ -285,7 +276,7 @@ INLINE const void *turn4(const void *words, void *codes) {
     return codes;
 }
 
-INLINE const void *turn64(const void *words, void *codes) {
+INLINE void turn64(const void *words, double *tile) {
     words64 to[2][QUAD];
     for (unsigned i = 0; i < 2; i++) {
         words64 from[QUAD];
@@ -299,9 +290,8 @@ INLINE const void *turn64(const void *words, void *codes) {
     }
     for (unsigned k = 0; k < QUAD; k++) {
         const wide64 line = wide(to[0][k], to[1][k]);
-        STORE((char *)codes + k * sizeof line, line);
+        STORE(tile + k * SIDE, line);
     }
-    return codes;
 }
 
 #endif

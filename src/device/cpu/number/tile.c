@@ -173,11 +173,6 @@ PLAIN(plain_fma, cj__element_fma(x, y, sum))
 COUNT(count_xor, ^)
 COUNT(count_and, &)
 
-static __attribute__((noinline)) void slow_fma(unsigned count, unsigned length, const double *a, const double *b,
-                                               sums *d) {
-    plain_fma(count, length, a, b, d);
-}
-
 INLINE void plain_madd(unsigned count, unsigned length, const double *a, const double *b, sums *d) {
     plain_sum(count, length, a, b, d);
 }
@@ -221,31 +216,61 @@ INLINE void add_products(const cj_tile_panel *p, const double *a, const double *
     }
 }
 
-// If several operands of a sum of f64 are NaN, the vectors may choose another of them than cj__element_fma: a product with
-// a NaN is repeated by that.
-INLINE void add_fma(const cj_tile_panel *p, const double *a, const double *b, sums *d, madd add, has_nan is_nan) {
-    sums again = *d;
-    if (add) {
-        add(p->chunks, QUAD, a, b, d);
-        if (!may_have_nan(d, is_nan)) return;
-    }
-    slow_fma(p->chunks, QUAD, a, b, &again);
-    *d = again;
-}
-
 INLINE void multiply(const cj_tile_panel *p, const double *a, const double *b, cj_tile_registers c, cj_tile_registers d,
-                     from_halves from, to_halves to, has_nan is_nan, madd add, madd fma_add) {
+                     from_halves from, to_halves to, has_nan is_nan, madd add) {
     const unsigned of_c = cj__tile_sum_registers(p->c), of_d = cj__tile_sum_registers(p->d);
     for (unsigned row = 0; row < p->rows; row++, a += p->chunks * SIDE * p->length, c.slot += of_c, d.slot += of_d) {
         sums sum = {0};
         if (c.base) decode_sums(p->c, c.base + c.slot[0], c.base + c.slot[of_c - 1], &sum, from);
         switch (p->how) {
-        case CJ_MULTIPLY_SUM: add_products(p, a, b, &sum, add); break;
-        case CJ_MULTIPLY_FMA: add_fma(p, a, b, &sum, fma_add, is_nan); break;
         case CJ_MULTIPLY_XOR: count_xor(p->chunks, a, b, &sum); break;
-        default: count_and(p->chunks, a, b, &sum); break;
+        case CJ_MULTIPLY_AND: count_and(p->chunks, a, b, &sum); break;
+        default: add_products(p, a, b, &sum, add); break;
         }
         encode_sums(p, d.base + d.slot[0], d.base + d.slot[of_d - 1], &sum, to, is_nan);
+    }
+}
+
+// A product of f64, whose registers follow each other: those of D, A, B and C, so many tiles of rows and of k.
+typedef struct product64 {
+    unsigned             rows, chunks;
+    const unsigned char *base;
+    const uint32_t      *a, *b, *c;
+} product64;
+
+INLINE product64 find_f64(unsigned rows, unsigned chunks, const unsigned char *base, const uint32_t *slot) {
+    const uint32_t *a = slot + 2 * rows, *b = a + rows * chunks;
+    return (product64){rows, chunks, base, a, b, b + chunks};
+}
+
+// A tile of A is its register.
+INLINE const double *tile_f64(const product64 *p, unsigned row, unsigned k) {
+    return (const double *)(const void *)(p->base + p->a[k * p->rows + row]);
+}
+
+static __attribute__((noinline)) void slow_f64(product64 p, unsigned row, sums *d) {
+    decode_f64_sums(p.base + p.c[2 * row], p.base + p.c[2 * row + 1], d);
+    for (unsigned k = 0; k < p.chunks; k++) {
+        double tile[WORDS];
+        turn64(p.base + p.b[k], tile);
+        plain_fma(1, QUAD, tile_f64(&p, row, k), tile, d);
+    }
+}
+
+// If several operands of a sum are NaN, the vectors may choose another of them than cj__element_fma: a product with a NaN is
+// repeated by that.
+INLINE void multiply_f64(product64 p, cj_tile_registers d, has_nan is_nan, madd add) {
+    double tile[CJ_TILE_F64_CHUNKS][WORDS];
+    for (unsigned k = 0; k < p.chunks; k++) turn64(p.base + p.b[k], tile[k]);
+    for (unsigned row = 0; row < p.rows; row++, d.slot += 2) {
+        sums sum, slow;
+        decode_f64_sums(p.base + p.c[2 * row], p.base + p.c[2 * row + 1], &sum);
+        for (unsigned k = 0; add && k < p.chunks; k++) add(1, QUAD, tile_f64(&p, row, k), tile[k], &sum);
+        if (!add || may_have_nan(&sum, is_nan)) {
+            slow_f64(p, row, &slow);
+            sum = slow;
+        }
+        encode_f64_sums(&sum, d.base + d.slot[0], d.base + d.slot[1]);
     }
 }
 
@@ -262,7 +287,7 @@ INLINE void multiply(const cj_tile_panel *p, const double *a, const double *b, c
     X(set, isa, s8, S8, 4, 8, whole, turn8)       \
     X(set, isa, u4, U4, 8, 4, split4, turn4)      \
     X(set, isa, s4, S4, 8, 4, split4, turn4)      \
-    X(set, isa, b1, B1, 1, 1, whole, turn32) X(set, isa, f64, F64, 1, 64, whole, turn64)
+    X(set, isa, b1, B1, 1, 1, whole, turn32)
 
 #define READ(set, isa, letter, name, in_word, codes_of)                                                         \
     isa static void set##_read_##letter##_##name(cj_tile_registers from, unsigned lines, unsigned chunks,       \
@@ -286,10 +311,20 @@ INLINE void multiply(const cj_tile_panel *p, const double *a, const double *b, c
     EACH_TYPE(TYPE_FUNCTIONS, set, isa)                                                                           \
     isa static void set##_multiply(const cj_tile_panel *p, const double *a, const double *b, cj_tile_registers c, \
                                    cj_tile_registers d) {                                                         \
-        multiply(p, a, b, c, d, set##_from_halves, set##_to_halves, set##_has_nan, set##_madd, fma);              \
+        multiply(p, a, b, c, d, set##_from_halves, set##_to_halves, set##_has_nan, set##_madd);                   \
     }                                                                                                             \
-    static const cj_tile_set set = {                                                                              \
-        .name = #set, .runs = set##_runs, .type = {EACH_TYPE(TYPE_ROW, set, isa)}, .multiply = set##_multiply};
+    isa static void set##_multiply_f64(const cj_tile_panel *p, const unsigned char *base, const uint32_t *slot,   \
+                                       cj_tile_registers d) {                                                     \
+        if (p->rows == 1 && p->chunks == 1)                                                                       \
+            multiply_f64(find_f64(1, 1, base, slot), d, set##_has_nan, fma);                                      \
+        else                                                                                                      \
+            multiply_f64(find_f64(p->rows, p->chunks, base, slot), d, set##_has_nan, fma);                        \
+    }                                                                                                             \
+    static const cj_tile_set set = {.name = #set,                                                                 \
+                                    .runs = set##_runs,                                                           \
+                                    .type = {EACH_TYPE(TYPE_ROW, set, isa)},                                      \
+                                    .multiply = set##_multiply,                                                   \
+                                    .multiply_f64 = set##_multiply_f64};
 
 static bool plain_runs(void) { return true; }
 SET(plain, , NULL)

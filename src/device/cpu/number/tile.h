@@ -46,12 +46,19 @@ typedef struct cj_tile_panel {
 typedef void (*cj_tile_multiply)(const cj_tile_panel *panel, const double *a, const double *b, cj_tile_registers c,
                                  cj_tile_registers d);
 
+// Multiplies tiles of f64 as registers have them, CJ_TILE_F64_CHUNKS at most along k: the slots are those of D, which are not
+// used, of A, B and C. Each tile of D is written before the next ones of A and C are read.
+enum { CJ_TILE_F64_CHUNKS = 4 };
+typedef void (*cj_tile_multiply_f64)(const cj_tile_panel *panel, const unsigned char *base, const uint32_t *slot,
+                                     cj_tile_registers d);
+
 // All functions, compiled for one instruction set of the host.
 typedef struct cj_tile_set {
     const char *name;
     bool (*runs)(void);  // on this host
-    cj_tile_type     type[11];
-    cj_tile_multiply multiply;
+    cj_tile_type         type[10];
+    cj_tile_multiply     multiply;
+    cj_tile_multiply_f64 multiply_f64;
 } cj_tile_set;
 
 const cj_tile_set  *cj__tile_set(void);               // the fastest that runs on this host

@@ -104,6 +104,10 @@ static void make_tiling(cj_product *product) {
                                             .chunks = (uint16_t)(product->shape.k / chunk),
                                             .length = (uint16_t)(bits == 1 ? QUAD : chunk),
                                             .saturate = product->saturate};
+    cj_tiling *t = &product->tiling;
+    t->of_b = (uint16_t)(t->panel.chunks * CJ_TILE * t->panel.length);
+    t->of_c = (uint16_t)(t->panel.rows * cj__tile_sum_registers(t->panel.c));
+    t->of_d = (uint16_t)(t->panel.rows * cj__tile_sum_registers(t->panel.d));
 }
 
 cj_product cj__product_make(const cj_mnemonic *mnemonic, cj_shape shape, const cj_element *d, const cj_element *a,
@@ -126,13 +130,13 @@ void cj__product_make_sparse(cj_product *product) {
     make_a(product, 0);
 }
 
-// Whether a register of D is one of C that is read after it was written: not the one in its own place.
+// Whether a register of D is one of A, B or C that may be read after it was written: not the one of C in its own place.
 static bool is_crossed(const uint32_t *slot, const cj_product *p) {
-    const uint32_t *c = slot + p->d.registers + p->a.registers + p->b.registers;
-    const bool      alike = p->d.registers == p->c.registers;
-    for (unsigned i = 0; i < p->d.registers; i++) {
-        for (unsigned k = 0; k < p->c.registers; k++) {
-            if (slot[i] == c[k] && !(alike && i == k)) return true;
+    const unsigned d = p->d.registers, operands = 0u + p->a.registers + p->b.registers + p->c.registers;
+    const unsigned first = d == p->c.registers ? d + p->a.registers + p->b.registers : d + operands;
+    for (unsigned i = 0; i < d; i++) {
+        for (unsigned k = d; k < d + operands; k++) {
+            if (slot[i] == slot[k] && k != first + i) return true;
         }
     }
     return false;
@@ -167,37 +171,49 @@ static void get_b(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *
     t->b->read_b((cj_tile_registers){w->file, slot}, t->columns, t->panel.chunks, b);
 }
 
-enum { C_REGISTERS_MAX = 8, REGISTER_MAX = CJ_LANES * 8 };  // REGISTER_MAX: bytes
+enum { D_REGISTERS_MAX = 8, REGISTER_MAX = CJ_LANES * 8 };  // REGISTER_MAX: bytes
 
-// Copies the registers of C.
-static cj_tile_registers copy_c(const cj_tile_registers c, const cj_product *p, unsigned char *copy) {
-    static const uint32_t slot[C_REGISTERS_MAX] = {0,
-                                                   REGISTER_MAX,
-                                                   2 * REGISTER_MAX,
-                                                   3 * REGISTER_MAX,
-                                                   4 * REGISTER_MAX,
-                                                   5 * REGISTER_MAX,
-                                                   6 * REGISTER_MAX,
-                                                   7 * REGISTER_MAX};
-    const size_t          bytes = p->c.bits == 64 ? REGISTER_MAX : REGISTER_MAX / 2;
-    for (unsigned i = 0; i < p->c.registers; i++) memcpy(copy + slot[i], c.base + c.slot[i], bytes);
-    return (cj_tile_registers){copy, slot};
+// Where D is written: to its registers, or to a copy if they are crossed, which put_d writes to them.
+typedef struct result {
+    CJ_TILE_ALIGNED unsigned char copy[D_REGISTERS_MAX * REGISTER_MAX];
+} result;
+
+static cj_tile_registers place_d(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, result *r) {
+    static const uint32_t copy_slot[D_REGISTERS_MAX] = {0,
+                                                        REGISTER_MAX,
+                                                        2 * REGISTER_MAX,
+                                                        3 * REGISTER_MAX,
+                                                        4 * REGISTER_MAX,
+                                                        5 * REGISTER_MAX,
+                                                        6 * REGISTER_MAX,
+                                                        7 * REGISTER_MAX};
+    return p->tiling.crossed ? (cj_tile_registers){r->copy, copy_slot} : (cj_tile_registers){w->file, slot};
+}
+
+static void put_d(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, const result *r) {
+    const size_t bytes = p->d.bits == 64 ? REGISTER_MAX : REGISTER_MAX / 2;
+    for (unsigned i = 0; p->tiling.crossed && i < p->d.registers; i++)
+        memcpy(w->file + slot[i], r->copy + i * REGISTER_MAX, bytes);
 }
 
 void cj__product_finish(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, const double *a) {
-    const cj_tiling              *t = &p->tiling;
-    const uint32_t               *b_slot = slot + p->d.registers + p->a.registers;
-    const unsigned                column = t->panel.chunks * cj__tiling_numbers(t);
-    const unsigned                of_c = t->panel.rows * cj__tile_sum_registers(t->panel.c);
-    const unsigned                of_d = t->panel.rows * cj__tile_sum_registers(t->panel.d);
-    cj_tile_registers             c = {w->file, b_slot + p->b.registers}, d = {w->file, slot};
-    CJ_TILE_ALIGNED double        b[CJ_B_MAX];
-    CJ_TILE_ALIGNED unsigned char copy[C_REGISTERS_MAX * REGISTER_MAX];
+    const cj_tiling       *t = &p->tiling;
+    const uint32_t        *b_slot = slot + p->d.registers + p->a.registers;
+    cj_tile_registers      c = {w->file, b_slot + p->b.registers};
+    CJ_TILE_ALIGNED double b[CJ_B_MAX];
+    result                 r;
+    cj_tile_registers      d = place_d(w, slot, p, &r);
     get_b(w, b_slot, p, b);
-    if (t->crossed) c = copy_c(c, p, copy);
-    for (unsigned i = 0; i < t->columns; i++, c.slot += of_c, d.slot += of_d) {
-        t->set->multiply(&t->panel, a, b + i * column, c, d);
+    for (unsigned i = 0; i < t->columns; i++, c.slot += t->of_c, d.slot += t->of_d) {
+        t->set->multiply(&t->panel, a, b + i * t->of_b, c, d);
     }
+    put_d(w, slot, p, &r);
+}
+
+static void run_f64(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
+    result r;
+    p->tiling.set->multiply_f64(&p->tiling.panel, w->file, slot, place_d(w, slot, p, &r));
+    put_d(w, slot, p, &r);
 }
 
 // ---- products in batches, element by element
@@ -224,14 +240,19 @@ static void run_batches(cj_cpu_warp *w, const uint32_t *slot, const cj_product *
     cj__fragment_put(w, slot, &p->d, bits);
 }
 
-void cj__product_run(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
+static void run_tiles(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
     CJ_TILE_ALIGNED double a[CJ_A_MAX];
-    if (p->batches > 1) {
-        run_batches(w, slot, p);
-        return;
-    }
     cj__product_get_a(w, slot + p->d.registers, p, a);
     cj__product_finish(w, slot, p, a);
+}
+
+void cj__product_run(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
+    if (p->batches > 1)
+        run_batches(w, slot, p);
+    else if (p->how == CJ_MULTIPLY_FMA)
+        run_f64(w, slot, p);
+    else
+        run_tiles(w, slot, p);
 }
 
 // ---- the warp

@@ -52,9 +52,10 @@ typedef struct cj_tiling {
     const cj_tile_set  *set;
     const cj_tile_type *a, *b;
     cj_tile_panel       panel;
-    uint16_t            columns;  // of tiles
-    uint16_t            stored;   // tiles along k of A as it is stored
-    bool                crossed;  // a register of D is one of C elsewhere in the matrix: all of C is read first
+    uint16_t            columns;           // of tiles
+    uint16_t            stored;            // tiles along k of A as it is stored
+    uint16_t            of_b, of_c, of_d;  // of a panel: numbers of B, registers of C and of D
+    bool                crossed;           // a register of D is one of A, B or elsewhere in C, and must be written last
 } cj_tiling;
 
 // A product of one warp: D = A * B + C, or several such side by side.
