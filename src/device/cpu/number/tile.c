@@ -15,30 +15,32 @@ INLINE words32 codes_f32(doubles value) { return (words32) __builtin_convertvect
 // An integer below 2^51 in magnitude, plus 2^52 and 2^51, has its lower bits at the bottom of the fraction.
 INLINE words32 codes_s32(doubles value) { return __builtin_convertvector((wide64)(value + 0x1.8p52), words32); }
 
-#define SUM32(name, type)                                                                              \
-    INLINE void decode_##name##_sums(const void *first, const void *second, sums *d) {                 \
-        for (unsigned i = 0; i < QUAD; i++) {                                                          \
-            words32 even, odd;                                                                         \
-            LOAD(even, (const char *)first + i * sizeof even);                                         \
-            LOAD(odd, (const char *)second + i * sizeof odd);                                          \
-            const words32 low = SHUFFLE(even, odd, 0, 1, 2, 3, 8, 9, 10, 11);                          \
-            const words32 high = SHUFFLE(even, odd, 4, 5, 6, 7, 12, 13, 14, 15);                       \
-            d->line[2 * i] = __builtin_convertvector((type)low, doubles);                              \
-            d->line[2 * i + 1] = __builtin_convertvector((type)high, doubles);                         \
-        }                                                                                              \
-    }                                                                                                  \
-    INLINE void encode_##name##_sums(const sums *d, void *first, void *second) {                       \
-        for (unsigned i = 0; i < QUAD; i++) {                                                          \
-            const words32 low = codes_##name(d->line[2 * i]), high = codes_##name(d->line[2 * i + 1]); \
-            const words32 even = SHUFFLE(low, high, 0, 1, 2, 3, 8, 9, 10, 11);                         \
-            const words32 odd = SHUFFLE(low, high, 4, 5, 6, 7, 12, 13, 14, 15);                        \
-            STORE((char *)first + i * sizeof even, even);                                              \
-            STORE((char *)second + i * sizeof odd, odd);                                               \
-        }                                                                                              \
+#define SUM32(name, type, number_of)                                                                      \
+    INLINE void decode_##name##_sums(const void *first, const void *second, sums *d, from_floats widen) { \
+        (void)widen;                                                                                      \
+        for (unsigned i = 0; i < QUAD; i++) {                                                             \
+            words32 even, odd;                                                                            \
+            LOAD(even, (const char *)first + i * sizeof even);                                            \
+            LOAD(odd, (const char *)second + i * sizeof odd);                                             \
+            const words32 low = SHUFFLE(even, odd, 0, 1, 2, 3, 8, 9, 10, 11);                             \
+            const words32 high = SHUFFLE(even, odd, 4, 5, 6, 7, 12, 13, 14, 15);                          \
+            d->line[2 * i] = number_of((type)low);                                                        \
+            d->line[2 * i + 1] = number_of((type)high);                                                   \
+        }                                                                                                 \
+    }                                                                                                     \
+    INLINE void encode_##name##_sums(const sums *d, void *first, void *second) {                          \
+        for (unsigned i = 0; i < QUAD; i++) {                                                             \
+            const words32 low = codes_##name(d->line[2 * i]), high = codes_##name(d->line[2 * i + 1]);    \
+            const words32 even = SHUFFLE(low, high, 0, 1, 2, 3, 8, 9, 10, 11);                            \
+            const words32 odd = SHUFFLE(low, high, 4, 5, 6, 7, 12, 13, 14, 15);                           \
+            STORE((char *)first + i * sizeof even, even);                                                 \
+            STORE((char *)second + i * sizeof odd, odd);                                                  \
+        }                                                                                                 \
     }
 
-SUM32(f32, floats)
-SUM32(s32, signed32)
+#define NUMBER_OF(integer) __builtin_convertvector(integer, doubles)
+SUM32(f32, floats, widen)
+SUM32(s32, signed32, NUMBER_OF)
 
 typedef uint16_t line16 __attribute__((vector_size(16)));
 
@@ -104,11 +106,12 @@ INLINE void saturate(sums *d) {
     }
 }
 
-INLINE void decode_sums(cj_tile_sum type, const void *first, const void *second, sums *d, from_halves from) {
+INLINE void decode_sums(cj_tile_sum type, const void *first, const void *second, sums *d, from_halves from,
+                        from_floats widen) {
     switch (type) {
     case CJ_TILE_SUM_F64: decode_f64_sums(first, second, d); break;
-    case CJ_TILE_SUM_F32: decode_f32_sums(first, second, d); break;
-    case CJ_TILE_SUM_S32: decode_s32_sums(first, second, d); break;
+    case CJ_TILE_SUM_F32: decode_f32_sums(first, second, d, widen); break;
+    case CJ_TILE_SUM_S32: decode_s32_sums(first, second, d, widen); break;
     case CJ_TILE_SUM_F16: decode_f16_sums(first, d, from); break;
     }
 }
@@ -217,11 +220,11 @@ INLINE void add_products(const cj_tile_panel *p, const double *a, const double *
 }
 
 INLINE void multiply(const cj_tile_panel *p, const double *a, const double *b, cj_tile_registers c, cj_tile_registers d,
-                     from_halves from, to_halves to, has_nan is_nan, madd add) {
+                     from_halves from, from_floats widen, to_halves to, has_nan is_nan, madd add) {
     const unsigned of_c = cj__tile_sum_registers(p->c), of_d = cj__tile_sum_registers(p->d);
     for (unsigned row = 0; row < p->rows; row++, a += p->chunks * SIDE * p->length, c.slot += of_c, d.slot += of_d) {
         sums sum = {0};
-        if (c.base) decode_sums(p->c, c.base + c.slot[0], c.base + c.slot[of_c - 1], &sum, from);
+        if (c.base) decode_sums(p->c, c.base + c.slot[0], c.base + c.slot[of_c - 1], &sum, from, widen);
         switch (p->how) {
         case CJ_MULTIPLY_XOR: count_xor(p->chunks, a, b, &sum); break;
         case CJ_MULTIPLY_AND: count_and(p->chunks, a, b, &sum); break;
@@ -274,6 +277,17 @@ INLINE void multiply_f64(product64 p, cj_tile_registers d, has_nan is_nan, madd 
     }
 }
 
+// Whole vectors: two lines each.
+INLINE void gather(const unsigned char *base, const uint32_t *at, unsigned tiles, uint32_t *words) {
+    for (unsigned i = 0; i < tiles * QUAD; i++, words += SIDE) {
+        line16 low, high;
+        LOAD(low, base + at[2 * i]);
+        LOAD(high, base + at[2 * i + 1]);
+        const words16 two = SHUFFLE(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        STORE(words, two);
+    }
+}
+
 // ---- sets
 
 // Each type: its word, elements in a word, bits, how codes of A and of B come from words.
@@ -296,7 +310,7 @@ INLINE void multiply_f64(product64 p, cj_tile_registers d, has_nan is_nan, madd 
             for (unsigned line = 0; line < lines; line++, from.slot++) {                                        \
                 unsigned char codes[CODES_MAX];                                                                 \
                 decode_##name(codes_of(from.base + *from.slot, codes), tiles + line * chunks * (in_word)*WORDS, \
-                              set##_from_halves);                                                               \
+                              set##_from_halves, set##_from_floats);                                            \
             }                                                                                                   \
         }                                                                                                       \
     }
@@ -307,24 +321,28 @@ INLINE void multiply_f64(product64 p, cj_tile_registers d, has_nan is_nan, madd 
     {CJ_W_##word, in_word, bits, set##_read_a_##name, set##_read_b_##name},
 
 // The set for hosts on which set_runs() holds; `isa` is the attribute of its functions.
-#define SET(set, isa, fma)                                                                                        \
-    EACH_TYPE(TYPE_FUNCTIONS, set, isa)                                                                           \
-    isa static void set##_multiply(const cj_tile_panel *p, const double *a, const double *b, cj_tile_registers c, \
-                                   cj_tile_registers d) {                                                         \
-        multiply(p, a, b, c, d, set##_from_halves, set##_to_halves, set##_has_nan, set##_madd);                   \
-    }                                                                                                             \
-    isa static void set##_multiply_f64(const cj_tile_panel *p, const unsigned char *base, const uint32_t *slot,   \
-                                       cj_tile_registers d) {                                                     \
-        if (p->rows == 1 && p->chunks == 1)                                                                       \
-            multiply_f64(find_f64(1, 1, base, slot), d, set##_has_nan, fma);                                      \
-        else                                                                                                      \
-            multiply_f64(find_f64(p->rows, p->chunks, base, slot), d, set##_has_nan, fma);                        \
-    }                                                                                                             \
-    static const cj_tile_set set = {.name = #set,                                                                 \
-                                    .runs = set##_runs,                                                           \
-                                    .type = {EACH_TYPE(TYPE_ROW, set, isa)},                                      \
-                                    .multiply = set##_multiply,                                                   \
-                                    .multiply_f64 = set##_multiply_f64};
+#define SET(set, isa, fma)                                                                                         \
+    EACH_TYPE(TYPE_FUNCTIONS, set, isa)                                                                            \
+    isa static void set##_multiply(const cj_tile_panel *p, const double *a, const double *b, cj_tile_registers c,  \
+                                   cj_tile_registers d) {                                                          \
+        multiply(p, a, b, c, d, set##_from_halves, set##_from_floats, set##_to_halves, set##_has_nan, set##_madd); \
+    }                                                                                                              \
+    isa static void set##_multiply_f64(const cj_tile_panel *p, const unsigned char *base, const uint32_t *slot,    \
+                                       cj_tile_registers d) {                                                      \
+        if (p->rows == 1 && p->chunks == 1)                                                                        \
+            multiply_f64(find_f64(1, 1, base, slot), d, set##_has_nan, fma);                                       \
+        else                                                                                                       \
+            multiply_f64(find_f64(p->rows, p->chunks, base, slot), d, set##_has_nan, fma);                         \
+    }                                                                                                              \
+    isa static void set##_gather(const unsigned char *base, const uint32_t *at, unsigned tiles, uint32_t *words) { \
+        gather(base, at, tiles, words);                                                                            \
+    }                                                                                                              \
+    static const cj_tile_set set = {.name = #set,                                                                  \
+                                    .runs = set##_runs,                                                            \
+                                    .type = {EACH_TYPE(TYPE_ROW, set, isa)},                                       \
+                                    .multiply = set##_multiply,                                                    \
+                                    .multiply_f64 = set##_multiply_f64,                                            \
+                                    .gather = set##_gather};
 
 static bool plain_runs(void) { return true; }
 SET(plain, , NULL)

@@ -10,7 +10,7 @@
 
 #include "element.h"
 
-enum { CJ_TILE = 8, CJ_TILE_WORDS = 32, CJ_TILE_NUMBERS = 64 };  // lines; words of A or B; numbers of D
+enum { CJ_TILE = 8, CJ_TILE_WORDS = 32, CJ_TILE_BYTES = 128, CJ_TILE_NUMBERS = 64 };  // lines; A or B; numbers of D
 #define CJ_TILE_ALIGNED _Alignas(64)  // for arrays of tiles: a vector then lies in one cache line
 
 // Some registers of a warp: number i at base + slot[i].
@@ -52,6 +52,9 @@ enum { CJ_TILE_F64_CHUNKS = 4 };
 typedef void (*cj_tile_multiply_f64)(const cj_tile_panel *panel, const unsigned char *base, const uint32_t *slot,
                                      cj_tile_registers d);
 
+// Reads the words of tiles from memory, where each line of a tile is 16 bytes of its own: all lines at base + at[…].
+typedef void (*cj_tile_gather)(const unsigned char *base, const uint32_t *at, unsigned tiles, uint32_t *words);
+
 // All functions, compiled for one instruction set of the host.
 typedef struct cj_tile_set {
     const char *name;
@@ -59,6 +62,7 @@ typedef struct cj_tile_set {
     cj_tile_type         type[10];
     cj_tile_multiply     multiply;
     cj_tile_multiply_f64 multiply_f64;
+    cj_tile_gather       gather;
 } cj_tile_set;
 
 const cj_tile_set  *cj__tile_set(void);               // the fastest that runs on this host

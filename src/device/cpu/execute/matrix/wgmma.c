@@ -28,8 +28,9 @@ enum {
     GROUP_THREADS = GROUP * CJ_LANES,
     ROWS = 16,
     PANEL = CJ_TILE,
-    PANELS = 256 / PANEL,  // of B, at most
-    TILES = 4,             // of a panel, along k, at most
+    PANELS = 256 / PANEL,              // of B, at most
+    TILES = 4,                         // of a panel, along k, at most
+    TILES_MAX = ROWS / PANEL * TILES,  // of A or of a panel of B
     CHUNKS = PANELS * TILES * PANEL,
     CHUNK_BYTES = 16
 };
@@ -65,16 +66,17 @@ struct cj_cpu_wgmma {
 // A matrix descriptor, taken apart: all offsets in bytes.
 typedef struct descriptor {
     uint32_t start, leading, stride, base;
-    uint32_t width;  // chunks in a row of the swizzled pattern: 1 (no swizzle), 2, 4, 8
+    uint32_t shift, mask;  // of chunks in a row of the swizzled pattern, 1 << shift: 1 (no swizzle), 2, 4, 8
 } descriptor;
 
 static descriptor describe(uint64_t bits) {
-    static const uint8_t width[] = {1, 8, 4, 2};
+    static const uint8_t shift[] = {0, 3, 2, 1};
     return (descriptor){.start = (uint32_t)(bits & 0x3fff) * CHUNK_BYTES,
                         .leading = (uint32_t)(bits >> 16 & 0x3fff) * CHUNK_BYTES,
                         .stride = (uint32_t)(bits >> 32 & 0x3fff) * CHUNK_BYTES,
                         .base = (uint32_t)(bits >> 49 & 7),
-                        .width = width[bits >> 62]};
+                        .shift = shift[bits >> 62],
+                        .mask = (1u << shift[bits >> 62]) - 1};
 }
 
 // The addresses of the chunks, of 16 bytes each, of a tile: column j of a panel. A panel has 8 by 2 chunks (B with a sparse
@@ -82,14 +84,14 @@ static descriptor describe(uint64_t bits) {
 static void tile_chunks(const descriptor *d, bool by_k, unsigned panel, unsigned j, uint32_t at[PANEL]) {
     uint32_t first = d->start;
     if (by_k)
-        first += panel * d->stride + j / d->width * d->leading + j % d->width * CHUNK_BYTES;
-    else if (d->width == 1)
+        first += panel * d->stride + (j >> d->shift) * d->leading + (j & d->mask) * CHUNK_BYTES;
+    else if (!d->shift)
         first += panel * d->stride + j * d->leading;
     else
-        first += panel % d->width * CHUNK_BYTES + panel / d->width * d->leading + j * d->stride;
+        first += (panel & d->mask) * CHUNK_BYTES + (panel >> d->shift) * d->leading + j * d->stride;
     for (unsigned i = 0; i < PANEL; i++) {
-        const uint32_t address = (first + i * d->width * CHUNK_BYTES) & 0x3ffff;
-        at[i] = address ^ (((address >> 7) - d->base) & (d->width - 1)) * CHUNK_BYTES;
+        const uint32_t address = (first + (i * CHUNK_BYTES << d->shift)) & 0x3ffff;
+        at[i] = address ^ (((address >> 7) - d->base) & d->mask) * CHUNK_BYTES;
     }
 }
 
@@ -106,12 +108,17 @@ static bool find_chunks(const cj_cpu_wgmma *it, uint64_t bits, bool by_k, unsign
     const cj_cpu_span span = {.bytes = CHUNK_BYTES, .align = CHUNK_BYTES};
     const uint32_t    end = it->w->block->cluster->launch->shared_bytes;
     found->count = panels * tiles * PANEL;
-    for (unsigned k = 0; k < panels * tiles; k++)
-        tile_chunks(&d, by_k, first + k / tiles, k % tiles, found->at + k * PANEL);
-    for (unsigned k = 0; k < found->count; k++) {
-        const uint32_t at = found->at[k];
-        cj_cpu_spot    spot;
-        if (at + CHUNK_BYTES > end && !cj__cpu_locate(it->w, it->op, 0, CJ_W_SHARED_CTA, at, span, &spot)) return false;
+    uint32_t *at = found->at, last = 0;
+    for (unsigned panel = first; panel < first + panels; panel++) {
+        for (unsigned j = 0; j < tiles; j++, at += PANEL) tile_chunks(&d, by_k, panel, j, at);
+    }
+    for (unsigned k = 0; k < found->count; k++) last = found->at[k] > last ? found->at[k] : last;
+    for (unsigned k = 0; last + CHUNK_BYTES > end && k < found->count; k++) {
+        cj_cpu_spot spot;
+        if (found->at[k] + CHUNK_BYTES > end &&
+            !cj__cpu_locate(it->w, it->op, 0, CJ_W_SHARED_CTA, found->at[k], span, &spot)) {
+            return false;
+        }
     }
     return true;
 }
@@ -148,14 +155,31 @@ static void watch_chunks(cj_cpu_wgmma *const *part, unsigned count, const chunks
     cj__watch_async_together(async, count, use, run, find_runs(read, run));
 }
 
-// Reads the words of a tile, as registers hold them, from its 8 chunks. Without by_k, which elements of 16 bits alone may
-// lack, a chunk is one k of all 8 lines.
-static void read_tile(const cj_cpu_block *block, const uint32_t *at, bool by_k, uint32_t word[CJ_TILE_WORDS]) {
+// Reads the words of a tile, as registers hold them, from its 8 chunks, each one k of all 8 lines, of elements of 16 bits.
+static void turn_tile(const cj_cpu_block *block, const uint32_t *at, uint32_t word[CJ_TILE_WORDS]) {
     uint16_t half[PANEL][PANEL];
-    for (unsigned i = 0; i < PANEL; i++)
-        memcpy(by_k ? (void *)(word + i * 4) : half[i], block->shared + at[i], CHUNK_BYTES);
-    for (unsigned i = 0; !by_k && i < CJ_TILE_WORDS; i++)
+    for (unsigned i = 0; i < PANEL; i++) memcpy(half[i], block->shared + at[i], CHUNK_BYTES);
+    for (unsigned i = 0; i < CJ_TILE_WORDS; i++)
         word[i] = half[i % 4 * 2][i / 4] | (uint32_t)half[i % 4 * 2 + 1][i / 4] << 16;
+}
+
+// Reads tiles of A or B by the addresses of their chunks.
+static void read_tiles(const cj_cpu_wgmma *it, cj_tile_read read, bool by_k, const uint32_t *at, unsigned tiles,
+                       double *numbers) {
+    static const uint32_t    slot[TILES_MAX] = {0,
+                                                CJ_TILE_BYTES,
+                                                2 * CJ_TILE_BYTES,
+                                                3 * CJ_TILE_BYTES,
+                                                4 * CJ_TILE_BYTES,
+                                                5 * CJ_TILE_BYTES,
+                                                6 * CJ_TILE_BYTES,
+                                                7 * CJ_TILE_BYTES};
+    const wgmma_plan        *plan = it->op->plan;
+    const cj_cpu_block      *block = it->w->block;
+    CJ_TILE_ALIGNED uint32_t word[TILES_MAX * CJ_TILE_WORDS];
+    if (by_k) plan->product.tiling.set->gather(block->shared, at, tiles, word);
+    for (unsigned i = 0; !by_k && i < tiles; i++) turn_tile(block, at + i * PANEL, word + i * CJ_TILE_WORDS);
+    read((cj_tile_registers){(unsigned char *)word, slot}, 1, tiles, numbers);
 }
 
 // ---- executing
@@ -163,19 +187,15 @@ static void read_tile(const cj_cpu_block *block, const uint32_t *at, bool by_k, 
 static bool read_stored(cj_cpu_wgmma *it, double *a) {
     const wgmma_plan *plan = it->op->plan;
     const cj_tiling  *t = &plan->product.tiling;
+    const unsigned    rows = t->panel.rows;
     chunks            read;
     if (!plan->a_in_memory) {
         cj__product_get_a(it->w, it->op->slot + plan->a_at, &plan->product, a);
         return true;
     }
-    if (!find_chunks(it, it->a, plan->a_by_k, it->w->index % GROUP * t->panel.rows, t->panel.rows, t->stored, &read))
-        return false;
+    if (!find_chunks(it, it->a, plan->a_by_k, it->w->index % GROUP * rows, rows, t->stored, &read)) return false;
     watch_chunks(&it, 1, &read);
-    for (unsigned i = 0; i < read.count; i += PANEL, a += cj__tiling_numbers(t)) {
-        uint32_t word[CJ_TILE_WORDS];
-        read_tile(it->w->block, read.at + i, plan->a_by_k, word);
-        t->a->read_a((cj_tile_registers){(unsigned char *)word, &(uint32_t){0}}, 1, 1, a);
-    }
+    read_tiles(it, t->a->read_a, plan->a_by_k, read.at, rows * t->stored, a);
     return true;
 }
 
@@ -214,12 +234,8 @@ static bool execute(cj_cpu_wgmma *const *part, unsigned count) {
     if (!find_chunks(first, first->b, plan->b_by_k, 0, plan->panels, t->panel.chunks, &read)) return false;
     watch_chunks(part, count, &read);
     for (unsigned panel = 0; panel < plan->panels; panel++) {
-        for (unsigned j = 0; j < t->panel.chunks; j++) {
-            uint32_t word[CJ_TILE_WORDS];
-            read_tile(first->w->block, read.at + (panel * t->panel.chunks + j) * PANEL, plan->b_by_k, word);
-            t->b->read_b((cj_tile_registers){(unsigned char *)word, &(uint32_t){0}}, 1, 1,
-                         b + j * cj__tiling_numbers(t));
-        }
+        const uint32_t *at = read.at + panel * t->panel.chunks * PANEL;
+        read_tiles(first, t->b->read_b, plan->b_by_k, at, t->panel.chunks, b);
         for (unsigned i = 0; i < count; i++) multiply_panel(part[i], panel, a[i], b);
     }
     for (unsigned i = 0; i < count; i++) part[i]->done = true;
