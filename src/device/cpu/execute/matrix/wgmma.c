@@ -17,23 +17,14 @@
 
 #include "address.h"
 #include "async.h"
+#include "chunks.h"
 #include "exec.h"
 #include "fragment.h"
 #include "random.h"
 #include "sparse.h"
 #include "watch.h"
 
-enum {
-    GROUP = 4,
-    GROUP_THREADS = GROUP * CJ_LANES,
-    ROWS = 16,
-    PANEL = CJ_TILE,
-    PANELS = 256 / PANEL,              // of B, at most
-    TILES = 4,                         // of a panel, along k, at most
-    TILES_MAX = ROWS / PANEL * TILES,  // of A or of a panel of B
-    CHUNKS = PANELS * TILES * PANEL,
-    CHUNK_BYTES = 16
-};
+enum { GROUP = 4, GROUP_THREADS = GROUP * CJ_LANES, ROWS = 16, PANEL = CJ_TILE };
 enum { A = 1, B };  // operands
 
 // What the selector prepares for an instruction. Slots: the registers of D, panel after panel; A's or its descriptor;
@@ -61,141 +52,30 @@ struct cj_cpu_wgmma {
     cj_watch_async   watch;
 };
 
-// ---- matrices in shared memory
+// ---- executing
 
-// A matrix descriptor, taken apart: all offsets in bytes.
-typedef struct descriptor {
-    uint32_t start, leading, stride, base;
-    uint32_t shift, mask;  // of chunks in a row of the swizzled pattern, 1 << shift: 1 (no swizzle), 2, 4, 8
-} descriptor;
-
-static descriptor describe(uint64_t bits) {
-    static const uint8_t shift[] = {0, 3, 2, 1};
-    return (descriptor){.start = (uint32_t)(bits & 0x3fff) * CHUNK_BYTES,
-                        .leading = (uint32_t)(bits >> 16 & 0x3fff) * CHUNK_BYTES,
-                        .stride = (uint32_t)(bits >> 32 & 0x3fff) * CHUNK_BYTES,
-                        .base = (uint32_t)(bits >> 49 & 7),
-                        .shift = shift[bits >> 62],
-                        .mask = (1u << shift[bits >> 62]) - 1};
-}
-
-// The addresses of the chunks, of 16 bytes each, of a tile: column j of a panel. A panel has 8 by 2 chunks (B with a sparse
-// A: 8 by 4), in row i and column j. If by_k, its rows are the panel's lines; else a row is one k of all 8 lines.
-static void tile_chunks(const descriptor *d, bool by_k, unsigned panel, unsigned j, uint32_t at[PANEL]) {
-    uint32_t first = d->start;
-    if (by_k)
-        first += panel * d->stride + (j >> d->shift) * d->leading + (j & d->mask) * CHUNK_BYTES;
-    else if (!d->shift)
-        first += panel * d->stride + j * d->leading;
-    else
-        first += (panel & d->mask) * CHUNK_BYTES + (panel >> d->shift) * d->leading + j * d->stride;
-    for (unsigned i = 0; i < PANEL; i++) {
-        const uint32_t address = (first + (i * CHUNK_BYTES << d->shift)) & 0x3ffff;
-        at[i] = address ^ (((address >> 7) - d->base) & d->mask) * CHUNK_BYTES;
-    }
-}
-
-// The chunks of some panels, tile after tile, of each tile 8.
-typedef struct chunks {
-    unsigned count;
-    uint32_t at[CHUNKS];
-} chunks;
-
-// Finds them; false when a hazard was reported.
-static bool find_chunks(const cj_cpu_wgmma *it, uint64_t bits, bool by_k, unsigned first, unsigned panels,
-                        unsigned tiles, chunks *found) {
-    const descriptor  d = describe(bits);
-    const cj_cpu_span span = {.bytes = CHUNK_BYTES, .align = CHUNK_BYTES};
-    const uint32_t    end = it->w->block->cluster->launch->shared_bytes;
-    found->count = panels * tiles * PANEL;
-    uint32_t *at = found->at, last = 0;
-    for (unsigned panel = first; panel < first + panels; panel++) {
-        for (unsigned j = 0; j < tiles; j++, at += PANEL) tile_chunks(&d, by_k, panel, j, at);
-    }
-    for (unsigned k = 0; k < found->count; k++) last = found->at[k] > last ? found->at[k] : last;
-    for (unsigned k = 0; last + CHUNK_BYTES > end && k < found->count; k++) {
-        cj_cpu_spot spot;
-        if (found->at[k] + CHUNK_BYTES > end &&
-            !cj__cpu_locate(it->w, it->op, 0, CJ_W_SHARED_CTA, found->at[k], span, &spot)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-// The runs of bytes that chunks fill, in ascending order.
-static unsigned find_runs(const chunks *read, cj_watch_piece *run) {
-    enum { BITS = 64, WINDOW = 1 << 18 };
-    uint64_t set[WINDOW / CHUNK_BYTES / BITS] = {0};
-    unsigned count = 0, first = WINDOW / CHUNK_BYTES / BITS, end = 0;
-    for (unsigned k = 0; k < read->count; k++) {
-        const uint32_t bit = read->at[k] / CHUNK_BYTES, word = bit / BITS;
-        set[word] |= UINT64_C(1) << bit % BITS;
-        first = word < first ? word : first;
-        end = word < end ? end : word + 1;
-    }
-    for (uint32_t i = first; i < end; i++) {
-        for (uint64_t rest = set[i]; rest; rest &= rest - 1) {
-            const uint32_t at = (i * BITS + (uint32_t)__builtin_ctzll(rest)) * CHUNK_BYTES;
-            if (count && run[count - 1].address + run[count - 1].bytes == at)
-                run[count - 1].bytes += CHUNK_BYTES;
-            else
-                run[count++] = (cj_watch_piece){at, CHUNK_BYTES};
-        }
-    }
-    return count;
-}
-
-static void watch_chunks(cj_cpu_wgmma *const *part, unsigned count, const chunks *read) {
+static void watch_chunks(cj_cpu_wgmma *const *part, unsigned count, const cj_chunks *read) {
     const cj_watch_use    use = {.flags = CJ_USE_READ | CJ_USE_ASYNC_PROXY};
     const cj_watch_async *async[GROUP];
-    cj_watch_piece        run[CHUNKS];
+    cj_watch_piece        run[CJ_CHUNKS_MAX];
     if (!part[0]->w->watch) return;
     for (unsigned i = 0; i < count; i++) async[i] = &part[i]->watch;
-    cj__watch_async_together(async, count, use, run, find_runs(read, run));
+    cj__watch_async_together(async, count, use, run, cj__chunks_runs(read, run));
 }
-
-// Reads the words of a tile, as registers hold them, from its 8 chunks, each one k of all 8 lines, of elements of 16 bits.
-static void turn_tile(const cj_cpu_block *block, const uint32_t *at, uint32_t word[CJ_TILE_WORDS]) {
-    uint16_t half[PANEL][PANEL];
-    for (unsigned i = 0; i < PANEL; i++) memcpy(half[i], block->shared + at[i], CHUNK_BYTES);
-    for (unsigned i = 0; i < CJ_TILE_WORDS; i++)
-        word[i] = half[i % 4 * 2][i / 4] | (uint32_t)half[i % 4 * 2 + 1][i / 4] << 16;
-}
-
-// Reads tiles of A or B by the addresses of their chunks.
-static void read_tiles(const cj_cpu_wgmma *it, cj_tile_read read, bool by_k, const uint32_t *at, unsigned tiles,
-                       double *numbers) {
-    static const uint32_t    slot[TILES_MAX] = {0,
-                                                CJ_TILE_BYTES,
-                                                2 * CJ_TILE_BYTES,
-                                                3 * CJ_TILE_BYTES,
-                                                4 * CJ_TILE_BYTES,
-                                                5 * CJ_TILE_BYTES,
-                                                6 * CJ_TILE_BYTES,
-                                                7 * CJ_TILE_BYTES};
-    const wgmma_plan        *plan = it->op->plan;
-    const cj_cpu_block      *block = it->w->block;
-    CJ_TILE_ALIGNED uint32_t word[TILES_MAX * CJ_TILE_WORDS];
-    if (by_k) plan->product.tiling.set->gather(block->shared, at, tiles, word);
-    for (unsigned i = 0; !by_k && i < tiles; i++) turn_tile(block, at + i * PANEL, word + i * CJ_TILE_WORDS);
-    read((cj_tile_registers){(unsigned char *)word, slot}, 1, tiles, numbers);
-}
-
-// ---- executing
 
 static bool read_stored(cj_cpu_wgmma *it, double *a) {
     const wgmma_plan *plan = it->op->plan;
     const cj_tiling  *t = &plan->product.tiling;
     const unsigned    rows = t->panel.rows;
-    chunks            read;
+    cj_chunks         read;
     if (!plan->a_in_memory) {
         cj__product_get_a(it->w, it->op->slot + plan->a_at, &plan->product, a);
         return true;
     }
-    if (!find_chunks(it, it->a, plan->a_by_k, it->w->index % GROUP * rows, rows, t->stored, &read)) return false;
+    const unsigned first = it->w->index % GROUP * rows;
+    if (!cj__chunks_find(it->w, it->op, it->a, plan->a_by_k, first, rows, t->stored, &read)) return false;
     watch_chunks(&it, 1, &read);
-    read_tiles(it, t->a->read_a, plan->a_by_k, read.at, rows * t->stored, a);
+    cj__chunks_read(it->w->block, t->set, t->a->read_a, plan->a_by_k, read.at, rows * t->stored, a);
     return true;
 }
 
@@ -227,15 +107,16 @@ static bool execute(cj_cpu_wgmma *const *part, unsigned count) {
     const wgmma_plan      *plan = first->op->plan;
     const cj_tiling       *t = &plan->product.tiling;
     CJ_TILE_ALIGNED double a[GROUP][CJ_A_MAX], b[CJ_B_MAX];
-    chunks                 read;
+    cj_chunks              read;
     for (unsigned i = 0; i < count; i++) {
         if (!read_a(part[i], a[i])) return false;
     }
-    if (!find_chunks(first, first->b, plan->b_by_k, 0, plan->panels, t->panel.chunks, &read)) return false;
+    if (!cj__chunks_find(first->w, first->op, first->b, plan->b_by_k, 0, plan->panels, t->panel.chunks, &read))
+        return false;
     watch_chunks(part, count, &read);
     for (unsigned panel = 0; panel < plan->panels; panel++) {
         const uint32_t *at = read.at + panel * t->panel.chunks * PANEL;
-        read_tiles(first, t->b->read_b, plan->b_by_k, at, t->panel.chunks, b);
+        cj__chunks_read(first->w->block, t->set, t->b->read_b, plan->b_by_k, at, t->panel.chunks, b);
         for (unsigned i = 0; i < count; i++) multiply_panel(part[i], panel, a[i], b);
     }
     for (unsigned i = 0; i < count; i++) part[i]->done = true;
