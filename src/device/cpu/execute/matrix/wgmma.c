@@ -123,29 +123,86 @@ static bool execute(cj_cpu_wgmma *const *part, unsigned count) {
     return true;
 }
 
-// ---- multiplications in flight
+// ---- registers of multiplications in flight, in watched launches
 
-enum { SEALS = CJ_LANES / 2 };  // sums beside each other: a single one would wait for each of its multiplications
+// What the multiplications in flight do with a register. In a file of marks each register of 128 bytes has its own.
+struct cj_cpu_wgmma_mark {
+    uint32_t written;  // one more than the number of the last one that writes it, in flight or not
+    uint32_t sealed;   // so many in flight have it in their seals
+};
 
-static void add_to_seal(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned k, uint64_t sum[SEALS]) {
-    const lane_u64 *lanes = CJ_LANES_OF(const lane_u64, k);
+enum {
+    MARK_BYTES = CJ_LANES * 4,
+    SEALS = CJ_LANES / 2  // sums beside each other: a single one would wait for each of its multiplications
+};
+
+static cj_cpu_wgmma_mark *mark_of(const cj_cpu_warp *w, uint32_t slot) { return &w->wgmma.mark[slot / MARK_BYTES]; }
+
+static bool has_marks(cj_cpu_warp *w) {
+    const size_t count = w->block->cluster->launch->program->file_bytes / MARK_BYTES + 1;
+    if (!w->wgmma.mark) w->wgmma.mark = calloc(count, sizeof *w->wgmma.mark);
+    return w->wgmma.mark;
+}
+
+// Calls `visit` for each register in a seal: those of A and the metadata. Those of D need none: `touch` reports each instruction
+// that names them.
+static void visit_sealed(const cj_cpu_wgmma *it, void (*visit)(const cj_cpu_warp *w, uint32_t slot, void *context),
+                         void               *context) {
+    const wgmma_plan *plan = it->op->plan;
+    for (unsigned k = plan->a_at; !plan->a_in_memory && k < plan->b_at; k++) visit(it->w, it->op->slot[k], context);
+    if (plan->metadata_at) visit(it->w, it->op->slot[plan->metadata_at], context);
+}
+
+static void add_to_seal(const cj_cpu_warp *w, uint32_t slot, void *context) {
+    uint64_t       *sum = context;
+    const lane_u64 *lanes = (const lane_u64 *)(const void *)(w->file + slot);
     for (unsigned i = 0; i < SEALS; i++) sum[i] = (sum[i] ^ lanes[i]) * 0x100000001b3u;
 }
 
-// A checksum of the registers of A. Those of D need none: `touch` reports each instruction that names them.
-static uint64_t seal_of(const cj_cpu_warp *w, const cj_cpu_op *op) {
-    const wgmma_plan *plan = op->plan;
-    uint64_t          sum[SEALS] = {0}, all = 0;
-    for (unsigned k = plan->a_at; !plan->a_in_memory && k < plan->b_at; k++) add_to_seal(w, op, k, sum);
-    if (plan->metadata_at) add_to_seal(w, op, plan->metadata_at, sum);
+static uint64_t seal_of(const cj_cpu_wgmma *it) {
+    uint64_t sum[SEALS] = {0}, all = 0;
+    visit_sealed(it, add_to_seal, sum);
     for (unsigned i = 0; i < SEALS; i++) all = (all ^ sum[i]) * 0x100000001b3u;
     return all;
 }
+
+static void count_sealed(const cj_cpu_warp *w, uint32_t slot, void *change) {
+    mark_of(w, slot)->sealed += *(const uint32_t *)change;
+}
+
+// Seals a multiplication that begins, and marks its registers.
+static void mark_begun(cj_cpu_wgmma *it) {
+    const wgmma_plan *plan = it->op->plan;
+    for (unsigned k = 0; k < plan->a_at; k++) mark_of(it->w, it->op->slot[k])->written = it->number + 1;
+    visit_sealed(it, count_sealed, &(uint32_t){1});
+    it->seal = seal_of(it);
+}
+
+// Whether no instruction has written its registers since it began. Only watched launches know.
+static bool is_sealed(const cj_cpu_wgmma *it) {
+    if (!it->w->watch || seal_of(it) == it->seal) return true;
+    cj__cpu_hazard(it->w, it->op, 0, CJ_HAZARD_WGMMA_REGISTERS,
+                   "registers of its operands were written while it was in flight");
+    return false;
+}
+
+// A multiplication has written D, which may be operands of others in flight: the checksums of these are made anew.
+static void seal_others(const cj_cpu_wgmma *it) {
+    const wgmma_plan  *plan = it->op->plan;
+    const cj_cpu_warp *w = it->w;
+    bool               is_operand = false;
+    for (unsigned k = 0; w->watch && k < plan->a_at; k++) is_operand |= mark_of(w, it->op->slot[k])->sealed > 0;
+    for (cj_cpu_wgmma *other = w->wgmma.first; is_operand && other; other = other->next) other->seal = seal_of(other);
+}
+
+// ---- multiplications in flight
 
 static void drop_first(cj_cpu_warp *w) {
     cj_cpu_wgmma *it = w->wgmma.first;
     w->wgmma.first = it->next;
     if (!it->next) w->wgmma.last = NULL;
+    if (w->wgmma.pending == it) w->wgmma.pending = it->next;
+    if (w->wgmma.mark) visit_sealed(it, count_sealed, &(uint32_t){UINT32_MAX});
     cj__watch_end(&it->watch);
     cj__sync_free(&it->ended);
     free(it);
@@ -153,18 +210,11 @@ static void drop_first(cj_cpu_warp *w) {
 
 void cj__cpu_wgmma_drop(cj_cpu_warp *w) {
     while (w->wgmma.first) drop_first(w);
+    free(w->wgmma.mark);
+    w->wgmma.mark = NULL;
 }
 
-// Whether no instruction has written its registers since it began. Only watched launches know.
-static bool is_sealed(const cj_cpu_wgmma *it) {
-    if (!it->w->watch || seal_of(it->w, it->op) == it->seal) return true;
-    cj__cpu_hazard(it->w, it->op, 0, CJ_HAZARD_WGMMA_REGISTERS,
-                   "registers of its operands were written while it was in flight");
-    return false;
-}
-
-// Executes those parts of one multiplication that have not been executed; in each warp those before them have been. Their results
-// may be operands of later ones, so the checksums of these are made anew.
+// Executes those parts of one multiplication that have not been executed; in each warp those before them have been.
 static bool execute_once(cj_cpu_wgmma *const *part, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         cj_cpu_wgmma *same[GROUP];
@@ -173,57 +223,52 @@ static bool execute_once(cj_cpu_wgmma *const *part, unsigned count) {
             if (!part[k]->done && part[k]->op == part[i]->op && part[k]->b == part[i]->b) same[found++] = part[k];
         }
         if (found && !execute(same, found)) return false;
-        for (unsigned k = 0; k < found; k++) {
-            const cj_cpu_warp *w = same[k]->w;
-            for (cj_cpu_wgmma *it = w->wgmma.first; w->watch && it; it = it->next) it->seal = seal_of(w, it->op);
-        }
+        for (unsigned k = 0; k < found; k++) seal_others(same[k]);
     }
     return true;
 }
 
 static cj_cpu_warp *warps_of(const cj_cpu_warp *w) { return &w->block->warp[w->index / GROUP * GROUP]; }
 
-// The parts of a multiplication that warps have in flight: a warp may have exited without waiting for its own.
-static unsigned parts_of(cj_cpu_warp *w, uint32_t number, cj_cpu_wgmma *part[GROUP]) {
+// The parts of a warp's first pending multiplication that warps have in flight: a warp may have exited without waiting for its
+// own. All parts of one end together, so it is the first pending one of each warp.
+static unsigned pending_parts(const cj_cpu_warp *w, cj_cpu_wgmma *part[GROUP]) {
     unsigned count = 0;
     for (unsigned i = 0; i < GROUP; i++) {
-        cj_cpu_wgmma *it = warps_of(w)[i].wgmma.first;
-        while (it && it->number != number) it = it->next;
-        if (it) part[count++] = it;
+        cj_cpu_wgmma *it = warps_of(w)[i].wgmma.pending;
+        if (it && it->number == w->wgmma.pending->number) part[count++] = it;
     }
     return count;
 }
 
-// Whether a multiplication ends together with another one: in each warp both are in one group.
-static bool end_together(cj_cpu_warp *w, uint32_t number, uint32_t other) {
-    cj_cpu_wgmma  *part[GROUP], *its[GROUP];
-    const unsigned count = parts_of(w, number, part);
-    if (!count || parts_of(w, other, its) != count) return false;
+// Goes on to the next multiplication if it ends together with this one: in each warp both are in one group.
+static bool next_parts(cj_cpu_wgmma *part[GROUP], unsigned count) {
     for (unsigned i = 0; i < count; i++) {
-        if (part[i]->w != its[i]->w || part[i]->group != its[i]->group) return false;
+        if (!part[i]->next || part[i]->next->group != part[i]->group) return false;
     }
+    for (unsigned i = 0; i < count; i++) part[i] = part[i]->next;
     return true;
 }
 
 // Executes all four parts of the multiplications that end together with a warp's first one in flight. Each part's sync
 // object then holds the reads of all.
 static bool end_for_group(cj_cpu_warp *w) {
-    const uint32_t first = w->wgmma.first->number;
     cj_cpu_wgmma  *part[GROUP];
+    const unsigned count = pending_parts(w, part);
     cj_sync        ended = {0};
     bool           ok = true;
-    uint32_t       end = first;
-    for (; ok && end_together(w, first, end); end++) {
-        const unsigned count = parts_of(w, end, part);
+    do {
         for (unsigned i = 0; i < count && ok; i++) ok = is_sealed(part[i]);
         ok = ok && execute_once(part, count);
         for (unsigned i = 0; i < count && ok; i++) cj__sync_complete(&part[i]->watch, true, &ended);
-    }
-    for (uint32_t number = first; ok && number < end; number++) {
-        for (unsigned count = parts_of(w, number, part); count; count--) {
-            part[count - 1]->has_ended = true;
-            part[count - 1]->ended.complete = cj__clock_hold(ended.gathering);
+    } while (ok && next_parts(part, count));
+    for (unsigned i = 0; i < count && ok; i++) {
+        cj_cpu_wgmma *const end = part[i]->next, *it = part[i]->w->wgmma.pending;
+        for (; it != end; it = it->next) {
+            it->has_ended = true;
+            it->ended.complete = cj__clock_hold(ended.gathering);
         }
+        part[i]->w->wgmma.pending = end;
     }
     cj__sync_free(&ended);
     return ok;
@@ -284,7 +329,8 @@ CJ_EXEC(mma_async) {
         return cj__cpu_hazard(w, op, 0, CJ_HAZARD_WGMMA_REGISTERS, "no wgmma.fence stands before the first one");
     }
     cj_cpu_wgmma *it = calloc(1, sizeof *it);
-    if (!it) {
+    if (!it || (w->watch && !has_marks(w))) {
+        free(it);
         w->block->cluster->status = CJ_OUT_OF_MEMORY;
         return CJ_STEP_STOP;
     }
@@ -296,10 +342,11 @@ CJ_EXEC(mma_async) {
     it->number = w->wgmma.begun;
     it->group = w->wgmma.groups;
     it->watch = cj__watch_fork(w, op, 0);
-    if (w->watch) it->seal = seal_of(w, op);
     *(w->wgmma.last ? &w->wgmma.last->next : &w->wgmma.first) = it;
+    if (!w->wgmma.pending) w->wgmma.pending = it;
     w->wgmma.last = it;
     w->wgmma.begun++;
+    if (w->watch) mark_begun(it);
     return !has_pace(w, CJ_PACE_AT_ONCE) || execute_once(&it, 1) ? CJ_STEP_NEXT : CJ_STEP_STOP;
 }
 
@@ -408,6 +455,11 @@ struct cj_cpu_touch {
     } named[];
 };
 
+// Whether one in flight writes that register: the last one that does is in flight if the first one in flight is not later.
+static bool is_written(const cj_cpu_warp *w, uint32_t slot) {
+    return w->wgmma.mark && w->wgmma.first && mark_of(w, slot)->written > w->wgmma.first->number;
+}
+
 static bool has_accumulator(const cj_cpu_wgmma *it, uint32_t slot) {
     const wgmma_plan *plan = it->op->plan;
     for (unsigned k = 0; k < plan->a_at; k++) {
@@ -416,16 +468,19 @@ static bool has_accumulator(const cj_cpu_wgmma *it, uint32_t slot) {
     return false;
 }
 
+static cj_cpu_step report_touch(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, uint32_t named) {
+    const cj_cpu_touch *touch = op->touch;
+    const cj_cpu_wgmma *it = w->wgmma.first;
+    while (!has_accumulator(it, touch->named[named].slot)) it = it->next;
+    return cj__cpu_hazard(w, op, cj__cpu_first(mask), CJ_HAZARD_WGMMA_REGISTERS,
+                          "uses %s while the wgmma.mma_async at %s is in flight, which writes it",
+                          touch->named[named].reg->name, cj__hazard_line(w->block->cluster->launch, it->op->line).text);
+}
+
 CJ_EXEC(touch) {
     const cj_cpu_touch *touch = op->touch;
-    for (const cj_cpu_wgmma *it = w->watch ? w->wgmma.first : NULL; it; it = it->next) {
-        for (uint32_t i = 0; i < touch->count; i++) {
-            if (!has_accumulator(it, touch->named[i].slot)) continue;
-            return cj__cpu_hazard(w, op, cj__cpu_first(mask), CJ_HAZARD_WGMMA_REGISTERS,
-                                  "uses %s while the wgmma.mma_async at %s is in flight, which writes it",
-                                  touch->named[i].reg->name,
-                                  cj__hazard_line(w->block->cluster->launch, it->op->line).text);
-        }
+    for (uint32_t i = 0; w->watch && i < touch->count; i++) {
+        if (is_written(w, touch->named[i].slot)) return report_touch(w, op, mask, i);
     }
     return touch->run(w, op, mask);
 }
