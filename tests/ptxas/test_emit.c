@@ -159,6 +159,11 @@ static const struct {
     {"crossentropy", "dtype=bf16 stride=52097992 out-stride=32769 align=16 pieces=1 grid=413 gradient=yes", "sm_90"},
     {"gemm", "n=536870913 b=row d=column out=f16 c=yes bias=n tile=128x128 cluster=1 split=8 parts=7", "sm_90a"},
     {"layernorm", "rows=32 out=bf16 stride=62734 align=8", "sm_90"},
+    {"gemm", "form=mma tile=256x128 activation=gelu parts=7", "sm_80"},
+    {"gemm", "form=mma tile=128x256 activation=gelu parts=2", "sm_86"},
+    {"gemm", "form=mma tile=256x128 activation=silu parts=7", "sm_89"},
+    {"stencil", "ny=2^30 steps=3 block=96", "sm_90"},
+    {"crossentropy", "columns=16384 align=4 form=direct warps=31 gradient=yes", "sm_90"},
     {"crossentropy", "smoothing=0.1 rows=3000 columns=500000 form=direct warps=32 cluster=16 dtype=f16 gradient=yes",
      "sm_90"},
 };
