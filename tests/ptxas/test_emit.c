@@ -153,6 +153,7 @@ static const struct {
     {"rmsnorm", "vectors=2 pieces=3 grid=627 pass=backward bias-gradient=yes", "sm_90"},
     {"rmsnorm", "vectors=2 pieces=1 pass=backward weight-gradient=yes", "sm_80"},
     {"reduce", "op=meanvar dtype=u64 grid=8192", "sm_90"},
+    {"reduce", "dtype=f64 weight=block dependent=no", "sm_90a"},
     {"reduce", "op=meanvar dtype=u16 block=128", "sm_90"},
     {"reduce", "op=product dtype=f64 result=block cluster=4", "sm_90"},
     {"layernorm", "grid=672718 epsilon=0.125 pass=backward weight-gradient=yes", "sm_120"},
