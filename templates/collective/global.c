@@ -13,7 +13,6 @@
 //
 // cycles[block] is the time of the last round.
 #include "collective.h"
-#include "collective_parts.h"
 
 enum { LINK_BYTES = 16, RANKS_MOST = 16 };
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The product that the parameters describe: its types, layouts, and what is done to its sums.
-#include <math.h>
-
 #include "gemm.h"
 
 // In the order of the words of `dtype`, then what D alone can be.

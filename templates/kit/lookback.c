@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lookback.h"
-
-#include <clusterjit/control.h>
-#include <string.h>
-
-#include "mailbox.h"
+#include "kit.h"
 
 enum { GROUP = CJ_LOOKBACK_GROUP, WORDS = 2 };
 

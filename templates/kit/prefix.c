@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "prefix.h"
-
-#include <clusterjit/value.h>
-#include <string.h>
+#include "kit.h"
 
 enum { WARP = 32 };
 

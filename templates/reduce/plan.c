@@ -3,7 +3,6 @@
 // constants.def.
 #include <clusterjit/reduce.h>
 #include <float.h>
-#include <math.h>
 
 #include "reduce.h"
 

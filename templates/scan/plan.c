@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan of a scan: what is refused, the form, the error bound.
 #include <float.h>
-#include <math.h>
 
 #include "scan.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil, register forms: a warp holds a row of the grid, each lane `columns` columns of it; shuffles bring the columns next
 // to a lane's own.
-#include "collective_parts.h"
 #include "stencil.h"
 
 stencil_row cj__stencil_row(const kernel *k, const char *name) {
