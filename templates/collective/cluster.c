@@ -172,10 +172,7 @@ static void emit_rounds(const kernel *k) {
     cj_collectives_ready(f, &k->c);
     cj_reg left = cj_mov(f, "u32", "rounds", k->rounds), begin = cj_mov(f, "u64", "begin", "%clock64");
     CJ_COUNT_DOWN(f, "round", left, 1) {
-        if (k->s.count == 1)
-            value_round(k);
-        else
-            array_round(k);
+        (k->s.count == 1 ? value_round : array_round)(k);
     }
     cj_reg end = cj_mov(f, "u64", "end", "%clock64");
     cj_step(f, "the time they took");
@@ -195,14 +192,8 @@ void cj__collective_emit_cluster(const cj_plan *plan, cj_builder *b) {
     cj_step(f, "what the collectives share");
     k.c = cj_collectives_open(f, &k.s.desc);
     k.block = cj_mad(f, "block", cj_cluster_number(f), k.s.cluster, k.c.rank);
-    if (k.s.count == 1)
-        load_values(&k);
-    else
-        load_arrays(&k);
+    (k.s.count == 1 ? load_values : load_arrays)(&k);
     emit_rounds(&k);
-    if (k.s.count == 1)
-        store_values(&k);
-    else
-        store_arrays(&k);
+    (k.s.count == 1 ? store_values : store_arrays)(&k);
     cj_ptx(f, "ret;");
 }

@@ -121,10 +121,8 @@ static void load_addends(const gemm_kernel *k, const gemm_results *r, uint32_t s
     cj_tensor_load(f, k->leader, to, r->map_c, at, rank, r->c_ready);
     cj_mbarrier_wait(f, r->c_ready, CJ_ARG(r->c_parity), CJ_SCOPE_BLOCK, "C is there");
     cj_mbarrier_flip(f, r->c_parity);
-    if (has_cells(g->c_type))
-        read_cells(k, in_buffer(k, r->cell, buffer), c);
-    else
-        read_fragments(k, in_buffer(k, r->fragment, buffer), c);
+    const bool cells = has_cells(g->c_type);
+    (cells ? read_cells : read_fragments)(k, in_buffer(k, cells ? r->cell : r->fragment, buffer), c);
 }
 
 // Two values to their place among the subtile's results; 8-bit ones share a register with those of the row 8 below.

@@ -19,10 +19,8 @@ void cj__reduce_epoch(reduce_kernel *k) {
     cj_reg groups = cj_mov(f, "u32", "groups", cj__group_count(k->cluster));
     cj_reg group = cj_add(f, "group", cj_mov(f, "u32", "group", cj__group_index(k->cluster)), 1);
     e->is_last = cj_eq(f, "is_last", group, groups);
-    if (k->gatherers > 1)
-        e->reads = cj_let(f, "pred", "reads", "setp.eq.or.u32 $1, $2, 0, $3;", k->warp, e->is_last);
-    else
-        e->reads = cj_eq(f, "reads", k->warp, 0);
+    e->reads = k->gatherers > 1 ? cj_let(f, "pred", "reads", "setp.eq.or.u32 $1, $2, 0, $3;", k->warp, e->is_last)
+                                : cj_eq(f, "reads", k->warp, 0);
     e->before = cj_mov(f, "u32", "last_tag", 0);
 }
 

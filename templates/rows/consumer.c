@@ -30,10 +30,7 @@ static void sweep_more(row_stream *t, const row_part *all) {
     cj_reg piece = cj_add(f, "piece", t->piece, 1), last = cj_add(f, "last_piece", t->piece, k->s->pieces);
     CJ_COUNT(k->f, "next_piece", piece, 1, last) {
         cj__row_set_piece(k, piece);
-        if (k->op->outputs)
-            wait_full(t);
-        else
-            fetch(t);
+        (k->op->outputs ? wait_full : fetch)(t);
         k->in_shared = k->op->outputs > 0;
         cj__row_sweep(k);
         cj__row_fold(k, all, both, 2, false);
@@ -95,10 +92,7 @@ static void exchange(row_stream *t) {
                                    : "the warp's partial goes to every block of the cluster, lane r to rank r");
     cj__row_fold(k, &k->part, &k->part, 1, true);
     cj_reg slot = cj__ring_at(f, "slot_at", t->slot, &t->turn, turn_bytes);
-    if (cj__row_is_alone(t))
-        exchange_alone(t, slot);
-    else
-        exchange_with_peers(t, slot);
+    (cj__row_is_alone(t) ? exchange_alone : exchange_with_peers)(t, slot);
     cj_step(f, "every warp combines all partials");
     cj__row_fold_slots(k, cj__ring_at(f, "slots_at", t->slots, &t->turn, turn_bytes), cj__row_slots(k->s));
     cj__ring_next(f, &t->turn);
@@ -221,9 +215,6 @@ void cj__row_consume(row_stream *t, cj_label done) {
     if (!cj__row_is_alone(t))
         cj_mbarrier_arrive_expect(f, t->expects, cj__ring_at(f, "partials_full_at", t->partials_full, &t->turn, 8),
                                   CJ_ARG(cj__row_slots_bytes(t->k->s)), NULL);
-    if (t->taken)
-        emit_row(t);
-    else
-        emit_dealt_row(t);
+    (t->taken ? emit_row : emit_dealt_row)(t);
     cj_ptx(f, "bra $1;", next);
 }

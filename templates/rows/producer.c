@@ -41,10 +41,7 @@ static void next_row(row_stream *t) {
         cj__static_advance(t->k->f, &t->dealt);
         return;
     }
-    if (cj__row_is_alone(t))
-        take_alone(t);
-    else
-        take_for_cluster(t);
+    (cj__row_is_alone(t) ? take_alone : take_for_cluster)(t);
     cj__ring_next(t->k->f, &t->next);
 }
 

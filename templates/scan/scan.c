@@ -156,10 +156,7 @@ static void emit_scan(const cj_plan *plan, cj_builder *b) {
     k.p.segmented = cj__scan_segmented(&k.s);
     k.p.f = k.f = cj__entry(plan, b);
     declare(&k);
-    if (k.s.form == SCAN_STREAM)
-        cj__scan_stream(&k);
-    else
-        emit_tiles(&k);
+    (k.s.form == SCAN_STREAM ? cj__scan_stream : emit_tiles)(&k);
     cj_ptx(k.f, "ret;");
 }
 

@@ -144,10 +144,7 @@ static void load_offsets(const scan_kernel *k, scan_tile *t) {
 void cj__scan_load_heads(scan_kernel *k, scan_tile *t) {
     if (!k->p.segmented) return;
     cj__prefix_masks(&k->p);
-    if (has_offsets(k))
-        load_offsets(k, t);
-    else
-        load_flags(k, t);
+    (has_offsets(k) ? load_offsets : load_flags)(k, t);
 }
 
 // ---- elements, and lanes

@@ -91,10 +91,7 @@ static void layout_rows(stencil *s) {
 void cj__stencil_layout(stencil *s) {
     s->launches = s->strategy == STRATEGY_RESIDENT ? 1 : (uint32_t)cj__ceil_div(s->steps, s->depth);
     s->warps = s->threads / WARP;
-    if (s->form == FORM_SHARED)
-        layout_tiles(s);
-    else
-        layout_rows(s);
+    (s->form == FORM_SHARED ? layout_tiles : layout_rows)(s);
 }
 
 static uint64_t shared_form_bytes(const stencil *s) {

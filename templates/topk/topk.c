@@ -214,10 +214,7 @@ static void emit_results(const topk_kernel *k) {
     results r = {.values = cj__load_pointer(f, k->values, "values")};
     r.indices = cj__load_pointer(f, k->indices, "indices");
     r.first = cj_mul_wide(f, "results", k->row, k->s.k - first);
-    if (k->s.any || k->s.sorts)
-        emit_results_of_places(k, &r, first);
-    else
-        emit_results_by_rank(k, &r, first);
+    (k->s.any || k->s.sorts ? emit_results_of_places : emit_results_by_rank)(k, &r, first);
     cj_ptx(f, "ret;");
 }
 
