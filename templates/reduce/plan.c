@@ -151,10 +151,8 @@ static void choose_shape(cj_plan *plan, const cj_limits *limits, bool clusters) 
     uint64_t cluster = cj__cluster_asked(plan, REDUCE_CLUSTER, clusters);
     if (cluster == CJ_PARAM_AUTO) cluster = choose_cluster(plan, limits);
     if (cluster) plan->cluster = (cj_dim3){(uint32_t)cluster, 1, 1};
-    const uint64_t block = cj__asked_or(plan, REDUCE_BLOCK, choose_block(plan, limits, cluster));
-    plan->block = (cj_dim3){(uint32_t)block, 1, 1};
-    const uint64_t grid = cj__asked_or(plan, REDUCE_GRID, choose_grid(plan, limits, cj__most(cluster, 1)));
-    plan->grid = (cj_dim3){(uint32_t)grid, 1, 1};
+    plan->block = (cj_dim3){cj__asked_or(plan, REDUCE_BLOCK, choose_block(plan, limits, cluster)), 1, 1};
+    plan->grid = (cj_dim3){cj__asked_or(plan, REDUCE_GRID, choose_grid(plan, limits, cj__most(cluster, 1))), 1, 1};
 }
 
 // Elements of every block; each of the first blocks takes one of the remainder.

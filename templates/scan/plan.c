@@ -176,7 +176,7 @@ static uint64_t grid_of(const scan_shape *s) {
 // not started.
 static void plan_stream_grid(cj_plan *plan, const scan_shape *s, const cj_limits *limits) {
     const uint64_t room = cj__clusters_at_once(limits, s->block, cj__scan_pool(s) + cj__scan_slots(s), 0);
-    plan->grid.x = (uint32_t)cj__asked_or(plan, SCAN_GRID, cj__least(room, cj__scan_numbers(s)));
+    plan->grid.x = cj__asked_or(plan, SCAN_GRID, cj__least(room, cj__scan_numbers(s)));
     plan->resident = !cj__is_asked(plan, SCAN_GRID);
     plan->dynamic_shared = (uint32_t)cj__scan_pool(s);
 }
@@ -191,7 +191,7 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     plan->params.value[SCAN_CLUSTER] = cj__cluster_asked(plan, SCAN_CLUSTER, clusters);
     TRY(choose_form(plan, limits, clusters, error));
     cj__scan_shape(plan, &s);
-    TRY(check_shape(&s, (unsigned)cj__asked_or(plan, SCAN_CLUSTER, 0), error));
+    TRY(check_shape(&s, cj__asked_or(plan, SCAN_CLUSTER, 0), error));
     TRY(check_registers(&s, error));
     plan->params.value[SCAN_CLUSTER] = s.cluster;
     plan->block = (cj_dim3){s.block, 1, 1};

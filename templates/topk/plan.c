@@ -51,7 +51,7 @@ static bool fits(const topk_shape *s, const cj_limits *limits) {
 
 // The block that is asked for; else the largest whose pool fits into shared memory.
 static void choose_block(cj_plan *plan, const cj_limits *limits, topk_shape *s) {
-    plan->block.x = (uint32_t)cj__asked_or(plan, TOPK_BLOCK, 0);
+    plan->block.x = cj__asked_or(plan, TOPK_BLOCK, 0);
     cj__topk_shape(plan, s);
     while (!cj__is_asked(plan, TOPK_BLOCK) && s->block > TOPK_WARP && !fits(s, limits)) {
         plan->block.x = s->block / 2;
