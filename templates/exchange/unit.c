@@ -109,11 +109,10 @@ static void copy_chunk(const exchange_kernel *k, const exchange_units *u) {
 void cj__exchange_copy_chunk(const exchange_kernel *k, const exchange_units *u) {
     if (k->s.pattern != CJ_EXCHANGE_HALO) return;
     cj_step(k->f, "the chunk itself, by the cluster that has the first tile");
-    if (k->s.tiles == 1) {
+    if (k->s.tiles == 1)
         copy_chunk(k, u);
-        return;
-    }
-    CJ_UNLESS(k->f, cj_ne(k->f, "other_tile", u->tile.first, 0), "chunk_copied") { copy_chunk(k, u); }
+    else
+        CJ_UNLESS(k->f, cj_ne(k->f, "other_tile", u->tile.first, 0), "chunk_copied") copy_chunk(k, u);
 }
 
 // ---- places in buffers

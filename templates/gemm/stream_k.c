@@ -29,8 +29,7 @@ gemm_stream cj__gemm_stream(const gemm_kernel *k, cj_reg steps) {
     s.longer = cj_rem(f, "longer", all, k->clusters);
     s.at = cj_mad(f, "step_at", k->cluster, s.each, cj_min(f, "longer_before", k->cluster, s.longer));
     cj_reg one_more = cj_select(f, "u32", "one_more", cj_lt(f, "is_longer", k->cluster, s.longer), 1, 0);
-    s.end = cj_add(f, "step_end", s.at, s.each);
-    s.end = cj_add(f, "step_end", s.end, one_more);
+    s.end = cj_add(f, "step_end", cj_add(f, "step_end", s.at, s.each), one_more);
     return s;
 }
 
@@ -86,8 +85,7 @@ static cj_reg partials_of(const gemm_kernel *k, cj_reg share) {
     cj_func *f = k->f;
     cj_reg   at = cj__load_pointer(f, k->workspace, "partials");
     cj_reg   bytes = cj_mul(f, "counters", k->clusters, cj__gemm_cluster_warps(k->g) * (uint32_t)sizeof(uint32_t));
-    bytes = cj_add(f, "counters", bytes, GEMM_COUNTERS_ALIGN - 1);
-    bytes = cj_and(f, "counters", bytes, -GEMM_COUNTERS_ALIGN);
+    bytes = cj_and(f, "counters", cj_add(f, "counters", bytes, GEMM_COUNTERS_ALIGN - 1), -GEMM_COUNTERS_ALIGN);
     at = cj_let(f, "u64", "partials", "mad.wide.u32 $1, $2, 1, $3; // after all counters", bytes, at);
     at = cj_mad_wide(f, "partials", warp_number(k, share), cj__gemm_warp_bytes(k->g), at);
     return cj_mad_wide(f, "partials", k->lane, 16, at);

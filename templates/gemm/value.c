@@ -74,8 +74,7 @@ void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, cj_reg til
     const gemm_place place = cj__gemm_place(k, tile);
     if (k->g->bias == GEMM_BIAS_ROWS) {
         cj_step(f, "the bias of this thread's two rows");
-        cj_reg down = cj_shr(f, "row_of_warp", k->lane, 2);
-        down = cj_mad(f, "row_of_tile", k->warp, GEMM_WARP_ROWS, down);
+        cj_reg down = cj_mad(f, "row_of_tile", k->warp, GEMM_WARP_ROWS, cj_shr(f, "row_of_warp", k->lane, 2));
         down = cj_sub(f, "row_of_tile", down, GEMM_WARPS * GEMM_WARP_ROWS);
         load_bias(k, cj_add(f, "bias_first", place.row, down), 2, row_of, v->bias);
         return;

@@ -25,7 +25,7 @@ static const char *grid_words(const row_shape *s) {
 }
 
 static void write_way(const row_shape *s, cj_builder *b) {
-    cj_head(b, "  a row is %" PRIu64 " vectors of %u elements: %u block%s x %" PRIu64 " piece%s x %u threads x %u",
+    cj_head(b, "\n  a row is %" PRIu64 " vectors of %u elements: %u block%s x %" PRIu64 " piece%s x %u threads x %u",
             s->vectors, s->elements, cj__row_blocks(s), cj__row_blocks(s) > 1 ? "s" : "", s->pieces,
             s->pieces > 1 ? "s" : "", cj__row_threads(s), s->held);
     if (cj__row_is_short(s))
@@ -71,7 +71,6 @@ static void write_head(const cj_plan *plan, const row_shape *s, cj_builder *b) {
         char        word[32];
         cj_head(b, "  %s=%s", name, cj_params_word(&plan->params, name, word, sizeof word));
     }
-    cj_head(b, "%s", "");
     write_way(s, b);
     cj_head(b, "\nLaunch: block %u threads%s; %u bytes of dynamic shared memory; grid %s.", plan->block.x,
             s->cluster ? ", as a cluster launch" : "", plan->dynamic_shared, grid_words(s));
