@@ -161,11 +161,10 @@ static void write_parts(const argmax_kernel *k, const mail *m, cj_reg leads, con
 
 // By the thread that has the row's value.
 static void write_out(const argmax_kernel *k, cj_reg writes, const cj_partial *partial) {
-    cj_func *f = k->f;
-    CJ_IF(f, writes, "done") {
-        cj_reg index = cj_let(f, "u32", "index", "cvt.u32.u64 $1, $2;\nnot.b32 $1, $1;", partial->value[0]);
-        cj_reg out = cj__load_pointer(f, k->out, "out");
-        cj_ptx(f, "st.global.u32 [$1], $2;", cj_mad_wide(f, "out_at", k->row, ARGMAX_BYTES, out), index);
+    CJ_IF(k->f, writes, "done") {
+        cj_reg index = cj_let(k->f, "u32", "index", "cvt.u32.u64 $1, $2;\nnot.b32 $1, $1;", partial->value[0]);
+        cj_reg out = cj__load_pointer(k->f, k->out, "out");
+        cj_ptx(k->f, "st.global.u32 [$1], $2;", cj_mad_wide(k->f, "out_at", k->row, ARGMAX_BYTES, out), index);
     }
 }
 

@@ -61,23 +61,21 @@ typedef struct shares {
 } shares;
 
 static shares shares_of(const gemm_kernel *k, const gemm_stream *s, const gemm_share *share) {
-    cj_func *f = k->f;
-    cj_reg   step = cj_mul(f, "step", share->number, s->of_tile);
-    cj_reg   last = cj_sub(f, "last_step", cj_add(f, "last_step", step, s->of_tile), 1);
-    cj_reg   from = cluster_of(k, s, step), others = cj_sub(f, "other_shares", cluster_of(k, s, last), from);
-    return (shares){cj_add(f, "first_share", from, share->number), others};
+    cj_reg step = cj_mul(k->f, "step", share->number, s->of_tile);
+    cj_reg last = cj_sub(k->f, "last_step", cj_add(k->f, "last_step", step, s->of_tile), 1);
+    cj_reg from = cluster_of(k, s, step), others = cj_sub(k->f, "other_shares", cluster_of(k, s, last), from);
+    return (shares){cj_add(k->f, "first_share", from, share->number), others};
 }
 
 // ---- their partials
 
 // This warp's number among those of a cluster, after `which` clusters' warps.
 static cj_reg warp_number(const gemm_kernel *k, cj_reg which) {
-    cj_func *f = k->f;
-    cj_reg   number = cj__gemm_multicast(k->g) > 1
-                          ? cj_mad(f, "blocks_before", which, cj__gemm_multicast(k->g), cj_cluster_rank(f))
-                          : cj_mov(f, "u32", "blocks_before", which);
-    number = cj_mad(f, "warps_before", number, cj__gemm_consumer_warps(k->g), k->warp);
-    return cj_sub(f, "warps_before", number, GEMM_WARPS);
+    cj_reg number = cj__gemm_multicast(k->g) > 1
+                        ? cj_mad(k->f, "blocks_before", which, cj__gemm_multicast(k->g), cj_cluster_rank(k->f))
+                        : cj_mov(k->f, "u32", "blocks_before", which);
+    number = cj_mad(k->f, "warps_before", number, cj__gemm_consumer_warps(k->g), k->warp);
+    return cj_sub(k->f, "warps_before", number, GEMM_WARPS);
 }
 
 // Where this lane's partials of a share lie, after all counters.
@@ -113,14 +111,13 @@ static void add_up(const gemm_kernel *k, const shares *s, const cj_reg *sum) {
 
 void cj__gemm_stream_results(const gemm_kernel *k, gemm_results *r, const gemm_stream *s, const gemm_share *share,
                              const cj_reg *sum) {
-    cj_func     *f = k->f;
     const shares of_tile = shares_of(k, s, share);
-    cj_step(f, "the partials of this share are stored");
-    cj_reg number = cj_add(f, "share", k->cluster, share->number);
+    cj_step(k->f, "the partials of this share are stored");
+    cj_reg number = cj_add(k->f, "share", k->cluster, share->number);
     cj__gemm_sums_store(k, sum, sums_of(k->g), partials_of(k, number));
-    cj_reg counter = cj__load_pointer(f, k->workspace, "counter");
-    counter = cj_mad_wide(f, "counter", warp_number(k, share->number), 4, counter);
-    CJ_IF(f, cj__gemm_comes_last(k, counter, CJ_ARG(of_tile.others)), "not_last") {
+    cj_reg counter = cj__load_pointer(k->f, k->workspace, "counter");
+    counter = cj_mad_wide(k->f, "counter", warp_number(k, share->number), 4, counter);
+    CJ_IF(k->f, cj__gemm_comes_last(k, counter, CJ_ARG(of_tile.others)), "not_last") {
         cj__gemm_see_partials(k);
         add_up(k, &of_tile, sum);
         const gemm_place place = cj__gemm_place(k, share->tile);
