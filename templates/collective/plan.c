@@ -6,11 +6,6 @@ enum { WARP = 32 };
 
 static uint32_t value_of(const cj_plan *plan, int param) { return (uint32_t)plan->params.value[param]; }
 
-static bool has_root(cj_collective_op op) {
-    return op == CJ_COLLECTIVE_BROADCAST || op == CJ_COLLECTIVE_REDUCE || op == CJ_COLLECTIVE_GATHER ||
-           op == CJ_COLLECTIVE_SCATTER;
-}
-
 static cj_status refuse(const cj_plan *plan, const collective_shape *s, bool clusters, cj_error *error) {
     const uint32_t size = value_of(plan, COLLECTIVE_SIZE);
     REFUSE_IF(size && size != s->cluster,
@@ -25,7 +20,7 @@ static cj_status refuse(const cj_plan *plan, const collective_shape *s, bool clu
               "cluster x cluster-y x cluster-z is %" PRIu32 " blocks, a cluster has at most 16" CJ_HINT
               "make one of them smaller",
               s->cluster);
-    REFUSE_IF(has_root(s->what.op) && s->what.root >= s->cluster,
+    REFUSE_IF(s->what.root >= s->cluster,
               "root: %" PRIu32 " is no rank of a cluster of %" PRIu32 CJ_HINT
               "ranks begin at 0: choose one below the number of blocks",
               s->what.root, s->cluster);
