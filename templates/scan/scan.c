@@ -103,13 +103,16 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
 }
 
 // Shapes for which ptxas by itself spills registers to fit one more block on an SM: values of 8 bytes; a stream of smaller
-// blocks than usual, or exclusive with a tail; a direct tile with segments or of loads of less than 16 bytes.
+// blocks than usual, or of 4-byte values with segments and few loads, or exclusive with a tail; a direct tile with segments or
+// of loads of less than 16 bytes.
 static bool spills(const scan_kernel *k) {
+    enum { LOADS = 6 };
     const scan_shape *s = &k->s;
     const bool        segmented = cj__scan_segmented(s);
     if (s->computed == 8) return true;
     if (s->form == SCAN_DIRECT) return segmented || s->width * s->bytes < SCAN_LOAD;
-    return s->threads < SCAN_STREAM_BLOCK || (s->tail && k->exclusive && s->bytes == 4 && !segmented);
+    if (s->threads < SCAN_STREAM_BLOCK) return true;
+    return s->bytes == 4 && (segmented ? s->loads < LOADS : s->tail && k->exclusive);
 }
 
 static void declare(scan_kernel *k) {
