@@ -41,15 +41,12 @@ cj_status cj__given_check(const cj_params *given, cj_error *error) {
     return CJ_OK;
 }
 
-static bool has_what_was_given(const cj_param_info *info, uint64_t given, uint64_t planned) {
-    return planned == given || (info->at_most && planned < given);
-}
-
 cj_status cj__given_check_plan(const cj_params *given, const cj_plan *plan, bool clusters, cj_error *error) {
     char asked[WORD], planned[WORD];
     for (size_t i = 0; i < given->family->param_count; i++) {
         const cj_param_info *info = &given->family->param[i];
-        if (!is_given(given, i) || has_what_was_given(info, given->value[i], plan->params.value[i])) continue;
+        const uint64_t wanted = given->value[i], got = plan->params.value[i];
+        if (!is_given(given, i) || got == wanted || (info->at_most && got < wanted)) continue;
         if (!clusters && *plan->note && !strcmp(info->name, "cluster")) continue;  // the note says so
         return cj__fail(error, CJ_INVALID_ARGUMENT,
                         "%s: %s is asked for, but with the other parameters the kernel has %s%s" CJ_HINT

@@ -38,23 +38,18 @@ static const char *param_name_at(const void *user, size_t i) {
 }
 
 // The choices one by one, for the nearest; a table's words are short.
-enum { CHOICES_MAX = 16 };
-
-typedef struct {
-    const char *choices;
-    char        word[CHOICES_MAX][24];
-} choice_list;
+enum { CHOICES_MAX = 16, CHOICE_BYTES = 24 };
 
 static const char *choice_at(const void *user, size_t i) {
-    const choice_list *list = user;
-    return i < CHOICES_MAX && *list->word[i] ? list->word[i] : NULL;
+    const char *word = (const char *)user + i * CHOICE_BYTES;
+    return i < CHOICES_MAX && *word ? word : NULL;
 }
 
 static cj_status bad_choice(const cj_param_info *info, const char *text, cj_error *error) {
-    choice_list list = {.choices = info->choices};
-    for (uint64_t i = 0; i < CHOICES_MAX && choice_text(info->choices, i, list.word[i], sizeof list.word[i]); i++) continue;
+    char word[CHOICES_MAX][CHOICE_BYTES] = {{0}};
+    for (uint64_t i = 0; i < CHOICES_MAX && choice_text(info->choices, i, word[i], sizeof word[i]); i++) continue;
     cj_status status = cj__fail(error, CJ_INVALID_ARGUMENT, "%s: '%s' is none of: %s", info->name, text, info->choices);
-    const char *nearest = cj__nearest(text, choice_at, &list);
+    const char *nearest = cj__nearest(text, choice_at, word);
     if (nearest) cj__hint(error, "is '%s' meant?", nearest);
     return status;
 }

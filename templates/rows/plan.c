@@ -27,23 +27,9 @@ static const char *asked_of_stream(const choice *c) {
     return is_asked(c, ROW_GRID) ? "grid" : NULL;
 }
 
-static cj_status refuse_stream(const choice *c, const char *name, cj_error *error) {
-    const cj_plan *plan = c->plan;
-    return cj__fail(
-        error, CJ_INVALID_ARGUMENT,
-        "%s%sform=stream%s does not fit: rows of %" PRIu64 " elements of %u bytes with stride=%" PRIu64
-        " align=%u, cluster=%s warps=%s stages=%s pieces=%s resident=%s; %s has %u bytes of shared memory a "
-        "block" CJ_HINT
-        "streams need sm_90 and rows of whole 16 bytes; leave form, stages, pieces, resident and grid at their "
-        "defaults",
-        name, *name ? ": it wants " : "", *name ? ", which" : "", c->s->columns, c->s->in_bytes, c->s->stride,
-        cj__row_align(plan), CJ_PARAM_WORD(plan, "cluster"), CJ_PARAM_WORD(plan, "warps"),
-        CJ_PARAM_WORD(plan, "stages"), CJ_PARAM_WORD(plan, "pieces"), CJ_PARAM_WORD(plan, "resident"), c->limits->name,
-        c->limits->shared_per_block_optin);
-}
-
 static cj_status choose_form(choice *c, cj_error *error) {
-    const uint64_t form = c->plan->params.value[ROW_FORM];
+    const cj_plan *plan = c->plan;
+    const uint64_t form = plan->params.value[ROW_FORM];
     if (!c->s->totals && (form == ROW_SPREAD || (form == ROW_AUTO && cj__row_is_spread(c)))) {
         cj__row_plan_spread(c);
         return CJ_OK;
@@ -51,7 +37,17 @@ static cj_status choose_form(choice *c, cj_error *error) {
     const char *name = asked_of_stream(c);
     if (name || (form == ROW_AUTO && cj__row_is_streamed(c))) {
         if (cj__row_plan_stream(c)) return CJ_OK;
-        if (name) return refuse_stream(c, name, error);
+        REFUSE_IF(
+            name,
+            "%s%sform=stream%s does not fit: rows of %" PRIu64 " elements of %u bytes with stride=%" PRIu64
+            " align=%u, cluster=%s warps=%s stages=%s pieces=%s resident=%s; %s has %u bytes of shared memory a "
+            "block" CJ_HINT
+            "streams need sm_90 and rows of whole 16 bytes; leave form, stages, pieces, resident and grid at their "
+            "defaults",
+            name, *name ? ": it wants " : "", *name ? ", which" : "", c->s->columns, c->s->in_bytes, c->s->stride,
+            cj__row_align(plan), CJ_PARAM_WORD(plan, "cluster"), CJ_PARAM_WORD(plan, "warps"),
+            CJ_PARAM_WORD(plan, "stages"), CJ_PARAM_WORD(plan, "pieces"), CJ_PARAM_WORD(plan, "resident"),
+            c->limits->name, c->limits->shared_per_block_optin);
         c->s->stages = 0;
     }
     cj__row_plan_direct(c);

@@ -64,7 +64,6 @@ static inline unsigned cj__row_piece_held(const choice *c) {
 // ---- the forms
 
 void     cj__row_plan_direct(choice *c);
-bool     cj__row_plan_short(choice *c);                            // false: the row is longer than a warp's
 uint64_t cj__row_cluster_holds(const choice *c, unsigned blocks);  // vectors
 
 bool      cj__row_is_spread(const choice *c);  // whether the spread form is best

@@ -8,7 +8,7 @@
 // written once.
 //
 //   direct   lanes of a warp, a warp, a block or a cluster have a row. The hardware deals out rows. A row longer than all
-//            registers is read twice, piece by piece (short.c, direct.c, pass.c, exchange.c)
+//            registers is read twice, piece by piece (direct.c, pass.c, exchange.c)
 //   stream   persistent clusters take row after row from a work counter, since SMs do not run equally fast; a producer
 //            warp a block loads ahead (stream.h)
 //   spread   few rows: persistent groups of blocks, too large for a cluster, have a row each (spread.c, mail.c)

@@ -6,18 +6,6 @@
 
 // ---- what is refused
 
-static cj_status check_segments(const cj_plan *plan, cj_error *error) {
-    const uint64_t *value = plan->params.value;
-    if (value[SCAN_HEADS] <= SCAN_FLAGS) return CJ_OK;
-    REFUSE_IF(!value[SCAN_SEGMENTS],
-              "segments: 0 is below 1: offsets are of that many segments" CJ_HINT "set segments, or heads=flags");
-    REFUSE_IF(value[SCAN_ROWS] > 1,
-              "rows: offsets are of one array, not of %" PRIu64 " rows" CJ_HINT
-              "rows without a gap are one array: rows=1, and segments that end with each row",
-              value[SCAN_ROWS]);
-    return CJ_OK;
-}
-
 // Registers that ptxas takes for a thread, at most: elements as they are computed in, and what each load needs beside them
 // (its prefix, and with segments its flags and masks of lanes).
 static unsigned registers_of(const scan_shape *s) {
@@ -34,6 +22,12 @@ static unsigned registers_of(const scan_shape *s) {
 static cj_status check_shape(const scan_shape *s, unsigned cluster, cj_error *error) {
     const unsigned block = s->form == SCAN_STREAM ? s->threads : s->block;
     const unsigned there = cj__registers_per_thread(s->block), needed = registers_of(s);
+    REFUSE_IF(s->heads > SCAN_FLAGS && !s->segments,
+              "segments: 0 is below 1: offsets are of that many segments" CJ_HINT "set segments, or heads=flags");
+    REFUSE_IF(s->heads > SCAN_FLAGS && s->rows > 1,
+              "rows: offsets are of one array, not of %" PRIu64 " rows" CJ_HINT
+              "rows without a gap are one array: rows=1, and segments that end with each row",
+              s->rows);
     REFUSE_IF(block & (block - 1), "block: %u is not a power of two" CJ_HINT "choose 32, 64, 128, 256, 512 or 1024",
               block);
     REFUSE_IF(cluster && !s->cluster,
@@ -79,17 +73,6 @@ static unsigned stages_of(const cj_plan *plan, scan_shape *s, const cj_limits *l
     return s->stages;
 }
 
-static cj_status refuse_stream(const scan_shape *s, const cj_limits *limits, cj_error *error) {
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "form=stream does not fit: rows of %" PRIu64
-                    " elements of %u bytes in loads of %u, block=%u loads=%u"
-                    " stages=%u; %s has %u bytes of shared memory a block" CJ_HINT
-                    "streams need sm_90, align=16, rows and strides of whole 16 bytes, no offsets and no cluster; leave"
-                    " form, claim, stages and grid at their defaults",
-                    s->columns, s->bytes, s->width * s->bytes, s->threads, s->loads, s->stages, limits->name,
-                    limits->shared_per_block_optin);
-}
-
 // Plans a stream, and writes the parameters that the caller left to the plan. False if it does not fit.
 static bool try_stream(cj_plan *plan, scan_shape *s, const cj_limits *limits, bool clusters) {
     uint64_t *value = plan->params.value;
@@ -111,14 +94,20 @@ static cj_status choose_form(cj_plan *plan, const cj_limits *limits, bool cluste
     const uint64_t  form = value[SCAN_FORM];
     const bool      must = form == SCAN_STREAM || value[SCAN_CLAIM] || cj__is_asked(plan, SCAN_STAGES) ||
                       cj__is_asked(plan, SCAN_GRID);
-    const bool      with_cluster = cj__asked_or(plan, SCAN_CLUSTER, 0);
-    scan_shape      s;
+    const bool with_cluster = cj__asked_or(plan, SCAN_CLUSTER, 0);
+    scan_shape s;
     value[SCAN_FORM] = SCAN_DIRECT;
     cj__scan_shape(plan, &s);
     const bool large = s.rows * s.columns * s.bytes >= SCAN_STREAM_LEAST && s.columns * s.bytes >= SCAN_STREAM_ROW;
     if (must || (form == SCAN_AUTO && !with_cluster && large)) {
         if (try_stream(plan, &s, limits, clusters) && !with_cluster) return CJ_OK;
-        if (must) return refuse_stream(&s, limits, error);
+        REFUSE_IF(must,
+                  "form=stream does not fit: rows of %" PRIu64 " elements of %u bytes in loads of %u, block=%u loads=%u"
+                  " stages=%u; %s has %u bytes of shared memory a block" CJ_HINT
+                  "streams need sm_90, align=16, rows and strides of whole 16 bytes, no offsets and no cluster; leave"
+                  " form, claim, stages and grid at their defaults",
+                  s.columns, s.bytes, s.width * s.bytes, s.threads, s.loads, s.stages, limits->name,
+                  limits->shared_per_block_optin);
         memcpy(value, asked.value, sizeof asked.value);
     }
     value[SCAN_FORM] = SCAN_DIRECT;
@@ -168,7 +157,6 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     TRY(cj__functions_check(plan, error));
     TRY(cj__check_stride(plan, SCAN_STRIDE, plan->params.value[SCAN_COLUMNS], error));
     TRY(cj__check_stride(plan, SCAN_OUT_STRIDE, plan->params.value[SCAN_COLUMNS], error));
-    TRY(check_segments(plan, error));
     TRY(cj__refuse_bf16(plan, "dtype", CJ_PARAM_WORD(plan, "dtype"), error));
     plan->params.value[SCAN_CLUSTER] = cj__cluster_asked(plan, SCAN_CLUSTER, clusters);
     TRY(choose_form(plan, limits, clusters, error));

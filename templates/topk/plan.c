@@ -6,10 +6,6 @@ static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
 
 enum { RESULT_ALL, RESULT_KTH, RESULT_ANY };  // in the order of the words
 
-static uint64_t stride_of(const cj_plan *plan) {
-    return cj__stride(plan, TOPK_STRIDE, plan->params.value[TOPK_COLUMNS]);
-}
-
 // The shape that the parameters ask for, once the plan has cluster and block.
 void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
     const uint64_t *value = plan->params.value;
@@ -21,11 +17,11 @@ void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
                       .wide_index = !value[TOPK_INDEX],
                       .cluster = plan->cluster.x};
     s->bytes = (unsigned)cj_dtype_size(s->dtype);
-    s->width = cj__load_width(value[TOPK_ALIGN], s->bytes,
-                              value[TOPK_COLUMNS] | (value[TOPK_ROWS] > 1 ? stride_of(plan) : 0));
+    const uint64_t columns = value[TOPK_COLUMNS], stride = cj__stride(plan, TOPK_STRIDE, columns);
+    s->width = cj__load_width(value[TOPK_ALIGN], s->bytes, columns | (value[TOPK_ROWS] > 1 ? stride : 0));
     s->loads = s->width < TOPK_EACH ? TOPK_EACH / s->width : 1;
     const unsigned each = s->loads * s->width;
-    const uint64_t wanted = value[TOPK_COLUMNS] / each + 1;
+    const uint64_t wanted = columns / each + 1;
     const uint64_t threads = s->cluster || 4 * s->k > TOPK_SLICE / each ? TOPK_SLICE / each
                                                                         : cj__least(TOPK_SLICE / each, TOPK_SHARING);
     s->block = plan->block.x ? plan->block.x
@@ -106,7 +102,7 @@ cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
             open ? "choose a smaller k" : "leave cluster and block at their defaults, or choose a smaller k");
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     plan->dynamic_shared = shared_bytes(&s);
-    CJ_DERIVE(plan, value[TOPK_COLUMNS], stride_of(plan));
+    CJ_DERIVE(plan, value[TOPK_COLUMNS], cj__stride(plan, TOPK_STRIDE, value[TOPK_COLUMNS]));
     cj__name_entry(plan, "topk_%s_%s", s.smallest ? "smallest" : "largest", CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }
