@@ -13,6 +13,8 @@ A page has such a place between two comments, the first of which says what is wa
     <!-- fill: results "Rows" softmax -->                   a table under a heading of tools/bench/RESULTS.md: its
                                                             rows that match a regular expression; none: all rows
     <!-- fill: rules Launches -->                           the rules of a chapter of docs/rules.md, with their causes
+    <!-- fill: picture templates/scan/scan.c "x: |" -->     the lines of the comment at the head of a source file, around a text,
+                                                            that are indented: a picture
     <!-- fill: families -->                                 the families, with a link to the page of each
     <!-- filled -->
 """
@@ -51,6 +53,14 @@ def output(asked, program, *arguments):
         sys.exit(f"{shlex.join(command)} exits with {made.returncode}: {made.stdout}{made.stderr}")
     text = re.sub(r"\bat 0x[0-9a-f]{8,}", "at 0x…", made.stdout)  # of the host's memory: another one in each run
     return fenced("ptx" if "ptx" in arguments else "text", text)
+
+
+def picture(_, file, text):
+    head = re.split(r"^#(?:include|ifndef)", (ROOT / file).read_text(), maxsplit=1, flags=re.M)[0]
+    for part in re.split(r"^//(?: ?\S[^\n]*)?\n", head, flags=re.M):
+        if text in part:
+            return fenced("", "\n".join(line.removeprefix("//   ") for line in part.rstrip().split("\n")))
+    sys.exit(f"{file}: no picture in the comment at its head has '{text}'")
 
 
 def families_of(asked):
@@ -125,7 +135,7 @@ def families(asked):
     return "\n".join(lines) + "\n"
 
 
-KINDS = {"code": code, "output": output, "parameters": parameters, "results": results, "rules": rules, "families": families}
+KINDS = {"code": code, "output": output, "picture": picture, "parameters": parameters, "results": results, "rules": rules, "families": families}
 
 
 def filled(asked, page):
