@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""build.py FOLDER: the site as static HTML: the documents of docs/, README.md and its neighbours, reference pages, and the source
-files that any of them links to. Started by docs/build."""
+"""build.py FOLDER: the site as static HTML: the documents of docs/, README.md and its neighbours, reference pages, and the
+source files that any of them links to. Started by docs/build."""
 import html
 import os
 import pathlib
@@ -20,7 +20,8 @@ DOCS = ROOT / "docs"
 SECTIONS = (
     ("Start", ["README.md"]),
     ("Your first cluster kernel", ["docs/tutorial/README.md", "docs/tutorial/*"]),
-    ("Questions", ["docs/why_did_my_launch_fail.md", "docs/what_is_this_hazard.md", "docs/does_a_cluster_pay.md", "docs/rules.md"]),
+    ("Questions", ["docs/why_did_my_launch_fail.md", "docs/what_is_this_hazard.md", "docs/does_a_cluster_pay.md",
+                   "docs/rules.md"]),
     ("Kernel families", ["docs/families/README.md", "docs/families/*"]),
     ("Tools", ["docs/*", "tools/bench/RESULTS.md"]),
     ("C reference", ["include/clusterjit/clusterjit.h", "include/clusterjit/*.h"]),
@@ -29,7 +30,8 @@ SECTIONS = (
     ("The maintainers' book", ["docs/maintaining/README.md", "docs/maintaining/*"]),
     ("The project", ["CHANGELOG.md", "CONTRIBUTING.md"]),
 )
-TITLES = {"README.md": "clusterjit", "python/clusterjit/__init__.py": "clusterjit", "python/clusterjit/torch.py": "clusterjit.torch"}
+TITLES = {"README.md": "clusterjit", "python/clusterjit/__init__.py": "clusterjit",
+          "python/clusterjit/torch.py": "clusterjit.torch"}
 
 
 class Page:
@@ -51,6 +53,8 @@ class Page:
 
     def menu(self):
         """The title in the navigation."""
+        if self.section == "Kernel families":
+            return self.title.split(":")[0]
         return re.sub(r"^Step (\d+): ", r"\1. ", self.title)
 
 
@@ -157,17 +161,31 @@ class Site:
             to = os.path.relpath(place, os.path.dirname(page.output) or ".")
             return f'<a href="{to}#{found[1]}"><code>{found[1]}{found[2]}</code></a>'
         parts = re.split(r"(<a .*?</a>|<pre.*?</pre>)", made, flags=re.S)
-        return "".join(p if p.startswith(("<a ", "<pre")) else re.sub(r"<code>([\w-]+)(\(?\)?)</code>", one, p) for p in parts)
+        name = re.compile(r"<code>([\w-]+)(\(?\)?)</code>")
+        return "".join(part if part.startswith(("<a ", "<pre")) else name.sub(one, part) for part in parts)
 
     # ---- reference
 
     def header(self, page):
         made, names = reference.header(page.text, "c")
-        for name in names:
-            self.symbols.setdefault(name, page.output)
+        made = re.sub(r"<p>.*?</p>", lambda found: self.with_names(page, found[0]), made, flags=re.S)
         index = ", ".join(f'<a href="#{name}"><code>{name}</code></a>' for name in names)
-        return f"<h1>{html.escape(page.title)}</h1>\n<p><code>#include &lt;{page.source.removeprefix('include/')}&gt;</code></p>\n" + \
-            (f"<details><summary>{len(names)} names</summary><p>{index}</p></details>\n" if names else "") + made
+        head = f"<h1>{html.escape(page.title)}</h1>\n"
+        head += f"<p><code>#include &lt;{page.source.removeprefix('include/')}&gt;</code></p>\n"
+        head += f"<details><summary>{len(names)} names</summary><p>{index}</p></details>\n" if names else ""
+        return head + made
+
+    def with_names(self, page, text):
+        """A paragraph of a header: headers and names of the interface lead to where they are."""
+        at = os.path.dirname(page.output)
+        def one(found):
+            header = self.by_source.get(f"include/{found[0]}")
+            to = header.output if header else self.symbols.get(found[0])
+            if not to or to == page.output and "/" in found[0]:
+                return found[0]
+            anchor = "" if "/" in found[0] else f"#{found[0]}"
+            return f'<a href="{os.path.relpath(to, at)}{anchor}">{found[0]}</a>'
+        return re.sub(r"\bclusterjit/[\w/]+\.hpp|\bclusterjit/\w+\.h|\b(?:cj|CJ)_\w+", one, text)
 
     def python(self, page):
         folder = pathlib.Path(page.source).parent
@@ -240,9 +258,12 @@ class Site:
         shutil.copy(DOCS / "site/style.css", self.folder / "style.css")  # first: by it a later run knows the folder
         for rule in re.findall(r"^### (\w+-[\w-]+|deadlock|livelock)$", (DOCS / "rules.md").read_text(), re.M):
             self.symbols[rule] = "rules.html"
-        order = sorted(self.pages, key=lambda page: page.source.endswith(".md"))  # headers first: documents link to them
-        for page in order:
-            make = self.document if page.source.endswith(".md") else self.python if page.source.endswith(".py") else self.header
+        for page in self.pages:
+            if page.source.endswith(".h"):
+                for name in reference.header(page.text, "c")[1]:
+                    self.symbols.setdefault(name, page.output)
+        for page in self.pages:
+            make = {".md": self.document, ".py": self.python}.get(pathlib.Path(page.source).suffix, self.header)
             self.frame(page.output, page.title, make(page), page)
         for source, output in sorted(self.sources.items()):
             self.source(source, output)

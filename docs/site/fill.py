@@ -13,8 +13,8 @@ A page has such a place between two comments, the first of which says what is wa
     <!-- fill: results "Rows" softmax -->                   a table under a heading of tools/bench/RESULTS.md: its
                                                             rows that match a regular expression; none: all rows
     <!-- fill: rules Launches -->                           the rules of a chapter of docs/rules.md, with their causes
-    <!-- fill: picture templates/scan/scan.c "x: |" -->     the lines of the comment at the head of a source file, around a text,
-                                                            that are indented: a picture
+    <!-- fill: picture templates/scan/scan.c "x: |" -->     a picture: the indented lines around a text in the comment at
+                                                            the head of a source file
     <!-- fill: families -->                                 the families, with a link to the page of each
     <!-- filled -->
 """
@@ -59,7 +59,7 @@ def picture(_, file, text):
     head = re.split(r"^#(?:include|ifndef)", (ROOT / file).read_text(), maxsplit=1, flags=re.M)[0]
     for part in re.split(r"^//(?: ?\S[^\n]*)?\n", head, flags=re.M):
         if text in part:
-            return fenced("", "\n".join(line.removeprefix("//   ") for line in part.rstrip().split("\n")))
+            return fenced("picture", "\n".join(line.removeprefix("//   ") for line in part.rstrip().split("\n")))
     sys.exit(f"{file}: no picture in the comment at its head has '{text}'")
 
 
@@ -135,7 +135,7 @@ def families(asked):
     return "\n".join(lines) + "\n"
 
 
-KINDS = {"code": code, "output": output, "picture": picture, "parameters": parameters, "results": results, "rules": rules, "families": families}
+KINDS = {kind.__name__: kind for kind in (code, output, picture, parameters, results, rules, families)}
 
 
 def filled(asked, page):

@@ -7,8 +7,9 @@ import re
 from highlight import highlight
 
 NAME_OF = (  # what a block of a header declares, in the order in which they are tried
-    r"^#define (\w+)", r"^CJ_API [^(]*?[ *](\w+)\(", r"^static inline [^(]*?[ *](\w+)\(", r"^typedef (?:struct|enum|union) (\w+)",
-    r"^(?:struct|enum|union|class) (\w+)[^;]*\{", r"^typedef [^;]*?[ *](\w+);", r"^template <[^>]*>\s*(?:class|struct) (\w+)")
+    r"^#define (\w+)", r"^CJ_API [^(]*?[ *](\w+)\(", r"^static inline [^(]*?[ *](\w+)\(",
+    r"^typedef (?:struct|enum|union) (\w+)", r"^(?:struct|enum|union|class) (\w+)[^;]*\{", r"^typedef [^;]*?[ *](\w+);",
+    r"^template <[^>]*>\s*(?:class|struct) (\w+)")
 
 
 def text_of(comment):

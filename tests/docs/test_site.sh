@@ -22,8 +22,11 @@ do_browser() {
     local browser
     browser=$(command -v chromium || command -v google-chrome) || { echo "skipped: no Chromium"; exit 77; }
     [ -e "$site/index.html" ] || { echo "skipped: the site was not built"; exit 77; }
-    (cd "$site" && find . -name '*.html' ! -path './source/*' ! -name widths.html | sort) |
-        sed 's/.*/"&",/' | cat <(sed '/^PAGES$/,$d' "$here/widths.html") - <(sed '1,/^PAGES$/d' "$here/widths.html") >"$site/widths.html"
+    {
+        sed '/^PAGES$/,$d' "$here/widths.html"
+        (cd "$site" && find . -name '*.html' ! -path './source/*' ! -name widths.html | sort | sed 's/.*/"&",/')
+        sed '1,/^PAGES$/d' "$here/widths.html"
+    } >"$site/widths.html"
     profile=$(mktemp -d)
     trap 'rm -rf "$profile" "$site/widths.html"' EXIT
     timeout 150 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$profile" --allow-file-access-from-files \
