@@ -105,7 +105,8 @@ bool cj__reduce_spills(const cj_plan *plan) {
     const reduce_kind   kind = cj__reduce_op(plan)->kind;
     const reduce_dtype *type = cj__reduce_dtype(plan);
     if (type->bytes == 1 || (kind == REDUCE_MOMENTS && *type->ptx != 'f')) return true;
-    if (type->bytes == 8 && cj__reduce_op(plan)->combine == CJ_COMBINE_PRODUCT) return true;
+    const bool is_product = cj__reduce_op(plan)->combine == CJ_COMBINE_PRODUCT;
+    if (type->bytes == 8 && (is_product || plan->params.value[REDUCE_WEIGHT])) return true;
     if (kind == REDUCE_BEST && plan->block.x & (plan->block.x - 1)) return true;
     return plan->block.x > REDUCE_CROWDED_BLOCK && kind != REDUCE_BEST && is_heavy(plan);
 }

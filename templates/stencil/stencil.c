@@ -59,10 +59,11 @@ static void write_head(const kernel *k, cj_builder *b) {
 }
 
 // Whether ptxas 13.0, asked for no number of registers, spills some for sm_90. It spills none of a star of radius 1 and 4-byte
-// values, except with these depths.
+// values in blocks of a power of two, except with these depths.
 static bool spills_by_itself(const stencil *s) {
     static const uint32_t depths[] = {[BOUNDARY_ZERO] = 1 << 5 | 1 << 6, [BOUNDARY_PERIODIC] = 0xf << 4};
-    const bool            plain = !s->box && s->radius == 1 && s->boundary != BOUNDARY_CLAMP && s->bytes == 4;
+    const bool            star = !s->box && s->radius == 1 && s->boundary != BOUNDARY_CLAMP;
+    const bool            plain = star && s->bytes == 4 && cj__is_power(s->threads);
     return !plain || (s->depth < 32 && depths[s->boundary] >> s->depth & 1);
 }
 
