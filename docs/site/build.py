@@ -122,7 +122,7 @@ class Site:
             here = set(re.findall(r"^### (\S+)$", entries, re.M))
             text = re.sub(r"\(rules\.md#([\w-]+)\)", lambda link: f"(#{link[1]})" if link[1] in here else link[0], text)
             text = text.replace(found[0], entries)
-        text = re.sub(r"<!--.*?-->\n?", "", text, flags=re.S)
+        text = re.sub(r"^<!--.*?-->\n?", "", text, flags=re.M | re.S)
         tokens = self.markdown.parse(text)
         slugs = {}
         for i, token in enumerate(tokens):

@@ -28,7 +28,8 @@ import sys
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent
 ROOT = DOCS.parent
-PLACE = re.compile(r"<!-- fill: (.*?) -->\n(.*?)<!-- filled -->", re.S)
+BEGIN = re.compile(r"^<!-- fill: ", re.M)
+PLACE = re.compile(r"^<!-- fill: (.*?) -->\n(.*?)<!-- filled -->", re.M | re.S)
 
 
 def fenced(language, text):
@@ -145,7 +146,7 @@ def filled(asked, page):
             sys.exit(f"{page}: 'fill: {kind}' is none of {', '.join(KINDS)}")
         return f"<!-- fill: {found[1]} -->\n{KINDS[kind](asked, *words)}<!-- filled -->"
     text = page.read_text()
-    if text.count("<!-- fill: ") != len(PLACE.findall(text)):
+    if len(BEGIN.findall(text)) != len(PLACE.findall(text)):
         sys.exit(f"{page}: a '<!-- fill: … -->' has no '<!-- filled -->'")
     return text, PLACE.sub(one, text)
 
@@ -158,7 +159,7 @@ def main():
     parser.add_argument("--ptxgen", default=ROOT / "build/dev/bin/ptxgen", type=pathlib.Path)
     parser.add_argument("--programs", default=ROOT / "build/dev/tests/docs", type=pathlib.Path)
     asked = parser.parse_args()
-    pages = sorted(p for p in DOCS.rglob("*.md") if "<!-- fill: " in p.read_text())
+    pages = sorted(p for p in DOCS.rglob("*.md") if BEGIN.search(p.read_text()))
     stale = []
     for page in pages:
         now, wanted = filled(asked, page)
