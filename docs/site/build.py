@@ -10,6 +10,7 @@ import sys
 
 from markdown_it import MarkdownIt
 
+import cxx
 import reference
 from highlight import highlight
 
@@ -53,6 +54,8 @@ class Page:
 
     def menu(self):
         """The title in the navigation."""
+        if self.source == "README.md":
+            return "Five minutes"
         if self.section == "Kernel families":
             return self.title.split(":")[0]
         return re.sub(r"^Step (\d+): ", r"\1. ", self.title)
@@ -167,7 +170,8 @@ class Site:
     # ---- reference
 
     def header(self, page):
-        made, names = reference.header(page.text, "c")
+        text = cxx.interface(page.text) if page.source.endswith(".hpp") else page.text
+        made, names = reference.header(text, "c")
         made = re.sub(r"<p>.*?</p>", lambda found: self.with_names(page, found[0]), made, flags=re.S)
         index = ", ".join(f'<a href="#{name}"><code>{name}</code></a>' for name in names)
         head = f"<h1>{html.escape(page.title)}</h1>\n"
@@ -241,8 +245,9 @@ class Site:
 </head>
 <body>
 <a class="skip" href="#content">To the text</a>
+<a class="to-pages" href="#pages">All pages</a>
 <div class="page">
-<nav aria-label="Pages"><a class="site" href="{up}index.html">clusterjit</a>
+<nav id="pages" aria-label="Pages"><a class="site" href="{up}index.html">clusterjit</a>
 {navigation}</nav>
 <main id="content">
 {body}

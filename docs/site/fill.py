@@ -26,6 +26,8 @@ import shlex
 import subprocess
 import sys
 
+import chart
+
 DOCS = pathlib.Path(__file__).resolve().parent.parent
 ROOT = DOCS.parent
 BEGIN = re.compile(r"^<!-- fill: ", re.M)
@@ -161,8 +163,11 @@ def main():
     asked = parser.parse_args()
     pages = sorted(p for p in DOCS.rglob("*.md") if BEGIN.search(p.read_text()))
     stale = []
-    for page in pages:
-        now, wanted = filled(asked, page)
+    made = [(page, *filled(asked, page)) for page in pages]
+    picture_file = DOCS / "pictures/clusters.svg"
+    now = picture_file.read_text() if picture_file.exists() else ""
+    made.append((picture_file, now, chart.clusters((ROOT / "tools/bench/RESULTS.md").read_text())))
+    for page, now, wanted in made:
         if now != wanted:
             stale.append(str(page.relative_to(ROOT)))
             if asked.write:

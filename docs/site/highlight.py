@@ -5,9 +5,8 @@ import re
 
 C_WORDS = """auto bool break case char class const constexpr continue default do double else enum explicit extern false
 float for goto if inline int int32_t int64_t long namespace noexcept nullptr operator private public return short signed
-size_t sizeof static struct switch template this true typedef typename uint16_t uint32_t uint64_t uint8_t union unsigned using
-void volatile while
-__global__ __device__ __shared__ __restrict__"""
+size_t sizeof static struct switch template this true typedef typename uint16_t uint32_t uint64_t uint8_t union unsigned
+using void volatile while __global__ __device__ __shared__ __restrict__"""
 PYTHON_WORDS = """False None True and as assert break class continue def del elif else except finally for from global if
 import in is lambda not or pass raise return try while with yield"""
 SHELL_WORDS = "if then else fi for do done while in export"

@@ -9,7 +9,7 @@ from highlight import highlight
 NAME_OF = (  # what a block of a header declares, in the order in which they are tried
     r"^#define (\w+)", r"^CJ_API [^(]*?[ *](\w+)\(", r"^static inline [^(]*?[ *](\w+)\(",
     r"^typedef (?:struct|enum|union) (\w+)", r"^(?:struct|enum|union|class) (\w+)[^;]*\{", r"^typedef [^;]*?[ *](\w+);",
-    r"^template <[^>]*>\s*(?:class|struct) (\w+)")
+    r"^template <[^>]*>\s*(?:class|struct) (\w+)", r"^using (\w+) =")
 
 
 def text_of(comment):
@@ -51,6 +51,7 @@ def blocks_of(text):
     """The parts of a header between empty lines, without what a reader of the reference does not want."""
     text = re.sub(r"^#(?:ifndef CLUSTERJIT_\w+|define CLUSTERJIT_\w+_H(?:PP)?)\n", "", text, flags=re.M)
     text = re.sub(r'^#ifdef __cplusplus\n(?:extern "C" \{|\})\n#endif\n', "", text, flags=re.M)
+    text = re.sub(r"^#define CJ__(?:[^\n]*\\\n)*[^\n]*\n|^#undef [^\n]*\n", "", text, flags=re.M)  # for the header's own use
     text = re.sub(r"^#endif.*\Z", "", text.rstrip(), flags=re.M)
     for block in re.split(r"\n\s*\n", text):
         lines = [line for line in block.split("\n") if not line.startswith(("#include", "// SPDX"))]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # links.py SITE: each link and anchor of the site leads somewhere, nothing refers to another host, no anchor is there twice,
-# every page can be reached from the first one, and has one heading of the first level.
+# every page can be reached from the first one, and has one heading of the first level; the C reference is complete.
 import os
 import pathlib
 import re
@@ -63,6 +63,13 @@ while todo:
     seen.add(page)
     todo += [target_of(page, link)[0] for link in pages[page].links]
 bad += [f"{page}: cannot be reached from index.html" for page in sorted(set(pages) - seen)]
+# The reference has every function of the public headers.
+headers = pathlib.Path(__file__).resolve().parents[2] / "include" / "clusterjit"
+anchors = {anchor for reader in pages.values() for anchor in reader.anchors}
+text = "".join(header.read_text() for header in headers.glob("*.h"))
+functions = set(re.findall(r"^CJ_API [^(]*?\b(cj_\w+)\(", text, re.M))
+bad += [f"the reference lacks {name}" for name in sorted(functions - anchors)]
+
 for sheet in site.glob("*.css"):
     if re.search(r"url\(|@import", sheet.read_text()):
         bad.append(f"{sheet.name}: refers to another file")
@@ -70,4 +77,4 @@ for sheet in site.glob("*.css"):
 for line in sorted(set(bad)):
     print("FAIL:", line)
 print(f"{len(pages)} pages, {sum(len(reader.links) for reader in pages.values())} links")
-sys.exit(bool(bad) or len(pages) < 50)
+sys.exit(bool(bad) or len(pages) < 50 or len(functions) < 200)
