@@ -68,14 +68,13 @@ static bool spills_by_itself(const stencil *s) {
 }
 
 static void declare(kernel *k) {
-    cj_func *f = k->f;
-    k->in = cj_param(f, "u64", "in", "the grids, x fastest; aligned to 16 bytes");
-    k->out = cj_param(f, "u64", "out", "the grids after `steps` steps; aligned to 16 bytes");
-    k->steps = cj_param(f, "u64", "steps", "of all launches together");
-    if (k->plan->launches) k->turn = cj_param(f, "u64", "turn", "this launch's number");
-    k->workspace = cj_param(f, "u64", "workspace", k->plan->launches > 1 ? "as large as the grids" : "not used");
+    k->in = cj_param(k->f, "u64", "in", "the grids, x fastest; aligned to 16 bytes");
+    k->out = cj_param(k->f, "u64", "out", "the grids after `steps` steps; aligned to 16 bytes");
+    k->steps = cj_param(k->f, "u64", "steps", "of all launches together");
+    if (k->plan->launches) k->turn = cj_param(k->f, "u64", "turn", "this launch's number");
+    k->workspace = cj_param(k->f, "u64", "workspace", k->plan->launches > 1 ? "as large as the grids" : "not used");
     if (k->s->form == FORM_REGISTERS && k->s->strategy != STRATEGY_RESIDENT)
-        cj__registers(k->plan, f, cj__stencil_stream_registers(k->s), spills_by_itself(k->s));
+        cj__registers(k->plan, k->f, cj__stencil_stream_registers(k->s), spills_by_itself(k->s));
 }
 
 static void emit_identity(kernel *k) {
