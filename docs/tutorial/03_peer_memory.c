@@ -30,7 +30,7 @@ static void write_kernel(cj_builder *b, bool mistake) {
 int main(int argc, char **argv) {
     uint32_t values[COUNT];
     bool     right = true;
-    step     s = step_begin(argc, argv);
+    step     s = step_begin(argc, argv, "sm_90");
     write_kernel(s.builder, s.mistake);
     cj_ptr out = step_memory(&s, NULL, sizeof values);
     step_launch(&s, (cj_launch_config){.grid = {CLUSTER, 1, 1}, .block = {THREADS, 1, 1}, CJ_ARGS(out)});

@@ -56,7 +56,7 @@ static void write_kernel(cj_builder *b, bool mistake) {
 int main(int argc, char **argv) {
     uint32_t from[ROWS * WARP], sums[WARP];
     bool     right = true;
-    step     s = step_begin(argc, argv);
+    step     s = step_begin(argc, argv, "sm_90");
     for (unsigned i = 0; i < ROWS * WARP; i++) from[i] = i;
     write_kernel(s.builder, s.mistake);
     cj_ptr x = step_memory(&s, from, sizeof from), out = step_memory(&s, NULL, sizeof sums);

@@ -37,7 +37,7 @@ static void write_kernel(cj_builder *b, bool mistake) {
 int main(int argc, char **argv) {
     uint32_t values[COUNT];
     bool     right = true;
-    step     s = step_begin(argc, argv);
+    step     s = step_begin(argc, argv, "sm_90");
     for (unsigned i = 0; i < COUNT; i++) values[i] = i;
     write_kernel(s.builder, s.mistake);
     cj_ptr x = step_memory(&s, values, sizeof values);

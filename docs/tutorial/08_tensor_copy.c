@@ -26,7 +26,7 @@ static void write_kernel(cj_builder *b, bool mistake) {
     cj_reg first = cj_eq(f, "first", thread, 0);
     cj_reg column = cj_mul(f, "column", cj_mov(f, "s32", "x", "%ctaid.x"), WIDE);
     cj_reg row = cj_mul(f, "row", cj_mov(f, "s32", "y", "%ctaid.y"), HIGH);
-    cj_reg tensor = cj_let(f, "u64", "tensor", "mov.b64 $1, $2;\ncvta.param.u64 $1, $1;", map);
+    cj_reg tensor = cj_let(f, "u64", "tensor", "cvta.param.u64 $1, $2;", map);
     cj_mbarrier_init(f, first, barrier, CJ_ARG(1), NULL);
     cj_mbarrier_init_done(f, NULL);
     cj_reg bytes = cj_mov(f, "u32", "bytes", BYTES);
@@ -61,7 +61,7 @@ static cj_tensormap encode_map(step *s, cj_ptr x) {
 int main(int argc, char **argv) {
     float from[ROWS * COLUMNS], sums[DOWN][ACROSS * WIDE];
     bool  right = true;
-    step  s = step_begin(argc, argv);
+    step  s = step_begin(argc, argv, "sm_90");
     for (int i = 0; i < ROWS * COLUMNS; i++) from[i] = 1;
     write_kernel(s.builder, s.mistake);
     cj_ptr       x = step_memory(&s, from, sizeof from), out = step_memory(&s, NULL, sizeof sums);

@@ -70,7 +70,7 @@ static void write_kernel(cj_builder *b, bool mistake) {
 int main(int argc, char **argv) {
     static uint32_t from[TILES * COLUMNS], to[CLUSTER][COLUMNS];
     bool            right = true;
-    step            s = step_begin(argc, argv);
+    step            s = step_begin(argc, argv, "sm_90a");
     for (unsigned i = 0; i < TILES * COLUMNS; i++) from[i] = i;
     write_kernel(s.builder, s.mistake);
     cj_ptr x = step_memory(&s, from, sizeof from), out = step_memory(&s, NULL, sizeof to);

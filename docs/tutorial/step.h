@@ -30,8 +30,8 @@ static inline void must(step *s, cj_status status) {
     exit(1);
 }
 
-// Opens the device; on the CPU device every access is watched.
-static inline step step_begin(int argc, char **argv) {
+// Opens the device; on the CPU device every access is watched. `target` is the kernel's: "sm_90" runs on later GPUs, too.
+static inline step step_begin(int argc, char **argv, const char *target) {
     step              s = {0};
     const char       *word = argc > 1 ? argv[1] : "cpu";
     const bool        gpu = strcmp(word, "gpu") == 0;
@@ -39,7 +39,7 @@ static inline step step_begin(int argc, char **argv) {
     cj_cpu_options    cpu = {.hazards = true};
     s.mistake = strcmp(word, "mistake") == 0;
     s.ptx = strcmp(word, "ptx") == 0;
-    s.builder = cj_builder_create("sm_90");
+    s.builder = cj_builder_create(target);
     must(&s, cj_device_open(&options, &s.device, &s.error));
     if (!gpu) must(&s, cj_cpu_configure(s.device, &cpu, &s.error));
     return s;
