@@ -156,15 +156,15 @@ class Site:
         return f"<pre{kind}><code>{shown}</code></pre>\n"
 
     def with_symbols(self, page, made):
-        """`cj_launch` in a document leads to its declaration, `race-block` to the rule."""
+        """`cj_launch` and `clusterjit/gemm.h` in a document lead to the reference, `race-block` to the rule."""
         def one(found):
             place = self.symbols.get(found[1])
             if not place or place == page.output:
                 return found[0]
-            to = os.path.relpath(place, os.path.dirname(page.output) or ".")
-            return f'<a href="{to}#{found[1]}"><code>{found[1]}{found[2]}</code></a>'
+            to = os.path.relpath(place, os.path.dirname(page.output) or ".") + ("" if "/" in found[1] else f"#{found[1]}")
+            return f'<a href="{to}"><code>{found[1]}{found[2]}</code></a>'
         parts = re.split(r"(<a .*?</a>|<pre.*?</pre>)", made, flags=re.S)
-        name = re.compile(r"<code>([\w-]+)(\(?\)?)</code>")
+        name = re.compile(r"<code>([\w./-]+)(\(?\)?)</code>")
         return "".join(part if part.startswith(("<a ", "<pre")) else name.sub(one, part) for part in parts)
 
     # ---- reference
@@ -264,6 +264,8 @@ class Site:
         for rule in re.findall(r"^### (\w+-[\w-]+|deadlock|livelock)$", (DOCS / "rules.md").read_text(), re.M):
             self.symbols[rule] = "rules.html"
         for page in self.pages:
+            if page.source.endswith((".h", ".hpp")):
+                self.symbols[page.source.removeprefix("include/")] = page.output
             if page.source.endswith(".h"):
                 for name in reference.header(page.text, "c")[1]:
                     self.symbols.setdefault(name, page.output)
