@@ -25,8 +25,9 @@ static unsigned registers_of(const scan_shape *s) {
     const unsigned elements = s->loads * s->width * s->computed / 4;
     if (s->form == SCAN_DIRECT && s->computed == 4)
         return elements + (segmented ? SCAN_REGISTERS_HEADS + 9 * s->loads / 2 : SCAN_REGISTERS_TILE + s->loads);
-    return elements + (s->bytes < 4 ? SCAN_REGISTERS_NARROW : SCAN_REGISTERS_WIDE) +
-           (segmented ? SCAN_REGISTERS_FLAGS : 0);
+    const bool     is_long = s->form == SCAN_STREAM && s->computed == 8;
+    const unsigned others = s->bytes < 4 ? SCAN_REGISTERS_NARROW : is_long ? SCAN_REGISTERS_LONG : SCAN_REGISTERS_WIDE;
+    return elements + others + (segmented ? SCAN_REGISTERS_FLAGS : 0);
 }
 
 // `cluster`: what is asked for, or 0.

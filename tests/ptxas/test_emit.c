@@ -125,6 +125,8 @@ static const struct {
     {"scan", "columns=66691542 exclusive=yes", "sm_90"},
     {"scan", "columns=2^24 form=direct dtype=f16 exclusive=yes reverse=yes loads=6 block=1024", "sm_90"},
     {"scan", "columns=2^24 form=direct exclusive=yes reverse=yes heads=flags loads=7 block=1024", "sm_100"},
+    {"scan", "columns=127 dtype=i64 loads=12 grid=7", "sm_90"},
+    {"scan", "columns=127 dtype=f64 loads=11 form=stream heads=flags", "sm_90"},
     {"scan", "columns=9748 heads=flags stride=53389 form=stream stages=8", "sm_90"},
     {"topk", "k=34 dtype=i32 align=8 cluster=8", "sm_90"},
     {"topk", "columns=75219 result=kth", "sm_80"},
