@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The README's C program compiles without a warning and runs, and the commands of the README and of docs/ print what these show.
+# The README's C program compiles without a warning and runs, and the commands of the README and of docs/ print what these
+# show.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 library=$(dirname "$(dirname "$CJ_PTXGEN")")
