@@ -237,9 +237,10 @@ void cj__mma_results(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX]) {
         if (i) cj_ptx(f, "bar.warp.sync -1; // all lanes have read the rows before");
         for (uint32_t j = 0; j < 2; j++) {
             const uint32_t offset = i * ROWS + j * ROW_BELOW;
+            // Arguments are evaluated in an order that each compiler chooses, so what two of them emit comes before the call.
+            cj_reg place = j ? cj_add(f, "row_below", to, ROW_BELOW * cj__mma_result_row(g, k->tile)) : to;
             take_row(&r, offset ? cj_add(f, "value_row", own_row, offset) : own_row, column,
-                     sum + i * eights(k) * 4 + 2 * j,
-                     j ? cj_add(f, "row_below", to, ROW_BELOW * cj__mma_result_row(g, k->tile)) : to);
+                     sum + i * eights(k) * 4 + 2 * j, place);
         }
         cj_ptx(f, "bar.warp.sync -1; // all lanes have written theirs");
         store_rows(&r, i ? cj_add(f, "first_row", r.row, i * ROWS) : r.row);
