@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The families there are, and the way from parameters to text that they share.
-#include "family.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "check.h"
 #include "contract.h"
-#include "error.h"
+#include "kit.h"
 
 static const cj_family *const families[] = {
     &cj__family_reduce,  &cj__family_stencil,   &cj__family_histogram,    &cj__family_exchange, &cj__family_collective,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters of a collective, what a plan makes of them, and which of them exclude each other.
 #include "collective.h"
-#include "collective_parts.h"
 
 enum { WARP = 32 };
 

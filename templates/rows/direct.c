@@ -5,15 +5,14 @@
 
 // The row's number; a warp after the last one leaves.
 static void emit_row_number(row_kernel *k, cj_label done) {
-    cj_func *f = k->f;
-    cj_step(f, "the row");
+    cj_step(k->f, "the row");
     if (k->s->rows_per_block == 1) {
-        cj_ptx(f, "mov.u32 $1, %$2;", k->row, k->s->cluster > 1 ? "clusterid.x" : "ctaid.x");
+        cj_ptx(k->f, "mov.u32 $1, %$2;", k->row, k->s->cluster > 1 ? "clusterid.x" : "ctaid.x");
         return;
     }
-    cj_reg count = cj__row_load_rows(k), block = cj_mov(f, "u32", "block", "%ctaid.x");
-    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", k->row, block, k->s->rows_per_block, k->warp);
-    cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", k->row, count), done);
+    cj_reg count = cj__row_load_rows(k), block = cj_mov(k->f, "u32", "block", "%ctaid.x");
+    cj_ptx(k->f, "mad.lo.u32 $1, $2, $3, $4;", k->row, block, k->s->rows_per_block, k->warp);
+    cj_ptx(k->f, "@$1 bra $2;", cj_ge(k->f, "past", k->row, count), done);
 }
 
 static void emit_alone(row_kernel *k) {

@@ -58,17 +58,6 @@ static cj_status choose_form(choice *c, cj_error *error) {
     return CJ_OK;
 }
 
-static cj_status choose(choice *c, cj_error *error) {
-    const row_shape *s = c->s;
-    TRY(choose_form(c, error));
-    const unsigned held = s->form == ROW_SPREAD ? cj__row_spread_held_most(c) : ROW_HELD;
-    REFUSE_IF(s->held > held,
-              "vectors: a thread would hold %u loads of a row of %" PRIu64 " elements, more than %u" CJ_HINT
-              "allow more warps, a larger cluster or more pieces",
-              s->held, s->columns, held);
-    return CJ_OK;
-}
-
 // Where this differs from what is asked for, the kit refuses that (cj__given_check_plan).
 static void write_back(cj_plan *plan, const row_shape *s) {
     uint64_t *value = plan->params.value;
@@ -166,7 +155,12 @@ cj_status cj__row_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj
     c.row_bytes = s.columns * s.in_bytes * op.inputs;
     TRY(check_problem(&c, error));
     cj__cluster_asked(plan, ROW_CLUSTER, clusters);
-    TRY(choose(&c, error));
+    TRY(choose_form(&c, error));
+    const unsigned held = s.form == ROW_SPREAD ? cj__row_spread_held_most(&c) : ROW_HELD;
+    REFUSE_IF(s.held > held,
+              "vectors: a thread would hold %u loads of a row of %" PRIu64 " elements, more than %u" CJ_HINT
+              "allow more warps, a larger cluster or more pieces",
+              s.held, s.columns, held);
     write_back(plan, &s);
     plan->block = (cj_dim3){(s.warps + (s.form == ROW_STREAM)) * ROW_WARP, 1, 1};
     if (s.cluster) plan->cluster = (cj_dim3){s.cluster, 1, 1};

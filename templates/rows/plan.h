@@ -20,9 +20,7 @@ typedef struct choice {
 static inline bool is_asked(const choice *c, unsigned param) { return cj__is_asked(c->plan, param); }
 
 // What the caller asks for, or 0.
-static inline unsigned asked(const choice *c, unsigned param) {
-    return (unsigned)cj__asked_or(c->plan, param, 0);
-}
+static inline unsigned asked(const choice *c, unsigned param) { return cj__asked_or(c->plan, param, 0); }
 
 static inline unsigned asked_or(const choice *c, unsigned param, uint64_t otherwise) {
     return asked(c, param) ? asked(c, param) : (unsigned)otherwise;

@@ -110,8 +110,7 @@ static void add_up(row_kernel *k) {
     a.slice = cj_rem(f, "slice", k->warp, s->slices);
     a.first = cj_mad_wide(f, "first_partial", a.slice, sums * 4, workspace);
     CJ_BLOCKS(f, item, "item", items) {
-        a.position = cj_mad(f, "position", item, groups, group);
-        a.position = cj_mad(f, "position", a.position, 32, k->lane);
+        a.position = cj_mad(f, "position", cj_mad(f, "position", item, groups, group), 32, k->lane);
         a.has = cj_lt(f, "has_sum", a.position, sums);
         if (groups * s->slices < warps) cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", a.has, group, groups);
         cj_reg sum = add_slice(k, &a);

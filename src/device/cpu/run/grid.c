@@ -19,6 +19,7 @@
 #include "picture.h"
 #include "printout.h"
 #include "run.h"
+#include "spare.h"
 #include "stats.h"
 #include "undefined.h"
 #include "watch.h"
@@ -218,6 +219,7 @@ static void *work(void *user) {
         if (!run_held(me)) wanted = wanted * 2 < g->held_most ? wanted * 2 : g->held_most;
     }
     for (uint32_t i = 0; i < me->made; i++) free_cluster(me->cluster[i]);
+    cj__spare_free();
     if (cj__watch_starved) atomic_store(&g->starved, true);
     if (me->counts) {
         pthread_mutex_lock(&g->lock);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "spare.h"
+
 enum { CHILD_BITS = 4, CHILDREN = 1 << CHILD_BITS, LANES = 32 };
 
 // Agents of one group that are known up to a later time than their warp.
@@ -33,12 +35,8 @@ static cj_known       **child_of(const cj_known *node, uint32_t block) {
           return &((inner *)(uintptr_t)node)->child[block >> (node->level - 1) * CHILD_BITS & (CHILDREN - 1)];
 }
 
-_Thread_local bool cj__watch_starved;
-
-void *cj__watch_calloc(size_t bytes) {
-    void *memory = calloc(1, bytes);
-    if (!memory) cj__watch_starved = true;
-    return memory;
+static size_t leaf_bytes(uint16_t warps, uint32_t capacity) {
+    return sizeof(cj_known) + warps * sizeof(uint32_t) + capacity * sizeof(extra);
 }
 
 // ---- nodes
@@ -46,7 +44,7 @@ void *cj__watch_calloc(size_t bytes) {
 // Holders on several host threads share clocks and nodes that were released in global memory. What has one holder is
 // changed by that one alone.
 static void add_holder(uint32_t *refs) { __atomic_add_fetch(refs, 1, __ATOMIC_RELAXED); }
-static bool lose_holder(uint32_t *refs) { return !__atomic_sub_fetch(refs, 1, __ATOMIC_ACQ_REL); }
+static bool lose_holders(uint32_t *refs, uint32_t count) { return !__atomic_sub_fetch(refs, count, __ATOMIC_ACQ_REL); }
 static bool has_one_holder(const uint32_t *refs) { return __atomic_load_n(refs, __ATOMIC_ACQUIRE) == 1; }
 
 static cj_known *hold(cj_known *node) {
@@ -55,22 +53,27 @@ static cj_known *hold(cj_known *node) {
 }
 
 static void drop(cj_known *node) {
-    if (!node || !lose_holder(&node->refs)) return;
+    if (!node || !lose_holders(&node->refs, 1)) return;
     for (unsigned i = 0; node->level && i < CHILDREN; i++) drop(((inner *)(void *)node)->child[i]);
     drop(node->operations);
-    free(node);
+    cj__spare_give(node, node->level ? sizeof(inner) : leaf_bytes(node->warps, node->capacity));
 }
 
+// A leaf with times 0, and room for at least so many extras.
 static cj_known *new_leaf(uint16_t warps, uint32_t capacity) {
-    cj_known *leaf = cj__watch_calloc(sizeof *leaf + warps * sizeof(uint32_t) + capacity * sizeof(extra));
-    if (leaf) *leaf = (cj_known){.refs = 1, .warps = warps, .capacity = capacity};
+    const size_t bytes = cj__spare_round(leaf_bytes(warps, capacity));
+    cj_known    *leaf = cj__spare_take(bytes);
+    if (!leaf) return NULL;
+    *leaf = (cj_known){
+        .refs = 1, .warps = warps, .capacity = (uint32_t)((bytes - leaf_bytes(warps, 0)) / sizeof(extra))};
+    memset(times_of(leaf), 0, warps * sizeof(uint32_t));
     return leaf;
 }
 
 static cj_known *new_inner(uint16_t level) {
-    inner *node = cj__watch_calloc(sizeof *node);
+    inner *node = cj__spare_take(sizeof *node);
     if (!node) return NULL;
-    node->head = (cj_known){.refs = 1, .level = level};
+    *node = (inner){.head = {.refs = 1, .level = level}};
     return &node->head;
 }
 
@@ -100,11 +103,11 @@ static uint32_t group_time(const cj_known *leaf, uint32_t group) {
     return group < leaf->warps ? times_of(leaf)[group] : 0;
 }
 
-// Where the tree of a leaf's operations has a group of them, in place of a block: a leaf of that tree has some groups,
+// Where the tree of a block's operations has a group of them, in place of a block: a leaf of that tree has some groups,
 // so that few operations need no inner node.
-static uint32_t operation_key(const cj_known *leaf, uint32_t group) {
+static uint32_t operation_key(uint32_t group) {
     enum { GROUPS = 64 };
-    return (group - leaf->warps) / GROUPS;
+    return group / GROUPS;
 }
 
 static bool is_before(const extra *e, uint32_t group, uint32_t time) {
@@ -315,7 +318,7 @@ static cj_known *add_to_tree(cj_known *root, const cj_agents *agents, uint32_t t
 static cj_known *add_to_leaf(cj_known *leaf, const cj_agents *agents, uint32_t time) {
     const bool is_lanes = agents->group < agents->warps, is_warp = is_lanes && agents->whole;
     const bool is_operation = agents->warps && !is_lanes, is_extra = !is_warp && !is_operation;
-    leaf = leaf ? own(leaf, leaf->count + is_extra) : new_leaf(agents->warps, is_extra);
+    leaf = leaf ? own(leaf, leaf->count + is_extra) : new_leaf(is_operation ? 0 : agents->warps, is_extra);
     if (!leaf) return NULL;
     if (is_extra) add_extra(leaf, agents->group, agents->mask, time);
     if (is_warp) {
@@ -324,7 +327,7 @@ static cj_known *add_to_leaf(cj_known *leaf, const cj_agents *agents, uint32_t t
     }
     if (is_operation) {
         const cj_agents operation = {
-            .block = operation_key(leaf, agents->group), .group = agents->group, .mask = agents->mask};
+            .block = operation_key(agents->group), .group = agents->group, .mask = agents->mask};
         leaf->operations = add_to_tree(leaf->operations, &operation, time);
     }
     return leaf;
@@ -358,53 +361,59 @@ cj_clock *cj__clock_hold(cj_clock *clock) {
     return clock;
 }
 
-void cj__clock_drop(cj_clock *clock) {
-    if (!clock || !lose_holder(&clock->refs)) return;
-    for (unsigned i = 0; i < CJ_VIEW_COUNT; i++) drop(clock->view[i]);
-    free(clock);
+void cj__clock_drop(cj_clock *clock) { cj__clock_drop_many(clock, 1); }
+
+void cj__clock_hold_many(cj_clock *clock, uint32_t count) {
+    if (clock) __atomic_add_fetch(&clock->refs, count, __ATOMIC_RELAXED);
+}
+
+void cj__clock_drop_many(cj_clock *clock, uint32_t count) {
+    if (!clock || !lose_holders(&clock->refs, count)) return;
+    for (unsigned i = 0; i < CJ_TREES; i++) drop(clock->tree[i]);
+    cj__spare_give(clock, sizeof *clock);
 }
 
 // Makes *clock a clock with one holder, by a copy if it has several.
 static cj_clock *own_clock(cj_clock **clock) {
     cj_clock *old = *clock;
     if (old && has_one_holder(&old->refs)) return old;
-    cj_clock *copy = cj__watch_calloc(sizeof *copy);
-    if (copy) copy->refs = 1;
-    for (unsigned i = 0; copy && old && i < CJ_VIEW_COUNT; i++) copy->view[i] = hold(old->view[i]);
+    cj_clock *copy = cj__spare_take(sizeof *copy);
+    if (copy) *copy = (cj_clock){.refs = 1};
+    for (unsigned i = 0; copy && old && i < CJ_TREES; i++) copy->tree[i] = hold(old->tree[i]);
     cj__clock_drop(old);
     return *clock = copy;
 }
 
-// The views of two clocks joined, whose references the caller gets. A clock with one holder gives its own away. Returns
+// The trees of two clocks joined, whose references the caller gets. A clock with one holder gives its own away. Returns
 // whether the result is all of the first clock, or else all of the second.
 typedef enum joined { JOINED_NEW, JOINED_INTO, JOINED_FROM } joined;
 
-static joined join_views(cj_clock *into, const cj_clock *from, cj_known *view[CJ_VIEW_COUNT]) {
+static joined join_all(cj_clock *into, const cj_clock *from, cj_known *tree[CJ_TREES]) {
     const bool is_alone = has_one_holder(&into->refs);
     bool       is_into = !is_alone, is_from = true;
-    for (unsigned i = 0; i < CJ_VIEW_COUNT; i++) {
-        cj_known *ours = is_alone ? into->view[i] : hold(into->view[i]);
-        if (is_alone) into->view[i] = NULL;
-        view[i] = join_trees(ours, from->view[i]);
-        is_into &= view[i] == into->view[i];
-        is_from &= view[i] == from->view[i];
+    for (unsigned i = 0; i < CJ_TREES; i++) {
+        cj_known *ours = is_alone ? into->tree[i] : hold(into->tree[i]);
+        if (is_alone) into->tree[i] = NULL;
+        tree[i] = join_trees(ours, from->tree[i]);
+        is_into &= tree[i] == into->tree[i];
+        is_from &= tree[i] == from->tree[i];
     }
     return is_from ? JOINED_FROM : is_into ? JOINED_INTO : JOINED_NEW;
 }
 
 // Clocks that know the same become one clock, so that the next join of the two ends at once.
 void cj__clock_join(cj_clock **into, const cj_clock *from) {
-    cj_known *view[CJ_VIEW_COUNT];
+    cj_known *tree[CJ_TREES];
     if (*into == from || !from) return;
     if (!*into) {
         *into = cj__clock_hold((cj_clock *)(uintptr_t)from);
         return;
     }
-    const joined result = join_views(*into, from, view);
+    const joined result = join_all(*into, from, tree);
     cj_clock    *clock = result == JOINED_NEW ? own_clock(into) : NULL;
-    for (unsigned i = 0; i < CJ_VIEW_COUNT; i++) {
-        cj_known *unused = clock ? clock->view[i] : view[i];
-        if (clock) clock->view[i] = view[i];
+    for (unsigned i = 0; i < CJ_TREES; i++) {
+        cj_known *unused = clock ? clock->tree[i] : tree[i];
+        if (clock) clock->tree[i] = tree[i];
         drop(unused);
     }
     if (result != JOINED_FROM) return;
@@ -412,23 +421,39 @@ void cj__clock_join(cj_clock **into, const cj_clock *from) {
     *into = cj__clock_hold((cj_clock *)(uintptr_t)from);
 }
 
-void cj__clock_join_view(cj_clock **into, cj_view to, const cj_clock *from, cj_view from_view) {
-    if (!from || !from->view[from_view] || (*into && (*into)->view[to] == from->view[from_view])) return;
-    cj_known *known = hold(from->view[from_view]);  // `from` may be *into
+static void join_tree(cj_clock **into, unsigned to, const cj_clock *from, unsigned from_tree) {
+    if (!from->tree[from_tree] || (*into && (*into)->tree[to] == from->tree[from_tree])) return;
+    cj_known *known = hold(from->tree[from_tree]);  // `from` may be *into
     cj_clock *clock = own_clock(into);
-    if (clock) clock->view[to] = join_trees(clock->view[to], known);
+    if (clock) clock->tree[to] = join_trees(clock->tree[to], known);
     drop(known);
+}
+
+// The tree in which a view has operations.
+static unsigned operations_of(cj_view view) {
+    static const uint8_t trees[CJ_VIEW_COUNT] = {
+        [CJ_VIEW_MEMORY] = CJ_TREE_OPERATIONS, [CJ_VIEW_SHARED] = CJ_TREE_OPERATIONS,
+        [CJ_VIEW_GLOBAL] = CJ_TREE_OPERATIONS, [CJ_VIEW_TENSORMAP] = CJ_TREE_TENSORMAP_OPERATIONS,
+        [CJ_VIEW_INIT] = CJ_TREE_OPERATIONS,   [CJ_VIEW_PROGRESS] = CJ_TREE_PROGRESS_OPERATIONS};
+    return trees[view];
+}
+
+void cj__clock_join_view(cj_clock **into, cj_view to, const cj_clock *from, cj_view from_view) {
+    if (!from) return;
+    cj_clock *held = cj__clock_hold((cj_clock *)(uintptr_t)from);  // it may be *into
+    join_tree(into, to, held, from_view);
+    join_tree(into, operations_of(to), held, operations_of(from_view));
+    cj__clock_drop(held);
 }
 
 void cj__clock_add(cj_clock **into, cj_view view, cj_agents agents, uint32_t time) {
     if (!cj__clock_unknown(*into, view, &agents, time)) return;  // nothing new: no copy is made
-    cj_clock *clock = own_clock(into);
-    if (clock) clock->view[view] = add_to_tree(clock->view[view], &agents, time);
+    const unsigned tree = agents.group < agents.warps || !agents.warps ? view : operations_of(view);
+    cj_clock      *clock = own_clock(into);
+    if (clock) clock->tree[tree] = add_to_tree(clock->tree[tree], &agents, time);
 }
 
-uint32_t cj__clock_unknown(const cj_clock *clock, cj_view view, const cj_agents *agents, uint32_t time) {
-    const cj_known *leaf = clock ? leaf_of(clock->view[view], agents->block) : NULL;
-    if (leaf && agents->group >= leaf->warps) leaf = leaf_of(leaf->operations, operation_key(leaf, agents->group));
+static uint32_t unknown_in(const cj_known *leaf, const cj_agents *agents, uint32_t time) {
     if (!leaf) return agents->mask;
     if (time <= group_time(leaf, agents->group)) return 0;
     const extra *extras = extras_of(leaf);
@@ -440,8 +465,30 @@ uint32_t cj__clock_unknown(const cj_clock *clock, cj_view view, const cj_agents 
     return unknown;
 }
 
-bool cj__clock_met(const cj_clock *clock, cj_view view, uint32_t block) {
-    return clock && leaf_of(clock->view[view], block);
+static uint32_t unknown_operations(const cj_clock *clock, unsigned tree, const cj_agents *agents, uint32_t time) {
+    const cj_known *block = leaf_of(clock->tree[tree], agents->block);
+    return unknown_in(block ? leaf_of(block->operations, operation_key(agents->group)) : NULL, agents, time);
+}
+
+static uint32_t unknown_in_view(const cj_clock *clock, cj_view view, const cj_agents *agents, uint32_t time) {
+    const cj_known *leaf = leaf_of(clock->tree[view], agents->block);
+    return leaf && agents->group < leaf->warps ? unknown_in(leaf, agents, time)
+                                               : unknown_operations(clock, operations_of(view), agents, time);
+}
+
+uint32_t cj__clock_unknown(const cj_clock *clock, cj_view view, const cj_agents *agents, uint32_t time) {
+    if (!clock) return agents->mask;
+    cj_agents rest = *agents;
+    rest.mask = unknown_in_view(clock, view, &rest, time);
+    return rest.mask && view == CJ_VIEW_PROGRESS ? unknown_in_view(clock, CJ_VIEW_MEMORY, &rest, time) : rest.mask;
+}
+
+static bool has_block(const cj_clock *clock, cj_view view, uint32_t block) {
+    return leaf_of(clock->tree[view], block) || leaf_of(clock->tree[operations_of(view)], block);
+}
+
+bool cj__clock_met(const cj_clock *clock, uint32_t block) {
+    return clock && (has_block(clock, CJ_VIEW_MEMORY, block) || has_block(clock, CJ_VIEW_PROGRESS, block));
 }
 
 // ---- sync objects

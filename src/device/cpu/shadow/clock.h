@@ -8,7 +8,10 @@
 //
 //   inner node   | child 0 | … | child 15 |
 //   leaf         | time of warp 0, 1, … : all lanes of the warp are known up to there | extras: lanes known beyond that |
-//                  and the root of a tree of the same kind over the block's operations, one group a leaf, as extras
+//
+// A view has such a tree of threads. Operations are in trees of their own, whose leaves are the roots of trees of the same
+// kind over a block's operations, 64 groups a leaf. An operation that has ended is known in MEMORY, SHARED and GLOBAL alike:
+// these views share one tree of operations. PROGRESS has only what MEMORY has not.
 //
 // Agents of a block are numbered: thread t is agent t; asynchronous operations have the numbers after the last warp.
 // 32 agents are a group. Agents of a group that are known up to the same time are one extra, so that actions of single
@@ -22,8 +25,9 @@
 #define CJ_CPU_CLOCK_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
+
+#include "spare.h"
 
 typedef enum cj_view {
     CJ_VIEW_MEMORY,
@@ -35,16 +39,19 @@ typedef enum cj_view {
     CJ_VIEW_COUNT
 } cj_view;
 
-// Allocates zeroed memory for a launch's clocks and shadows; a failure sets the host thread's
-// cj__watch_starved. cj__watch_open clears the caller's, which in the end has what any thread of the launch has.
-void                     *cj__watch_calloc(size_t bytes);
-extern _Thread_local bool cj__watch_starved;
+// The trees of a clock: that of a view's threads at its number, then those of operations.
+enum {
+    CJ_TREE_OPERATIONS = CJ_VIEW_COUNT,  // of all views but TENSORMAP, and PROGRESS in part
+    CJ_TREE_TENSORMAP_OPERATIONS,
+    CJ_TREE_PROGRESS_OPERATIONS,
+    CJ_TREES
+};
 
 typedef struct cj_known cj_known;  // a node; NULL: nothing
 
 typedef struct cj_clock {
     uint32_t  refs;
-    cj_known *view[CJ_VIEW_COUNT];
+    cj_known *tree[CJ_TREES];
 } cj_clock;  // NULL: knows nothing
 
 // What was released to an mbarrier or a barrier. All zero: nothing yet; cj__sync_free releases its clocks. Releases are
@@ -73,17 +80,20 @@ typedef struct cj_agents {
 
 cj_clock *cj__clock_hold(cj_clock *clock);
 void      cj__clock_drop(cj_clock *clock);
+// The same as so many calls.
+void cj__clock_hold_many(cj_clock *clock, uint32_t count);
+void cj__clock_drop_many(cj_clock *clock, uint32_t count);
 
 // *into learns what `from` knows.
 void cj__clock_join(cj_clock **into, const cj_clock *from);
-// In one view, *into learns what `from` knows in another view.
+// In one view, *into learns what `from` knows in another view. What MEMORY has, PROGRESS has not in its own trees.
 void cj__clock_join_view(cj_clock **into, cj_view to, const cj_clock *from, cj_view from_view);
-// In one view, *into learns these agents up to a time.
+// In one view, *into learns these agents up to a time; in MEMORY also in PROGRESS, and operations in SHARED and GLOBAL.
 void cj__clock_add(cj_clock **into, cj_view view, cj_agents agents, uint32_t time);
 
 // The agents in the mask that are not known up to this time.
 uint32_t cj__clock_unknown(const cj_clock *clock, cj_view view, const cj_agents *agents, uint32_t time);
-// Whether anything is known of a block.
-bool cj__clock_met(const cj_clock *clock, cj_view view, uint32_t block);
+// Whether anything of a block is known in PROGRESS.
+bool cj__clock_met(const cj_clock *clock, uint32_t block);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "spare.h"
 
 enum { SLAB = 1 << 16, LEAST = 5 };  // LEAST: the logarithm of the smallest size
 

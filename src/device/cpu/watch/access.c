@@ -24,13 +24,13 @@ static cj_shadow *shadow_of(const cj_cpu_launch *launch, const cj_cpu_block *own
 static bool may_access(const cj_accessor *a, const cj_cpu_block *self, cj_cpu_block *owner) {
     if (owner == self) return true;
     owner->watch->remote = true;
-    return owner->live && cj__clock_met(a->now, CJ_VIEW_PROGRESS, cj__watch_index(owner));
+    return owner->live && cj__clock_met(a->now, cj__watch_index(owner));
 }
 
 static void check_peer(const cj_accessor *a, cj_cpu_cluster *cluster, const cj_cpu_block *self, cj_cpu_block *owner,
                        uint64_t offset, uint64_t bytes) {
     if (may_access(a, self, owner)) return;
-    const bool entered = cj__clock_met(a->now, CJ_VIEW_PROGRESS, cj__watch_index(owner));
+    const bool entered = cj__clock_met(a->now, cj__watch_index(owner));
     cj__cpu_peer(cluster, entered ? CJ_HAZARD_PEER_EXITED : CJ_HAZARD_PEER_NOT_ENTERED, &a->access,
                  (cj_watch_place){owner, offset, bytes});
 }

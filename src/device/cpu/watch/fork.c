@@ -101,10 +101,7 @@ void cj__watch_end(cj_watch_async *async) {
 
 static void add_async(const cj_watch_async *async, cj_clock **into) {
     // The completion includes a proxy fence: its writes are visible to both proxies.
-    for (cj_view view = CJ_VIEW_MEMORY; view <= CJ_VIEW_GLOBAL; view++) {
-        cj__clock_add(into, view, cj__watch_agent(async), async->time);
-    }
-    cj__clock_add(into, CJ_VIEW_PROGRESS, cj__watch_agent(async), async->time);
+    cj__clock_add(into, CJ_VIEW_MEMORY, cj__watch_agent(async), async->time);
 }
 
 void cj__watch_join(cj_cpu_warp *w, uint32_t mask, const cj_watch_async *async) {

@@ -12,12 +12,14 @@ uint32_t cj__watch_alike(const cj_watch_warp *watch, uint32_t mask) {
     return same;
 }
 
-// The lanes hold this clock from now on; takes over the reference.
+// The lanes, which hold the same clock, hold this one from now on; takes over the reference.
 static void take(cj_watch_warp *watch, uint32_t lanes, cj_clock *after) {
-    memset(watch->memo, 0, sizeof watch->memo);
-    CJ_SOME_LANES(i, lanes) {
-        cj__clock_drop(watch->now[i]);
-        watch->now[i] = cj__clock_hold(after);
+    cj_clock *const before = watch->now[cj__cpu_first(lanes)];
+    if (before != after) {
+        memset(watch->memo, 0, sizeof watch->memo);
+        cj__clock_hold_many(after, (uint32_t)__builtin_popcount(lanes));
+        CJ_SOME_LANES(i, lanes) watch->now[i] = after;
+        cj__clock_drop_many(before, (uint32_t)__builtin_popcount(lanes));
     }
     cj__clock_drop(after);
 }
@@ -44,6 +46,7 @@ void cj__watch_learn_phase(cj_watch_warp *watch, uint32_t mask, cj_sync *sync) {
 
 void cj__watch_join_progress(cj_clock **into, const cj_clock *from) {
     cj__clock_join_view(into, CJ_VIEW_PROGRESS, from, CJ_VIEW_PROGRESS);
+    cj__clock_join_view(into, CJ_VIEW_PROGRESS, from, CJ_VIEW_MEMORY);
 }
 
 // In a view, *into learns these lanes up to their times; of lanes with the time 0, nothing.
@@ -76,7 +79,6 @@ uint32_t cj__watch_time(cj_watch_warp *watch, uint32_t mask) {
 
 static void tell_times(const cj_cpu_warp *w, uint32_t mask, cj_clock **into) {
     cj__clock_add(into, CJ_VIEW_MEMORY, cj__watch_agents(w, mask), w->watch->time);
-    cj__clock_add(into, CJ_VIEW_PROGRESS, cj__watch_agents(w, mask), w->watch->time);
     add_passed(w, mask, into);
 }
 
@@ -110,7 +112,6 @@ void cj__watch_give_fenced(cj_cpu_warp *w, unsigned lane, unsigned scope, cj_clo
     if (!before->time) return;
     cj__clock_join(into, before->clock);
     cj__clock_add(into, CJ_VIEW_MEMORY, self, before->time);
-    cj__clock_add(into, CJ_VIEW_PROGRESS, self, before->time);
     for (unsigned k = 0; k < CJ_WATCH_PASSED; k++) {
         const uint32_t time = watch->passed[k][lane];
         if (time && time <= before->time) cj__clock_add(into, (cj_view)(CJ_VIEW_SHARED + k), self, time);

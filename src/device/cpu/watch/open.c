@@ -6,6 +6,7 @@
 #include "error.h"
 #include "lanes.h"
 #include "report.h"
+#include "spare.h"
 #include "state.h"
 #include "undefined.h"
 
@@ -38,6 +39,7 @@ void cj__watch_close(cj_cpu_launch *launch) {
     free(watch->global);
     free(watch->order);
     free(watch);
+    cj__spare_free();
     launch->watch = NULL;
 }
 
