@@ -236,8 +236,9 @@ static void emit_rows(const results *r, uint32_t i, const cj_reg *sum, cj_reg ro
     if (i) cj_ptx(f, "bar.warp.sync -1; // all lanes have read the rows before");
     for (uint32_t j = 0; j < 2; j++) {
         const uint32_t offset = i * ROWS + j * ROW_BELOW;
-        take_row(r, offset ? cj_add(f, "value_row", row, offset) : row, column, sum + 2 * j,
-                 j ? cj_add(f, "row_below", to, below) : to);
+        // Each compiler evaluates arguments in an order of its own, so only one of them may emit.
+        const cj_reg place = j ? cj_add(f, "row_below", to, below) : to;
+        take_row(r, offset ? cj_add(f, "value_row", row, offset) : row, column, sum + 2 * j, place);
     }
     cj_ptx(f, "bar.warp.sync -1; // all lanes have written theirs");
     store_rows(r, i ? cj_add(f, "first_row", r->row, i * ROWS) : r->row);
