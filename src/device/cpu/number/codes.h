@@ -119,7 +119,9 @@ INLINE bool plain_has_nan(doubles number) {
 __attribute__((target(AVX512))) INLINE doubles avx512_from_floats(floats number) {
     return (doubles)_mm512_cvtps_pd((__m256)number);
 }
-#define avx2_from_floats plain_from_floats
+__attribute__((target(AVX2))) INLINE doubles avx2_from_floats(floats number) {
+    return __builtin_convertvector(number, doubles);
+}
 
 // A number becomes an f16 by way of f32, rounded to odd: cut off, the last bit set if any bit that was cut off was set. So
 // the second rounding sees on which side of a half the number is.
