@@ -126,6 +126,8 @@ typedef struct cj_location {
     cj_released         released[CJ_SCOPES];
 } cj_location;
 
+// Whether there are any, or were.
+bool cj__shadow_has_locations(const cj_shadow *shadow);
 // The location at an offset of an accessed page; if there is none it is made (`make`), or NULL.
 cj_location *cj__shadow_location(cj_shadow *shadow, uint64_t offset, bool make);
 // A weak write, or a strong write that is no read-modify-write, ends the releases at these bytes.
