@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The families there are, and the way from parameters to text that they share.
-#include "family.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "check.h"
 #include "contract.h"
-#include "error.h"
+#include "kit.h"
 
 static const cj_family *const families[] = {
     &cj__family_reduce,  &cj__family_stencil,   &cj__family_histogram,    &cj__family_exchange, &cj__family_collective,
@@ -88,16 +82,15 @@ cj_status cj_plan_make(const cj_params *params, const cj_limits *limits, const c
     REQUIRE(plan);
     *plan = (cj_plan){.params = *params};
     const cj_target_info *target;
-    cj_status             status = choose_arch(plan, limits, arch, &target, error);
-    if (status) return status;
+    TRY(choose_arch(plan, limits, arch, &target, error));
     FAIL_IF(target->number > limits->compute_capability, CJ_UNSUPPORTED,
             "a kernel for %s does not run on %s (sm_%" PRIu32 ")" CJ_HINT "leave the target to the device", plan->arch,
             limits->name, limits->compute_capability);
     const bool clusters = target->number >= 90;
-    status = cj__given_check(params, error);
-    if (!status) status = params->family->plan(plan, limits, clusters, error);
-    if (!status) status = cj__given_check_plan(params, plan, clusters, error);
-    return status ? status : check_contract(plan, limits, error);
+    TRY(cj__given_check(params, error));
+    TRY(params->family->plan(plan, limits, clusters, error));
+    TRY(cj__given_check_plan(params, plan, clusters, error));
+    return check_contract(plan, limits, error);
 }
 
 cj_status cj_plan_emit(const cj_plan *plan, char **text, size_t *length, cj_error *error) {

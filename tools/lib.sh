@@ -36,6 +36,7 @@ mandoc          command -v mandoc
 zsh             command -v zsh
 python3-venv    python3 -c "import venv, ensurepip"
 fish            command -v fish
+python3-markdown-it  python3 -c "import markdown_it" || /usr/bin/python3 -c "import markdown_it"
 '
 
 # missing NEEDS: the packages of a table above that are not there.

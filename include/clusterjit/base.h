@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 #define CJ_VERSION_MAJOR 0
-#define CJ_VERSION_MINOR 1
+#define CJ_VERSION_MINOR 2
 #define CJ_VERSION_PATCH 0
 
 #if defined(CJ_STATIC)
@@ -65,7 +65,7 @@ typedef struct cj_error {
 CJ_API const char *cj_status_name(cj_status status);
 CJ_API const char *cj_status_text(cj_status status);
 
-// "0.1.0", static storage.
+// "0.2.0", static storage.
 CJ_API const char *cj_version(void);
 
 // A whole number as parameters, the command's options and the environment's variables have it: digits or 0x…, 2^k, 1e6, or

@@ -26,6 +26,11 @@
 
 enum { WARP = ARGMAX_WARP };
 
+static const cj_param_info params[] = {
+#define PARAM(id, ...) [ARGMAX_##id] = {__VA_ARGS__},
+#include "params.def"
+};
+
 static void write_head(const argmax_kernel *k, cj_builder *b) {
     cj_head(b, "clusterjit: argmax  block=%u cluster=%u parts=%u lanes=%u", k->block, k->cluster, k->parts, k->lanes);
     cj_head(b, "  row of x%s  --16-byte loads-->  key and column, a thread  --shuffle%s%s%s-->  out[row]",
@@ -156,11 +161,10 @@ static void write_parts(const argmax_kernel *k, const mail *m, cj_reg leads, con
 
 // By the thread that has the row's value.
 static void write_out(const argmax_kernel *k, cj_reg writes, const cj_partial *partial) {
-    cj_func *f = k->f;
-    CJ_IF(f, writes, "done") {
-        cj_reg index = cj_let(f, "u32", "index", "cvt.u32.u64 $1, $2;\nnot.b32 $1, $1;", partial->value[0]);
-        cj_reg out = cj__load_pointer(f, k->out, "out");
-        cj_ptx(f, "st.global.u32 [$1], $2;", cj_mad_wide(f, "out_at", k->row, ARGMAX_BYTES, out), index);
+    CJ_IF(k->f, writes, "done") {
+        cj_reg index = cj_let(k->f, "u32", "index", "cvt.u32.u64 $1, $2;\nnot.b32 $1, $1;", partial->value[0]);
+        cj_reg out = cj__load_pointer(k->f, k->out, "out");
+        cj_ptx(k->f, "st.global.u32 [$1], $2;", cj_mad_wide(k->f, "out_at", k->row, ARGMAX_BYTES, out), index);
     }
 }
 
@@ -186,9 +190,8 @@ static void emit_blocks(argmax_kernel *k, const cj_push *push, const cj_partials
 }
 
 static bool rows_are_aligned(const cj_plan *plan) {
-    const uint64_t *value = plan->params.value;
-    const uint64_t  stride = value[ARGMAX_STRIDE] ? value[ARGMAX_STRIDE] : value[ARGMAX_COLUMNS];
-    return !(value[ARGMAX_COLUMNS] % ARGMAX_WIDTH) && (value[ARGMAX_ROWS] == 1 || !(stride % ARGMAX_WIDTH));
+    const uint64_t columns = plan->params.value[ARGMAX_COLUMNS], stride = cj__stride(plan, ARGMAX_STRIDE, columns);
+    return !(columns % ARGMAX_WIDTH) && (plan->params.value[ARGMAX_ROWS] == 1 || !(stride % ARGMAX_WIDTH));
 }
 
 static void emit_argmax(const cj_plan *plan, cj_builder *b) {
@@ -222,10 +225,5 @@ static void emit_argmax(const cj_plan *plan, cj_builder *b) {
 }
 
 const cj_family cj__family_argmax = {
-    .name = "argmax",
-    .summary = "the index of the largest element of each row; of equal ones the first",
-    .param = cj__argmax_params,
-    .param_count = ARGMAX_PARAMS,
-    .plan = cj__argmax_plan,
-    .emit = emit_argmax,
-};
+    CJ_FAMILY("argmax", "the index of the largest element of each row; of equal ones the first", params,
+              cj__argmax_plan, emit_argmax)};

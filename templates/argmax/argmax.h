@@ -5,32 +5,23 @@
 
 #include "kit.h"
 
-// Parameters, in the order of the table.
+// Parameters.
 enum {
-    ARGMAX_ROWS,
-    ARGMAX_COLUMNS,
-    ARGMAX_STRIDE,
-    ARGMAX_CLUSTER,
-    ARGMAX_BLOCK,
-    ARGMAX_PARTS,
-    ARGMAX_LANES,
-    ARGMAX_PARAMS
+#define PARAM(id, ...) ARGMAX_##id,
+#include "params.def"
 };
 
 // Elements of a load of 16 bytes, bytes of an element, threads of a warp. The first threads of a row take an element each of
 // its head and tail: up to 6.
 enum { ARGMAX_WIDTH = 4, ARGMAX_BYTES = 4, ARGMAX_WARP = 32, ARGMAX_LANES_LEAST = 8 };
 
+// What was fitted to a GPU or to ptxas.
 enum {
-#define ARGMAX_CONSTANT(name, value, unit, gpu, date, command) name = (value),
 #include "constants.def"
-#undef ARGMAX_CONSTANT
 };
 
 // In the workspace, for each row of several parts: the tag of the last launch, then a message of 16 bytes from each part.
 enum { ARGMAX_MESSAGE = 16 };
-
-extern const cj_param_info cj__argmax_params[ARGMAX_PARAMS];
 
 cj_status cj__argmax_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 

@@ -112,19 +112,18 @@ static cj_reg pack(const argmax_kernel *k, cj_reg best, cj_reg column) {
 }
 
 cj_reg cj__argmax_thread(const argmax_kernel *k, const cj_partials *kind) {
-    cj_func       *f = k->f;
     const unsigned step = k->lanes ? k->lanes : k->block * (k->cluster ? k->cluster : 1);
     const row      r = write_row(k);
     edge           last = {.inside = {0}};
-    cj_reg         best = cj_mov(f, "u32", "best", 0), column = cj_mov(f, "u32", "best_column", 0), first, end;
+    cj_reg         best = cj_mov(k->f, "u32", "best", 0), column = cj_mov(k->f, "u32", "best_column", 0), first, end;
     if (k->peeled) last = load_edge(k, &r);
-    cj_step(f, "each thread takes every %uth vector of %u elements; %u are in flight", step, ARGMAX_WIDTH,
+    cj_step(k->f, "each thread takes every %uth vector of %u elements; %u are in flight", step, ARGMAX_WIDTH,
             ARGMAX_FLIGHT);
     write_piece(k, &r, &first, &end);
-    CJ_FOR(f, i, "u32", "i", first, end, step * ARGMAX_FLIGHT) write_round(k, &r, i, end, step, best, column);
+    CJ_FOR(k->f, i, "u32", "i", first, end, step * ARGMAX_FLIGHT) write_round(k, &r, i, end, step, best, column);
     const cj_partial body = {{pack(k, best, column)}};
     if (!k->peeled) return body.value[0];
-    cj_reg edge_best = cj_mov(f, "u32", "edge_best", 0);
+    cj_reg edge_best = cj_mov(k->f, "u32", "edge_best", 0);
     write_compare(k, last.inside, last.x, last.column, 0, edge_best, last.column);
     const cj_partial beside = {{pack(k, edge_best, last.column)}};
     kind->combine(kind, &body, &beside);

@@ -32,12 +32,11 @@ static void write_head(const kernel *k, const cj_plan *plan, cj_builder *b) {
 }
 
 static void declare(kernel *k, const cj_plan *plan) {
-    cj_func *f = k->f;
-    k->x = cj_param(f, "u64", "x", "x[blocks][parts in][count]");
-    k->out = cj_param(f, "u64", "out", "out[blocks][parts out][count]");
-    k->cycles = cj_param(f, "u64", "cycles", "u64 cycles[blocks]");
-    cj_param(f, "u64", "workspace", "not used");
-    cj__registers(plan, f, COLLECTIVE_REGISTERS, k->s.count > 1);
+    k->x = cj_param(k->f, "u64", "x", "x[blocks][parts in][count]");
+    k->out = cj_param(k->f, "u64", "out", "out[blocks][parts out][count]");
+    k->cycles = cj_param(k->f, "u64", "cycles", "u64 cycles[blocks]");
+    cj_param(k->f, "u64", "workspace", "not used");
+    cj__registers(plan, k->f, COLLECTIVE_REGISTERS, k->s.count > 1);
 }
 
 // Where this block's `bytes` begin in a global array.
@@ -48,18 +47,17 @@ static cj_reg block_part(const kernel *k, cj_var param, const char *name, uint32
 // ---- values
 
 static void load_values(kernel *k) {
-    cj_func                *f = k->f;
     const collective_dtype *type = k->s.dtype;
     cj_reg                  x = block_part(k, k->x, "x", k->s.gives * type->bytes), own = cj_always();
-    cj_step(f, k->s.gives > 1 ? "lane r's value is for rank r" : "the block's value, in all lanes");
-    k->value = cj_register(f, type->reg, "value");
-    k->result = cj_let(f, type->reg, "result", "mov.$2 $1, 0;", type->bits);
+    cj_step(k->f, k->s.gives > 1 ? "lane r's value is for rank r" : "the block's value, in all lanes");
+    k->value = cj_register(k->f, type->reg, "value");
+    k->result = cj_let(k->f, type->reg, "result", "mov.$2 $1, 0;", type->bits);
     if (k->s.gives > 1) {
-        cj_ptx(f, "mov.$1 $2, 0;", type->bits, k->value);
-        x = cj_mad_wide(f, "x", k->c.lane, type->bytes, x);
+        cj_ptx(k->f, "mov.$1 $2, 0;", type->bits, k->value);
+        x = cj_mad_wide(k->f, "x", k->c.lane, type->bytes, x);
         own = k->c.sends;
     }
-    cj__load(f, own, "ld.global", type->memory, &k->value, 1, x, 0);
+    cj__load(k->f, own, "ld.global", type->memory, &k->value, 1, x, 0);
 }
 
 static void store_values(const kernel *k) {
@@ -123,16 +121,15 @@ static void clear_pool(kernel *k) {
 }
 
 static void load_arrays(kernel *k) {
-    cj_func                *f = k->f;
     const collective_dtype *type = k->s.dtype;
     const uint32_t          in = k->s.gives * k->s.count;
     cj_reg                  x = block_part(k, k->x, "x", in * type->bytes);
     clear_pool(k);
-    cj_step(f, "the block's elements");
-    CJ_SHARE(f, index, "index", k->c.thread, 1, k->threads, in) {
-        cj_reg element = cj__load_value(f, cj_always(), "ld.global", type->memory, type->reg, "element",
-                                        cj_mad_wide(f, "from", index, type->bytes, x));
-        cj__store(f, cj_always(), "st.shared", type->memory, &element, 1, element_at(k, k->from, index), 0);
+    cj_step(k->f, "the block's elements");
+    CJ_SHARE(k->f, index, "index", k->c.thread, 1, k->threads, in) {
+        cj_reg element = cj__load_value(k->f, cj_always(), "ld.global", type->memory, type->reg, "element",
+                                        cj_mad_wide(k->f, "from", index, type->bytes, x));
+        cj__store(k->f, cj_always(), "st.shared", type->memory, &element, 1, element_at(k, k->from, index), 0);
     }
 }
 
@@ -172,10 +169,7 @@ static void emit_rounds(const kernel *k) {
     cj_collectives_ready(f, &k->c);
     cj_reg left = cj_mov(f, "u32", "rounds", k->rounds), begin = cj_mov(f, "u64", "begin", "%clock64");
     CJ_COUNT_DOWN(f, "round", left, 1) {
-        if (k->s.count == 1)
-            value_round(k);
-        else
-            array_round(k);
+        (k->s.count == 1 ? value_round : array_round)(k);
     }
     cj_reg end = cj_mov(f, "u64", "end", "%clock64");
     cj_step(f, "the time they took");
@@ -195,14 +189,8 @@ void cj__collective_emit_cluster(const cj_plan *plan, cj_builder *b) {
     cj_step(f, "what the collectives share");
     k.c = cj_collectives_open(f, &k.s.desc);
     k.block = cj_mad(f, "block", cj_cluster_number(f), k.s.cluster, k.c.rank);
-    if (k.s.count == 1)
-        load_values(&k);
-    else
-        load_arrays(&k);
+    (k.s.count == 1 ? load_values : load_arrays)(&k);
     emit_rounds(&k);
-    if (k.s.count == 1)
-        store_values(&k);
-    else
-        store_arrays(&k);
+    (k.s.count == 1 ? store_values : store_arrays)(&k);
     cj_ptx(f, "ret;");
 }

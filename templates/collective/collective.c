@@ -17,10 +17,7 @@ static const cj_param_info params[] = {
 };
 
 static void emit_collective(const cj_plan *plan, cj_builder *b) {
-    if (plan->cluster.x)
-        cj__collective_emit_cluster(plan, b);
-    else
-        cj__collective_emit_global(plan, b);
+    (plan->cluster.x ? cj__collective_emit_cluster : cj__collective_emit_global)(plan, b);
 }
 
 const cj_family cj__family_collective = {

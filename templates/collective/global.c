@@ -13,7 +13,6 @@
 //
 // cycles[block] is the time of the last round.
 #include "collective.h"
-#include "collective_parts.h"
 
 enum { LINK_BYTES = 16, RANKS_MOST = 16 };
 
@@ -31,20 +30,18 @@ typedef struct kernel {
 static bool is_half(const kernel *k) { return cj__collective_combines(k->s.what.op) && k->s.dtype->bytes == 2; }
 
 static void declare(kernel *k) {
-    cj_func *f = k->f;
-    k->x = cj_param(f, "u64", "x", "x[blocks][parts in][count]");
-    k->out = cj_param(f, "u64", "out", "out[blocks][parts out][count]");
-    k->cycles = cj_param(f, "u64", "cycles", "u64 cycles[blocks]");
-    k->turn = cj_param(f, "u64", "turn", "this launch's number");
-    k->workspace = cj_param(f, "u64", "workspace", k->rounds > 1 ? "as large as out" : "not used");
+    k->x = cj_param(k->f, "u64", "x", "x[blocks][parts in][count]");
+    k->out = cj_param(k->f, "u64", "out", "out[blocks][parts out][count]");
+    k->cycles = cj_param(k->f, "u64", "cycles", "u64 cycles[blocks]");
+    k->turn = cj_param(k->f, "u64", "turn", "this launch's number");
+    k->workspace = cj_param(k->f, "u64", "workspace", k->rounds > 1 ? "as large as out" : "not used");
 }
 
 static void find_place(kernel *k) {
-    cj_func *f = k->f;
-    cj_step(f, "the block's group and rank");
-    k->block = cj_mov(f, "u32", "block", "%ctaid.x");
-    k->first = cj_mul(f, "first_block", cj_div(f, "group", k->block, k->s.cluster), k->s.cluster);
-    k->rank = cj_sub(f, "rank", k->block, k->first);
+    cj_step(k->f, "the block's group and rank");
+    k->block = cj_mov(k->f, "u32", "block", "%ctaid.x");
+    k->first = cj_mul(k->f, "first_block", cj_div(k->f, "group", k->block, k->s.cluster), k->s.cluster);
+    k->rank = cj_sub(k->f, "rank", k->block, k->first);
 }
 
 // The last launch writes to out, the one before it to the workspace, and so on.
@@ -94,19 +91,18 @@ static cj_reg widened(const kernel *k, cj_reg value) {
 }
 
 static cj_reg combined(const kernel *k, cj_reg inside) {
-    cj_func             *f = k->f;
     const cj_collective *what = &k->s.what;
     cj_reg               v[RANKS_MOST];
-    for (uint32_t q = 0; q < k->s.cluster; q++) v[q] = widened(k, load_from(k, inside, cj_mov(f, "u32", "peer", q)));
+    for (uint32_t q = 0; q < k->s.cluster; q++) v[q] = widened(k, load_from(k, inside, cj_mov(k->f, "u32", "peer", q)));
     if (what->op == CJ_COLLECTIVE_SCAN) {
-        cj__fold_prefixes(f, &what->combine, v, k->s.cluster, what->exclusive);
-        cj__fold_pick(f, v, k->s.cluster, k->rank);
+        cj__fold_prefixes(k->f, &what->combine, v, k->s.cluster, what->exclusive);
+        cj__fold_pick(k->f, v, k->s.cluster, k->rank);
     } else {
-        cj__fold_all(f, &what->combine, v, k->s.cluster);
+        cj__fold_all(k->f, &what->combine, v, k->s.cluster);
     }
     if (!is_half(k)) return v[0];
-    cj_reg half = cj_register(f, "b16", "half");
-    cj__half_round(f, k->s.dtype->type, half, v[0]);
+    cj_reg half = cj_register(k->f, "b16", "half");
+    cj__half_round(k->f, k->s.dtype->type, half, v[0]);
     return half;
 }
 
@@ -114,20 +110,19 @@ static cj_reg combined(const kernel *k, cj_reg inside) {
 
 // The rank that an element comes from; *misses says that it comes from none, or is cj_none().
 static cj_reg source_rank(const kernel *k, cj_reg part, cj_reg *misses) {
-    cj_func             *f = k->f;
     const cj_collective *what = &k->s.what;
     const int32_t        size = (int32_t)k->s.cluster;
     *misses = cj_none();
     if (what->op == CJ_COLLECTIVE_BROADCAST || what->op == CJ_COLLECTIVE_SCATTER)
-        return cj_mov(f, "u32", "root", what->root);
+        return cj_mov(k->f, "u32", "root", what->root);
     if (what->op != CJ_COLLECTIVE_SHIFT) return part;
     if (what->around) {
         const uint32_t back = (uint32_t)((size - what->distance % size) % size);
-        return cj_rem(f, "source", cj_add(f, "source", k->rank, back), k->s.cluster);
+        return cj_rem(k->f, "source", cj_add(k->f, "source", k->rank, back), k->s.cluster);
     }
-    cj_reg source = cj_let(f, "u32", "source", "sub.s32 $1, $2, $3;", k->rank, what->distance);
-    *misses = cj_let(f, "pred", "misses", "setp.ge.u32 $1, $2, $3; // negative ones too", source, k->s.cluster);
-    cj_set_if(f, *misses, source, k->rank);
+    cj_reg source = cj_let(k->f, "u32", "source", "sub.s32 $1, $2, $3;", k->rank, what->distance);
+    *misses = cj_let(k->f, "pred", "misses", "setp.ge.u32 $1, $2, $3; // negative ones too", source, k->s.cluster);
+    cj_set_if(k->f, *misses, source, k->rank);
     return source;
 }
 

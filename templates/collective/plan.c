@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters of a collective, what a plan makes of them, and which of them exclude each other.
 #include "collective.h"
-#include "collective_parts.h"
 
 enum { WARP = 32 };
 
 static uint32_t value_of(const cj_plan *plan, int param) { return (uint32_t)plan->params.value[param]; }
-
-static bool has_root(cj_collective_op op) {
-    return op == CJ_COLLECTIVE_BROADCAST || op == CJ_COLLECTIVE_REDUCE || op == CJ_COLLECTIVE_GATHER ||
-           op == CJ_COLLECTIVE_SCATTER;
-}
 
 static cj_status refuse(const cj_plan *plan, const collective_shape *s, bool clusters, cj_error *error) {
     const uint32_t size = value_of(plan, COLLECTIVE_SIZE);
@@ -26,7 +20,7 @@ static cj_status refuse(const cj_plan *plan, const collective_shape *s, bool clu
               "cluster x cluster-y x cluster-z is %" PRIu32 " blocks, a cluster has at most 16" CJ_HINT
               "make one of them smaller",
               s->cluster);
-    REFUSE_IF(has_root(s->what.op) && s->what.root >= s->cluster,
+    REFUSE_IF(s->what.root >= s->cluster,
               "root: %" PRIu32 " is no rank of a cluster of %" PRIu32 CJ_HINT
               "ranks begin at 0: choose one below the number of blocks",
               s->what.root, s->cluster);
@@ -65,12 +59,6 @@ static void place_blocks(cj_plan *plan) {
     plan->grid = (cj_dim3){along * many, plan->cluster.y, plan->cluster.z};
 }
 
-// Without clusters a round is a launch; outputs go to the workspace by turns.
-static void launch_rounds(cj_plan *plan, const collective_shape *s) {
-    plan->launches = value_of(plan, COLLECTIVE_ROUNDS);
-    if (plan->launches > 1) plan->workspace_bytes = (size_t)plan->grid.x * s->gets * s->count * s->dtype->bytes;
-}
-
 cj_status cj__collective_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const uint32_t block = value_of(plan, COLLECTIVE_BLOCK);
     const uint32_t chosen = plan->params.value[COLLECTIVE_COUNT] == 1 ? WARP : COLLECTIVE_ARRAY_BLOCK;
@@ -83,7 +71,8 @@ cj_status cj__collective_plan(cj_plan *plan, const cj_limits *limits, bool clust
     const uint64_t         pool = (uint64_t)(s.gives + s.gets) * s.part + s.scratch;
     TRY(refuse(plan, &s, clusters, error));
     plan->dynamic_shared = s.count == 1 || !plan->cluster.x ? 0 : (uint32_t)pool;
-    if (!plan->cluster.x) launch_rounds(plan, &s);
+    if (!plan->cluster.x) plan->launches = value_of(plan, COLLECTIVE_ROUNDS);  // outputs go to the workspace by turns
+    if (plan->launches > 1) plan->workspace_bytes = (size_t)plan->grid.x * s.gets * s.count * s.dtype->bytes;
     cj__name_entry(plan, "%s_%s%s", CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"),
                    plan->cluster.x ? "" : "_global");
     return refuse_memory(plan, &s, limits, error);

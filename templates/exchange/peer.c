@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who trades with whom, and where a block's memory is.
-#include "collective_parts.h"
 #include "kernel.h"
 
 cj_reg cj__exchange_around(const exchange_kernel *k, cj_arg distance) {

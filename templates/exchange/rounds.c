@@ -52,15 +52,14 @@ static void trade_units(const exchange_kernel *k, const exchange_turn *t, cj_reg
 }
 
 static void push_round(const exchange_kernel *k, const exchange_units *u, cj_reg round) {
-    cj_func            *f = k->f;
     const exchange_turn t = cj__exchange_turn(k, round);
-    cj_reg              turn = cj_shl(f, "mbarriers", t.number, 3), full = mbarrier_at(k, k->box, turn, 0, "full");
-    cj_reg              bytes = cj_mul(f, "bytes", u->tile.left, (k->s.parts - k->s.turned) * k->s.slot);
-    cj_mbarrier_arrive_expect(f, k->leader, full, CJ_ARG(bytes), "what will come");
-    CJ_IF(f, u->holds, "holds_nothing") trade_units(k, &t, turn, u, full);
+    cj_reg              turn = cj_shl(k->f, "mbarriers", t.number, 3), full = mbarrier_at(k, k->box, turn, 0, "full");
+    cj_reg              bytes = cj_mul(k->f, "bytes", u->tile.left, (k->s.parts - k->s.turned) * k->s.slot);
+    cj_mbarrier_arrive_expect(k->f, k->leader, full, CJ_ARG(bytes), "what will come");
+    CJ_IF(k->f, u->holds, "holds_nothing") trade_units(k, &t, turn, u, full);
     if (!k->s.credits) return;
-    cj_ptx(f, "bar.sync 0; // B2: every thread has read it");
-    cj_mbarrier_arrive_peer(f, k->leader, mbarrier_at(k, k->links.link, turn, FREE_AT, "free_there"),
+    cj_ptx(k->f, "bar.sync 0; // B2: every thread has read it");
+    cj_mbarrier_arrive_peer(k->f, k->leader, mbarrier_at(k, k->links.link, turn, FREE_AT, "free_there"),
                             "it may be written again");
 }
 

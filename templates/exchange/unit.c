@@ -109,11 +109,10 @@ static void copy_chunk(const exchange_kernel *k, const exchange_units *u) {
 void cj__exchange_copy_chunk(const exchange_kernel *k, const exchange_units *u) {
     if (k->s.pattern != CJ_EXCHANGE_HALO) return;
     cj_step(k->f, "the chunk itself, by the cluster that has the first tile");
-    if (k->s.tiles == 1) {
+    if (k->s.tiles == 1)
         copy_chunk(k, u);
-        return;
-    }
-    CJ_UNLESS(k->f, cj_ne(k->f, "other_tile", u->tile.first, 0), "chunk_copied") { copy_chunk(k, u); }
+    else
+        CJ_UNLESS(k->f, cj_ne(k->f, "other_tile", u->tile.first, 0), "chunk_copied") copy_chunk(k, u);
 }
 
 // ---- places in buffers
@@ -133,15 +132,12 @@ static cj_reg travels(const exchange_kernel *k, unsigned i, cj_reg is_held) {
 static void find_address(const exchange_kernel *k, unsigned i, const place *p, exchange_units *u) {
     const cj_exchange_shape *s = &k->s;
     cj_reg                   part = s->guarded && s->parts > 1 && !s->turned ? cap_part(k, p->part) : p->part;
-    if (i && s->parts == 1)
-        u->window[i] = u->window[0];
-    else
-        u->window[i] = cj__exchange_window(k, cj__exchange_peer(k, part, s->strategy != CJ_EXCHANGE_PUSH));
+    u->window[i] = i && s->parts == 1
+                       ? u->window[0]
+                       : cj__exchange_window(k, cj__exchange_peer(k, part, s->strategy != CJ_EXCHANGE_PUSH));
     cj_reg index = cj_mad(k->f, "index", cj__exchange_part_there(k, part), s->tile, p->within);
-    if (s->strategy == CJ_EXCHANGE_GLOBAL)
-        u->address[i] = cj_mad_wide(k->f, "from", index, s->slot, u->window[i]);
-    else
-        u->address[i] = cj_mad(k->f, "there", index, s->slot, u->window[i]);
+    u->address[i] = s->strategy == CJ_EXCHANGE_GLOBAL ? cj_mad_wide(k->f, "from", index, s->slot, u->window[i])
+                                                      : cj_mad(k->f, "there", index, s->slot, u->window[i]);
 }
 
 // Some thread may hold nothing that travels: then which do.

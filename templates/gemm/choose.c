@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shape that takes least of all that the parameters leave open: every tile, with every cluster and split that is worth
 // trying, as the cost model sees them.
-#include <math.h>
-
 #include "plan.h"
 
 static const gemm_constants *const gpu = &cj__gemm_constants;

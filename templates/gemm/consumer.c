@@ -184,17 +184,16 @@ static void emit_first_step_of_share(consumer *c) {
 
 static void emit_shares(consumer *c) {
     const gemm_kernel *k = c->k;
-    cj_func           *f = k->f;
-    const gemm_stream  s = cj__gemm_stream(k, cj__load_param(f, "u32", k->steps, "steps"));
-    CJ_LOOP(f, shares, "next_share", "no_share") {
-        cj_leave(&shares, cj_ge(f, "no_more", s.at, s.end));
+    const gemm_stream  s = cj__gemm_stream(k, cj__load_param(k->f, "u32", k->steps, "steps"));
+    CJ_LOOP(k->f, shares, "next_share", "no_share") {
+        cj_leave(&shares, cj_ge(k->f, "no_more", s.at, s.end));
         const gemm_share share = cj__gemm_share(k, &s);
         cj__gemm_values_bias(k, &c->results.values, share.tile);
         emit_first_step_of_share(c);
-        emit_last_steps(c, cj_sub(f, "other_steps", share.steps, 1));
+        emit_last_steps(c, cj_sub(k->f, "other_steps", share.steps, 1));
         release(c, NULL);
         cj__gemm_stream_results(c->k, &c->results, &s, &share, c->sum);
-        cj_update(f, s.at, "add", share.steps);
+        cj_update(k->f, s.at, "add", share.steps);
     }
 }
 
@@ -202,14 +201,13 @@ static void emit_shares(consumer *c) {
 
 static void emit_split(consumer *c) {
     const gemm_kernel *k = c->k;
-    cj_func           *f = k->f;
     cj__gemm_values_bias(k, &c->results.values, k->cluster);
-    cj_step(f, "this block's steps of the tile");
-    c->at = cj_pipeline_begin(f, &k->stages, CJ_CONSUMER);
-    for (uint32_t i = 0; i < k->g->tile_n / 2; i++) cj_ptx(f, "mov.f32 $1, $2;", c->sum[i], 0.0F);
-    CJ_IF(f, cj_ne(f, "has_steps", k->split.steps, 0), "no_steps_here") {
+    cj_step(k->f, "this block's steps of the tile");
+    c->at = cj_pipeline_begin(k->f, &k->stages, CJ_CONSUMER);
+    for (uint32_t i = 0; i < k->g->tile_n / 2; i++) cj_ptx(k->f, "mov.f32 $1, $2;", c->sum[i], 0.0F);
+    CJ_IF(k->f, cj_ne(k->f, "has_steps", k->split.steps, 0), "no_steps_here") {
         emit_products(c, true);
-        emit_last_steps(c, cj_sub(f, "other_steps", k->split.steps, 1));
+        emit_last_steps(c, cj_sub(k->f, "other_steps", k->split.steps, 1));
         if (cj__gemm_multicast(k->g) > 1 && !k->g->sums_in_stages)
             release(c, "nobody loads there, but its block waits to leave");
     }

@@ -111,35 +111,31 @@ static void read_fragments(const gemm_kernel *k, cj_reg first, cj_reg *c) {
 // The subtile of C becomes addends, which lie as sums do.
 static void load_addends(const gemm_kernel *k, const gemm_results *r, uint32_t subtile, cj_reg c[2 * PACKED_MAX]) {
     const gemm_shape *g = k->g;
-    cj_func          *f = k->f;
     const uint32_t    bytes = GEMM_WARP_ROWS * g->subtile * g->c_type->bytes, buffer = c_buffer_of(g, subtile);
     cj_reg            at[3], column = column_of(k, r->place.column, subtile), to = in_buffer(k, r->buffer, buffer);
     const uint32_t    rank = cj__gemm_at(k, at, column, r->place.row, r->place.batch, g->shared_c);
-    if (!g->deferred && may_be_read(g, subtile)) cj_bulk_wait_read(f, buffers_of(g) - 1, "the buffer is free for C");
-    if (g->deferred && subtile) cj_ptx(f, "bar.warp.sync -1; // all lanes have read the subtile before");
-    cj_mbarrier_arrive_expect(f, k->leader, r->c_ready, CJ_ARG((int)bytes), NULL);
-    cj_tensor_load(f, k->leader, to, r->map_c, at, rank, r->c_ready);
-    cj_mbarrier_wait(f, r->c_ready, CJ_ARG(r->c_parity), CJ_SCOPE_BLOCK, "C is there");
-    cj_mbarrier_flip(f, r->c_parity);
-    if (has_cells(g->c_type))
-        read_cells(k, in_buffer(k, r->cell, buffer), c);
-    else
-        read_fragments(k, in_buffer(k, r->fragment, buffer), c);
+    if (!g->deferred && may_be_read(g, subtile)) cj_bulk_wait_read(k->f, buffers_of(g) - 1, "the buffer is free for C");
+    if (g->deferred && subtile) cj_ptx(k->f, "bar.warp.sync -1; // all lanes have read the subtile before");
+    cj_mbarrier_arrive_expect(k->f, k->leader, r->c_ready, CJ_ARG((int)bytes), NULL);
+    cj_tensor_load(k->f, k->leader, to, r->map_c, at, rank, r->c_ready);
+    cj_mbarrier_wait(k->f, r->c_ready, CJ_ARG(r->c_parity), CJ_SCOPE_BLOCK, "C is there");
+    cj_mbarrier_flip(k->f, r->c_parity);
+    const bool cells = has_cells(g->c_type);
+    (cells ? read_cells : read_fragments)(k, in_buffer(k, cells ? r->cell : r->fragment, buffer), c);
 }
 
 // Two values to their place among the subtile's results; 8-bit ones share a register with those of the row 8 below.
 static void pack(const gemm_kernel *k, const cj_reg *packed, uint32_t pair, const cj_reg value[2], cj_reg *above) {
     const gemm_type *type = k->g->d_type;
-    cj_func         *f = k->f;
     if (type->bytes == 2) {
-        cj_ptx(f, "cvt.rn.$1x2.f32 $2, $3, $4;", type->name, packed[pair], value[1], value[0]);
+        cj_ptx(k->f, "cvt.rn.$1x2.f32 $2, $3, $4;", type->name, packed[pair], value[1], value[0]);
     } else if (type->bytes == 4) {
-        cj_ptx(f, "mov.b32 $1, $2;", packed[2 * pair], value[0]);
-        cj_ptx(f, "mov.b32 $1, $2;", packed[2 * pair + 1], value[1]);
+        cj_ptx(k->f, "mov.b32 $1, $2;", packed[2 * pair], value[0]);
+        cj_ptx(k->f, "mov.b32 $1, $2;", packed[2 * pair + 1], value[1]);
     } else {
-        cj_reg narrow = cj_register(f, "b16", "narrow");
-        cj_ptx(f, "cvt.rn.satfinite.$1x2.f32 $2, $3, $4;", type->name, narrow, value[1], value[0]);
-        if (pair % 2) cj_ptx(f, "mov.b32 $1, {$2, $3};", packed[pair / 2], *above, narrow);
+        cj_reg narrow = cj_register(k->f, "b16", "narrow");
+        cj_ptx(k->f, "cvt.rn.satfinite.$1x2.f32 $2, $3, $4;", type->name, narrow, value[1], value[0]);
+        if (pair % 2) cj_ptx(k->f, "mov.b32 $1, {$2, $3};", packed[pair / 2], *above, narrow);
         *above = narrow;
     }
 }
@@ -161,12 +157,11 @@ void cj__gemm_results_take_subtile(const gemm_kernel *k, const gemm_results *r, 
 }
 
 void cj__gemm_results_place(const gemm_kernel *k, gemm_results *r, const gemm_place *place) {
-    cj_func *f = k->f;
-    cj_reg   own = cj_sub(f, "consumer_warp", k->warp, GEMM_WARPS);
-    cj_ptx(f, "mad.lo.s32 $1, $2, $3, $4;", r->place.row, own, GEMM_WARP_ROWS, place->row);
-    cj_set(f, r->place.column, place->column);
-    if (k->g->batches > 1) cj_set(f, r->place.batch, place->batch);
-    if (k->g->deferred) cj_ptx(f, "setp.eq.u32 $1, $2, $2;", r->some, own);
+    cj_reg own = cj_sub(k->f, "consumer_warp", k->warp, GEMM_WARPS);
+    cj_ptx(k->f, "mad.lo.s32 $1, $2, $3, $4;", r->place.row, own, GEMM_WARP_ROWS, place->row);
+    cj_set(k->f, r->place.column, place->column);
+    if (k->g->batches > 1) cj_set(k->f, r->place.batch, place->batch);
+    if (k->g->deferred) cj_ptx(k->f, "setp.eq.u32 $1, $2, $2;", r->some, own);
 }
 
 void cj__gemm_results_take(const gemm_kernel *k, gemm_results *r, const cj_reg *sum, const gemm_place *place) {

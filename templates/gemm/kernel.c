@@ -80,8 +80,7 @@ static void find_split(gemm_kernel *k) {
     }
     find_rank(k);
     if (g->split > 1) s->first = cj_add(f, "first_step", s->first, s->rank);
-    s->steps = cj_add(f, "steps", steps, cj__gemm_splits(g) - 1);
-    s->steps = cj_sub(f, "steps", s->steps, s->first);
+    s->steps = cj_sub(f, "steps", cj_add(f, "steps", steps, cj__gemm_splits(g) - 1), s->first);
     s->steps = cj_div(f, "steps", s->steps, cj__gemm_splits(g));
 }
 

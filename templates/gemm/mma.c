@@ -55,8 +55,7 @@ void cj__mma_emit(const cj_plan *plan, cj_builder *builder) {
     cj__mma_identify(&k);
     cj__mma_loop(&k, sum);
     cj_label done = cj_label_new(f, "done");
-    if (g.parts > 1) cj__mma_combine(&k, sum, done);
-    cj__mma_results(&k, sum);
+    cj__mma_results(&k, sum, done);
     cj_label_here(f, done);
     cj_ptx(f, "ret;");
 }

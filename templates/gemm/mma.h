@@ -98,9 +98,8 @@ void cj__mma_copies_next(const mma_kernel *k, const mma_copies *c);
 // ---- the mainloop and the results (mma_loop.c, mma_results.c)
 
 void cj__mma_loop(const mma_kernel *k, cj_reg sum[MMA_SUMS_MAX]);
-void cj__mma_results(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX]);
 
-// The part that comes last adds up the sums of all of them: the body of what follows is that warp's alone.
-void cj__mma_combine(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX], cj_label done);
+// With split-K the warp that comes last adds up the sums of all parts, and has the results; the others go to `done`.
+void cj__mma_results(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX], cj_label done);
 
 #endif

@@ -10,6 +10,7 @@
 #include "mma.h"
 
 enum { ROWS = MMA_LINES, ROW_BELOW = 8, QUARTER = 2, EIGHTS_MAX = 8 };  // of a fragment; columns of a lane
+enum { PASS_SUMS = 64 };  // that a thread adds up at a time: with 128, whose values follow, ptxas spills
 
 typedef struct results {
     const mma_kernel *k;
@@ -25,14 +26,16 @@ typedef struct results {
 static uint32_t warp_rows(const mma_kernel *k) { return k->tile->m / k->tile->warps_m; }
 static uint32_t warp_columns(const mma_kernel *k) { return k->tile->n / k->tile->warps_n; }
 static uint32_t eights(const mma_kernel *k) { return warp_columns(k) / MMA_COLUMNS; }
+static uint32_t row_sums(const mma_kernel *k) { return 4 * eights(k); }  // of a thread, in 16 rows
+static uint32_t part_bytes(const mma_kernel *k) { return cj__mma_sums(k->tile) * GEMM_WARP * 4; }
 
 // ---- split-K
 
-// Counters of the warps of all tiles, then the sums of warp 0 of tile 0: part 0, part 1, …, warp 1, ….
-void cj__mma_combine(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX], cj_label done) {
+// Stores this part's sums; all but the warp that comes last leave. Returns where this lane's sums of part 0 are. The workspace
+// has counters of the warps of all tiles, then the sums of warp 0 of tile 0: part 0, part 1, …, warp 1, ….
+static cj_reg share_sums(const mma_kernel *k, const cj_reg *sum, cj_label done) {
     const gemm_kernel *b = &k->base;
-    const uint32_t     count = cj__mma_sums(k->tile), bytes = count * GEMM_WARP * 4, warps = cj__mma_warps(k->tile);
-    const uint32_t     parts = b->g->parts;
+    const uint32_t     bytes = part_bytes(k), warps = cj__mma_warps(k->tile), parts = b->g->parts;
     cj_func           *f = b->f;
     cj_step(f, "the sums of this part; the last warp that comes adds up those of all");
     cj_reg workspace = cj__load_pointer(f, b->workspace, "workspace"),
@@ -41,19 +44,26 @@ void cj__mma_combine(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX], cj_lab
     cj_reg sums = cj_mad_wide(f, "sums", b->count, warps * 4, workspace);
     cj_reg first = cj_let(f, "u64", "first", "mul.wide.u32 $1, $2, $3;", number, parts);
     first = cj_mad(f, "first", first, bytes, cj_mad_wide(f, "sums", b->lane, GEMM_VECTOR * 4, sums));
-    cj__gemm_sums_store(b, sum, count, cj_mad_wide(f, "own", k->part, bytes, first));
+    cj__gemm_sums_store(b, sum, cj__mma_sums(k->tile), cj_mad_wide(f, "own", k->part, bytes, first));
     cj_reg last = cj__gemm_comes_last(b, counter, CJ_ARG(parts - 1));
     cj_ptx(f, "@!$1 bra.uni $2;", last, done);
     cj__gemm_see_partials(b);
-    cj_reg left = cj_mov(f, "u32", "parts_left", parts), summand[MMA_LINES];
+    return first;
+}
+
+// Some of a lane's sums: those of all parts, in their order. `at`: those of part 0.
+static void add_parts(const mma_kernel *k, const cj_reg *sum, uint32_t count, cj_reg at) {
+    const gemm_kernel *b = &k->base;
+    cj_func           *f = b->f;
+    cj_reg             left = cj_mov(f, "u32", "parts_left", b->g->parts), summand[MMA_LINES];
     for (uint32_t i = 0; i < MMA_LINES; i++) summand[i] = cj_f32(f, "summand");
     for (uint32_t i = 0; i < count; i++) cj_set(f, sum[i], 0.0F);
     CJ_COUNT_DOWN(f, "add_part", left, 1) {
         for (uint32_t i = 0; i < count; i += MMA_LINES) {
-            cj__gemm_sums_load(b, "ld.global", summand, MMA_LINES, first, i * GEMM_WARP * 4);
+            cj__gemm_sums_load(b, "ld.global", summand, MMA_LINES, at, i * GEMM_WARP * 4);
             cj__gemm_sums_add(b, sum + i, summand, MMA_LINES);
         }
-        cj_update(f, first, "add", bytes);
+        cj_update(f, at, "add", part_bytes(k));
     }
 }
 
@@ -219,10 +229,26 @@ static void store_rows(const results *r, cj_reg first) {
     }
 }
 
-void cj__mma_results(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX]) {
+// 16 rows of the warp's, the i-th time: `sum` are the lane's sums of them, `to` its place in shared memory.
+static void emit_rows(const results *r, uint32_t i, const cj_reg *sum, cj_reg row, cj_reg column, cj_reg to) {
+    cj_func       *f = r->k->base.f;
+    const uint32_t below = ROW_BELOW * cj__mma_result_row(r->k->base.g, r->k->tile);
+    if (i) cj_ptx(f, "bar.warp.sync -1; // all lanes have read the rows before");
+    for (uint32_t j = 0; j < 2; j++) {
+        const uint32_t offset = i * ROWS + j * ROW_BELOW;
+        // Each compiler evaluates arguments in an order of its own, so only one of them may emit.
+        const cj_reg place = j ? cj_add(f, "row_below", to, below) : to;
+        take_row(r, offset ? cj_add(f, "value_row", row, offset) : row, column, sum + 2 * j, place);
+    }
+    cj_ptx(f, "bar.warp.sync -1; // all lanes have written theirs");
+    store_rows(r, i ? cj_add(f, "first_row", r->row, i * ROWS) : r->row);
+}
+
+void cj__mma_results(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX], cj_label done) {
     const gemm_shape *g = k->base.g;
     cj_func          *f = k->base.f;
     results           r = {.k = k};
+    cj_reg            parts = g->parts > 1 ? share_sums(k, sum, done) : cj_none();
     begin(&r);
     cj_reg quarter = cj_and(f, "quarter", k->base.lane, 3), down = cj_shr(f, "down", k->base.lane, 2), first = r.column;
     cj_reg to = cj_mad(f, "to", down, cj__mma_result_row(g, k->tile), r.own);
@@ -232,16 +258,12 @@ void cj__mma_results(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX]) {
     r.column = column;
     begin_bias(&r);
     r.column = first;
-    for (uint32_t i = 0; i < warp_rows(k) / ROWS; i++) {
-        cj_step(f, "rows %u to %u of the warp's", (unsigned)(i * ROWS), (unsigned)(i * ROWS + ROWS - 1));
-        if (i) cj_ptx(f, "bar.warp.sync -1; // all lanes have read the rows before");
-        for (uint32_t j = 0; j < 2; j++) {
-            const uint32_t offset = i * ROWS + j * ROW_BELOW;
-            take_row(&r, offset ? cj_add(f, "value_row", own_row, offset) : own_row, column,
-                     sum + i * eights(k) * 4 + 2 * j,
-                     j ? cj_add(f, "row_below", to, ROW_BELOW * cj__mma_result_row(g, k->tile)) : to);
-        }
-        cj_ptx(f, "bar.warp.sync -1; // all lanes have written theirs");
-        store_rows(&r, i ? cj_add(f, "first_row", r.row, i * ROWS) : r.row);
+    const uint32_t count = cj__mma_sums(k->tile), pass = count < PASS_SUMS ? count : PASS_SUMS;
+    for (uint32_t i = 0; i < count; i += row_sums(k)) {
+        const uint32_t rows = i / row_sums(k) * ROWS;
+        cj_step(f, "rows %u to %u of the warp's", (unsigned)rows, (unsigned)(rows + ROWS - 1));
+        if (g->parts > 1 && i % pass == 0)
+            add_parts(k, sum + i, pass, cj_add(f, "of_part", parts, i * GEMM_WARP * 4));
+        emit_rows(&r, rows / ROWS, sum + i, own_row, column, to);
     }
 }

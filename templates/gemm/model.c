@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a shape takes, predicted: "The cost model" in docs/maintaining/gemm.md has the formulas, constants.def the numbers.
-#include <math.h>
-
 #include "plan.h"
 
 static const gemm_constants *const gpu = &cj__gemm_constants;

@@ -6,14 +6,6 @@ enum { STAGES_MAX = 8, TILES_MAX = INT32_MAX };
 
 // ---- what is refused
 
-static cj_status check_target(const cj_plan *plan, const cj_limits *limits, cj_error *error) {
-    FAIL_IF(strcmp(plan->arch, "sm_90a"), CJ_UNSUPPORTED,
-            "form=wgmma uses wgmma and setmaxnreg, which only sm_90a has; the target is %s" CJ_HINT "%s", plan->arch,
-            limits->compute_capability == 90 ? "name sm_90a, or no target: devices of compute capability 9.0 run it"
-                                             : "form=mma runs on devices of compute capability 8.0 and later");
-    return CJ_OK;
-}
-
 static cj_status check_cluster(const uint64_t *value, const gemm_shape *g, cj_error *error) {
     const uint32_t along_m = g->cluster_m, along_n = g->cluster_n;
     REFUSE_IF((along_m & (along_m - 1)) || (along_n & (along_n - 1)) || along_m * along_n > GEMM_CLUSTER_MAX,
@@ -49,7 +41,10 @@ static cj_status check_split(const gemm_shape *g, cj_error *error) {
 }
 
 static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_shape *g, cj_error *error) {
-    TRY(check_target(plan, limits, error));
+    FAIL_IF(strcmp(plan->arch, "sm_90a"), CJ_UNSUPPORTED,
+            "form=wgmma uses wgmma and setmaxnreg, which only sm_90a has; the target is %s" CJ_HINT "%s", plan->arch,
+            limits->compute_capability == 90 ? "name sm_90a, or no target: devices of compute capability 9.0 run it"
+                                             : "form=mma runs on devices of compute capability 8.0 and later");
     TRY(check_cluster(plan->params.value, g, error));
     REFUSE_IF(g->stream_k && g->steps * limits->sm_count > INT32_MAX,
               "rest: shared, but %" PRIu64 " steps of K are too many for it" CJ_HINT "leave rest at its default",

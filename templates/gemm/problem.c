@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The product that the parameters describe: its types, layouts, and what is done to its sums.
-#include <math.h>
-
 #include "gemm.h"
 
 // In the order of the words of `dtype`, then what D alone can be.
@@ -73,9 +71,6 @@ cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_err
     const gemm_type *a = &types[value[GEMM_DTYPE]];
     TRY(check_order(a->bytes != 2 && value[GEMM_A], "a", "column", a, "row", error));
     TRY(check_order(a->bytes != 2 && !value[GEMM_B], "b", "row", g->b.type, "column", error));
-    REFUSE_IF(a->bytes != 1 && value[GEMM_DTYPE_B],
-              "dtype-b: %s, but A is %s; only e4m3 and e5m2 are mixed" CJ_HINT "leave dtype-b at its default, same",
-              types[of_b[value[GEMM_DTYPE_B]]].name, a->name);
     REFUSE_IF(value[GEMM_SHARED] && g->batches == 1, "shared: with batch 1 there is nobody to share with" SHARED_HINT);
     REFUSE_IF(shared[value[GEMM_SHARED]].c && !value[GEMM_C],
               "shared: names C, which there is none of with c=no" SHARED_HINT);

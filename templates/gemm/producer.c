@@ -16,14 +16,13 @@ static bool is_a(const gemm_kernel *k, const loader *l) { return l->o == &k->g->
 
 // The ranks of the blocks that share an operand, as a mask: those of this one's row (A) or column (B) of the group.
 static cj_reg mask_of(const gemm_kernel *k, const loader *l) {
-    cj_func          *f = k->f;
-    uint32_t          ranks = 0;
+    uint32_t ranks = 0;
     for (uint32_t i = 0; i < l->o->loaders; i++) ranks |= 1u << (is_a(k, l) ? i * k->g->cluster_m : i);
-    cj_reg first = is_a(k, l) ? cj_mov(f, "u32", "first_rank", k->rank_m)
-                              : cj_mul(f, "first_rank", k->rank_n, k->g->cluster_m);
-    cj_reg wide = cj_mov(f, "b32", "ranks", ranks);
-    if (k->g->split > 1) first = cj_add(f, "first_rank", first, k->split.mates);
-    return cj_let(f, "b16", "mask", "cvt.u16.u32 $1, $2;", cj_shl(f, "ranks", wide, first));
+    cj_reg first = is_a(k, l) ? cj_mov(k->f, "u32", "first_rank", k->rank_m)
+                              : cj_mul(k->f, "first_rank", k->rank_n, k->g->cluster_m);
+    cj_reg wide = cj_mov(k->f, "b32", "ranks", ranks);
+    if (k->g->split > 1) first = cj_add(k->f, "first_rank", first, k->split.mates);
+    return cj_let(k->f, "b16", "mask", "cvt.u16.u32 $1, $2;", cj_shl(k->f, "ranks", wide, first));
 }
 
 static loader make_loader(const gemm_kernel *k, const gemm_operand *o) {
@@ -47,31 +46,29 @@ typedef struct position {
 
 // This block's part of a tile: `line` is the tile's first one, `first_step` its first step of it (cj_none(): 0).
 static position find_position(const gemm_kernel *k, const loader *l, cj_reg line, cj_reg first_step) {
-    cj_func *f = k->f;
     position p;
-    p.line = cj_is_none(l->part_line) ? cj_mov(f, "s32", "line", line) : cj_add(f, "line", line, l->part_line);
-    p.k = cj_is_none(l->part_k) ? cj_mov(f, "s32", "k", 0) : cj_mov(f, "s32", "k", l->part_k);
-    if (!cj_is_none(first_step)) cj_ptx(f, "mad.lo.s32 $1, $2, $3, $1;", p.k, first_step, k->g->step);
+    p.line = cj_is_none(l->part_line) ? cj_mov(k->f, "s32", "line", line) : cj_add(k->f, "line", line, l->part_line);
+    p.k = cj_is_none(l->part_k) ? cj_mov(k->f, "s32", "k", 0) : cj_mov(k->f, "s32", "k", l->part_k);
+    if (!cj_is_none(first_step)) cj_ptx(k->f, "mad.lo.s32 $1, $2, $3, $1;", p.k, first_step, k->g->step);
     return p;
 }
 
 // Where lines are contiguous, a box for each 64 of them; where K is, one for all. Then on to the block's next step.
 static void load_operand(const gemm_kernel *k, const loader *l, const position *p, cj_reg batch, cj_reg stage,
                          cj_reg full) {
-    cj_func       *f = k->f;
     const bool     by_k = l->o->order == CJ_BY_K;
     const uint32_t boxes = by_k ? 1 : l->o->lines / GEMM_BOX;
-    cj_reg         to = cj_mad(f, "to", stage, l->o->bytes, l->base), line = p->line, at[3];
+    cj_reg         to = cj_mad(k->f, "to", stage, l->o->bytes, l->base), line = p->line, at[3];
     for (uint32_t box = 0; box < boxes; box++) {
-        if (box) line = cj_add(f, "box_line", p->line, box * GEMM_BOX);
-        if (box) to = cj_add(f, "to", to, GEMM_BOX * GEMM_ROW);
+        if (box) line = cj_add(k->f, "box_line", p->line, box * GEMM_BOX);
+        if (box) to = cj_add(k->f, "to", to, GEMM_BOX * GEMM_ROW);
         const uint32_t rank = cj__gemm_at(k, at, by_k ? p->k : line, by_k ? line : p->k, batch, l->o->shared);
         if (l->o->loaders > 1)
-            cj_tensor_load_multicast(f, cj_always(), to, l->map, at, rank, full, CJ_ARG(l->mask));
+            cj_tensor_load_multicast(k->f, cj_always(), to, l->map, at, rank, full, CJ_ARG(l->mask));
         else
-            cj_tensor_load(f, cj_always(), to, l->map, at, rank, full);
+            cj_tensor_load(k->f, cj_always(), to, l->map, at, rank, full);
     }
-    cj_update(f, p->k, "add", k->g->step * cj__gemm_splits(k->g));
+    cj_update(k->f, p->k, "add", k->g->step * cj__gemm_splits(k->g));
 }
 
 typedef struct producer {
@@ -106,12 +103,11 @@ static void load_shares(const gemm_kernel *k, const producer *p, cj_reg steps) {
 // A block stays until its peers have released all its stages: then none of them arrives at its mbarriers any more. (With the
 // sums of peers in the stages, the consumers wait for that.)
 static void wait_for_releases(const gemm_kernel *k, const cj_pipeline_at *at) {
-    cj_func *f = k->f;
     if (cj__gemm_multicast(k->g) == 1 || k->g->sums_in_stages) return;
-    cj_step(f, "this block stays until its peers have released all stages");
-    CJ_COUNT_DOWN(f, "stay", cj_mov(f, "u32", "stages_left", k->g->stages), 1) {
-        cj_pipeline_wait_free(f, &k->stages, at);
-        cj_pipeline_next(f, &k->stages, at);
+    cj_step(k->f, "this block stays until its peers have released all stages");
+    CJ_COUNT_DOWN(k->f, "stay", cj_mov(k->f, "u32", "stages_left", k->g->stages), 1) {
+        cj_pipeline_wait_free(k->f, &k->stages, at);
+        cj_pipeline_next(k->f, &k->stages, at);
     }
 }
 

@@ -29,8 +29,7 @@ gemm_stream cj__gemm_stream(const gemm_kernel *k, cj_reg steps) {
     s.longer = cj_rem(f, "longer", all, k->clusters);
     s.at = cj_mad(f, "step_at", k->cluster, s.each, cj_min(f, "longer_before", k->cluster, s.longer));
     cj_reg one_more = cj_select(f, "u32", "one_more", cj_lt(f, "is_longer", k->cluster, s.longer), 1, 0);
-    s.end = cj_add(f, "step_end", s.at, s.each);
-    s.end = cj_add(f, "step_end", s.end, one_more);
+    s.end = cj_add(f, "step_end", cj_add(f, "step_end", s.at, s.each), one_more);
     return s;
 }
 
@@ -62,23 +61,21 @@ typedef struct shares {
 } shares;
 
 static shares shares_of(const gemm_kernel *k, const gemm_stream *s, const gemm_share *share) {
-    cj_func *f = k->f;
-    cj_reg   step = cj_mul(f, "step", share->number, s->of_tile);
-    cj_reg   last = cj_sub(f, "last_step", cj_add(f, "last_step", step, s->of_tile), 1);
-    cj_reg   from = cluster_of(k, s, step), others = cj_sub(f, "other_shares", cluster_of(k, s, last), from);
-    return (shares){cj_add(f, "first_share", from, share->number), others};
+    cj_reg step = cj_mul(k->f, "step", share->number, s->of_tile);
+    cj_reg last = cj_sub(k->f, "last_step", cj_add(k->f, "last_step", step, s->of_tile), 1);
+    cj_reg from = cluster_of(k, s, step), others = cj_sub(k->f, "other_shares", cluster_of(k, s, last), from);
+    return (shares){cj_add(k->f, "first_share", from, share->number), others};
 }
 
 // ---- their partials
 
 // This warp's number among those of a cluster, after `which` clusters' warps.
 static cj_reg warp_number(const gemm_kernel *k, cj_reg which) {
-    cj_func *f = k->f;
-    cj_reg   number = cj__gemm_multicast(k->g) > 1
-                          ? cj_mad(f, "blocks_before", which, cj__gemm_multicast(k->g), cj_cluster_rank(f))
-                          : cj_mov(f, "u32", "blocks_before", which);
-    number = cj_mad(f, "warps_before", number, cj__gemm_consumer_warps(k->g), k->warp);
-    return cj_sub(f, "warps_before", number, GEMM_WARPS);
+    cj_reg number = cj__gemm_multicast(k->g) > 1
+                        ? cj_mad(k->f, "blocks_before", which, cj__gemm_multicast(k->g), cj_cluster_rank(k->f))
+                        : cj_mov(k->f, "u32", "blocks_before", which);
+    number = cj_mad(k->f, "warps_before", number, cj__gemm_consumer_warps(k->g), k->warp);
+    return cj_sub(k->f, "warps_before", number, GEMM_WARPS);
 }
 
 // Where this lane's partials of a share lie, after all counters.
@@ -86,8 +83,7 @@ static cj_reg partials_of(const gemm_kernel *k, cj_reg share) {
     cj_func *f = k->f;
     cj_reg   at = cj__load_pointer(f, k->workspace, "partials");
     cj_reg   bytes = cj_mul(f, "counters", k->clusters, cj__gemm_cluster_warps(k->g) * (uint32_t)sizeof(uint32_t));
-    bytes = cj_add(f, "counters", bytes, GEMM_COUNTERS_ALIGN - 1);
-    bytes = cj_and(f, "counters", bytes, -GEMM_COUNTERS_ALIGN);
+    bytes = cj_and(f, "counters", cj_add(f, "counters", bytes, GEMM_COUNTERS_ALIGN - 1), -GEMM_COUNTERS_ALIGN);
     at = cj_let(f, "u64", "partials", "mad.wide.u32 $1, $2, 1, $3; // after all counters", bytes, at);
     at = cj_mad_wide(f, "partials", warp_number(k, share), cj__gemm_warp_bytes(k->g), at);
     return cj_mad_wide(f, "partials", k->lane, 16, at);
@@ -115,14 +111,13 @@ static void add_up(const gemm_kernel *k, const shares *s, const cj_reg *sum) {
 
 void cj__gemm_stream_results(const gemm_kernel *k, gemm_results *r, const gemm_stream *s, const gemm_share *share,
                              const cj_reg *sum) {
-    cj_func     *f = k->f;
     const shares of_tile = shares_of(k, s, share);
-    cj_step(f, "the partials of this share are stored");
-    cj_reg number = cj_add(f, "share", k->cluster, share->number);
+    cj_step(k->f, "the partials of this share are stored");
+    cj_reg number = cj_add(k->f, "share", k->cluster, share->number);
     cj__gemm_sums_store(k, sum, sums_of(k->g), partials_of(k, number));
-    cj_reg counter = cj__load_pointer(f, k->workspace, "counter");
-    counter = cj_mad_wide(f, "counter", warp_number(k, share->number), 4, counter);
-    CJ_IF(f, cj__gemm_comes_last(k, counter, CJ_ARG(of_tile.others)), "not_last") {
+    cj_reg counter = cj__load_pointer(k->f, k->workspace, "counter");
+    counter = cj_mad_wide(k->f, "counter", warp_number(k, share->number), 4, counter);
+    CJ_IF(k->f, cj__gemm_comes_last(k, counter, CJ_ARG(of_tile.others)), "not_last") {
         cj__gemm_see_partials(k);
         add_up(k, &of_tile, sum);
         const gemm_place place = cj__gemm_place(k, share->tile);

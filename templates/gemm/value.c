@@ -18,12 +18,11 @@ enum { LANES = 32, COLUMNS = 8, EIGHTS = 2 * LANES / COLUMNS };
 
 // factor *= the number that a parameter points to; NULL stands for 1.
 static void multiply_by(const gemm_kernel *k, cj_reg factor, cj_var param, const char *name) {
-    cj_func *f = k->f;
-    cj_reg   at = cj__load_param(f, "u64", param, name), given = cj_ne(f, "given", at, 0);
-    cj_reg   scale = cj_mov(f, "f32", "scale", 1.0F);
-    cj_ptx(f, "@$1 cvta.to.global.u64 $2, $2;", given, at);
-    cj_ptx(f, "@$1 ld.global.f32 $2, [$3];", given, scale, at);
-    cj_ptx(f, "mul.rn.f32 $1, $1, $2;", factor, scale);
+    cj_reg at = cj__load_param(k->f, "u64", param, name), given = cj_ne(k->f, "given", at, 0);
+    cj_reg scale = cj_mov(k->f, "f32", "scale", 1.0F);
+    cj_ptx(k->f, "@$1 cvta.to.global.u64 $2, $2;", given, at);
+    cj_ptx(k->f, "@$1 ld.global.f32 $2, [$3];", given, scale, at);
+    cj_ptx(k->f, "mul.rn.f32 $1, $1, $2;", factor, scale);
 }
 
 void cj__gemm_values_begin(const gemm_kernel *k, gemm_values *v) {
@@ -74,8 +73,7 @@ void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, cj_reg til
     const gemm_place place = cj__gemm_place(k, tile);
     if (k->g->bias == GEMM_BIAS_ROWS) {
         cj_step(f, "the bias of this thread's two rows");
-        cj_reg down = cj_shr(f, "row_of_warp", k->lane, 2);
-        down = cj_mad(f, "row_of_tile", k->warp, GEMM_WARP_ROWS, down);
+        cj_reg down = cj_mad(f, "row_of_tile", k->warp, GEMM_WARP_ROWS, cj_shr(f, "row_of_warp", k->lane, 2));
         down = cj_sub(f, "row_of_tile", down, GEMM_WARPS * GEMM_WARP_ROWS);
         load_bias(k, cj_add(f, "bias_first", place.row, down), 2, row_of, v->bias);
         return;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram: the bin of a sample, by instructions that are exact (histogram.h says how).
-#include <math.h>
-
 #include "histogram.h"
 
 static cj_status integer_range(cj_binning *b, double lower, double upper, cj_error *error) {

@@ -47,30 +47,28 @@ static void add_remote(const histogram_kernel *k, cj_reg bin) {
 // ---- narrow counters
 
 histogram_place cj__histogram_place(const histogram_kernel *k, cj_reg bin) {
-    cj_func                 *f = k->f;
     const cj_histogram_width width = k->layout.width;
     histogram_place          p;
     if (width.in_word == 3) {
-        p.word = cj_let(f, "u32", "word", "mul.hi.u32 $1, $2, $3; // bin / 3", bin, UINT32_MAX / 3 + 1);
-        p.shift = cj_mul(f, "shift", cj_mad(f, "in_word", p.word, -3, bin), width.bits);
+        p.word = cj_let(k->f, "u32", "word", "mul.hi.u32 $1, $2, $3; // bin / 3", bin, UINT32_MAX / 3 + 1);
+        p.shift = cj_mul(k->f, "shift", cj_mad(k->f, "in_word", p.word, -3, bin), width.bits);
     } else {
-        p.word = cj_shr(f, "word", bin, cj__log2(width.in_word));
-        p.shift = cj_shl(f, "shift", bin, cj__log2(width.bits));
+        p.word = cj_shr(k->f, "word", bin, cj__log2(width.in_word));
+        p.shift = cj_shl(k->f, "shift", bin, cj__log2(width.bits));
     }
-    p.word = cj_mad(f, "word", p.word, 4, k->counter);
+    p.word = cj_mad(k->f, "word", p.word, 4, k->counter);
     return p;
 }
 
 // One more in the bin's field of its word.
 static sample add_narrow(const histogram_kernel *k, cj_reg bin) {
-    cj_func              *f = k->f;
     sample                s = {.bin = bin};
-    cj_reg                owned = cj_lt(f, "owned", bin, k->own);
+    cj_reg                owned = cj_lt(k->f, "owned", bin, k->own);
     const histogram_place p = cj__histogram_place(k, bin);
-    cj_reg                one = cj_let(f, "u32", "one", "shf.l.wrap.b32 $1, 0, 1, $2;", p.shift);
-    s.field = cj_let(f, "u32", "field", "shf.l.wrap.b32 $1, 0, $2, $3;", cj__histogram_field_mask(k), p.shift);
-    s.old = cj_mov(f, "u32", "old", 0);
-    cj_ptx(f, "@$1 atom.shared.add.u32 $2, [$3], $4;", owned, s.old, p.word, one);
+    cj_reg                one = cj_let(k->f, "u32", "one", "shf.l.wrap.b32 $1, 0, 1, $2;", p.shift);
+    s.field = cj_let(k->f, "u32", "field", "shf.l.wrap.b32 $1, 0, $2, $3;", cj__histogram_field_mask(k), p.shift);
+    s.old = cj_mov(k->f, "u32", "old", 0);
+    cj_ptx(k->f, "@$1 atom.shared.add.u32 $2, [$3], $4;", owned, s.old, p.word, one);
     return s;
 }
 

@@ -75,12 +75,11 @@ static void write_head(const histogram_kernel *k, cj_builder *b) {
 }
 
 static void declare(histogram_kernel *k) {
-    cj_func *f = k->f;
-    k->x = cj_param(f, "u64", "x", "x[n], aligned to the element");
-    k->counts = cj_param(f, "u64", "counts", k->layout.set ? "counts[bins]" : "counts[bins], added to");
-    k->n = cj_param(f, "u64", "n", "elements");
-    cj_param(f, "u64", "workspace", "not used");
-    cj__registers(k->plan, f, HISTOGRAM_REGISTERS, k->count_bytes == 8);
+    k->x = cj_param(k->f, "u64", "x", "x[n], aligned to the element");
+    k->counts = cj_param(k->f, "u64", "counts", k->layout.set ? "counts[bins]" : "counts[bins], added to");
+    k->n = cj_param(k->f, "u64", "n", "elements");
+    cj_param(k->f, "u64", "workspace", "not used");
+    cj__registers(k->plan, k->f, HISTOGRAM_REGISTERS, k->count_bytes == 8);
 }
 
 // The block's bins: [first, first + own), and where their counts are.
@@ -129,21 +128,19 @@ typedef struct slice {
 
 // Its elements: ceil(n / slices), rounded up to cache lines.
 static cj_reg slice_length(const histogram_kernel *k, cj_reg n, cj_reg slices) {
-    cj_func       *f = k->f;
     const unsigned in_line = HISTOGRAM_LINE / k->dtype->bytes;
-    cj_reg         count = cj_cvt(f, "u64", "slices", slices);
-    cj_reg         above = cj_sub(f, "above", cj_add(f, "above", n, count), 1);
-    cj_reg         length = cj_add(f, "length", cj_div(f, "length", above, count), in_line - 1);
-    return cj_and(f, "slice", length, -(int)in_line);
+    cj_reg         count = cj_cvt(k->f, "u64", "slices", slices);
+    cj_reg         above = cj_sub(k->f, "above", cj_add(k->f, "above", n, count), 1);
+    cj_reg         length = cj_add(k->f, "length", cj_div(k->f, "length", above, count), in_line - 1);
+    return cj_and(k->f, "slice", length, -(int)in_line);
 }
 
 // Its aligned part.
 static slice find_body(const histogram_kernel *k, cj_reg begin, cj_reg end) {
-    cj_func *f = k->f;
-    slice    s = {.begin = begin, .end = end};
-    cj_reg   up = cj_and(f, "rounded_up", cj_add(f, "rounded_up", s.begin, HISTOGRAM_LOAD - 1), -HISTOGRAM_LOAD);
-    s.body = cj_min(f, "body", up, s.end);
-    s.tail = cj_max(f, "tail", cj_and(f, "rounded", s.end, -HISTOGRAM_LOAD), s.body);
+    slice  s = {.begin = begin, .end = end};
+    cj_reg up = cj_and(k->f, "rounded_up", cj_add(k->f, "rounded_up", s.begin, HISTOGRAM_LOAD - 1), -HISTOGRAM_LOAD);
+    s.body = cj_min(k->f, "body", up, s.end);
+    s.tail = cj_max(k->f, "tail", cj_and(k->f, "rounded", s.end, -HISTOGRAM_LOAD), s.body);
     return s;
 }
 

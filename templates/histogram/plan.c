@@ -52,18 +52,6 @@ cj_histogram_layout cj__histogram_layout(const cj_plan *plan) {
     return l;
 }
 
-static cj_status plan_layout(const cj_plan *plan, const cj_limits *limits, unsigned cluster, cj_histogram_layout *l,
-                             cj_error *error) {
-    if (choose_layout(plan, limits->shared_per_block_optin, cluster, l)) return CJ_OK;
-    const unsigned asked = l->remote || l->set ? widths[WIDE].bits : widths[plan->params.value[HISTOGRAM_WIDTH]].bits;
-    return cj__fail(error, CJ_CONTRACT,
-                    "bins: %" PRIu64
-                    " counters of %u bits do not fit the shared memory of %u blocks, %u bytes each" CJ_HINT
-                    "take larger clusters, narrower counters, or fewer bins",
-                    plan->params.value[HISTOGRAM_BINS], asked ? asked : (unsigned)HISTOGRAM_AUTO_BITS,
-                    cluster ? cluster : HISTOGRAM_POOL, limits->shared_per_block_optin);
-}
-
 // Counters of 32 bits, and of a warp's run, must hold what a pool reads.
 static uint64_t least_pools(const cj_plan *plan) {
     return cj__ceil_div(plan->params.value[HISTOGRAM_N], UINT32_MAX / 2);
@@ -131,7 +119,13 @@ cj_status cj__histogram_plan(cj_plan *plan, const cj_limits *limits, bool cluste
     const unsigned cluster = (unsigned)cj__cluster_asked(plan, HISTOGRAM_CLUSTER, clusters);
     if (*plan->note && value[HISTOGRAM_STRATEGY] == REMOTE)
         strncat(plan->note, ", nor is strategy=remote", sizeof plan->note - strlen(plan->note) - 1);
-    TRY(plan_layout(plan, limits, cluster, &l, error));
+    const bool     fits = choose_layout(plan, limits->shared_per_block_optin, cluster, &l);
+    const unsigned asked = l.remote || l.set ? widths[WIDE].bits : widths[value[HISTOGRAM_WIDTH]].bits;
+    FAIL_IF(!fits, CJ_CONTRACT,
+            "bins: %" PRIu64 " counters of %u bits do not fit the shared memory of %u blocks, %u bytes each" CJ_HINT
+            "take larger clusters, narrower counters, or fewer bins",
+            value[HISTOGRAM_BINS], asked ? asked : (unsigned)HISTOGRAM_AUTO_BITS, cluster ? cluster : HISTOGRAM_POOL,
+            limits->shared_per_block_optin);
     plan->params.value[HISTOGRAM_BLOCK] = cj__asked_or(plan, HISTOGRAM_BLOCK, choose_block(plan));
     plan->block = (cj_dim3){(uint32_t)value[HISTOGRAM_BLOCK], 1, 1};
     if (cluster) plan->cluster = (cj_dim3){cluster, 1, 1};

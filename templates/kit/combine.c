@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "combine.h"
-
-#include <clusterjit/value.h>
-#include <stdio.h>
-
-#include "collective_parts.h"
-#include "vector.h"
+#include "kit.h"
 
 enum { WARP = 32, NAME = 48 };
 

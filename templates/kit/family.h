@@ -106,12 +106,12 @@ uint64_t cj__clusters_at_once(const cj_limits *limits, uint64_t threads, uint64_
 enum { CJ_TARGET_MEASURED = 90 };
 void cj__registers(const cj_plan *plan, cj_func *f, uint32_t registers, bool spills);
 
-// Whether a CJ_AUTOMATIC parameter is set; its value, or else what is chosen for it.
+// Whether a CJ_AUTOMATIC parameter is set; its value, or else what is chosen for it: numbers of 32 bits.
 static inline bool cj__is_asked(const cj_plan *plan, unsigned param) {
     return plan->params.value[param] != CJ_PARAM_AUTO;
 }
-static inline uint64_t cj__asked_or(const cj_plan *plan, unsigned param, uint64_t chosen) {
-    return cj__is_asked(plan, param) ? plan->params.value[param] : chosen;
+static inline uint32_t cj__asked_or(const cj_plan *plan, unsigned param, uint64_t chosen) {
+    return (uint32_t)(cj__is_asked(plan, param) ? plan->params.value[param] : chosen);
 }
 
 // Registers that each of so many threads of a block may have at most, on all targets (but never more than 255).

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a plan has what its caller has set. A family writes what it has chosen back into the plan's parameters, so that
 // what was asked for and what is planned can be held against each other here, for all families alike.
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "error.h"
-#include "family.h"
+#include "kit.h"
 
 enum { WORD = 1024 };  // the longest is a list of numbers
 
@@ -20,47 +15,44 @@ static bool is_given(const cj_params *params, size_t i) {
     return info->function ? params->function[i] != NULL : strcmp(word_of(params, i, word), info->initial) != 0;
 }
 
-static const char *without_effect(const cj_param_info *info, const cj_params *given, char other[WORD]) {
+static bool has_effect(const cj_param_info *info, const cj_params *given, char other[WORD]) {
     char         name[32];
     const size_t length = strcspn(info->only, "=");
     snprintf(name, sizeof name, "%.*s", (int)length, info->only);
     cj_params_word(given, name, other, WORD);
     for (const char *at = info->only + length + 1; *at;) {
         const size_t word = strcspn(at, " ");
-        if (strlen(other) == word && !memcmp(at, other, word)) return NULL;
+        if (strlen(other) == word && !memcmp(at, other, word)) return true;
         at += word + strspn(at + word, " ");
     }
-    return other;
+    return false;
 }
 
 cj_status cj__given_check(const cj_params *given, cj_error *error) {
     char word[WORD], other[WORD];
     for (size_t i = 0; i < given->family->param_count; i++) {
         const cj_param_info *info = &given->family->param[i];
-        if (!info->only || !is_given(given, i) || !without_effect(info, given, other)) continue;
-        cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %s has no effect with %.*s=%s", info->name, word_of(given, i, word),
-                 (int)strcspn(info->only, "="), info->only, other);
-        cj__hint(error, "it goes with %s; else leave it at its default, %s", info->only, info->initial);
-        return CJ_INVALID_ARGUMENT;
+        if (!info->only || !is_given(given, i) || has_effect(info, given, other)) continue;
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "%s: %s has no effect with %.*s=%s" CJ_HINT "it goes with %s; else leave it at its default, %s",
+                        info->name, word_of(given, i, word), (int)strcspn(info->only, "="), info->only, other, info->only,
+                        info->initial);
     }
     return CJ_OK;
-}
-
-static bool has_what_was_given(const cj_param_info *info, uint64_t given, uint64_t planned) {
-    return planned == given || (info->at_most && planned < given);
 }
 
 cj_status cj__given_check_plan(const cj_params *given, const cj_plan *plan, bool clusters, cj_error *error) {
     char asked[WORD], planned[WORD];
     for (size_t i = 0; i < given->family->param_count; i++) {
         const cj_param_info *info = &given->family->param[i];
-        if (!is_given(given, i) || has_what_was_given(info, given->value[i], plan->params.value[i])) continue;
+        const uint64_t wanted = given->value[i], got = plan->params.value[i];
+        if (!is_given(given, i) || got == wanted || (info->at_most && got < wanted)) continue;
         if (!clusters && *plan->note && !strcmp(info->name, "cluster")) continue;  // the note says so
-        cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %s is asked for, but with the other parameters the kernel has %s%s",
-                 info->name, word_of(given, i, asked), word_of(&plan->params, i, planned),
-                 info->at_most ? ", which is more" : "");
-        cj__hint(error, "leave %s at its default, %s, or change what is set beside it", info->name, info->initial);
-        return CJ_INVALID_ARGUMENT;
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "%s: %s is asked for, but with the other parameters the kernel has %s%s" CJ_HINT
+                        "leave %s at its default, %s, or change what is set beside it",
+                        info->name, word_of(given, i, asked), word_of(&plan->params, i, planned),
+                        info->at_most ? ", which is more" : "", info->name, info->initial);
     }
     return CJ_OK;
 }

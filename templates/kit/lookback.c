@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lookback.h"
-
-#include <clusterjit/control.h>
-#include <string.h>
-
-#include "mailbox.h"
+#include "kit.h"
 
 enum { GROUP = CJ_LOOKBACK_GROUP, WORDS = 2 };
 
@@ -113,20 +108,19 @@ static void add_groups(const cj_lookback *l, cj_reg carry, cj_reg group, cj_reg 
 void cj__lookback_groups(const cj_lookback *l, cj_reg leader, const cj_lookback_part *before, cj_reg group,
                          cj_reg group_at, cj_reg total, cj_reg heads, cj_reg tag, cj_reg carry) {
     const cj_prefix *p = l->p;
-    cj_func         *f = p->f;
-    cj_reg           whole = cj_or(f, "whole_tag", l->epoch, 1);
-    cj_reg closes = cj_let(f, "pred", "closes", "setp.eq.and.u32 $1, $2, $3, $4;", before->place, GROUP - 1, leader);
-    cj_reg first = cj_eq(f, "first_group", group, 0);
-    if (p->segmented) cj_ptx(f, "setp.ne.or.u32 $1, $2, 0, $1;", first, before->heads);
+    cj_reg           whole = cj_or(p->f, "whole_tag", l->epoch, 1);
+    cj_reg closes = cj_let(p->f, "pred", "closes", "setp.eq.and.u32 $1, $2, $3, $4;", before->place, GROUP - 1, leader);
+    cj_reg first = cj_eq(p->f, "first_group", group, 0);
+    if (p->segmented) cj_ptx(p->f, "setp.ne.or.u32 $1, $2, 0, $1;", first, before->heads);
     cj_reg sum = cj__prefix_copy(p, "group_total", before->total);
     cj__prefix_append(p, sum, total, heads);
-    CJ_UNLESS(f, first, "prefix_known") {
+    CJ_UNLESS(p->f, first, "prefix_known") {
         cj__status_post(l, closes, group_at, sum, tag);
         add_groups(l, carry, group, group_at, whole);
         cj__prefix_before(p, cj__prefix_no_head(p, heads), sum, carry);
     }
     cj__status_post(l, closes, group_at, sum, whole);
-    cj_combine_into(f, p->combine, carry, before->total);
+    cj_combine_into(p->f, p->combine, carry, before->total);
 }
 
 // ---- many tiles a block

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mailbox.h"
-
-#include <clusterjit/value.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "vector.h"
+#include "kit.h"
 
 enum { OPERATION = 32 };
 
@@ -23,11 +17,8 @@ unsigned cj__mail_words(cj_func *f, cj_reg value, cj_reg word[2]) {
     const char *type = cj_reg_type(f, value);
     const bool  wide = type && is_wide(type);
     word[0] = cj_b32(f, "word");
-    if (wide) word[1] = cj_b32(f, "word");
-    if (wide)
-        cj_ptx(f, "mov.b64 {$1, $2}, $3;", word[0], word[1], value);
-    else
-        cj_ptx(f, "mov.b32 $1, $2;", word[0], value);
+    word[1] = wide ? cj_b32(f, "word") : word[0];
+    cj_ptx(f, wide ? "mov.b64 {$1, $3}, $2;" : "mov.b32 $1, $2;", word[0], value, word[1]);
     return wide ? 2 : 1;
 }
 
@@ -49,10 +40,7 @@ cj_reg cj__mail_split(cj_func *f, cj_reg sealed, cj_reg *tag) {
 
 cj_reg cj__mail_open(cj_func *f, cj_reg sealed, cj_reg tag, cj_reg late, bool first) {
     cj_reg found, word = cj__mail_split(f, sealed, &found);
-    if (first)
-        cj_ptx(f, "setp.ne.u32 $1, $2, $3;", late, found, tag);
-    else
-        cj_ptx(f, "setp.ne.or.u32 $1, $2, $3, $1;", late, found, tag);
+    cj_ptx(f, first ? "setp.ne.u32 $1, $2, $3;" : "setp.ne.or.u32 $1, $2, $3, $1;", late, found, tag);
     return word;
 }
 

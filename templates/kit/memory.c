@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants, pointers and the shared memory that bulk copies fill, as every family writes them.
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "family.h"
+#include "kit.h"
 
 const char *cj__constant_text(const char *type, uint64_t bits, char buffer[24]) {
     const bool narrow = type[1] == '3';
@@ -18,8 +15,7 @@ const char *cj__constant_text(const char *type, uint64_t bits, char buffer[24]) 
 }
 
 cj_reg cj__load_pointer(cj_func *f, cj_var param, const char *name) {
-    cj_reg pointer = cj_u64(f, name);
-    cj_ptx(f, "ld.param.u64 $1, [$2];", pointer, param);
+    cj_reg pointer = cj__load_param(f, "u64", param, name);
     cj_ptx(f, "cvta.to.global.u64 $1, $1;", pointer);
     return pointer;
 }
@@ -29,9 +25,8 @@ cj_reg cj__load_param(cj_func *f, const char *type, cj_var param, const char *na
 }
 
 cj_reg cj__pool_address(cj_func *f, const char *pool) {
-    cj_reg at = cj_u32(f, "pool");
-    cj_ptx(f, "mov.u32 $1, $2;", at, pool);
-    cj_ptx(f, "add.u32 $1, $1, $2;", at, CJ_POOL_ALIGN - 1);
+    cj_reg at = cj_mov(f, "u32", "pool", pool);
+    cj_update(f, at, "add", CJ_POOL_ALIGN - 1);
     cj_ptx(f, "and.b32 $1, $1, $2; // bulk copies are faster to multiples of that", at, -CJ_POOL_ALIGN);
     return at;
 }

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameter values: text in, numbers kept, text out. The family's table says what is allowed.
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "error.h"
-#include "family.h"
-#include "user_function.h"
+#include "kit.h"
 
 // Whether `word` is the next blank-separated word of *at; advances *at past it.
 static bool next_word(const char **at, const char **word, size_t *length) {
@@ -44,23 +38,18 @@ static const char *param_name_at(const void *user, size_t i) {
 }
 
 // The choices one by one, for the nearest; a table's words are short.
-enum { CHOICES_MAX = 16 };
-
-typedef struct {
-    const char *choices;
-    char        word[CHOICES_MAX][24];
-} choice_list;
+enum { CHOICES_MAX = 16, CHOICE_BYTES = 24 };
 
 static const char *choice_at(const void *user, size_t i) {
-    const choice_list *list = user;
-    return i < CHOICES_MAX && *list->word[i] ? list->word[i] : NULL;
+    const char *word = (const char *)user + i * CHOICE_BYTES;
+    return i < CHOICES_MAX && *word ? word : NULL;
 }
 
 static cj_status bad_choice(const cj_param_info *info, const char *text, cj_error *error) {
-    choice_list list = {.choices = info->choices};
-    for (uint64_t i = 0; i < CHOICES_MAX && choice_text(info->choices, i, list.word[i], sizeof list.word[i]); i++) continue;
+    char word[CHOICES_MAX][CHOICE_BYTES] = {{0}};
+    for (uint64_t i = 0; i < CHOICES_MAX && choice_text(info->choices, i, word[i], sizeof word[i]); i++) continue;
     cj_status status = cj__fail(error, CJ_INVALID_ARGUMENT, "%s: '%s' is none of: %s", info->name, text, info->choices);
-    const char *nearest = cj__nearest(text, choice_at, &list);
+    const char *nearest = cj__nearest(text, choice_at, word);
     if (nearest) cj__hint(error, "is '%s' meant?", nearest);
     return status;
 }
@@ -72,20 +61,16 @@ static cj_status set_number(const cj_param_info *info, const char *text, uint64_
         return CJ_OK;
     }
     const char *end = cj_number_read(text, &value);
-    if (!end || *end) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "%s: '%s' is not a whole number that fits 64 bits", info->name, text);
-        cj__hint(error, "write " CJ_NUMBER_FORMS);
-        return CJ_INVALID_ARGUMENT;
-    }
+    REFUSE_IF(!end || *end, "%s: '%.200s' is not a whole number that fits 64 bits" CJ_HINT "write " CJ_NUMBER_FORMS,
+              info->name, text);
     REFUSE_IF(value < info->minimum || value > info->maximum, "%s: %" PRIu64 " is outside %" PRIu64 " to %" PRIu64,
               info->name, value, info->minimum, info->maximum);
     if (info->multiple && value % info->multiple && value != info->minimum) {
         uint64_t below = value - value % info->multiple;
         uint64_t nearest = below < info->minimum ? below + info->multiple : below;
-        cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %" PRIu64 " is not a multiple of %" PRIu64, info->name, value,
-                 info->multiple);
-        cj__hint(error, "%" PRIu64 " is", nearest);
-        return CJ_INVALID_ARGUMENT;
+        return cj__fail(error, CJ_INVALID_ARGUMENT,
+                        "%s: %" PRIu64 " is not a multiple of %" PRIu64 CJ_HINT "%" PRIu64 " is", info->name, value,
+                        info->multiple, nearest);
     }
     *slot = value;
     return CJ_OK;
@@ -106,10 +91,10 @@ static double real_of(uint64_t bits) {
 }
 
 static cj_status bad_list(const cj_param_info *info, const char *text, cj_error *error) {
-    cj__fail(error, CJ_INVALID_ARGUMENT, "%s: '%.200s' is not a list of at most %" PRIu32 " finite numbers", info->name, text,
-             info->reals);
-    cj__hint(error, "write numbers with commas between them: 0.25,0.5,0.25");
-    return CJ_INVALID_ARGUMENT;
+    return cj__fail(error, CJ_INVALID_ARGUMENT,
+                    "%s: '%.200s' is not a list of at most %" PRIu32 " finite numbers" CJ_HINT
+                    "write numbers with commas between them: 0.25,0.5,0.25",
+                    info->name, text, info->reals);
 }
 
 static cj_status set_list(cj_params *params, size_t at, const char *text, cj_error *error) {
@@ -154,43 +139,37 @@ const cj_param_info *cj_family_param(const cj_family *family, size_t index) {
     return family && index < family->param_count ? &family->param[index] : NULL;
 }
 
-// The parameter's index, or that of none.
-static size_t find_param(const cj_family *family, const char *name) {
-    const size_t count = cj_family_param_count(family);
-    size_t       i = 0;
-    while (i < count && name && strcmp(family->param[i].name, name)) i++;
-    return name ? i : count;
-}
-
 // NULL where there is none, or no family: no cj_params_init was there before, or one of none.
 static const cj_param_info *param_of(const cj_params *params, const char *name, size_t *index) {
-    if (!params) return NULL;
-    *index = find_param(params->family, name);
-    return cj_family_param(params->family, *index);
+    const size_t count = params && name ? cj_family_param_count(params->family) : 0;
+    for (*index = 0; *index < count; ++*index)
+        if (!strcmp(params->family->param[*index].name, name)) return &params->family->param[*index];
+    return NULL;
 }
 
-static cj_status no_param(const cj_family *family, const char *name, cj_error *error) {
-    REFUSE_IF(!family, "params: their family is NULL: begin with cj_params_init");
-    cj_status status = cj__fail(error, CJ_INVALID_ARGUMENT, "%s has no parameter '%s'", family->name, name);
-    const char *nearest = cj__nearest(name, param_name_at, family);
+// The parameter that a caller sets by its name, and its index.
+static cj_status look_up(const cj_params *params, const char *name, const cj_param_info **info, size_t *index,
+                         cj_error *error) {
+    REFUSE_IF(!params->family, "params: their family is NULL: begin with cj_params_init");
+    *info = param_of(params, name, index);
+    if (*info) return CJ_OK;
+    cj__fail(error, CJ_INVALID_ARGUMENT, "%s has no parameter '%s'", params->family->name, name);
+    const char *nearest = cj__nearest(name, param_name_at, params->family);
     if (nearest) cj__hint(error, "is '%s' meant?", nearest);
-    return status;
+    return CJ_INVALID_ARGUMENT;
 }
 
 cj_status cj_params_set(cj_params *params, const char *name, const char *text, cj_error *error) {
     REQUIRE(params);
     REQUIRE(name);
     REQUIRE(text);
-    const cj_family *family = params->family;
-    size_t i = find_param(family, name);
-    if (i == cj_family_param_count(family)) return no_param(family, name, error);
-    const cj_param_info *info = &family->param[i];
+    const cj_param_info *info;
+    size_t               i;
+    TRY(look_up(params, name, &info, &i, error));
     if (info->function && !*text) return cj_params_set_function(params, name, NULL, error);
-    if (info->function) {
-        cj__fail(error, CJ_INVALID_ARGUMENT, "%s: a function is compiled, it cannot be set as text", name);
-        cj__hint(error, "make it with cj_function_from_cuda and set it with cj_params_set_function");
-        return CJ_INVALID_ARGUMENT;
-    }
+    REFUSE_IF(info->function, "%s: a function is compiled, it cannot be set as text" CJ_HINT
+                              "make it with cj_function_from_cuda and set it with cj_params_set_function",
+              name);
     if (info->reals) return set_list(params, i, text, error);
     if (info->real) return set_real(info, text, &params->value[i], error);
     if (!info->choices) return set_number(info, text, &params->value[i], error);
@@ -204,10 +183,10 @@ cj_status cj_params_set_function(cj_params *params, const char *name, const cj_u
                                  cj_error *error) {
     REQUIRE(params);
     REQUIRE(name);
-    const cj_family *family = params->family;
-    size_t i = find_param(family, name);
-    if (i == cj_family_param_count(family)) return no_param(family, name, error);
-    REFUSE_IF(!family->param[i].function, "%s: this parameter is no function", name);
+    const cj_param_info *info;
+    size_t               i;
+    TRY(look_up(params, name, &info, &i, error));
+    REFUSE_IF(!info->function, "%s: this parameter is no function", name);
     params->function[i] = function;
     return CJ_OK;
 }
@@ -216,10 +195,9 @@ cj_status cj_params_set_reals(cj_params *params, const char *name, const double 
                               cj_error *error) {
     REQUIRE(params);
     REQUIRE(name);
-    const cj_family *family = params->family;
-    size_t i = find_param(family, name);
-    if (i == cj_family_param_count(family)) return no_param(family, name, error);
-    const cj_param_info *info = &family->param[i];
+    const cj_param_info *info;
+    size_t               i;
+    TRY(look_up(params, name, &info, &i, error));
     REFUSE_IF(count > info->reals, "%s: %" PRIu32 " numbers, it takes at most %" PRIu32, name, count, info->reals);
     for (uint32_t k = 0; k < count; k++)
         REFUSE_IF(!isfinite(value[k]), "%s: number %" PRIu32 ", %g, is not finite", name, k, value[k]);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "prefix.h"
-
-#include <clusterjit/value.h>
-#include <string.h>
+#include "kit.h"
 
 enum { WARP = 32 };
 
@@ -53,16 +50,15 @@ cj_reg cj__prefix_no_head(const cj_prefix *p, cj_reg heads) {
 // A shuffle moves 32 bits: wider values go as two halves. there: the source is one of the group's lanes.
 static void shuffle(const cj_prefix *p, const char *mode, cj_reg to, cj_reg there, cj_reg value, cj_arg source,
                     unsigned clamp) {
-    cj_func *f = p->f;
     if (!strstr(p->combine.type, "64")) {
-        cj_ptx(f, "shfl.sync.$1.b32 $2|$3, $4, $5, $6, 0xffffffff;", mode, to, there, value, source, clamp);
+        cj_ptx(p->f, "shfl.sync.$1.b32 $2|$3, $4, $5, $6, 0xffffffff;", mode, to, there, value, source, clamp);
         return;
     }
-    cj_reg half[2] = {cj_b32(f, "low"), cj_b32(f, "high")};
-    cj_ptx(f, "mov.b64 {$1, $2}, $3;", half[0], half[1], value);
+    cj_reg half[2] = {cj_b32(p->f, "low"), cj_b32(p->f, "high")};
+    cj_ptx(p->f, "mov.b64 {$1, $2}, $3;", half[0], half[1], value);
     for (int i = 0; i < 2; i++)
-        cj_ptx(f, "shfl.sync.$1.b32 $2|$3, $2, $4, $5, 0xffffffff;", mode, half[i], there, source, clamp);
-    cj_ptx(f, "mov.b64 $1, {$2, $3};", to, half[0], half[1]);
+        cj_ptx(p->f, "shfl.sync.$1.b32 $2|$3, $2, $4, $5, 0xffffffff;", mode, half[i], there, source, clamp);
+    cj_ptx(p->f, "mov.b64 $1, {$2, $3};", to, half[0], half[1]);
 }
 
 static unsigned segment_mask(unsigned lanes) { return (WARP - lanes) << 8; }
@@ -104,11 +100,10 @@ static cj_reg heads_of_group(const cj_prefix *p, cj_reg heads, unsigned lanes) {
 cj_heads cj__prefix_heads(const cj_prefix *p, cj_reg begins, unsigned lanes) {
     if (!p->segmented) return (cj_heads){0};
     const uint32_t firsts = UINT32_MAX / (uint32_t)((UINT64_C(1) << lanes) - 1);  // the first lane of each group
-    cj_func       *f = p->f;
-    cj_heads       heads = {.warp = cj_let(f, "u32", "heads", "vote.sync.ballot.b32 $1, $2, 0xffffffff;", begins)};
+    cj_heads       heads = {.warp = cj_let(p->f, "u32", "heads", "vote.sync.ballot.b32 $1, $2, 0xffffffff;", begins)};
     heads.group = heads_of_group(p, heads.warp, lanes);
-    heads.before = cj_and(f, "heads_before", heads.group, p->below);
-    cj_reg begun = cj_and(f, "begun", cj_or(f, "begins_at", heads.warp, firsts), p->upto);
-    heads.reach = cj_sub(f, "reach", p->lane, cj_let(f, "u32", "last_head", "bfind.u32 $1, $2;", begun));
+    heads.before = cj_and(p->f, "heads_before", heads.group, p->below);
+    cj_reg begun = cj_and(p->f, "begun", cj_or(p->f, "begins_at", heads.warp, firsts), p->upto);
+    heads.reach = cj_sub(p->f, "reach", p->lane, cj_let(p->f, "u32", "last_head", "bfind.u32 $1, $2;", begun));
     return heads;
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule.h"
-
-#include <clusterjit/value.h>
+#include "kit.h"
 
 cj_static_schedule cj__static_begin(cj_func *f, const char *own, const char *count) {
     cj_static_schedule schedule = {.step = cj_mov(f, "u32", "takers", count)};

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stage.h"
-
-#include <stdio.h>
+#include "kit.h"
 
 enum { MBARRIER_BYTES = 8, NAME = 32 };
 

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What depends on the target: registers and blocks an SM, conversions to 16 bits, programmatic dependent launch.
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "check.h"
-#include "error.h"
-#include "family.h"
-#include "numbers.h"
-#include "occupancy.h"
+#include "kit.h"
 
 cj_func *cj__entry(const cj_plan *plan, cj_builder *builder) {
     cj_func *f = cj_entry(builder, plan->entry);
@@ -109,11 +104,11 @@ void cj__widen_half(cj_func *f, const char *type, cj_reg wide, cj_reg half) {
 }
 
 cj_status cj__refuse_bf16(const cj_plan *plan, const char *name, const char *type, cj_error *error) {
-    if (*type != 'b' || cj__target_number(plan) >= ROUNDS_PAIRS) return CJ_OK;
-    cj__fail(error, CJ_UNSUPPORTED, "%s: bf16 is rounded to by instructions of sm_%d and later; the target is %s", name,
-             ROUNDS_PAIRS, plan->arch);
-    cj__hint(error, "f16 and f32 are written on every target");
-    return CJ_UNSUPPORTED;
+    FAIL_IF(*type == 'b' && cj__target_number(plan) < ROUNDS_PAIRS, CJ_UNSUPPORTED,
+            "%s: bf16 is rounded to by instructions of sm_%d and later; the target is %s" CJ_HINT
+            "f16 and f32 are written on every target",
+            name, ROUNDS_PAIRS, plan->arch);
+    return CJ_OK;
 }
 
 void cj__launch_dependents(const cj_plan *plan, cj_func *f) {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vector.h"
-
-#include <stdbool.h>
-#include <stdio.h>
+#include "kit.h"
 
 enum { MOST = 4, WIDEST = 16 };
 
@@ -18,13 +15,9 @@ static void access_memory(cj_func *f, cj_reg when, const char *operation, const 
     static const char *const lists[MOST + 1] = {"", "$6", "{$6, $7}", "", "{$6, $7, $8, $9}"};
     static const char *const widths[MOST + 1] = {"", "", ".v2", "", ".v4"};
     char                     text[80];
-    const char              *list = lists[count], *width = widths[count];
-    const char              *address = offset ? "[$4 + $5]" : "[$4]";
+    const char              *list = lists[count], *address = offset ? "[$4 + $5]" : "[$4]";
     const cj_reg             last = value[count - 1];
-    if (loads)
-        snprintf(text, sizeof text, "@$1 $2%s.$3 %s, %s;", width, list, address);
-    else
-        snprintf(text, sizeof text, "@$1 $2%s.$3 %s, %s;", width, address, list);
+    snprintf(text, sizeof text, "@$1 $2%s.$3 %s, %s;", widths[count], loads ? list : address, loads ? address : list);
     cj_ptx(f, text, when, operation, type, at, offset, value[0], count > 1 ? value[1] : last,
            count > 2 ? value[2] : last, last);
 }

@@ -18,16 +18,15 @@ static void combine_block(const reduce_kernel *k, const cj_partial *partial, cj_
 }
 
 static void apply_weight(const reduce_kernel *k, const cj_partial *partial) {
-    cj_func    *f = k->f;
     const char *type = k->partials.type[0];
     const bool  is_float = *type == 'f';
     const char *convert = is_float                    ? "cvt.rn.$3.u32 $1, $2;"
                           : k->partials.bytes[0] == 8 ? "cvt.$3.u32 $1, $2;"
                                                       : "mov.b32 $1, $2;";
     if (!k->plan->params.value[REDUCE_WEIGHT]) return;
-    cj_step(f, "weight: block b counts b + 1 times");
-    cj_reg weight = cj_let(f, type, "weight", convert, cj_add(f, "number", k->block, 1), type);
-    cj_ptx(f, "mul$1.$2 $3, $3, $4;", is_float ? ".rn" : ".lo", type, partial->value[0], weight);
+    cj_step(k->f, "weight: block b counts b + 1 times");
+    cj_reg weight = cj_let(k->f, type, "weight", convert, cj_add(k->f, "number", k->block, 1), type);
+    cj_ptx(k->f, "mul$1.$2 $3, $3, $4;", is_float ? ".rn" : ".lo", type, partial->value[0], weight);
 }
 
 // ---- cluster

@@ -19,10 +19,8 @@ void cj__reduce_epoch(reduce_kernel *k) {
     cj_reg groups = cj_mov(f, "u32", "groups", cj__group_count(k->cluster));
     cj_reg group = cj_add(f, "group", cj_mov(f, "u32", "group", cj__group_index(k->cluster)), 1);
     e->is_last = cj_eq(f, "is_last", group, groups);
-    if (k->gatherers > 1)
-        e->reads = cj_let(f, "pred", "reads", "setp.eq.or.u32 $1, $2, 0, $3;", k->warp, e->is_last);
-    else
-        e->reads = cj_eq(f, "reads", k->warp, 0);
+    e->reads = k->gatherers > 1 ? cj_let(f, "pred", "reads", "setp.eq.or.u32 $1, $2, 0, $3;", k->warp, e->is_last)
+                                : cj_eq(f, "reads", k->warp, 0);
     e->before = cj_mov(f, "u32", "last_tag", 0);
 }
 
@@ -34,13 +32,12 @@ void cj__reduce_wait(const reduce_kernel *k) {
 }
 
 static cj_reg send(const reduce_kernel *k, const cj_mailbox *box, const cj_partial *partial) {
-    cj_func *f = k->f;
-    cj_step(f, "grid: the %s sends its partial to its mailbox, word by word, each with this launch's tag",
+    cj_step(k->f, "grid: the %s sends its partial to its mailbox, word by word, each with this launch's tag",
             cj__reduce_group(k));
-    cj_reg group = cj_mov(f, "u32", "group", cj__group_index(k->cluster));
-    cj_reg at = cj_mad_wide(f, "mailbox", group, cj__mail_bytes(box), k->epoch.space),
-           tag = cj_add(f, "tag", k->epoch.before, 1);
-    cj__mail_post(f, box, k->leader, at, REDUCE_WORDS_AT, partial->value, k->partials.values, tag);
+    cj_reg group = cj_mov(k->f, "u32", "group", cj__group_index(k->cluster));
+    cj_reg at = cj_mad_wide(k->f, "mailbox", group, cj__mail_bytes(box), k->epoch.space),
+           tag = cj_add(k->f, "tag", k->epoch.before, 1);
+    cj__mail_post(k->f, box, k->leader, at, REDUCE_WORDS_AT, partial->value, k->partials.values, tag);
     return tag;
 }
 

@@ -51,11 +51,10 @@ static share share_slice(const reduce_kernel *k, cj_reg n) {
 }
 
 static share find_share(const reduce_kernel *k, cj_reg n) {
-    cj_func *f = k->f;
-    share    s = k->sliced ? share_slice(k, n) : share_all(k, n);
-    cj_reg   rounded = cj_and(f, "rounded", cj_add(f, "rounded", s.first, REDUCE_LOAD - 1), -REDUCE_LOAD);
-    s.body = cj_min(f, "body", rounded, s.last);
-    s.tail = cj_max(f, "tail", cj_and(f, "rounded", s.last, -REDUCE_LOAD), s.body);
+    share  s = k->sliced ? share_slice(k, n) : share_all(k, n);
+    cj_reg rounded = cj_and(k->f, "rounded", cj_add(k->f, "rounded", s.first, REDUCE_LOAD - 1), -REDUCE_LOAD);
+    s.body = cj_min(k->f, "body", rounded, s.last);
+    s.tail = cj_max(k->f, "tail", cj_and(k->f, "rounded", s.last, -REDUCE_LOAD), s.body);
     return s;
 }
 

@@ -12,10 +12,6 @@ static const char *zero_of(const char *type) {
     return cj_combine_identity((cj_combine){.op = CJ_COMBINE_SUM, .type = type});
 }
 
-static const char *one_of(const char *type) {
-    return cj_combine_identity((cj_combine){.op = CJ_COMBINE_PRODUCT, .type = type});
-}
-
 // ---- values
 
 static void take_values(const cj_partials *kind, cj_reg into, const cj_reg *element, unsigned count) {
@@ -83,7 +79,8 @@ static void join_moments(const cj_partials *kind, const cj_partial *into, cj_reg
     cj_func    *f = kind->f;
     const char *type = kind->type[COUNT];
     cj_reg      all = cj_let(f, type, "all", "add.rn.$4 $1, $2, $3;", into->value[COUNT], count, type);
-    cj_reg      share = cj_max(f, "share", all, one_of(type));
+    cj_reg      share = cj_max(f, "share", all,
+                               cj_combine_identity((cj_combine){.op = CJ_COMBINE_PRODUCT, .type = type}));
     cj_ptx(f, "rcp.rn.$1 $2, $2;", type, share);
     cj_ptx(f, "mul.rn.$1 $2, $2, $3;", type, share, count);
     cj_reg off = cj_let(f, type, "off", "sub.rn.$4 $1, $2, $3;", mean, into->value[MEAN], type);

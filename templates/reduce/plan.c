@@ -3,7 +3,6 @@
 // constants.def.
 #include <clusterjit/reduce.h>
 #include <float.h>
-#include <math.h>
 
 #include "reduce.h"
 
@@ -61,21 +60,6 @@ unsigned cj__reduce_words(const cj_plan *plan) {
     return kind == REDUCE_BEST ? value + 2 : kind == REDUCE_MOMENTS ? 3 * value : value;
 }
 
-// ---- parameters that exclude each other
-
-static cj_status check_blocks(const cj_plan *plan, cj_error *error) {
-    const uint64_t  *value = plan->params.value;
-    const reduce_op *op = cj__reduce_op(plan);
-    const bool       sums = value[REDUCE_OP] == CJ_REDUCE_SUM && !plan->params.function[REDUCE_OP_EXPR];
-    REFUSE_IF(value[REDUCE_WEIGHT] && !sums,
-              "weight=block goes with op=sum only" CJ_HINT "choose op=sum or weight=none");
-    REFUSE_IF(value[REDUCE_RESULT] != RESULT_TOTAL && (op->kind != REDUCE_VALUE || op->mean),
-              "result=%s goes with sum, min, max, product and op-expr only" CJ_HINT
-              "choose one of these, or result=total",
-              value[REDUCE_RESULT] == RESULT_BLOCK ? "block" : "both");
-    return CJ_OK;
-}
-
 // ---- the shape
 
 // Threads that do more than combine values of 32 bits need more registers, so fewer threads fit on an SM.
@@ -105,7 +89,8 @@ bool cj__reduce_spills(const cj_plan *plan) {
     const reduce_kind   kind = cj__reduce_op(plan)->kind;
     const reduce_dtype *type = cj__reduce_dtype(plan);
     if (type->bytes == 1 || (kind == REDUCE_MOMENTS && *type->ptx != 'f')) return true;
-    if (type->bytes == 8 && cj__reduce_op(plan)->combine == CJ_COMBINE_PRODUCT) return true;
+    const bool is_product = cj__reduce_op(plan)->combine == CJ_COMBINE_PRODUCT;
+    if (type->bytes == 8 && (is_product || plan->params.value[REDUCE_WEIGHT])) return true;
     if (kind == REDUCE_BEST && plan->block.x & (plan->block.x - 1)) return true;
     return plan->block.x > REDUCE_CROWDED_BLOCK && kind != REDUCE_BEST && is_heavy(plan);
 }
@@ -152,10 +137,8 @@ static void choose_shape(cj_plan *plan, const cj_limits *limits, bool clusters) 
     uint64_t cluster = cj__cluster_asked(plan, REDUCE_CLUSTER, clusters);
     if (cluster == CJ_PARAM_AUTO) cluster = choose_cluster(plan, limits);
     if (cluster) plan->cluster = (cj_dim3){(uint32_t)cluster, 1, 1};
-    const uint64_t block = cj__asked_or(plan, REDUCE_BLOCK, choose_block(plan, limits, cluster));
-    plan->block = (cj_dim3){(uint32_t)block, 1, 1};
-    const uint64_t grid = cj__asked_or(plan, REDUCE_GRID, choose_grid(plan, limits, cj__most(cluster, 1)));
-    plan->grid = (cj_dim3){(uint32_t)grid, 1, 1};
+    plan->block = (cj_dim3){cj__asked_or(plan, REDUCE_BLOCK, choose_block(plan, limits, cluster)), 1, 1};
+    plan->grid = (cj_dim3){cj__asked_or(plan, REDUCE_GRID, choose_grid(plan, limits, cj__most(cluster, 1))), 1, 1};
 }
 
 // Elements of every block; each of the first blocks takes one of the remainder.
@@ -187,21 +170,17 @@ static double error_bound(const cj_plan *plan) {
     return relative < 0.5 ? relative / (1 - relative) : (double)NAN;
 }
 
-// Sums of squares of the 16 elements of a load need more registers than threads of the largest blocks have.
-static cj_status check_registers(const cj_plan *plan, cj_error *error) {
+cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
+    TRY(cj__functions_check(plan, error));
+    REFUSE_IF(plan->params.value[REDUCE_WEIGHT] && plan->params.function[REDUCE_OP_EXPR],
+              "weight=block goes with op=sum only" CJ_HINT "leave op-expr out, or weight at its default");
+    choose_shape(plan, limits, clusters);
+    // Sums of squares of the 16 elements of a load need more registers than threads of the largest blocks have.
     const bool many = cj__reduce_op(plan)->kind == REDUCE_MOMENTS && cj__reduce_dtype(plan)->bytes == 1;
     REFUSE_IF(many && plan->block.x > REDUCE_MOMENTS_BLOCK,
               "block: %" PRIu32 " threads have too few registers each for op=meanvar of 8-bit elements: at most %d have"
               " enough" CJ_HINT "take fewer, or leave block at its default",
               plan->block.x, REDUCE_MOMENTS_BLOCK);
-    return CJ_OK;
-}
-
-cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    TRY(cj__functions_check(plan, error));
-    TRY(check_blocks(plan, error));
-    choose_shape(plan, limits, clusters);
-    TRY(check_registers(plan, error));
     if (cj__reduce_is_sliced(plan)) CJ_DERIVE(plan, slice_of(plan));
     plan->programmatic = plan->params.value[REDUCE_DEPENDENT] && clusters;
     plan->workspace_bytes = cj__reduce_gathers(plan) ? REDUCE_WORDS_AT + groups_of(plan) * 8 * cj__reduce_words(plan)

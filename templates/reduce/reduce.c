@@ -110,23 +110,21 @@ static void declare(reduce_kernel *k) {
 }
 
 static void begin(reduce_kernel *k) {
-    cj_func *f = k->f;
-    k->thread = cj_mov(f, "u32", "thread", "%tid.x");
-    k->lane = cj_and(f, "lane", k->thread, 31);
-    k->warp = cj_shr(f, "warp", k->thread, 5);
-    k->block = cj_mov(f, "u32", "block", "%ctaid.x");
-    k->leader = cj_eq(f, "leader", k->thread, 0);
-    k->warp_leader = cj_eq(f, "warp_leader", k->lane, 0);
+    k->thread = cj_mov(k->f, "u32", "thread", "%tid.x");
+    k->lane = cj_and(k->f, "lane", k->thread, 31);
+    k->warp = cj_shr(k->f, "warp", k->thread, 5);
+    k->block = cj_mov(k->f, "u32", "block", "%ctaid.x");
+    k->leader = cj_eq(k->f, "leader", k->thread, 0);
+    k->warp_leader = cj_eq(k->f, "warp_leader", k->lane, 0);
 }
 
 static void open_push(reduce_kernel *k) {
-    cj_func *f = k->f;
     if (!k->pushes) return;
-    cj_step(f, "an mbarrier, of which that of rank 0 will count the bytes of all partials that are sent there");
-    k->rank = cj_cluster_rank(f);
-    k->push = cj__push_new(f, "arrived");
-    k->receiver = cj_let(f, "pred", "receiver", "setp.eq.and.u32 $1, $2, 0, $3;", k->rank, k->leader);
-    cj__push_open(f, &k->push, k->receiver, "publishes the mbarrier, at B2", "B2: this block has started");
+    cj_step(k->f, "an mbarrier, of which that of rank 0 will count the bytes of all partials that are sent there");
+    k->rank = cj_cluster_rank(k->f);
+    k->push = cj__push_new(k->f, "arrived");
+    k->receiver = cj_let(k->f, "pred", "receiver", "setp.eq.and.u32 $1, $2, 0, $3;", k->rank, k->leader);
+    cj__push_open(k->f, &k->push, k->receiver, "publishes the mbarrier, at B2", "B2: this block has started");
 }
 
 static void emit_reduce(const cj_plan *plan, cj_builder *b) {

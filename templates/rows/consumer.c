@@ -23,30 +23,25 @@ static void fetch(row_stream *t) {
 
 static void sweep_more(row_stream *t, const row_part *all) {
     row_kernel    *k = t->k;
-    cj_func       *f = k->f;
     const row_part first = k->part, both[2] = {*all, first};
-    cj_step(f, "the pieces after it");
-    for (unsigned i = 0; i < k->op->values; i++) cj_set(f, all->value[i], first.value[i]);
-    cj_reg piece = cj_add(f, "piece", t->piece, 1), last = cj_add(f, "last_piece", t->piece, k->s->pieces);
+    cj_step(k->f, "the pieces after it");
+    for (unsigned i = 0; i < k->op->values; i++) cj_set(k->f, all->value[i], first.value[i]);
+    cj_reg piece = cj_add(k->f, "piece", t->piece, 1), last = cj_add(k->f, "last_piece", t->piece, k->s->pieces);
     CJ_COUNT(k->f, "next_piece", piece, 1, last) {
         cj__row_set_piece(k, piece);
-        if (k->op->outputs)
-            wait_full(t);
-        else
-            fetch(t);
+        (k->op->outputs ? wait_full : fetch)(t);
         k->in_shared = k->op->outputs > 0;
         cj__row_sweep(k);
         cj__row_fold(k, all, both, 2, false);
         k->in_shared = false;
-        cj__ring_next(f, &t->stage);
+        cj__ring_next(k->f, &t->stage);
     }
 }
 
 static void write_more(row_stream *t, const cj_ring *kept) {
     row_kernel *k = t->k;
-    cj_func    *f = k->f;
-    cj_step(f, "what is written of the pieces after it; their stages become free");
-    cj_reg piece = cj_add(f, "piece", t->piece, 1), last = cj_add(f, "last_piece", t->piece, k->s->pieces);
+    cj_step(k->f, "what is written of the pieces after it; their stages become free");
+    cj_reg piece = cj_add(k->f, "piece", t->piece, 1), last = cj_add(k->f, "last_piece", t->piece, k->s->pieces);
     CJ_COUNT(k->f, "next_written", piece, 1, last) {
         cj__row_set_piece(k, piece);
         cj__row_place(k);
@@ -54,8 +49,8 @@ static void write_more(row_stream *t, const cj_ring *kept) {
         k->in_shared = true;
         cj__row_write(k);
         k->in_shared = false;
-        cj__stage_release(f, &t->stages, kept);
-        cj__ring_next(f, kept);
+        cj__stage_release(k->f, &t->stages, kept);
+        cj__ring_next(k->f, kept);
     }
 }
 
@@ -89,19 +84,15 @@ static void exchange_with_peers(row_stream *t, cj_reg slot) {
 
 static void exchange(row_stream *t) {
     row_kernel    *k = t->k;
-    cj_func       *f = k->f;
     const unsigned turn_bytes = cj__row_slots_bytes(k->s);
-    cj_step(f, cj__row_is_alone(t) ? "the warp's partial goes to its slot"
-                                   : "the warp's partial goes to every block of the cluster, lane r to rank r");
+    cj_step(k->f, cj__row_is_alone(t) ? "the warp's partial goes to its slot"
+                                      : "the warp's partial goes to every block of the cluster, lane r to rank r");
     cj__row_fold(k, &k->part, &k->part, 1, true);
-    cj_reg slot = cj__ring_at(f, "slot_at", t->slot, &t->turn, turn_bytes);
-    if (cj__row_is_alone(t))
-        exchange_alone(t, slot);
-    else
-        exchange_with_peers(t, slot);
-    cj_step(f, "every warp combines all partials");
-    cj__row_fold_slots(k, cj__ring_at(f, "slots_at", t->slots, &t->turn, turn_bytes), cj__row_slots(k->s));
-    cj__ring_next(f, &t->turn);
+    cj_reg slot = cj__ring_at(k->f, "slot_at", t->slot, &t->turn, turn_bytes);
+    (cj__row_is_alone(t) ? exchange_alone : exchange_with_peers)(t, slot);
+    cj_step(k->f, "every warp combines all partials");
+    cj__row_fold_slots(k, cj__ring_at(k->f, "slots_at", t->slots, &t->turn, turn_bytes), cj__row_slots(k->s));
+    cj__ring_next(k->f, &t->turn);
 }
 
 // ---- rows
@@ -195,13 +186,12 @@ static void aim(row_stream *t) {
 
 static void begin(row_stream *t) {
     row_kernel *k = t->k;
-    cj_func    *f = k->f;
-    cj_step(f, "the other warps work: all stages are free");
-    cj__stages_begin(f, &t->stages, k->s->stages);
-    t->stage = cj__ring(f, "stage", k->s->stages, true);
-    if (t->taken) t->next = cj__ring(f, "next_row", t->taken, true);
-    t->turn = cj__ring(f, "turn", 2, !cj__row_is_alone(t));
-    cj_step(f, "where a warp's partials go");
+    cj_step(k->f, "the other warps work: all stages are free");
+    cj__stages_begin(k->f, &t->stages, k->s->stages);
+    t->stage = cj__ring(k->f, "stage", k->s->stages, true);
+    if (t->taken) t->next = cj__ring(k->f, "next_row", t->taken, true);
+    t->turn = cj__ring(k->f, "turn", 2, !cj__row_is_alone(t));
+    cj_step(k->f, "where a warp's partials go");
     aim(t);
     if (k->s->pieces == 1) cj__row_set_piece(k, t->piece);
     if (k->s->resident) wait_resident(t);
@@ -221,9 +211,6 @@ void cj__row_consume(row_stream *t, cj_label done) {
     if (!cj__row_is_alone(t))
         cj_mbarrier_arrive_expect(f, t->expects, cj__ring_at(f, "partials_full_at", t->partials_full, &t->turn, 8),
                                   CJ_ARG(cj__row_slots_bytes(t->k->s)), NULL);
-    if (t->taken)
-        emit_row(t);
-    else
-        emit_dealt_row(t);
+    (t->taken ? emit_row : emit_dealt_row)(t);
     cj_ptx(f, "bra $1;", next);
 }

@@ -207,15 +207,14 @@ void cj__row_set_share(row_kernel *k) { cj__row_set_piece(k, cj__row_first_piece
 
 // The thread's column in a piece of the row and how far that piece goes from there.
 void cj__row_set_piece(row_kernel *k, cj_reg piece) {
-    cj_func         *f = k->f;
     const row_shape *s = k->s;
-    k->column = cj_mad(f, "column", piece, s->piece, k->thread);
-    k->left = cj_let(f, "s32", "left", "sub.s32 $1, $2, $3;", s->vectors, k->column);
+    k->column = cj_mad(k->f, "column", piece, s->piece, k->thread);
+    k->left = cj_let(k->f, "s32", "left", "sub.s32 $1, $2, $3;", s->vectors, k->column);
     if (s->piece < s->vectors) {
-        cj_reg own = cj_let(f, "s32", "own", "sub.s32 $1, $2, $3;", s->piece, k->thread);
-        cj_update(f, k->left, "min", own);
+        cj_reg own = cj_let(k->f, "s32", "own", "sub.s32 $1, $2, $3;", s->piece, k->thread);
+        cj_update(k->f, k->left, "min", own);
     }
-    cj_update(f, k->column, "mul", s->elements);
+    cj_update(k->f, k->column, "mul", s->elements);
 }
 
 cj_reg cj__row_of(row_kernel *k, unsigned operand) {

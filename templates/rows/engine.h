@@ -8,7 +8,7 @@
 //   exchange.c    partials of warps, of a cluster's blocks or of a spread row's: each warp gets the row's
 //   pass.c        a row that registers hold, or one that is read twice
 //   sums.c        sums over rows: registers, partials, and how these are added up
-//   sums_twice.c, sums_held.c, direct.c, short.c, spread.c, stream.c   the forms
+//   sums_twice.c, direct.c, spread.c, stream.c   the forms
 //   row.c         the kernel's head, and the form
 #ifndef CJ_TEMPLATES_ROW_ENGINE_H
 #define CJ_TEMPLATES_ROW_ENGINE_H
@@ -22,7 +22,7 @@ enum {
 
 // ---- shape.c
 
-// Whether short.c has it. The slots that a block has for a row, one for each warp that gives it a partial; their bytes.
+// Whether lanes of a warp have it (direct.c, "short rows"). The slots that a block has for a row, one for each warp that gives it a partial; their bytes.
 static inline bool     cj__row_is_short(const row_shape *s) { return s->lanes < ROW_WARP || s->unroll > 1; }
 static inline unsigned cj__row_slots(const row_shape *s) { return (unsigned)cj__most(s->cluster, 1) * s->warps; }
 static inline unsigned cj__row_slots_bytes(const row_shape *s) { return 4 * cj__row_slots(s) * s->slot_words; }
@@ -104,7 +104,6 @@ cj_reg cj__row_workspace(row_kernel *k);
 // ---- the forms
 
 void cj__row_emit_direct(row_kernel *k);
-void cj__row_emit_short(row_kernel *k);
 void cj__row_emit_sums_held(row_kernel *k);  // with sums over rows
 void cj__row_emit_sums_twice(row_kernel *k);
 void cj__row_emit_spread(row_kernel *k);

@@ -128,18 +128,17 @@ void cj__row_store_slot(row_kernel *k, cj_reg when, cj_reg slot) {
 
 // The slots of a lane one by one, in a loop that ptxas does not unroll: for threads without registers for all of them.
 static void fold_slots_in_turn(row_kernel *k, cj_reg slots, unsigned count) {
-    cj_func       *f = k->f;
     const unsigned bytes = 4 * k->s->slot_words;
-    cj_reg         number = cj_mov(f, "u32", "number", k->lane);
-    cj_reg         slot = cj_mad(f, "slot", k->lane, bytes, slots);
+    cj_reg         number = cj_mov(k->f, "u32", "number", k->lane);
+    cj_reg         slot = cj_mad(k->f, "slot", k->lane, bytes, slots);
     row_part       part[2] = {k->part, cj__row_part_new(k, "slot")};
     cj__row_part_clear(k, &k->part);
-    cj_ptx(f, ".pragma \"nounroll\";");
-    CJ_COUNT(f, "next_slot", number, ROW_WARP, cj__round_up(count, ROW_WARP)) {
+    cj_ptx(k->f, ".pragma \"nounroll\";");
+    CJ_COUNT(k->f, "next_slot", number, ROW_WARP, cj__round_up(count, ROW_WARP)) {
         cj__row_part_clear(k, &part[1]);
-        cj__row_load_slot(k, &part[1], slot, 0, cj_lt(f, "has_slot", number, count));
+        cj__row_load_slot(k, &part[1], slot, 0, cj_lt(k->f, "has_slot", number, count));
         cj__row_fold(k, &k->part, part, 2, false);
-        cj_update(f, slot, "add", ROW_WARP * bytes);
+        cj_update(k->f, slot, "add", ROW_WARP * bytes);
     }
     cj__row_fold(k, &k->part, part, 1, true);
 }

@@ -160,16 +160,15 @@ static void post(row_kernel *k, cj_reg turn) {
 // The partial that a block has posted `offset` bytes on. It is late, if the tag of some value is not the row's. A lane
 // that waits for none keeps what its partial was.
 static void look(row_kernel *k, const row_part *part, cj_reg at, unsigned offset, cj_reg has, cj_reg late, bool first) {
-    cj_func         *f = k->f;
     const cj_mailbox box = box_of(k->s);
     cj_reg           sealed[ROW_VALUES];
     for (unsigned w = 0; w < box.words; w++)
-        sealed[w] = cj_is_always(has) ? cj_b64(f, "sealed") : seal(k, value_of(part, k->op, w));
-    cj__mail_load(f, &box, has, at, offset, sealed);
+        sealed[w] = cj_is_always(has) ? cj_b64(k->f, "sealed") : seal(k, value_of(part, k->op, w));
+    cj__mail_load(k->f, &box, has, at, offset, sealed);
     for (unsigned w = 0; w < box.words; w++) {
-        cj_reg tag, word = cj__mail_split(f, sealed[w], &tag);
-        if (w < k->op->values) cj_ptx(f, "mov.b32 $1, $2;", part->value[w], word);
-        cj_ptx(f, w || !first ? "setp.ne.or.u32 $1, $2, $3, $1;" : "setp.ne.u32 $1, $2, $3;", late, tag, k->x.tag);
+        cj_reg tag, word = cj__mail_split(k->f, sealed[w], &tag);
+        if (w < k->op->values) cj_ptx(k->f, "mov.b32 $1, $2;", part->value[w], word);
+        cj_ptx(k->f, w || !first ? "setp.ne.or.u32 $1, $2, $3, $1;" : "setp.ne.u32 $1, $2, $3;", late, tag, k->x.tag);
     }
 }
 
@@ -262,29 +261,27 @@ static void share(row_kernel *k, cj_label others) {
 
 // Warp 0 combines the slots of the block; the other warps that wait for messages do not wait for that.
 static void combine_slots(row_kernel *k, cj_reg slots, cj_label others, cj_label waits) {
-    cj_func *f = k->f;
     if (waiting_warps(k) < k->s->warps) {
-        cj_reg idle = cj_ge(f, "idle", k->warp, waiting_warps(k));
-        if (cj__row_starts_next_late(k)) cj_ptx(f, "@$1 griddepcontrol.launch_dependents;", idle);
-        cj_ptx(f, "@$1 bra $2;", idle, others);
+        cj_reg idle = cj_ge(k->f, "idle", k->warp, waiting_warps(k));
+        if (cj__row_starts_next_late(k)) cj_ptx(k->f, "@$1 griddepcontrol.launch_dependents;", idle);
+        cj_ptx(k->f, "@$1 bra $2;", idle, others);
     }
-    if (waiting_warps(k) > 1) cj_ptx(f, "@$1 bra $2;", cj_ne(f, "other_warp", k->warp, 0), waits);
-    cj_step(f, "warp 0 combines them");
+    if (waiting_warps(k) > 1) cj_ptx(k->f, "@$1 bra $2;", cj_ne(k->f, "other_warp", k->warp, 0), waits);
+    cj_step(k->f, "warp 0 combines them");
     cj__row_fold_slots(k, slots, k->s->warps);
 }
 
 void cj__row_mail_exchange(row_kernel *k, cj_reg slots) {
-    cj_func   *f = k->f;
     const bool one = k->s->warps == 1;
-    cj_label   others = cj_label_new(f, "others"), waits = cj_label_new(f, "wait_for_messages");
+    cj_label   others = cj_label_new(k->f, "others"), waits = cj_label_new(k->f, "wait_for_messages");
     cj__row_keep_late(k, false);
-    cj_update(f, k->x.tag, "add", 1);
+    cj_update(k->f, k->x.tag, "add", 1);
     cj_reg turn = turn_at(k);
     if (!one) combine_slots(k, slots, others, waits);
-    cj_step(f, "the block's partial is posted, value by value, each with the row's tag");
+    cj_step(k->f, "the block's partial is posted, value by value, each with the row's tag");
     post(k, turn);
-    cj_label_here(f, waits);
-    if (cj__row_starts_next_late(k)) cj__launch_dependents(k->plan, f);
+    cj_label_here(k->f, waits);
+    if (cj__row_starts_next_late(k)) cj__launch_dependents(k->plan, k->f);
     gather(k, turn);
     if (!one) share(k, others);
 }

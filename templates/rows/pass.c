@@ -62,8 +62,5 @@ void cj__row_held(row_kernel *k) {
 }
 
 void cj__row_pass(row_kernel *k) {
-    if (k->s->pieces > 1)
-        read_twice(k);
-    else
-        cj__row_held(k);
+    (k->s->pieces > 1 ? read_twice : cj__row_held)(k);
 }

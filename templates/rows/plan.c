@@ -27,23 +27,9 @@ static const char *asked_of_stream(const choice *c) {
     return is_asked(c, ROW_GRID) ? "grid" : NULL;
 }
 
-static cj_status refuse_stream(const choice *c, const char *name, cj_error *error) {
-    const cj_plan *plan = c->plan;
-    return cj__fail(
-        error, CJ_INVALID_ARGUMENT,
-        "%s%sform=stream%s does not fit: rows of %" PRIu64 " elements of %u bytes with stride=%" PRIu64
-        " align=%u, cluster=%s warps=%s stages=%s pieces=%s resident=%s; %s has %u bytes of shared memory a "
-        "block" CJ_HINT
-        "streams need sm_90 and rows of whole 16 bytes; leave form, stages, pieces, resident and grid at their "
-        "defaults",
-        name, *name ? ": it wants " : "", *name ? ", which" : "", c->s->columns, c->s->in_bytes, c->s->stride,
-        cj__row_align(plan), CJ_PARAM_WORD(plan, "cluster"), CJ_PARAM_WORD(plan, "warps"),
-        CJ_PARAM_WORD(plan, "stages"), CJ_PARAM_WORD(plan, "pieces"), CJ_PARAM_WORD(plan, "resident"), c->limits->name,
-        c->limits->shared_per_block_optin);
-}
-
 static cj_status choose_form(choice *c, cj_error *error) {
-    const uint64_t form = c->plan->params.value[ROW_FORM];
+    const cj_plan *plan = c->plan;
+    const uint64_t form = plan->params.value[ROW_FORM];
     if (!c->s->totals && (form == ROW_SPREAD || (form == ROW_AUTO && cj__row_is_spread(c)))) {
         cj__row_plan_spread(c);
         return CJ_OK;
@@ -51,21 +37,20 @@ static cj_status choose_form(choice *c, cj_error *error) {
     const char *name = asked_of_stream(c);
     if (name || (form == ROW_AUTO && cj__row_is_streamed(c))) {
         if (cj__row_plan_stream(c)) return CJ_OK;
-        if (name) return refuse_stream(c, name, error);
+        REFUSE_IF(
+            name,
+            "%s%sform=stream%s does not fit: rows of %" PRIu64 " elements of %u bytes with stride=%" PRIu64
+            " align=%u, cluster=%s warps=%s stages=%s pieces=%s resident=%s; %s has %u bytes of shared memory a "
+            "block" CJ_HINT
+            "streams need sm_90 and rows of whole 16 bytes; leave form, stages, pieces, resident and grid at their "
+            "defaults",
+            name, *name ? ": it wants " : "", *name ? ", which" : "", c->s->columns, c->s->in_bytes, c->s->stride,
+            cj__row_align(plan), CJ_PARAM_WORD(plan, "cluster"), CJ_PARAM_WORD(plan, "warps"),
+            CJ_PARAM_WORD(plan, "stages"), CJ_PARAM_WORD(plan, "pieces"), CJ_PARAM_WORD(plan, "resident"),
+            c->limits->name, c->limits->shared_per_block_optin);
         c->s->stages = 0;
     }
     cj__row_plan_direct(c);
-    return CJ_OK;
-}
-
-static cj_status choose(choice *c, cj_error *error) {
-    const row_shape *s = c->s;
-    TRY(choose_form(c, error));
-    const unsigned held = s->form == ROW_SPREAD ? cj__row_spread_held_most(c) : ROW_HELD;
-    REFUSE_IF(s->held > held,
-              "vectors: a thread would hold %u loads of a row of %" PRIu64 " elements, more than %u" CJ_HINT
-              "allow more warps, a larger cluster or more pieces",
-              s->held, s->columns, held);
     return CJ_OK;
 }
 
@@ -166,7 +151,12 @@ cj_status cj__row_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj
     c.row_bytes = s.columns * s.in_bytes * op.inputs;
     TRY(check_problem(&c, error));
     cj__cluster_asked(plan, ROW_CLUSTER, clusters);
-    TRY(choose(&c, error));
+    TRY(choose_form(&c, error));
+    const unsigned held = s.form == ROW_SPREAD ? cj__row_spread_held_most(&c) : ROW_HELD;
+    REFUSE_IF(s.held > held,
+              "vectors: a thread would hold %u loads of a row of %" PRIu64 " elements, more than %u" CJ_HINT
+              "allow more warps, a larger cluster or more pieces",
+              s.held, s.columns, held);
     write_back(plan, &s);
     plan->block = (cj_dim3){(s.warps + (s.form == ROW_STREAM)) * ROW_WARP, 1, 1};
     if (s.cluster) plan->cluster = (cj_dim3){s.cluster, 1, 1};

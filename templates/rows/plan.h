@@ -20,9 +20,7 @@ typedef struct choice {
 static inline bool is_asked(const choice *c, unsigned param) { return cj__is_asked(c->plan, param); }
 
 // What the caller asks for, or 0.
-static inline unsigned asked(const choice *c, unsigned param) {
-    return (unsigned)cj__asked_or(c->plan, param, 0);
-}
+static inline unsigned asked(const choice *c, unsigned param) { return cj__asked_or(c->plan, param, 0); }
 
 static inline unsigned asked_or(const choice *c, unsigned param, uint64_t otherwise) {
     return asked(c, param) ? asked(c, param) : (unsigned)otherwise;
@@ -66,7 +64,6 @@ static inline unsigned cj__row_piece_held(const choice *c) {
 // ---- the forms
 
 void     cj__row_plan_direct(choice *c);
-bool     cj__row_plan_short(choice *c);                            // false: the row is longer than a warp's
 uint64_t cj__row_cluster_holds(const choice *c, unsigned blocks);  // vectors
 
 bool      cj__row_is_spread(const choice *c);  // whether the spread form is best

@@ -71,8 +71,7 @@ bool cj__row_is_spread(const choice *c) {
 static void cut_spread(choice *c) {
     row_shape *s = c->s;
     s->form = ROW_SPREAD;
-    s->blocks = asked_or(c, ROW_BLOCKS, 0);
-    if (!s->blocks) s->blocks = spread_blocks(c);
+    s->blocks = asked_or(c, ROW_BLOCKS, spread_blocks(c));
     s->pieces = asked_or(c, ROW_PIECES, 1);
     cj__row_cut(s);
     s->warps = (unsigned)cj__least(spread_warps(c),

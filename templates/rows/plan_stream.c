@@ -108,10 +108,9 @@ static void cut_stream(choice *c, unsigned cluster, uint64_t pieces) {
     s->cluster = cluster;
     s->pieces = pieces;
     cj__row_cut(s);
-    s->warps = asked(c, ROW_WARPS) ? asked(c, ROW_WARPS) : stream_warps(c);
+    s->warps = asked_or(c, ROW_WARPS, stream_warps(c));
     s->held = (unsigned)cj__most(cj__ceil_div(s->piece, cj__row_threads(s)), 1);
-    s->stages = asked(c, ROW_STAGES);
-    if (!s->stages) s->stages = (unsigned)cj__least(cj__most(room_for_stages(c) / stage_bytes(c), 1), stages_wanted(c));
+    s->stages = asked_or(c, ROW_STAGES, cj__least(cj__most(room_for_stages(c) / stage_bytes(c), 1), stages_wanted(c)));
 }
 
 // Blocks a row: one, or as many as leave each so little of the row that several of them fit an SM. Resident weights take

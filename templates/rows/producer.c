@@ -41,10 +41,7 @@ static void next_row(row_stream *t) {
         cj__static_advance(t->k->f, &t->dealt);
         return;
     }
-    if (cj__row_is_alone(t))
-        take_alone(t);
-    else
-        take_for_cluster(t);
+    (cj__row_is_alone(t) ? take_alone : take_for_cluster)(t);
     cj__ring_next(t->k->f, &t->next);
 }
 
@@ -95,19 +92,18 @@ static cj_reg new_policy(row_kernel *k, unsigned input) {
 
 static void load_piece(row_stream *t, const cj_reg row[ROW_INPUTS], uint64_t number) {
     row_kernel    *k = t->k;
-    cj_func       *f = k->f;
     const uint64_t piece_bytes_most = k->s->piece * t->vector_bytes;
-    cj_reg         full = cj__stage_full(f, &t->stages, &t->stage), into = cj__stage_at(f, &t->stages, &t->stage);
+    cj_reg         full = cj__stage_full(k->f, &t->stages, &t->stage), into = cj__stage_at(k->f, &t->stages, &t->stage);
     cj_reg         copies = announce(t, t->bytes[number], k->op->inputs, full);
     for (unsigned i = 0; i < k->op->inputs; i++) {
-        cj_reg from = cj_add(f, "from", row[i], number * piece_bytes_most);
-        cj_ptx(f,
+        cj_reg from = cj_add(k->f, "from", row[i], number * piece_bytes_most);
+        cj_ptx(k->f,
                "@$1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [$2], [$3], $4, "
                "[$5], $6;",
                copies, into, from, t->bytes[number], full, t->policy[i]);
-        if (i + 1 < k->op->inputs) cj_update(f, into, "add", piece_bytes_most);
+        if (i + 1 < k->op->inputs) cj_update(k->f, into, "add", piece_bytes_most);
     }
-    cj__ring_next(f, &t->stage);
+    cj__ring_next(k->f, &t->stage);
 }
 
 static void begin(row_stream *t) {

@@ -8,7 +8,7 @@
 // written once.
 //
 //   direct   lanes of a warp, a warp, a block or a cluster have a row. The hardware deals out rows. A row longer than all
-//            registers is read twice, piece by piece (short.c, direct.c, pass.c, exchange.c)
+//            registers is read twice, piece by piece (direct.c, pass.c, exchange.c)
 //   stream   persistent clusters take row after row from a work counter, since SMs do not run equally fast; a producer
 //            warp a block loads ahead (stream.h)
 //   spread   few rows: persistent groups of blocks, too large for a cluster, have a row each (spread.c, mail.c)
@@ -25,7 +25,7 @@ static const char *grid_words(const row_shape *s) {
 }
 
 static void write_way(const row_shape *s, cj_builder *b) {
-    cj_head(b, "  a row is %" PRIu64 " vectors of %u elements: %u block%s x %" PRIu64 " piece%s x %u threads x %u",
+    cj_head(b, "\n  a row is %" PRIu64 " vectors of %u elements: %u block%s x %" PRIu64 " piece%s x %u threads x %u",
             s->vectors, s->elements, cj__row_blocks(s), cj__row_blocks(s) > 1 ? "s" : "", s->pieces,
             s->pieces > 1 ? "s" : "", cj__row_threads(s), s->held);
     if (cj__row_is_short(s))
@@ -71,7 +71,6 @@ static void write_head(const cj_plan *plan, const row_shape *s, cj_builder *b) {
         char        word[32];
         cj_head(b, "  %s=%s", name, cj_params_word(&plan->params, name, word, sizeof word));
     }
-    cj_head(b, "%s", "");
     write_way(s, b);
     cj_head(b, "\nLaunch: block %u threads%s; %u bytes of dynamic shared memory; grid %s.", plan->block.x,
             s->cluster ? ", as a cluster launch" : "", plan->dynamic_shared, grid_words(s));
@@ -102,17 +101,18 @@ static void declare_spread(row_kernel *k) {
 }
 
 // The direct form: ptxas by itself now and then spills some registers for a block more on an SM. For sm_90 it does so
-// for moments of 32 f16 elements a thread or of many short vectors of f32, and for one sum over rows that are read twice,
-// of two vectors a thread.
+// for moments of 32 f16 elements a thread or of many short vectors of f32, for one sum over rows that are read twice, of two
+// vectors a thread, and for nearly all warps of a block, which no plan chooses.
 static void declare_direct(row_kernel *k) {
-    enum { NO_LIMIT = 255, ELEMENTS = 32, TWO = 2, SHORT = 2, MANY = 8 };
+    enum { NO_LIMIT = 255, ELEMENTS = 32, TWO = 2, SHORT_VECTOR = 2, MANY = 8, NEARLY = 28 };
     const row_shape *s = k->s;
     const bool       f16 = *cj__row_type(k->plan, ROW_DTYPE) == 'f' && s->in_bytes == 2;
     const bool       halves = f16 && s->held * s->elements == ELEMENTS;
-    const bool       many = s->in_bytes == 4 && s->elements <= SHORT && s->held >= MANY;
+    const bool       many = s->in_bytes == 4 && s->elements <= SHORT_VECTOR && s->held >= MANY;
     const bool       moments = k->op->fold == ROW_FOLD_MOMENTS && (halves || many);
     const bool       sum = s->totals == 1 && s->pieces > 1 && s->held == TWO && k->op->values == 1;
-    cj__registers(k->plan, k->f, NO_LIMIT, sum || (moments && s->cluster * s->warps <= ROW_WARP));
+    const bool       few = s->cluster * s->warps <= ROW_WARP, nearly_all = s->warps > NEARLY && s->warps < ROW_WARP;
+    cj__registers(k->plan, k->f, NO_LIMIT, sum || (moments && few) || nearly_all);
 }
 
 static void declare(row_kernel *k) {

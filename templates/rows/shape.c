@@ -80,13 +80,13 @@ void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
     cj__row_problem(plan, op, s);
     s->form = (row_form)value[ROW_FORM];
     s->cluster = (unsigned)value[ROW_CLUSTER];
-    s->blocks = (unsigned)cj__asked_or(plan, ROW_BLOCKS, 0);
+    s->blocks = cj__asked_or(plan, ROW_BLOCKS, 0);
     s->held = (unsigned)value[ROW_VECTORS];
-    s->stages = (unsigned)cj__asked_or(plan, ROW_STAGES, 0);
+    s->stages = cj__asked_or(plan, ROW_STAGES, 0);
     s->pieces = value[ROW_PIECES];
     s->resident = value[ROW_RESIDENT] == ROW_RESIDENT_YES;
     s->counted = s->blocks && value[ROW_ROWS] > plan->grid.x / s->blocks;
-    s->warps = (unsigned)cj__asked_or(plan, ROW_WARPS, plan->block.x / ROW_WARP);
+    s->warps = cj__asked_or(plan, ROW_WARPS, plan->block.x / ROW_WARP);
     if (cj__is_asked(plan, ROW_LANES)) {
         s->lanes = (unsigned)value[ROW_LANES];
         s->unroll = (unsigned)value[ROW_UNROLL];

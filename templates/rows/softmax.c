@@ -98,18 +98,17 @@ static void finish_backward(row_kernel *k) {
 
 static void write_backward(row_kernel *k, const row_vector *v) {
     const softmax *r = own_of(k);
-    cj_func       *f = k->f;
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg dx = v->out[0][e];
         if (r->log) {
-            cj_ptx(f, "mul.f32 $1, $2, $3;", dx, v->in[0][e], r->exp.log2e);
-            cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", dx);
-            cj_ptx(f, "fma.rn.f32 $1, $1, $2, $3;", dx, k->part.value[0], v->in[1][e]);
+            cj_ptx(k->f, "mul.f32 $1, $2, $3;", dx, v->in[0][e], r->exp.log2e);
+            cj_ptx(k->f, "ex2.approx.ftz.f32 $1, $1;", dx);
+            cj_ptx(k->f, "fma.rn.f32 $1, $1, $2, $3;", dx, k->part.value[0], v->in[1][e]);
         } else {
-            cj_ptx(f, "sub.f32 $1, $2, $3;", dx, v->in[1][e], k->part.value[0]);
-            cj_update(f, dx, "mul", v->in[0][e]);
+            cj_ptx(k->f, "sub.f32 $1, $2, $3;", dx, v->in[1][e], k->part.value[0]);
+            cj_update(k->f, dx, "mul", v->in[0][e]);
         }
-        cj_update(f, dx, "mul", r->exp.scale);
+        cj_update(k->f, dx, "mul", r->exp.scale);
     }
 }
 

@@ -57,18 +57,17 @@ static void emit_group_row(row_kernel *k) {
 }
 
 void cj__row_emit_spread(row_kernel *k) {
-    cj_func *f = k->f;
     begin(k);
     cj__row_exchange_open(k, false);
-    CJ_UNLESS(f, cj_ge(f, "past", k->row, k->x.rows), "done") {
+    CJ_UNLESS(k->f, cj_ge(k->f, "past", k->row, k->x.rows), "done") {
         if (k->s->pieces == 1) {
-            cj_step(f, "the thread's share of each row");
+            cj_step(k->f, "the thread's share of each row");
             cj__row_set_share(k);
             if (k->s->counted) cj__row_keep_columns(k);
         }
-        CJ_DO(f, "next_row", cj_lt(f, "more_rows", k->row, k->x.rows))
+        CJ_DO(k->f, "next_row", cj_lt(k->f, "more_rows", k->row, k->x.rows))
         emit_group_row(k);
         cj__row_mail_close(k);
     }
-    cj_ptx(f, "ret;");
+    cj_ptx(k->f, "ret;");
 }

@@ -7,7 +7,7 @@
 //           one its sums go to the workspace, as one partial of each sum
 //   turn 1  all blocks add up the partials of each column, in the order of their numbers
 //
-// A turn is a launch: its end orders all. sums_held.c has the rows that a block or a warp holds, sums_twice.c the others.
+// A turn is a launch: its end orders all. sums_twice.c has the rows that no block holds.
 // Barriers:
 //   D1  as in exchange.c; slots alternate between two rows: a warp that writes those of row i + 2 has passed D1 of row
 //       i + 1, to which all warps came after their reading of the slots of row i.
@@ -32,6 +32,53 @@ void cj__row_sums_store(row_kernel *k, cj_reg partial) {
     cj_reg at = cj__row_workspace(k);
     at = cj_mad_wide(k->f, "partial_at", partial, k->s->totals * k->s->columns * 4, at);
     cj__row_store_sums(k, cj_mad_wide(k->f, "sums_at", k->column, 4, at));
+}
+
+// ---- rows that a block or a warp holds
+
+// Each warp of a block with rows of their own adds what the warp before it has left; the last one has the sums of all.
+static void add_warps(row_kernel *k) {
+    cj_func         *f = k->f;
+    const row_shape *s = k->s;
+    const unsigned   each = s->totals * s->held * s->elements;
+    cj_reg           sums = cj_shared_address(f, cj_shared(f, "f32", "sums", each * ROW_WARP, 0));
+    cj_step(f, "the sums of the block's warps, one after the other");
+    cj_reg at = cj_mad(f, "at", k->lane, 4, sums), turn = cj_mov(f, "u32", "warp_turn", 0);
+    cj_reg adds = cj_ne(f, "adds", k->warp, 0);
+    CJ_COUNT(f, "next_warp", turn, 1, s->rows_per_block) {
+        CJ_UNLESS(f, cj_ne(f, "other_turn", k->warp, turn), "other_warp")
+        for (unsigned i = 0; i < each; i++) {
+            cj_reg total = k->total[i / (s->held * s->elements)][i / s->elements % s->held][i % s->elements];
+            cj_reg before = cj_let(f, "f32", "before", "@$2 ld.shared.f32 $1, [$3 + $4];", adds, at, i * ROW_WARP * 4);
+            cj_ptx(f, "@$1 add.f32 $2, $2, $3;", adds, total, before);
+            cj_ptx(f, "st.shared.f32 [$1 + $2], $3;", at, i * ROW_WARP * 4, total);
+        }
+        cj_ptx(f, "bar.sync 0; // T1: this warp's sums are there");
+    }
+}
+
+void cj__row_emit_sums_held(row_kernel *k) {
+    cj_func           *f = k->f;
+    const unsigned     each = k->s->rows_per_block;
+    cj__row_exchange_open(k, true);
+    cj_reg             rows = cj__row_load_rows(k);
+    cj_step(f, "every n-th row, from the block's number on");
+    cj__row_set_piece(k, cj_mov(f, "u32", "piece", 0));
+    cj__row_sums_clear(k);
+    cj_reg partial = cj_mov(f, "u32", "own_partial", "%ctaid.x");
+    cj_set(f, k->row, partial);
+    if (each > 1) cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", k->row, each, k->warp);
+    cj_reg step = cj_mov(f, "u32", "rows_step", "%nctaid.x");
+    if (each > 1) cj_update(f, step, "mul", each);
+    CJ_STRIDE(f, row, k->row, step, rows)
+    cj__row_held(k);
+    if (each > 1) {
+        add_warps(k);
+        CJ_UNLESS(f, cj_ne(f, "leaves", k->warp, each - 1), "done") cj__row_sums_store(k, partial);
+    } else {
+        cj__row_sums_store(k, partial);
+    }
+    cj_ptx(f, "ret;");
 }
 
 // ---- after the rows' own launches
@@ -110,8 +157,7 @@ static void add_up(row_kernel *k) {
     a.slice = cj_rem(f, "slice", k->warp, s->slices);
     a.first = cj_mad_wide(f, "first_partial", a.slice, sums * 4, workspace);
     CJ_BLOCKS(f, item, "item", items) {
-        a.position = cj_mad(f, "position", item, groups, group);
-        a.position = cj_mad(f, "position", a.position, 32, k->lane);
+        a.position = cj_mad(f, "position", cj_mad(f, "position", item, groups, group), 32, k->lane);
         a.has = cj_lt(f, "has_sum", a.position, sums);
         if (groups * s->slices < warps) cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", a.has, group, groups);
         cj_reg sum = add_slice(k, &a);

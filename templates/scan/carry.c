@@ -103,7 +103,7 @@ static void look_back(const scan_kernel *k, scan_tile *t, const scan_exchange *e
 // ---- cluster
 
 // Lane i of warp 0 pushes the total to rank i, if that is higher; every warp waits, and combines the totals of lower ranks.
-static void exchange_totals(const scan_kernel *k, scan_tile *t, const cj_push *push) {
+static void exchange_totals(const scan_kernel *k, scan_tile *t, const scan_exchange *e) {
     const scan_shape *s = &k->s;
     cj_func          *f = k->f;
     const unsigned    bytes = cj__scan_slot(s);
@@ -116,12 +116,12 @@ static void exchange_totals(const scan_kernel *k, scan_tile *t, const cj_push *p
     cj_reg slot = cj_mad(f, "slot", t->number, bytes, slots);
     cj_reg leader = cj_eq(f, "leader", k->thread, 0);
     cj_reg expected = cj_mul(f, "expected", t->number, s->computed + (k->p.segmented ? HEAD_BYTES : 0));
-    cj__push_expect(f, push, "B3: higher ranks have started", leader, CJ_ARG(expected),
+    cj__push_expect(f, &e->push, "B3: higher ranks have started", leader, CJ_ARG(expected),
                     "B4: the totals of all lower ranks");
-    cj_reg to = cj_cluster_map_address(f, slot, peer), gate = cj__push_gate(f, push, peer);
+    cj_reg to = cj_cluster_map_address(f, slot, peer), gate = cj__push_gate(f, &e->push, peer);
     cj_st_async(f, sends, s->type, &t->total, 1, to, 0, gate);
     if (k->p.segmented) cj_st_async(f, sends, "u32", &t->headed, 1, to, (int32_t)s->computed, gate);
-    cj__push_wait(f, push, "B4: the totals of all lower ranks have arrived");
+    cj__push_wait(f, &e->push, "B4: the totals of all lower ranks have arrived");
     cj_reg reads = cj_lt(f, "reads", k->p.lane, t->number), from = cj_mad(f, "slot", k->p.lane, bytes, slots);
     cj_reg value = cj__prefix_identity(&k->p, "sent");
     cj__scan_load_slots(k, reads, from, SCAN_WARP, value);
@@ -129,9 +129,5 @@ static void exchange_totals(const scan_kernel *k, scan_tile *t, const cj_push *p
 }
 
 void cj__scan_carry(const scan_kernel *k, scan_tile *t, const scan_exchange *e) {
-    if (k->s.tiles == 1) return;
-    if (k->s.cluster)
-        exchange_totals(k, t, &e->push);
-    else
-        look_back(k, t, e);
+    if (k->s.tiles > 1) (k->s.cluster ? exchange_totals : look_back)(k, t, e);
 }

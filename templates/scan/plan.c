@@ -1,27 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan of a scan: what is refused, the form, the error bound.
 #include <float.h>
-#include <math.h>
 
 #include "scan.h"
 
 // ---- what is refused
-
-static cj_status check_segments(const cj_plan *plan, cj_error *error) {
-    const uint64_t *value = plan->params.value;
-    REFUSE_IF(value[SCAN_HEADS] <= SCAN_FLAGS && value[SCAN_SEGMENTS],
-              "segments: %" PRIu64 " go with offsets only" CJ_HINT
-              "say in heads of which type the offsets are: i32 or i64",
-              value[SCAN_SEGMENTS]);
-    if (value[SCAN_HEADS] <= SCAN_FLAGS) return CJ_OK;
-    REFUSE_IF(!value[SCAN_SEGMENTS],
-              "segments: 0 is below 1: offsets are of that many segments" CJ_HINT "set segments, or heads=flags");
-    REFUSE_IF(value[SCAN_ROWS] > 1,
-              "rows: offsets are of one array, not of %" PRIu64 " rows" CJ_HINT
-              "rows without a gap are one array: rows=1, and segments that end with each row",
-              value[SCAN_ROWS]);
-    return CJ_OK;
-}
 
 // Registers that ptxas takes for a thread, at most: elements as they are computed in, and what each load needs beside them
 // (its prefix, and with segments its flags and masks of lanes).
@@ -30,24 +13,21 @@ static unsigned registers_of(const scan_shape *s) {
     const unsigned elements = s->loads * s->width * s->computed / 4;
     if (s->form == SCAN_DIRECT && s->computed == 4)
         return elements + (segmented ? SCAN_REGISTERS_HEADS + 9 * s->loads / 2 : SCAN_REGISTERS_TILE + s->loads);
-    return elements + (s->bytes < 4 ? SCAN_REGISTERS_NARROW : SCAN_REGISTERS_WIDE) +
-           (segmented ? SCAN_REGISTERS_FLAGS : 0);
-}
-
-// Whether a thread has registers for the loads that are asked for, in a block that an SM holds.
-static cj_status check_registers(const scan_shape *s, cj_error *error) {
-    const unsigned there = cj__registers_per_thread(s->block), needed = registers_of(s);
-    REFUSE_IF(
-        needed > there,
-        "loads: %u loads of %u-bit elements take about %u registers of a thread; blocks of %u threads have %u" CJ_HINT
-        "take fewer loads or a smaller block, or leave loads at its default",
-        s->loads, 8 * s->bytes, needed, s->block, there);
-    return CJ_OK;
+    const bool     is_long = s->form == SCAN_STREAM && s->computed == 8;
+    const unsigned others = s->bytes < 4 ? SCAN_REGISTERS_NARROW : is_long ? SCAN_REGISTERS_LONG : SCAN_REGISTERS_WIDE;
+    return elements + others + (segmented ? SCAN_REGISTERS_FLAGS : 0);
 }
 
 // `cluster`: what is asked for, or 0.
 static cj_status check_shape(const scan_shape *s, unsigned cluster, cj_error *error) {
     const unsigned block = s->form == SCAN_STREAM ? s->threads : s->block;
+    const unsigned there = cj__registers_per_thread(s->block), needed = registers_of(s);
+    REFUSE_IF(s->heads > SCAN_FLAGS && !s->segments,
+              "segments: 0 is below 1: offsets are of that many segments" CJ_HINT "set segments, or heads=flags");
+    REFUSE_IF(s->heads > SCAN_FLAGS && s->rows > 1,
+              "rows: offsets are of one array, not of %" PRIu64 " rows" CJ_HINT
+              "rows without a gap are one array: rows=1, and segments that end with each row",
+              s->rows);
     REFUSE_IF(block & (block - 1), "block: %u is not a power of two" CJ_HINT "choose 32, 64, 128, 256, 512 or 1024",
               block);
     REFUSE_IF(cluster && !s->cluster,
@@ -67,6 +47,11 @@ static cj_status check_shape(const scan_shape *s, unsigned cluster, cj_error *er
             "rows, columns: %" PRIu64 " rows of %" PRIu64 " tiles are more blocks than the 2^31 - 1 of a grid" CJ_HINT
             "use several launches",
             s->rows, s->tiles);
+    REFUSE_IF(
+        needed > there,
+        "loads: %u loads of %u-bit elements take about %u registers of a thread; blocks of %u threads have %u" CJ_HINT
+        "take fewer loads or a smaller block, or leave loads at its default",
+        s->loads, 8 * s->bytes, needed, s->block, there);
     return CJ_OK;
 }
 
@@ -88,24 +73,6 @@ static unsigned stages_of(const cj_plan *plan, scan_shape *s, const cj_limits *l
     return s->stages;
 }
 
-static cj_status refuse_stream(const scan_shape *s, const cj_limits *limits, cj_error *error) {
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "form=stream does not fit: rows of %" PRIu64
-                    " elements of %u bytes in loads of %u, block=%u loads=%u"
-                    " stages=%u; %s has %u bytes of shared memory a block" CJ_HINT
-                    "streams need sm_90, align=16, rows and strides of whole 16 bytes, no offsets and no cluster; leave"
-                    " form, claim, stages and grid at their defaults",
-                    s->columns, s->bytes, s->width * s->bytes, s->threads, s->loads, s->stages, limits->name,
-                    limits->shared_per_block_optin);
-}
-
-// The name of a parameter that only streams have, if one is asked for; else NULL.
-static const char *asked_of_stream(const cj_plan *plan) {
-    if (plan->params.value[SCAN_CLAIM]) return "claim";
-    if (cj__is_asked(plan, SCAN_STAGES)) return "stages";
-    return cj__is_asked(plan, SCAN_GRID) ? "grid" : NULL;
-}
-
 // Plans a stream, and writes the parameters that the caller left to the plan. False if it does not fit.
 static bool try_stream(cj_plan *plan, scan_shape *s, const cj_limits *limits, bool clusters) {
     uint64_t *value = plan->params.value;
@@ -125,19 +92,22 @@ static cj_status choose_form(cj_plan *plan, const cj_limits *limits, bool cluste
     uint64_t       *value = plan->params.value;
     const cj_params asked = plan->params;
     const uint64_t  form = value[SCAN_FORM];
-    const char     *of_stream = asked_of_stream(plan);
-    const bool      must = form == SCAN_STREAM || of_stream;
-    const bool      with_cluster = cj__asked_or(plan, SCAN_CLUSTER, 0);
-    scan_shape      s;
-    REFUSE_IF(form == SCAN_DIRECT && of_stream,
-              "%s: form=direct deals a tile a block, and has none" CJ_HINT "%s belongs to form=stream", of_stream,
-              of_stream);
+    const bool      must = form == SCAN_STREAM || value[SCAN_CLAIM] || cj__is_asked(plan, SCAN_STAGES) ||
+                      cj__is_asked(plan, SCAN_GRID);
+    const bool with_cluster = cj__asked_or(plan, SCAN_CLUSTER, 0);
+    scan_shape s;
     value[SCAN_FORM] = SCAN_DIRECT;
     cj__scan_shape(plan, &s);
     const bool large = s.rows * s.columns * s.bytes >= SCAN_STREAM_LEAST && s.columns * s.bytes >= SCAN_STREAM_ROW;
     if (must || (form == SCAN_AUTO && !with_cluster && large)) {
         if (try_stream(plan, &s, limits, clusters) && !with_cluster) return CJ_OK;
-        if (must) return refuse_stream(&s, limits, error);
+        REFUSE_IF(must,
+                  "form=stream does not fit: rows of %" PRIu64 " elements of %u bytes in loads of %u, block=%u loads=%u"
+                  " stages=%u; %s has %u bytes of shared memory a block" CJ_HINT
+                  "streams need sm_90, align=16, rows and strides of whole 16 bytes, no offsets and no cluster; leave"
+                  " form, claim, stages and grid at their defaults",
+                  s.columns, s.bytes, s.width * s.bytes, s.threads, s.loads, s.stages, limits->name,
+                  limits->shared_per_block_optin);
         memcpy(value, asked.value, sizeof asked.value);
     }
     value[SCAN_FORM] = SCAN_DIRECT;
@@ -177,7 +147,7 @@ static uint64_t grid_of(const scan_shape *s) {
 // not started.
 static void plan_stream_grid(cj_plan *plan, const scan_shape *s, const cj_limits *limits) {
     const uint64_t room = cj__clusters_at_once(limits, s->block, cj__scan_pool(s) + cj__scan_slots(s), 0);
-    plan->grid.x = (uint32_t)cj__asked_or(plan, SCAN_GRID, cj__least(room, cj__scan_numbers(s)));
+    plan->grid.x = cj__asked_or(plan, SCAN_GRID, cj__least(room, cj__scan_numbers(s)));
     plan->resident = !cj__is_asked(plan, SCAN_GRID);
     plan->dynamic_shared = (uint32_t)cj__scan_pool(s);
 }
@@ -187,13 +157,11 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     TRY(cj__functions_check(plan, error));
     TRY(cj__check_stride(plan, SCAN_STRIDE, plan->params.value[SCAN_COLUMNS], error));
     TRY(cj__check_stride(plan, SCAN_OUT_STRIDE, plan->params.value[SCAN_COLUMNS], error));
-    TRY(check_segments(plan, error));
     TRY(cj__refuse_bf16(plan, "dtype", CJ_PARAM_WORD(plan, "dtype"), error));
     plan->params.value[SCAN_CLUSTER] = cj__cluster_asked(plan, SCAN_CLUSTER, clusters);
     TRY(choose_form(plan, limits, clusters, error));
     cj__scan_shape(plan, &s);
-    TRY(check_shape(&s, (unsigned)cj__asked_or(plan, SCAN_CLUSTER, 0), error));
-    TRY(check_registers(&s, error));
+    TRY(check_shape(&s, cj__asked_or(plan, SCAN_CLUSTER, 0), error));
     plan->params.value[SCAN_CLUSTER] = s.cluster;
     plan->block = (cj_dim3){s.block, 1, 1};
     plan->grid = (cj_dim3){(uint32_t)grid_of(&s), 1, 1};

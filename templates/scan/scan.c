@@ -59,10 +59,10 @@ static const cj_param_info params[] = {
 static void write_launch(const scan_kernel *k, cj_builder *b) {
     const scan_shape *s = &k->s;
     if (s->form == SCAN_STREAM)
-        cj_head(b, "Launch: block %u threads; %u bytes of dynamic shared memory; grid: any number of blocks.", s->block,
+        cj_head(b, "\nLaunch: block %u threads; %u bytes of dynamic shared memory; grid: any number of blocks.", s->block,
                 k->plan->dynamic_shared);
     else
-        cj_head(b, "Launch: block %u threads%s; grid: %s.", s->block, s->cluster ? ", as a cluster launch" : "",
+        cj_head(b, "\nLaunch: block %u threads%s; grid: %s.", s->block, s->cluster ? ", as a cluster launch" : "",
                 s->cluster               ? "a cluster a row"
                 : cj__scan_looks_back(s) ? "a block for each tile of each row"
                                          : "a tile a row");
@@ -81,7 +81,6 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
     if (s->cluster) cj_head(b, "  tile's total  --mapa + st.async-->  cluster_total of higher ranks");
     if (cj__scan_looks_back(s))
         cj_head(b, "  tile's total  --its status-->  workspace  --look-back of later tiles-->  carry");
-    cj_head(b, "%s", "");
     write_launch(k, b);
     if (s->tail)
         cj_head(b, "x and out are multiples of %u bytes; the last %u elements come one by one.", s->width * s->bytes,
@@ -104,13 +103,16 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
 }
 
 // Shapes for which ptxas by itself spills registers to fit one more block on an SM: values of 8 bytes; a stream of smaller
-// blocks than usual, or exclusive with a tail; a direct tile with segments or of loads of less than 16 bytes.
+// blocks than usual, or of 4-byte values with segments and few loads, or exclusive with a tail; a direct tile with segments or
+// of loads of less than 16 bytes.
 static bool spills(const scan_kernel *k) {
+    enum { LOADS = 6 };
     const scan_shape *s = &k->s;
     const bool        segmented = cj__scan_segmented(s);
     if (s->computed == 8) return true;
     if (s->form == SCAN_DIRECT) return segmented || s->width * s->bytes < SCAN_LOAD;
-    return s->threads < SCAN_STREAM_BLOCK || (s->tail && k->exclusive && s->bytes == 4 && !segmented);
+    if (s->threads < SCAN_STREAM_BLOCK) return true;
+    return s->bytes == 4 && (segmented ? s->loads < LOADS : s->tail && k->exclusive);
 }
 
 static void declare(scan_kernel *k) {
@@ -156,10 +158,7 @@ static void emit_scan(const cj_plan *plan, cj_builder *b) {
     k.p.segmented = cj__scan_segmented(&k.s);
     k.p.f = k.f = cj__entry(plan, b);
     declare(&k);
-    if (k.s.form == SCAN_STREAM)
-        cj__scan_stream(&k);
-    else
-        emit_tiles(&k);
+    (k.s.form == SCAN_STREAM ? cj__scan_stream : emit_tiles)(&k);
     cj_ptx(k.f, "ret;");
 }
 

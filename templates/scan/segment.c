@@ -88,13 +88,12 @@ static void mark(const scan_kernel *k, cj_reg offsets, cj_reg begin, cj_reg firs
 
 // The tile's first element in memory; in reverse it may be before the array.
 static cj_reg find_begin(const scan_kernel *k, const scan_tile *t) {
-    cj_func *f = k->f;
-    cj_reg   begin = k->s.tiles > 1
-                         ? cj_let(f, "s64", "begin", "mul.wide.u32 $1, $2, $3;", t->number, (uint32_t)k->s.tile)
-                         : cj_mov(f, "s64", "begin", 0);
+    cj_reg begin = k->s.tiles > 1
+                       ? cj_let(k->f, "s64", "begin", "mul.wide.u32 $1, $2, $3;", t->number, (uint32_t)k->s.tile)
+                       : cj_mov(k->f, "s64", "begin", 0);
     if (!k->reverse) return begin;
-    cj_reg columns = cj_let(f, "s64", "columns", "ld.param.u64 $1, [$2];", k->columns);
-    return cj_sub(f, "begin", cj_sub(f, "end", columns, begin), k->s.tile);
+    cj_reg columns = cj_let(k->f, "s64", "columns", "ld.param.u64 $1, [$2];", k->columns);
+    return cj_sub(k->f, "begin", cj_sub(k->f, "end", columns, begin), k->s.tile);
 }
 
 // The bits of each load, the first element's lowest.
@@ -114,12 +113,11 @@ static void read_bits(const scan_kernel *k, scan_tile *t, cj_reg bits) {
 }
 
 static void clear_bits(const scan_kernel *k, cj_reg bits, unsigned words) {
-    cj_func *f = k->f;
-    cj_reg   i = cj_mov(f, "u32", "word", k->thread);
-    CJ_LOOP(f, clears, "next_word", "cleared") {
-        cj_leave_unless(&clears, cj_lt(f, "more", i, words));
-        cj_ptx(f, "st.shared.u32 [$1], 0;", cj_mad(f, "word_at", i, 4, bits));
-        cj_update(f, i, "add", k->s.block);
+    cj_reg i = cj_mov(k->f, "u32", "word", k->thread);
+    CJ_LOOP(k->f, clears, "next_word", "cleared") {
+        cj_leave_unless(&clears, cj_lt(k->f, "more", i, words));
+        cj_ptx(k->f, "st.shared.u32 [$1], 0;", cj_mad(k->f, "word_at", i, 4, bits));
+        cj_update(k->f, i, "add", k->s.block);
     }
 }
 
@@ -144,10 +142,7 @@ static void load_offsets(const scan_kernel *k, scan_tile *t) {
 void cj__scan_load_heads(scan_kernel *k, scan_tile *t) {
     if (!k->p.segmented) return;
     cj__prefix_masks(&k->p);
-    if (has_offsets(k))
-        load_offsets(k, t);
-    else
-        load_flags(k, t);
+    (has_offsets(k) ? load_offsets : load_flags)(k, t);
 }
 
 // ---- elements, and lanes
@@ -190,20 +185,18 @@ cj_heads cj__scan_load_slots(const scan_kernel *k, cj_reg when, cj_reg slot, uns
 
 void cj__scan_open_load(const scan_kernel *k, scan_tile *t, unsigned load, const cj_heads *heads) {
     if (!k->p.segmented) return;
-    cj_func *f = k->f;
-    if (!load) t->open = cj_mov(f, "u32", "open_loads", 0);
-    if (!load) t->headed = cj_mov(f, "u32", "headed", 0);
-    cj_reg open = cj_eq(f, "is_open", cj_or(f, "heads_so_far", heads->before, t->headed), 0);
-    cj_ptx(f, "@$1 or.b32 $2, $2, $3;", open, t->open, 1u << load);
-    t->headed = cj_or(f, "headed", t->headed, heads->group);
+    if (!load) t->open = cj_mov(k->f, "u32", "open_loads", 0);
+    if (!load) t->headed = cj_mov(k->f, "u32", "headed", 0);
+    cj_reg open = cj_eq(k->f, "is_open", cj_or(k->f, "heads_so_far", heads->before, t->headed), 0);
+    cj_ptx(k->f, "@$1 or.b32 $2, $2, $3;", open, t->open, 1u << load);
+    t->headed = cj_or(k->f, "headed", t->headed, heads->group);
 }
 
 void cj__scan_open_warp(const scan_kernel *k, scan_tile *t, cj_reg warp, const cj_heads *heads) {
     if (!k->p.segmented) return;
-    cj_func *f = k->f;
-    cj_reg   before = cj_sub(f, "warps_before", cj_let(f, "u32", "own_warp", "shl.b32 $1, 1, $2;", warp), 1);
-    cj_set_if(f, cj_ne(f, "cuts", cj_and(f, "heads_before", before, heads->warp), 0), t->open, 0);
-    t->headed = cj_mov(f, "u32", "headed", heads->warp);
+    cj_reg before = cj_sub(k->f, "warps_before", cj_let(k->f, "u32", "own_warp", "shl.b32 $1, 1, $2;", warp), 1);
+    cj_set_if(k->f, cj_ne(k->f, "cuts", cj_and(k->f, "heads_before", before, heads->warp), 0), t->open, 0);
+    t->headed = cj_mov(k->f, "u32", "headed", heads->warp);
 }
 
 cj_reg cj__scan_is_open(const scan_kernel *k, const scan_tile *t, unsigned load) {

@@ -15,17 +15,12 @@ static unsigned width_of(const cj_plan *plan, unsigned bytes) {
     return cj__load_width(value[SCAN_ALIGN], bytes, value[SCAN_COLUMNS] | (value[SCAN_ROWS] > 1 ? strides : 0));
 }
 
-// The number that is asked for, else `chosen`.
-static unsigned asked_or(const cj_plan *plan, unsigned param, uint64_t chosen) {
-    return (unsigned)cj__asked_or(plan, param, chosen);
-}
-
 // Loads of a thread: it holds its elements, their flags, and a prefix for each load at once.
 static unsigned loads_of(const cj_plan *plan, const scan_shape *s, unsigned bytes) {
     unsigned       loads = SCAN_LOADS_MAX;
     const unsigned flags = cj__scan_segmented(s) ? (s->width > 4 ? 8 : 4) : 0;
     while (loads > 1 && loads * ((s->width + 1) * s->computed + flags) > bytes) loads /= 2;
-    return asked_or(plan, SCAN_LOADS, loads);
+    return cj__asked_or(plan, SCAN_LOADS, loads);
 }
 
 uint64_t cj__scan_groups(const scan_shape *s) {
@@ -38,7 +33,7 @@ uint64_t cj__scan_groups(const scan_shape *s) {
 static void shape_stream(const cj_plan *plan, scan_shape *s) {
     const uint64_t *value = plan->params.value;
     if (s->rows == 1 && !value[SCAN_REVERSE] && !value[SCAN_ALIGN]) s->width = SCAN_LOAD / s->bytes;
-    s->threads = asked_or(plan, SCAN_BLOCK, SCAN_STREAM_BLOCK);
+    s->threads = cj__asked_or(plan, SCAN_BLOCK, SCAN_STREAM_BLOCK);
     s->loads = loads_of(plan, s, SCAN_STREAM_BYTES);
     if (!cj__is_asked(plan, SCAN_LOADS) && s->bytes == 4 && !cj__scan_segmented(s) &&
         value[SCAN_CLAIM] != SCAN_CLAIM_ROW && s->loads > SCAN_STREAM_LOADS)
@@ -60,8 +55,8 @@ static void shape_stream(const cj_plan *plan, scan_shape *s) {
 static void share_short_row(const cj_plan *plan, scan_shape *s) {
     const uint64_t row = s->columns / s->width, share = cj__ceil_div(row, plan->params.value[SCAN_CLUSTER]);
     const unsigned held = loads_of(plan, s, SCAN_TILED_BYTES), threads = cj__power_from(cj__ceil_div(share, held));
-    s->block = s->threads = asked_or(plan, SCAN_BLOCK, cj__most(threads, SCAN_WARP));
-    s->loads = asked_or(plan, SCAN_LOADS, cj__ceil_div(share, s->threads));
+    s->block = s->threads = cj__asked_or(plan, SCAN_BLOCK, cj__most(threads, SCAN_WARP));
+    s->loads = cj__asked_or(plan, SCAN_LOADS, cj__ceil_div(share, s->threads));
     s->tiles = cj__ceil_div(row, (uint64_t)s->threads * s->loads);
 }
 
@@ -84,17 +79,17 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
     }
     const uint64_t row = s->columns / s->width;  // loads of a row
     const unsigned alone = loads_of(plan, s, SCAN_ALONE_BYTES);
-    const unsigned cluster = asked_or(plan, SCAN_CLUSTER, 0);
-    const bool     one_block = row <= (uint64_t)alone * asked_or(plan, SCAN_BLOCK, SCAN_BLOCK_MAX);
+    const unsigned cluster = cj__asked_or(plan, SCAN_CLUSTER, 0);
+    const bool     one_block = row <= (uint64_t)alone * cj__asked_or(plan, SCAN_BLOCK, SCAN_BLOCK_MAX);
     if (cluster && one_block) {
         share_short_row(plan, s);
     } else if (one_block) {  // one tile, of one warp or less if that is enough
         s->threads = cj__power_from(row < SCAN_WARP ? row : cj__most(cj__ceil_div(row, alone), SCAN_WARP));
         s->loads = (unsigned)cj__ceil_div(row, s->threads);
-        s->block = asked_or(plan, SCAN_BLOCK, cj__most(s->threads, SCAN_LEAST_BLOCK));
+        s->block = cj__asked_or(plan, SCAN_BLOCK, cj__most(s->threads, SCAN_LEAST_BLOCK));
         s->tiles = 1;
     } else {
-        s->block = s->threads = asked_or(plan, SCAN_BLOCK, SCAN_TILED_BLOCK);
+        s->block = s->threads = cj__asked_or(plan, SCAN_BLOCK, SCAN_TILED_BLOCK);
         s->loads = loads_of(plan, s, SCAN_TILED_BYTES);
         s->tiles = cj__ceil_div(row, (uint64_t)s->threads * s->loads);
     }

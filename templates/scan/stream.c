@@ -89,10 +89,9 @@ static cj_reg bytes_of(const scan_kernel *k, const work_tile *tile, cj_reg over)
 // Where the tile begins in x. In reverse it is at the stage's end.
 static cj_reg tile_begin(const scan_kernel *k, const work_tile *tile, cj_reg row_at, cj_reg bytes) {
     const uint64_t tile_bytes = cj__scan_tile_bytes(&k->s);
-    cj_func       *f = k->f;
-    if (!k->reverse) return cj_mad_wide(f, "tile_at", tile->number, tile_bytes, row_at);
-    cj_reg end = cj_sub(f, "tile_at", row_at, cj_cvt(f, "u64", "bytes", bytes));
-    return cj_sub(f, "tile_at", end, cj_mul_wide(f, "skipped", tile->number, tile_bytes));
+    if (!k->reverse) return cj_mad_wide(k->f, "tile_at", tile->number, tile_bytes, row_at);
+    cj_reg end = cj_sub(k->f, "tile_at", row_at, cj_cvt(k->f, "u64", "bytes", bytes));
+    return cj_sub(k->f, "tile_at", end, cj_mul_wide(k->f, "skipped", tile->number, tile_bytes));
 }
 
 // The tile's flags, as x has its elements, and how many are copied: all of them if they begin and end at multiples of 16
@@ -113,13 +112,12 @@ static cj_reg find_flags(const scan_kernel *k, const work_tile *tile, cj_reg x, 
 // Into the stage, after the tile; in reverse at their end, too.
 static void copy_flags(const stream *t, const work_tile *tile, cj_reg flags, cj_reg count, cj_reg full) {
     const scan_kernel *k = t->k;
-    cj_func           *f = k->f;
     cj_reg             stage = of_stage(t, "stage_at", t->pool, cj__scan_stage_bytes(&k->s));
-    cj_reg             copies = cj_ne(f, "flags_come", count, 0);
-    cj_reg             into = cj_add(f, "into", stage, cj__scan_tile_bytes(&k->s) + (k->reverse ? k->s.tile : 0));
-    if (k->reverse) into = cj_sub(f, "into", into, count);
-    cj_bulk_load(f, copies, into, flags, CJ_ARG(count), full);
-    cj_update(f, tile->number, "and", ~STAGED);
+    cj_reg             copies = cj_ne(k->f, "flags_come", count, 0);
+    cj_reg             into = cj_add(k->f, "into", stage, cj__scan_tile_bytes(&k->s) + (k->reverse ? k->s.tile : 0));
+    if (k->reverse) into = cj_sub(k->f, "into", into, count);
+    cj_bulk_load(k->f, copies, into, flags, CJ_ARG(count), full);
+    cj_update(k->f, tile->number, "and", ~STAGED);
 }
 
 // No hints to the L2 cache (evict_first, .cs): they make the load and the store of the same data slower together.
@@ -353,26 +351,25 @@ static void emit_tail(const stream *t, const scan_tile *last) {
 static void emit_scanning(stream *t) {
     const scan_kernel *k = t->k;
     const char        *type = k->s.type;
-    cj_func           *f = k->f;
     cj_reg             heads = {0};
     begin(t, "warps that scan each tile");
     cj_reg member = find_member(t), place = cj__scan_place(k);
-    CJ_LOOP(f, tiles, "next_to_scan", "no_tile") {
+    CJ_LOOP(k->f, tiles, "next_to_scan", "no_tile") {
         scan_tile tile = load_tile(t, place);
         cj__scan_warp(k, &tile, true, false);
-        cj_step(f, "the prefix of the warp's elements");
+        cj_step(k->f, "the prefix of the warp's elements");
         wait(t, t->known, "S5: prefixes are known");
         cj_reg slot = own_slot(t, member);
-        tile.carry = cj_let(f, type, "carry", "ld.shared.$3 $1, [$2];",
+        tile.carry = cj_let(k->f, type, "carry", "ld.shared.$3 $1, [$2];",
                             of_stage(t, "carry_at", t->carries, k->s.computed), type);
-        cj_reg prefix = cj_let(f, type, "warp_prefix", "ld.shared.$3 $1, [$2];", slot, type);
+        cj_reg prefix = cj_let(k->f, type, "warp_prefix", "ld.shared.$3 $1, [$2];", slot, type);
         if (k->p.segmented)
-            heads = cj_let(f, "u32", "heads_before", "ld.shared.u32 $1, [$2 + $3];", slot, k->s.computed);
+            heads = cj_let(k->f, "u32", "heads_before", "ld.shared.u32 $1, [$2 + $3];", slot, k->s.computed);
         arrive(t, t->ring.empty, "S2: this warp has read the stage");
         cj__prefix_append(&k->p, tile.carry, prefix, heads);
         cj__scan_store(k, &tile);
         if (k->s.tail) emit_tail(t, &tile);
-        cj_pipeline_next(f, &t->ring, &t->at);
+        cj_pipeline_next(k->f, &t->ring, &t->at);
     }
 }
 

@@ -38,13 +38,12 @@ void cj__stencil_enter_grid(const kernel *k, cj_reg at, uint32_t n, uint32_t rea
 }
 
 cj_reg cj__stencil_steps(const kernel *k) {
-    cj_func *f = k->f;
-    cj_reg   steps = cj__load_param(f, "u64", k->steps, "all_steps");
+    cj_reg steps = cj__load_param(k->f, "u64", k->steps, "all_steps");
     if (k->plan->launches) {
-        cj_reg done = cj_mul(f, "steps_done", cj__load_param(f, "u64", k->turn, "turn"), k->s->depth);
-        steps = cj_min(f, "steps", cj_sub(f, "steps_left", steps, done), k->s->depth);
+        cj_reg done = cj_mul(k->f, "steps_done", cj__load_param(k->f, "u64", k->turn, "turn"), k->s->depth);
+        steps = cj_min(k->f, "steps", cj_sub(k->f, "steps_left", steps, done), k->s->depth);
     }
-    return cj_cvt(f, "u32", "steps", steps);
+    return cj_cvt(k->f, "u32", "steps", steps);
 }
 
 void cj__stencil_sum(const kernel *k, cj_reg into, cj_reg (*value)(void *user, const stencil_tap *tap), void *user) {

@@ -172,17 +172,6 @@ static bool fit_blocked(stencil *s, const choice *c, bool one_step) {
 
 // ---- the plan
 
-// Each block of a cluster has rows along the last axis, for its neighbours as many as the radius.
-static cj_status check_cluster(const choice *c, cj_error *error) {
-    const stencil *s = c->asked;
-    const uint32_t n = s->n[s->dim - 1];
-    REFUSE_IF(c->exactly && c->cluster > 1 && n / c->cluster < s->radius,
-              "cluster: %u blocks would share %u points along the last axis, of which each needs radius=%u" CJ_HINT
-              "there is room for %u; or leave cluster at its default",
-              c->cluster, n, s->radius, n / s->radius);
-    return CJ_OK;
-}
-
 static bool choose(stencil *s, const choice *c) {
     const stencil *asked = c->asked;
     const bool     any = asked->strategy == STRATEGY_AUTO;
@@ -214,17 +203,6 @@ static cj_status check_problem(const cj_params *p, const stencil *s, cj_error *e
     return CJ_OK;
 }
 
-static cj_status refuse(const cj_plan *plan, const choice *c, cj_error *error) {
-    const stencil *s = c->asked;
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "strategy=%s form=%s does not fit: a grid of %ux%ux%u %s with cluster=%s block=%u tile=%u depth=%u "
-                    "(0: any); %s has %u bytes of shared memory and %u registers a block" CJ_HINT
-                    "leave strategy, form, cluster, block, tile and depth at their defaults",
-                    CJ_PARAM_WORD(plan, "strategy"), CJ_PARAM_WORD(plan, "form"), s->n[0], s->n[1], s->n[2], s->type,
-                    CJ_PARAM_WORD(plan, "cluster"), s->threads, s->tile, s->depth, c->limits->name,
-                    c->limits->shared_per_block_optin, c->limits->registers_per_block);
-}
-
 static void write_back(cj_params *p, const stencil *s) {
     p->value[STRATEGY] = s->strategy;
     p->value[FORM] = s->form;
@@ -242,8 +220,19 @@ cj_status cj__stencil_plan(cj_plan *plan, const cj_limits *limits, bool clusters
     const uint64_t given = params->value[CLUSTER];
     const bool     open = given == CJ_PARAM_AUTO;
     const choice   c = {limits, &asked, clusters ? open ? limits->max_cluster : (uint32_t)given : 0, clusters && !open};
-    TRY(check_cluster(&c, error));
-    if (!choose(&s, &c)) return refuse(plan, &c, error);
+    // Each block of a cluster has rows along the last axis, for its neighbours as many as the radius.
+    const uint32_t rows = asked.n[asked.dim - 1];
+    REFUSE_IF(c.exactly && c.cluster > 1 && rows / c.cluster < asked.radius,
+              "cluster: %u blocks would share %u points along the last axis, of which each needs radius=%u" CJ_HINT
+              "there is room for %u; or leave cluster at its default",
+              c.cluster, rows, asked.radius, rows / asked.radius);
+    REFUSE_IF(!choose(&s, &c),
+              "strategy=%s form=%s does not fit: a grid of %ux%ux%u %s with cluster=%s block=%u tile=%u depth=%u "
+              "(0: any); %s has %u bytes of shared memory and %u registers a block" CJ_HINT
+              "leave strategy, form, cluster, block, tile and depth at their defaults",
+              CJ_PARAM_WORD(plan, "strategy"), CJ_PARAM_WORD(plan, "form"), asked.n[0], asked.n[1], asked.n[2],
+              asked.type, CJ_PARAM_WORD(plan, "cluster"), asked.threads, asked.tile, asked.depth, limits->name,
+              limits->shared_per_block_optin, limits->registers_per_block);
     cj__stencil_layout(&s);
     const uint64_t blocks = blocks_of(&s), most = least(limits->max_grid.x, UINT32_MAX / s.warps);
     REFUSE_IF(blocks > most,

@@ -4,12 +4,6 @@
 
 // ---- the taps
 
-static bool is_tap(const stencil *s, const int32_t at[AXES]) {
-    int axes = 0;
-    for (int a = 0; a < AXES; a++) axes += at[a] != 0;
-    return s->box || axes <= 1;
-}
-
 // The taps as they lie in memory; beyond CJ_REALS_MAX they are only counted.
 static void find_taps(stencil *s) {
     const int32_t r = (int32_t)s->radius, ry = s->dim > 1 ? r : 0, rz = s->dim > 2 ? r : 0;
@@ -17,9 +11,9 @@ static void find_taps(stencil *s) {
     for (int32_t z = -rz; z <= rz; z++)
         for (int32_t y = -ry; y <= ry; y++)
             for (int32_t x = -r; x <= r; x++) {
-                stencil_tap tap = {.at = {x, y, z}};
-                if (!is_tap(s, tap.at)) continue;
-                if (s->tap_count < CJ_REALS_MAX) s->tap[s->tap_count] = tap;
+                const int axes = (x != 0) + (y != 0) + (z != 0);
+                if (!s->box && axes > 1) continue;
+                if (s->tap_count < CJ_REALS_MAX) s->tap[s->tap_count] = (stencil_tap){.at = {x, y, z}};
                 s->tap_count++;
             }
 }
@@ -91,10 +85,7 @@ static void layout_rows(stencil *s) {
 void cj__stencil_layout(stencil *s) {
     s->launches = s->strategy == STRATEGY_RESIDENT ? 1 : (uint32_t)cj__ceil_div(s->steps, s->depth);
     s->warps = s->threads / WARP;
-    if (s->form == FORM_SHARED)
-        layout_tiles(s);
-    else
-        layout_rows(s);
+    (s->form == FORM_SHARED ? layout_tiles : layout_rows)(s);
 }
 
 static uint64_t shared_form_bytes(const stencil *s) {

@@ -202,20 +202,19 @@ static void emit_store(const resident *w) {
 // ---- a step
 
 static void emit_step(const resident *w) {
-    cj_func       *f = w->f;
     const stencil *s = w->s;
     const uint32_t r = s->radius, pitch = WARP * VECTOR_BYTES;
-    cj_step(f, "a step: show the first and the last rows, see the neighbours'");
-    cj_reg shown = cj_add(f, "shown", w->show, w->show_half);
+    cj_step(w->f, "a step: show the first and the last rows, see the neighbours'");
+    cj_reg shown = cj_add(w->f, "shown", w->show, w->show_half);
     for (uint32_t i = 0; i < 2 * r; i++) {
-        if (i) cj_update(f, shown, "add", w->row_bytes);
+        if (i) cj_update(w->f, shown, "add", w->row_bytes);
         cj__stencil_row_store(w->k, cj_always(), "st.shared", &w->row[i < r ? r + i : s->tile + i - r], shown, pitch);
     }
-    cj_ptx(f, "bar.sync 0; // B2: all rows are shown");
+    cj_ptx(w->f, "bar.sync 0; // B2: all rows are shown");
     for (uint32_t d = 0; d < r; d++)
         for (int below = ABOVE; below <= BELOW; below++)
             cj__stencil_row_load(w->k, "ld.shared", &w->row[below ? r + s->tile + d : r - 1 - d],
-                                 cj_add(f, "seen", w->see[below][d], w->show_half), pitch);
+                                 cj_add(w->f, "seen", w->see[below][d], w->show_half), pitch);
     for (uint32_t i = s->box ? 0 : r; i < s->tile + (s->box ? 2 * r : r); i++)
         cj__stencil_row_sides(w->k, &w->ends, &w->row[i]);
     for (uint32_t i = 0; i < s->tile; i++) {
@@ -224,7 +223,7 @@ static void emit_step(const resident *w) {
         cj__stencil_row_sum(w->k, &w->made[i], rows);
     }
     for (uint32_t i = 0; i < s->tile; i++) cj__stencil_row_move(w->k, &w->row[r + i], &w->made[i], true);
-    cj_ptx(f, "sub.u32 $1, $2, $1;", w->show_half, w->half);
+    cj_ptx(w->f, "sub.u32 $1, $2, $1;", w->show_half, w->half);
 }
 
 // ---- an exchange

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil, register forms: a warp holds a row of the grid, each lane `columns` columns of it; shuffles bring the columns next
 // to a lane's own.
-#include "collective_parts.h"
 #include "stencil.h"
 
 stencil_row cj__stencil_row(const kernel *k, const char *name) {
@@ -27,15 +26,14 @@ void cj__stencil_row_zero(const kernel *k, const stencil_row *row) {
 }
 
 stencil_ends cj__stencil_row_ends(const kernel *k, cj_reg x) {
-    cj_func       *f = k->f;
     const stencil *s = k->s;
-    cj_reg         first = cj_eq(f, "first", x, 0), last = cj_eq(f, "last", x, s->n[0] - s->columns);
+    cj_reg         first = cj_eq(k->f, "first", x, 0), last = cj_eq(k->f, "last", x, s->n[0] - s->columns);
     stencil_ends   e = {.first = first, .last = last, .wraps = s->boundary == BOUNDARY_PERIODIC && s->strips == 1};
     if (!e.wraps) return e;
-    e.left = cj_sub(f, "lane_left", k->lane, 1);
-    cj_set_if(f, first, e.left, s->n[0] / s->columns - 1);
-    e.right = cj_add(f, "lane_right", k->lane, 1);
-    cj_set_if(f, last, e.right, 0);
+    e.left = cj_sub(k->f, "lane_left", k->lane, 1);
+    cj_set_if(k->f, first, e.left, s->n[0] / s->columns - 1);
+    e.right = cj_add(k->f, "lane_right", k->lane, 1);
+    cj_set_if(k->f, last, e.right, 0);
     return e;
 }
 

@@ -146,16 +146,15 @@ static void emit_neighbours(tile *t, cj_reg planes) {
 
 // A block alone whose tile wraps is its own neighbour, several times over where it has fewer planes than a halo.
 static void emit_own_halo(tile *t) {
-    cj_func       *f = t->f;
     const int32_t  planes = (int32_t)axis_of(t, t->cut)->length, radius = (int32_t)t->s->radius;
     const uint32_t bytes = t->plane * t->s->bytes;
-    cj_step(f, "this block's ends are each other's halo");
+    cj_step(t->f, "this block's ends are each other's halo");
     for (int32_t k = 1; (k - 1) * planes < radius; k++) {
         hop *h = &t->hops[t->hop_count++];
-        h->down = cj_mov(f, "s32", "from_plane", k * planes - radius);
-        h->up = cj_mov(f, "s32", "to_plane", radius - (k - 1) * planes);
-        h->back = cj_mov(f, "u32", "back", (uint32_t)(k * planes) * bytes);
-        h->on = cj_mov(f, "u32", "on", (uint32_t)(k * planes) * bytes);
+        h->down = cj_mov(t->f, "s32", "from_plane", k * planes - radius);
+        h->up = cj_mov(t->f, "s32", "to_plane", radius - (k - 1) * planes);
+        h->back = cj_mov(t->f, "u32", "back", (uint32_t)(k * planes) * bytes);
+        h->on = cj_mov(t->f, "u32", "on", (uint32_t)(k * planes) * bytes);
     }
 }
 
@@ -233,16 +232,15 @@ static void emit_put(const tile *t, const points *p, cj_reg value) {
 
 // The address in global memory, from `base`, of the point at `at`, each of them below 2^32.
 static cj_reg global_address(const tile *t, cj_reg base, const cj_reg *at) {
-    cj_func   *f = t->f;
     const bool is_small = t->s->points <= UINT32_MAX;
-    cj_reg     number = cj_let(f, is_small ? "u32" : "u64", "point_number",
+    cj_reg     number = cj_let(t->f, is_small ? "u32" : "u64", "point_number",
                            is_small ? "mov.u32 $1, $2;" : "cvt.u64.u32 $1, $2;", at[t->cut]);
     for (uint32_t a = t->cut; a-- > 0;) {
-        cj_reg along = is_small ? at[a] : cj_let(f, "u64", "along", "cvt.u64.u32 $1, $2;", at[a]);
-        cj_update(f, number, "mad", axis_of(t, a)->n, along);
+        cj_reg along = is_small ? at[a] : cj_let(t->f, "u64", "along", "cvt.u64.u32 $1, $2;", at[a]);
+        cj_update(t->f, number, "mad", axis_of(t, a)->n, along);
     }
-    return is_small ? cj_mad_wide(f, "address", number, t->s->bytes, base)
-                    : cj_mad(f, "address", number, t->s->bytes, base);
+    return is_small ? cj_mad_wide(t->f, "address", number, t->s->bytes, base)
+                    : cj_mad(t->f, "address", number, t->s->bytes, base);
 }
 
 // Where a point of the tile is in the grid; beyond its ends, where the boundary is not periodic, too.
@@ -323,15 +321,14 @@ static void emit_away(taps *x, const points *p, uint32_t a) {
 
 // Whether all taps are inside, so that they lie at fixed distances in the buffer.
 static cj_reg emit_is_inside(const tile *t, const points *p) {
-    cj_func *f = t->f;
-    cj_reg   inside = cj_pred(f, "inside");
-    cj_ptx(f, "setp.eq.u32 $1, 0, 0;", inside);
+    cj_reg inside = cj_pred(t->f, "inside");
+    cj_ptx(t->f, "setp.eq.u32 $1, 0, 0;", inside);
     for (uint32_t a = 0; a < t->s->dim; a++) {
         if (t->wraps[a] && a == t->cut) continue;
-        cj_reg low = cj_add(f, "bound", t->low[a], t->s->radius);
-        cj_ptx(f, "setp.ge.and.s32 $1, $2, $3, $1;", inside, p->at[a], low);
-        cj_reg high = cj_sub(f, "bound", t->high[a], t->s->radius);
-        cj_ptx(f, "setp.le.and.s32 $1, $2, $3, $1;", inside, p->at[a], high);
+        cj_reg low = cj_add(t->f, "bound", t->low[a], t->s->radius);
+        cj_ptx(t->f, "setp.ge.and.s32 $1, $2, $3, $1;", inside, p->at[a], low);
+        cj_reg high = cj_sub(t->f, "bound", t->high[a], t->s->radius);
+        cj_ptx(t->f, "setp.le.and.s32 $1, $2, $3, $1;", inside, p->at[a], high);
     }
     return inside;
 }

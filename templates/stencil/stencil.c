@@ -59,22 +59,22 @@ static void write_head(const kernel *k, cj_builder *b) {
 }
 
 // Whether ptxas 13.0, asked for no number of registers, spills some for sm_90. It spills none of a star of radius 1 and 4-byte
-// values, except with these depths.
+// values in blocks of a power of two, except with these depths.
 static bool spills_by_itself(const stencil *s) {
     static const uint32_t depths[] = {[BOUNDARY_ZERO] = 1 << 5 | 1 << 6, [BOUNDARY_PERIODIC] = 0xf << 4};
-    const bool            plain = !s->box && s->radius == 1 && s->boundary != BOUNDARY_CLAMP && s->bytes == 4;
+    const bool            star = !s->box && s->radius == 1 && s->boundary != BOUNDARY_CLAMP;
+    const bool            plain = star && s->bytes == 4 && cj__is_power(s->threads);
     return !plain || (s->depth < 32 && depths[s->boundary] >> s->depth & 1);
 }
 
 static void declare(kernel *k) {
-    cj_func *f = k->f;
-    k->in = cj_param(f, "u64", "in", "the grids, x fastest; aligned to 16 bytes");
-    k->out = cj_param(f, "u64", "out", "the grids after `steps` steps; aligned to 16 bytes");
-    k->steps = cj_param(f, "u64", "steps", "of all launches together");
-    if (k->plan->launches) k->turn = cj_param(f, "u64", "turn", "this launch's number");
-    k->workspace = cj_param(f, "u64", "workspace", k->plan->launches > 1 ? "as large as the grids" : "not used");
+    k->in = cj_param(k->f, "u64", "in", "the grids, x fastest; aligned to 16 bytes");
+    k->out = cj_param(k->f, "u64", "out", "the grids after `steps` steps; aligned to 16 bytes");
+    k->steps = cj_param(k->f, "u64", "steps", "of all launches together");
+    if (k->plan->launches) k->turn = cj_param(k->f, "u64", "turn", "this launch's number");
+    k->workspace = cj_param(k->f, "u64", "workspace", k->plan->launches > 1 ? "as large as the grids" : "not used");
     if (k->s->form == FORM_REGISTERS && k->s->strategy != STRATEGY_RESIDENT)
-        cj__registers(k->plan, f, cj__stencil_stream_registers(k->s), spills_by_itself(k->s));
+        cj__registers(k->plan, k->f, cj__stencil_stream_registers(k->s), spills_by_itself(k->s));
 }
 
 static void emit_identity(kernel *k) {

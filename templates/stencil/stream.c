@@ -195,19 +195,18 @@ static void new_rows(stream *w) {
 }
 
 void cj__stencil_emit_stream(const kernel *k) {
-    cj_func       *f = k->f;
     const stencil *s = k->s;
     const uint32_t rest = s->launches > 1 ? (uint32_t)(s->steps % s->depth) : 0;
     stream         w = {.k = k, .window = 2 * s->radius + 1};
-    cj_label       done = cj_label_new(f, "done");
+    cj_label       done = cj_label_new(k->f, "done");
     new_rows(&w);
     emit_place(&w, done);
     if (rest) {
-        CJ_UNLESS(f, cj_ne(f, "has_fewer", cj__stencil_steps(k), s->depth), "fewer_steps") {
+        CJ_UNLESS(k->f, cj_ne(k->f, "has_fewer", cj__stencil_steps(k), s->depth), "fewer_steps") {
             emit_rows(&w, s->depth);
-            cj_ptx(f, "bra $1;", done);
+            cj_ptx(k->f, "bra $1;", done);
         }
     }
     emit_rows(&w, rest ? rest : s->depth);
-    cj_label_here(f, done);
+    cj_label_here(k->f, done);
 }

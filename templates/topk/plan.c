@@ -6,10 +6,6 @@ static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
 
 enum { RESULT_ALL, RESULT_KTH, RESULT_ANY };  // in the order of the words
 
-static uint64_t stride_of(const cj_plan *plan) {
-    return cj__stride(plan, TOPK_STRIDE, plan->params.value[TOPK_COLUMNS]);
-}
-
 // The shape that the parameters ask for, once the plan has cluster and block.
 void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
     const uint64_t *value = plan->params.value;
@@ -21,11 +17,11 @@ void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
                       .wide_index = !value[TOPK_INDEX],
                       .cluster = plan->cluster.x};
     s->bytes = (unsigned)cj_dtype_size(s->dtype);
-    s->width = cj__load_width(value[TOPK_ALIGN], s->bytes,
-                              value[TOPK_COLUMNS] | (value[TOPK_ROWS] > 1 ? stride_of(plan) : 0));
+    const uint64_t columns = value[TOPK_COLUMNS], stride = cj__stride(plan, TOPK_STRIDE, columns);
+    s->width = cj__load_width(value[TOPK_ALIGN], s->bytes, columns | (value[TOPK_ROWS] > 1 ? stride : 0));
     s->loads = s->width < TOPK_EACH ? TOPK_EACH / s->width : 1;
     const unsigned each = s->loads * s->width;
-    const uint64_t wanted = value[TOPK_COLUMNS] / each + 1;
+    const uint64_t wanted = columns / each + 1;
     const uint64_t threads = s->cluster || 4 * s->k > TOPK_SLICE / each ? TOPK_SLICE / each
                                                                         : cj__least(TOPK_SLICE / each, TOPK_SHARING);
     s->block = plan->block.x ? plan->block.x
@@ -51,7 +47,7 @@ static bool fits(const topk_shape *s, const cj_limits *limits) {
 
 // The block that is asked for; else the largest whose pool fits into shared memory.
 static void choose_block(cj_plan *plan, const cj_limits *limits, topk_shape *s) {
-    plan->block.x = (uint32_t)cj__asked_or(plan, TOPK_BLOCK, 0);
+    plan->block.x = cj__asked_or(plan, TOPK_BLOCK, 0);
     cj__topk_shape(plan, s);
     while (!cj__is_asked(plan, TOPK_BLOCK) && s->block > TOPK_WARP && !fits(s, limits)) {
         plan->block.x = s->block / 2;
@@ -83,17 +79,6 @@ static void choose_cluster(cj_plan *plan, const cj_limits *limits, bool clusters
     } while (open && plan->cluster.x && !fits(s, limits));
 }
 
-static cj_status refuse_size(const cj_plan *plan, const cj_limits *limits, const topk_shape *s, cj_error *error) {
-    const bool open = !cj__is_asked(plan, TOPK_BLOCK) && !cj__is_asked(plan, TOPK_CLUSTER);
-    return cj__fail(
-        error, CJ_CONTRACT,
-        "k: candidates for %u results of %u block%s of %u threads take %u bytes of shared memory, more than the"
-        " %u of a block of %s" CJ_HINT "%s",
-        s->k, s->cluster ? s->cluster : 1, s->cluster > 1 ? "s" : "", s->block, shared_bytes(s),
-        limits->shared_per_block_optin, limits->name,
-        open ? "choose a smaller k" : "leave cluster and block at their defaults, or choose a smaller k");
-}
-
 cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const uint64_t *value = plan->params.value;
     topk_shape      s;
@@ -102,16 +87,22 @@ cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
               "there are no more than columns elements to choose from",
               value[TOPK_K], value[TOPK_COLUMNS]);
     TRY(cj__check_stride(plan, TOPK_STRIDE, value[TOPK_COLUMNS], error));
+    const bool open = !cj__is_asked(plan, TOPK_BLOCK) && !cj__is_asked(plan, TOPK_CLUSTER);
     choose_cluster(plan, limits, clusters, &s);
     const uint64_t blocks = value[TOPK_ROWS] * (s.cluster ? s.cluster : 1);
     FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
             "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid" CJ_HINT
             "use several launches",
             value[TOPK_ROWS], s.cluster);
-    if (!fits(&s, limits)) return refuse_size(plan, limits, &s, error);
+    FAIL_IF(!fits(&s, limits), CJ_CONTRACT,
+            "k: candidates for %u results of %u block%s of %u threads take %u bytes of shared memory, more than the"
+            " %u of a block of %s" CJ_HINT "%s",
+            s.k, s.cluster ? s.cluster : 1, s.cluster > 1 ? "s" : "", s.block, shared_bytes(&s),
+            limits->shared_per_block_optin, limits->name,
+            open ? "choose a smaller k" : "leave cluster and block at their defaults, or choose a smaller k");
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     plan->dynamic_shared = shared_bytes(&s);
-    CJ_DERIVE(plan, value[TOPK_COLUMNS], stride_of(plan));
+    CJ_DERIVE(plan, value[TOPK_COLUMNS], cj__stride(plan, TOPK_STRIDE, value[TOPK_COLUMNS]));
     cj__name_entry(plan, "topk_%s_%s", s.smallest ? "smallest" : "largest", CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

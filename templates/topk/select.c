@@ -167,19 +167,18 @@ static void put(const topk_kernel *k, cj_reg stays, cj_reg candidate) {
 
 // Candidates that are not less than `least` move to the pool's beginning.
 static void move_selected(const topk_kernel *k, cj_reg least) {
-    cj_func *f = k->f;
-    cj_step(f, "they move to the pool's beginning");
+    cj_step(k->f, "they move to the pool's beginning");
     for (int i = 0; i < 2; i++) {
         const places p = i ? own(k, k->mine) : selected(k);
         EACH_CANDIDATE(k, p, base, turns) {
-            cj_reg candidate = next_candidate(k, &turns, &p, base), stays = cj_ge(f, "stays", candidate, least);
-            if (!i) cj_ptx(f, "bar.sync 0; // B9: these have been read");
+            cj_reg candidate = next_candidate(k, &turns, &p, base), stays = cj_ge(k->f, "stays", candidate, least);
+            if (!i) cj_ptx(k->f, "bar.sync 0; // B9: these have been read");
             put(k, stays, candidate);
-            cj_update(f, base, "add", p.step);
+            cj_update(k->f, base, "add", p.step);
         }
     }
-    cj_ptx(f, "bar.warp.sync 0xffffffff; // B1: the warp's own have been read");
-    cj_set(f, k->mine, 0);
+    cj_ptx(k->f, "bar.warp.sync 0xffffffff; // B1: the warp's own have been read");
+    cj_set(k->f, k->mine, 0);
 }
 
 void cj__topk_select(const topk_kernel *k) {

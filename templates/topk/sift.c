@@ -31,34 +31,32 @@ const char *cj__topk_number(const topk_kernel *k) { return is_float(k) ? "f32" :
 // Load l of slice i, whose first element is in `column`. Out of bounds a thread loads nothing, and keeps what it has.
 static void load(const topk_kernel *k, unsigned i, unsigned l) {
     const topk_shape *s = &k->s;
-    cj_func          *f = k->f;
     const cj_reg     *to = &k->element[i][l * s->width], column = k->column[i][l];
     const char       *op = "ld.global.nc.L1::no_allocate";
-    cj_reg            inside = cj_lt(f, "inside", column, k->columns);
-    cj_reg            at = cj_mad_wide(f, "at", column, s->bytes, k->base), word[4];
+    cj_reg            inside = cj_lt(k->f, "inside", column, k->columns);
+    cj_reg            at = cj_mad_wide(k->f, "at", column, s->bytes, k->base), word[4];
     if (s->width < TOPK_EACH_MAX) {
-        cj__load(f, inside, op, cj__topk_register(k), to, s->width, at, 0);
+        cj__load(k->f, inside, op, cj__topk_register(k), to, s->width, at, 0);
         return;
     }
     for (unsigned w = 0; w < 4; w++)
-        word[w] = cj_let(f, "b32", "word", "mov.b32 $1, {$2, $3};", to[2 * w], to[2 * w + 1]);
-    cj__load(f, inside, op, "b32", word, 4, at, 0);
-    for (unsigned w = 0; w < 4; w++) cj_ptx(f, "mov.b32 {$1, $2}, $3;", to[2 * w], to[2 * w + 1], word[w]);
+        word[w] = cj_let(k->f, "b32", "word", "mov.b32 $1, {$2, $3};", to[2 * w], to[2 * w + 1]);
+    cj__load(k->f, inside, op, "b32", word, 4, at, 0);
+    for (unsigned w = 0; w < 4; w++) cj_ptx(k->f, "mov.b32 {$1, $2}, $3;", to[2 * w], to[2 * w + 1], word[w]);
 }
 
 void cj__topk_load_first(topk_kernel *k) {
     const topk_shape *s = &k->s;
-    cj_func          *f = k->f;
-    cj_step(f, "the first %d slices of %u elements", TOPK_SLICES, s->slice);
-    cj_reg own = cj_mul(f, "own", k->thread, s->width);
-    if (s->cluster) own = cj_mad(f, "own", k->rank, s->slice, own);
+    cj_step(k->f, "the first %d slices of %u elements", TOPK_SLICES, s->slice);
+    cj_reg own = cj_mul(k->f, "own", k->thread, s->width);
+    if (s->cluster) own = cj_mad(k->f, "own", k->rank, s->slice, own);
     for (unsigned i = 0; i < TOPK_SLICES; i++) {
         for (unsigned e = 0; e < each_of(k); e++) {
-            k->element[i][e] = cj_register(f, cj__topk_register(k), "element");
-            cj_ptx(f, "mov.b$1 $2, 0;", 8 * s->bytes, k->element[i][e]);
+            k->element[i][e] = cj_register(k->f, cj__topk_register(k), "element");
+            cj_ptx(k->f, "mov.b$1 $2, 0;", 8 * s->bytes, k->element[i][e]);
         }
         for (unsigned l = 0; l < s->loads; l++) {
-            k->column[i][l] = cj_add(f, "column", own, i * s->slice * blocks_of(k) + l * s->block * s->width);
+            k->column[i][l] = cj_add(k->f, "column", own, i * s->slice * blocks_of(k) + l * s->block * s->width);
             load(k, i, l);
         }
     }
@@ -134,20 +132,19 @@ static cj_reg passes_bound(const topk_kernel *k, cj_reg number, cj_reg also) {
 // The key of the thread's greatest element of the first round; 0 if it has none.
 static cj_reg find_greatest(const topk_kernel *k) {
     const topk_shape *s = &k->s;
-    cj_func          *f = k->f;
     const char       *op = s->smallest ? "min" : "max";
     cj_reg            first = number_of(k, k->element[0][0]);
-    cj_reg            best = cj_let(f, cj__topk_number(k), "greatest", "mov.b32 $1, $2;", first);
+    cj_reg            best = cj_let(k->f, cj__topk_number(k), "greatest", "mov.b32 $1, $2;", first);
     for (unsigned l = 0; l < TOPK_SLICES * s->loads; l++) {
         const unsigned slice = l / s->loads, of_slice = l % s->loads;
-        cj_reg         inside = l ? cj_lt(f, "inside", k->column[slice][of_slice], k->columns) : cj_always();
+        cj_reg         inside = l ? cj_lt(k->f, "inside", k->column[slice][of_slice], k->columns) : cj_always();
         for (unsigned e = !l; e < s->width; e++) {
             cj_reg number = number_of(k, k->element[slice][of_slice * s->width + e]);
-            cj_ptx(f, l ? "@$1 $2.$3 $4, $4, $5;" : "$2.$3 $4, $4, $5;", inside, op, number_type(k), best, number);
+            cj_ptx(k->f, l ? "@$1 $2.$3 $4, $4, $5;" : "$2.$3 $4, $4, $5;", inside, op, number_type(k), best, number);
         }
     }
     cj_reg key = key_of(k, best);
-    cj_set_if(f, cj_ge(f, "none", k->column[0][0], k->columns), key, 0);
+    cj_set_if(k->f, cj_ge(k->f, "none", k->column[0][0], k->columns), key, 0);
     return key;
 }
 

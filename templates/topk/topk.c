@@ -208,17 +208,13 @@ static void emit_results_by_rank(const topk_kernel *k, const results *r, unsigne
 }
 
 static void emit_results(const topk_kernel *k) {
-    cj_func       *f = k->f;
     const unsigned first = k->s.kth ? k->s.k - 1 : 0;
-    cj_step(f, "results, with the bits that x has");
-    results r = {.values = cj__load_pointer(f, k->values, "values")};
-    r.indices = cj__load_pointer(f, k->indices, "indices");
-    r.first = cj_mul_wide(f, "results", k->row, k->s.k - first);
-    if (k->s.any || k->s.sorts)
-        emit_results_of_places(k, &r, first);
-    else
-        emit_results_by_rank(k, &r, first);
-    cj_ptx(f, "ret;");
+    cj_step(k->f, "results, with the bits that x has");
+    results r = {.values = cj__load_pointer(k->f, k->values, "values")};
+    r.indices = cj__load_pointer(k->f, k->indices, "indices");
+    r.first = cj_mul_wide(k->f, "results", k->row, k->s.k - first);
+    (k->s.any || k->s.sorts ? emit_results_of_places : emit_results_by_rank)(k, &r, first);
+    cj_ptx(k->f, "ret;");
 }
 
 static void emit_topk(const cj_plan *plan, cj_builder *b) {

@@ -481,7 +481,7 @@ static void what_is_refused(problem *p) {
         {"a: column; elements of tf32",
          {.m = 40, .n = 48, .k = 48, .dtype = CJ_TF32, .a = CJ_GEMM_COLUMN, .b = CJ_GEMM_COLUMN},
          0},
-        {"dtype-b: e5m2, but A is bf16", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .dtype_b = CJ_E5M2}, 0},
+        {"dtype-b: e5m2 has no effect with dtype=bf16", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .dtype_b = CJ_E5M2}, 0},
         {"lda: 40 elements of 1 bytes", {.m = 40, .n = 48, .k = 40, .dtype = CJ_E4M3, .b = CJ_GEMM_COLUMN}, 0},
         {"out: 9", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .out = (cj_gemm_out)9}, 0},
         {"activation: 7", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .activation = (cj_gemm_activation)7}, 0},

@@ -18,7 +18,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BEGIN, END = "<!-- tests/faults/table.py writes this -->", "<!-- up to here -->"
-TOP = 11  # rows that README shows: the ten most reported mistakes, expect_tx both ways
+TOP = 5  # rows that README shows
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
 WORDS = {"found": "found", "-": "nothing", "driver": "the driver's error", "hung": "hangs", "hangs": "not run", "": "not measured"}
 

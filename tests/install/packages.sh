@@ -16,6 +16,9 @@ fail() { echo "FAIL: $*"; exit 1; }
 cpack --config "$build/CPackConfig.cmake" -G DEB -B "$work" >"$work/log" 2>&1 || { cat "$work/log"; fail cpack; }
 version=$(sed -n 's/^set(CPACK_PACKAGE_VERSION "\(.*\)")$/\1/p' "$build/CPackConfig.cmake")
 library=libclusterjit${version%.*}
+for file in vcpkg/clusterjit/vcpkg.json conda/recipe.yaml; do
+    grep -qE "version(-semver\")?: \"?$version\b" "$source/packaging/$file" || fail "packaging/$file has another version than $version"
+done
 for package in "$library" libclusterjit-dev ptxgen; do
     file=$(echo "$work/${package}_$version"_*.deb)
     [ -f "$file" ] || fail "no package $package $version"

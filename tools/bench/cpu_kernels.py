@@ -72,23 +72,36 @@ def fragment(kind, elements):
     return max(1, elements * min(BITS[kind], 32) // 32 // 32) if kind != "f64" else elements // 32
 
 
-def mma(m, n, k, d, a, extra="", turns=16000):
-    counts = {"d": fragment(d, m * n), "a": fragment(a, m * k), "b": fragment(a, k * n), "c": fragment(d, m * n)}
-    parts = [registers(name, kind, counts[name]) for name, kind in (("d", d), ("a", a), ("b", a), ("c", d))]
-    vectors = ", ".join(vector(name, count) for name, count in counts.items())
-    line = f"    mma.sync.aligned.m{m}n{n}k{k}.row.col.{d}.{a}.{a}.{d}{extra} {vectors};\n"
-    text = entry("".join(fill for _, fill in parts), "".join(words for words, _ in parts), line * 4, turns)
-    return Kernel(f"mma m{m}n{n}k{k} {d}.{a}", text, launch(), 2 * m * n * k * 4 * turns * WARPS, "GFLOP/s", giga)
+def product_of_warp(opcode, name, shape, kinds, counts, extra="", turns=16000, metadata="", batches=1):
+    """A loop of four instructions with registers of D, A, B and C: so many of each, of the kinds d and a. `metadata`: fills its register."""
+    m, n, k = shape
+    d, a = kinds
+    parts = [registers(letter, kind, counts[letter]) for letter, kind in (("d", d), ("a", a), ("b", a), ("c", d))]
+    vectors = ", ".join(vector(letter, counts[letter]) for letter in "dabc")
+    line = f"    {opcode}{extra} {vectors}{', %metadata, 0x0' if metadata else ''};\n"
+    words = "".join(words for words, _ in parts) + ("    .reg .b32 %metadata;\n" if metadata else "")
+    text = entry("".join(fill for _, fill in parts) + metadata, words, line * 4, turns)
+    return Kernel(f"{name} m{m}n{n}k{k} {d}.{a}", text, launch(), 2 * m * n * k * batches * 4 * turns * WARPS, "GFLOP/s", giga)
 
 
-def wmma(m, n, k, d, a, counts, turns=10000):
-    parts = [registers(name, kind, counts[name]) for name, kind in (("d", d), ("a", a), ("b", a), ("c", d))]
-    vectors = ", ".join(vector(name, counts[name]) for name in "dabc")
+def mma(m, n, k, d, a, extra="", turns=16000, counts=None, batches=1):
+    counts = counts or {"d": fragment(d, m * n), "a": fragment(a, m * k), "b": fragment(a, k * n), "c": fragment(d, m * n)}
+    opcode = f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{d}.{a}.{a}.{d}"
+    return product_of_warp(opcode, "mma", (m, n, k), (d, a), counts, extra, turns, batches=batches)
+
+
+def sparse_mma(m, n, k, d, a, turns=8000):
+    """Metadata 0x4 for each four: the first two elements."""
+    counts = {"d": fragment(d, m * n), "a": fragment(a, m * k // 2), "b": fragment(a, k * n), "c": fragment(d, m * n)}
+    opcode = f"mma.sp.sync.aligned.m{m}n{n}k{k}.row.col.{d}.{a}.{a}.{d}"
+    return product_of_warp(opcode, "mma.sp", (m, n, k), (d, a), counts, "", turns, "    mov.b32 %metadata, 0x44444444;\n")
+
+
+def wmma(m, n, k, d, a, counts, turns=10000, extra=""):
     kinds = f"{d}.{d}" if a == "f16" else f"{d}.{a}.{a}.{d}"
     rounding = ".rn" if a == "f64" else ""
-    line = f"    wmma.mma.sync.aligned.row.col.m{m}n{n}k{k}{rounding}.{kinds} {vectors};\n"
-    text = entry("".join(fill for _, fill in parts), "".join(words for words, _ in parts), line * 4, turns)
-    return Kernel(f"wmma m{m}n{n}k{k} {d}.{a}", text, launch(), 2 * m * n * k * 4 * turns * WARPS, "GFLOP/s", giga)
+    opcode = f"wmma.mma{extra}.sync.aligned.row.col.m{m}n{n}k{k}{rounding}.{kinds}"
+    return product_of_warp(opcode, "wmma", (m, n, k), (d, a), counts, "", turns)
 
 
 def wgmma(n, k, d, a, kinds=None, turns=200):
@@ -155,16 +168,26 @@ def waits(cluster, depth, turns):
     return Kernel(f"mbarrier cluster {cluster}, {depth} in flight", text, launch(32, cluster), cluster * depth * turns, "ns", nanoseconds)
 
 
+FULL = {"d": 8, "a": 8, "b": 8, "c": 8}
 KERNELS = [
-    mma(16, 8, 16, "f32", "f16"), mma(16, 8, 16, "f16", "f16"), mma(16, 8, 16, "f32", "bf16"), mma(16, 8, 8, "f32", "tf32"),
-    mma(16, 8, 32, "f32", "e4m3"), mma(16, 8, 32, "f32", "e5m2"), mma(16, 8, 32, "s32", "s8"), mma(16, 8, 32, "s32", "u8"),
-    mma(16, 8, 64, "s32", "s4"), mma(16, 8, 256, "s32", "b1", ".xor.popc", 4000), mma(16, 8, 16, "f64", "f64"), mma(8, 8, 4, "f64", "f64"),
-    wmma(16, 16, 16, "f32", "f16", {"d": 8, "a": 8, "b": 8, "c": 8}), wmma(16, 16, 16, "f16", "f16", {"d": 4, "a": 8, "b": 8, "c": 4}),
-    wmma(16, 16, 16, "f32", "bf16", {"d": 8, "a": 4, "b": 4, "c": 8}), wmma(16, 16, 8, "f32", "tf32", {"d": 8, "a": 4, "b": 4, "c": 8}),
-    wmma(16, 16, 16, "s32", "s8", {"d": 8, "a": 2, "b": 2, "c": 8}), wmma(8, 8, 4, "f64", "f64", {"d": 2, "a": 1, "b": 1, "c": 2}),
+    mma(16, 8, 16, "f32", "f16"), mma(16, 8, 16, "f16", "f16"), mma(16, 8, 8, "f32", "f16"), mma(16, 8, 16, "f32", "bf16"),
+    mma(16, 8, 8, "f32", "bf16"), mma(16, 8, 8, "f32", "tf32"), mma(16, 8, 4, "f32", "tf32", turns=32000), mma(16, 8, 32, "f32", "e4m3"),
+    mma(16, 8, 32, "f32", "e5m2"), mma(16, 8, 32, "s32", "s8"), mma(16, 8, 32, "s32", "u8"), mma(16, 8, 16, "s32", "s8"),
+    mma(8, 8, 16, "s32", "s8", turns=32000), mma(16, 8, 64, "s32", "s4"), mma(16, 8, 64, "s32", "u4"), mma(8, 8, 32, "s32", "s4", turns=32000),
+    mma(16, 8, 256, "s32", "b1", ".xor.popc", 4000), mma(16, 8, 128, "s32", "b1", ".and.popc", 4000), mma(8, 8, 128, "s32", "b1", ".xor.popc", 8000),
+    mma(16, 8, 16, "f64", "f64"), mma(16, 8, 8, "f64", "f64"), mma(16, 8, 4, "f64", "f64", turns=64000), mma(8, 8, 4, "f64", "f64", turns=64000),
+    mma(8, 8, 4, "f32", "f16", turns=4000, counts={"d": 8, "a": 2, "b": 2, "c": 8}, batches=4),
+    sparse_mma(16, 8, 32, "f32", "f16"), sparse_mma(16, 8, 16, "f32", "tf32"), sparse_mma(16, 8, 64, "s32", "s8"),
+    wmma(16, 16, 16, "f32", "f16", FULL), wmma(32, 8, 16, "f32", "f16", FULL), wmma(8, 32, 16, "f32", "f16", FULL),
+    wmma(16, 16, 16, "f16", "f16", {"d": 4, "a": 8, "b": 8, "c": 4}), wmma(16, 16, 16, "f32", "bf16", {"d": 8, "a": 4, "b": 4, "c": 8}),
+    wmma(16, 16, 8, "f32", "tf32", {"d": 8, "a": 4, "b": 4, "c": 8}), wmma(16, 16, 16, "s32", "s8", {"d": 8, "a": 2, "b": 2, "c": 8}),
+    wmma(16, 16, 16, "s32", "u8", {"d": 8, "a": 2, "b": 2, "c": 8}), wmma(8, 8, 32, "s32", "s4", {"d": 2, "a": 1, "b": 1, "c": 2}, 32000),
+    wmma(8, 8, 128, "s32", "b1", {"d": 2, "a": 1, "b": 1, "c": 2}, extra=".xor.popc"),
+    wmma(8, 8, 4, "f64", "f64", {"d": 2, "a": 1, "b": 1, "c": 2}, 64000),
     wgmma(256, 16, "f32", "f16"), wgmma(256, 16, "f16", "f16"), wgmma(256, 16, "f32", "bf16"), wgmma(256, 8, "f32", "tf32"),
-    wgmma(256, 32, "f32", "e4m3"), wgmma(256, 32, "f32", "e5m2"), wgmma(256, 32, "s32", "s8"), wgmma(256, 256, "s32", "b1", "s32.b1.b1.and.popc", 60),
-    wgmma(64, 16, "f32", "f16"), wgmma(8, 16, "f32", "f16", turns=4000),
+    wgmma(256, 32, "f32", "e4m3"), wgmma(256, 32, "f32", "e5m2"), wgmma(256, 32, "f16", "e4m3"), wgmma(256, 32, "s32", "s8"),
+    wgmma(256, 32, "s32", "u8"), wgmma(256, 256, "s32", "b1", "s32.b1.b1.and.popc", 60),
+    wgmma(64, 16, "f32", "f16"), wgmma(8, 16, "f32", "f16", turns=4000), wgmma(8, 8, "f32", "tf32", turns=4000),
     scalar("fma.rn.f64", "fma.rn.f64 %d3, %d0, %d1, %d2;", *F64, amount=2, unit="GFLOP/s", rate=giga),
     scalar("add.f64", "add.f64 %d3, %d0, %d1;", *F64, amount=1, unit="GFLOP/s", rate=giga),
     scalar("mul.f64", "mul.f64 %d3, %d0, %d1;", *F64, amount=1, unit="GFLOP/s", rate=giga),

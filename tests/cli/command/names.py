@@ -70,8 +70,8 @@ for source in sorted(p for d in ("src", "ptxgen", "templates", "tools/ptxgen") f
 for name in sorted(variables - seen):
     wrong += 1
     print(f"environment.def: no source reads the variable {name}")
-for name in sorted(set(re.findall(r"CLUSTERJIT_[A-Z_]+", (root / "README.md").read_text())) - variables):
+for name in sorted(set(re.findall(r"CLUSTERJIT_[A-Z_]+", (root / "docs/environment.md").read_text())) - variables):
     wrong += 1
-    print(f"README.md: environment.def has no variable {name}")
+    print(f"docs/environment.md: environment.def has no variable {name}")
 print(f"{count} names, {wrong} wrong")
 sys.exit(1 if wrong else 0)

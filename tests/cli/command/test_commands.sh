@@ -107,7 +107,7 @@ refuses 64 'sum' run reduce --op sun
 refuses 64 'f32' run reduce --dtype f23
 refuses 1 'grid 4' run reduce --device cpu --cluster 3 --grid 4
 refuses 1 'grid 4' emit reduce --cluster 3 --grid 4
-refuses 64 'weight=block' emit reduce --op min --weight block
+refuses 64 'weight: block' emit reduce --op min --weight block
 refuses 64 'reduce' run redcue
 refuses 64 'sm_90' emit reduce --arch sm_9o
 

@@ -40,7 +40,7 @@ done < <(grep -hoE '^CJ_API [^(]*\bcj_[a-z0-9_]+\(' "$root"/include/clusterjit/*
 while read -r variable; do
     grep -q "$variable" "$dir/page" || failed "man --headers" "no $variable"
     grep -q "$variable" <(tr -d '\\' <"$man/man1/ptxgen.1") || failed "man" "no $variable"
-done < <(grep -oE '^\| `CLUSTERJIT_[A-Z_]+' "$root/README.md" | grep -oE 'CLUSTERJIT_[A-Z_]+')
+done < <(grep -oE '^\| `CLUSTERJIT_[A-Z_]+' "$root/docs/environment.md" | grep -oE 'CLUSTERJIT_[A-Z_]+')
 
 refuses 64 "unknown command 'nothing'" man nothing
 refuses 2 "cannot make the directory" man --output "$dir/none"

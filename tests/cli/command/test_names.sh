@@ -6,8 +6,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 command -v python3 >"$dir/which" || { echo "skipped: there is no python3"; exit 77; }
 
 # --- what names something wrong is found: sources of our own, one wrong name in each
-mkdir -p "$dir/twin/src" "$dir/twin/tools/ptxgen/"{commands,show} "$dir/twin/include"
-cp "$here/../../../README.md" "$dir/twin"
+mkdir -p "$dir/twin/src" "$dir/twin/tools/ptxgen/"{commands,show} "$dir/twin/include" "$dir/twin/docs"
+cp "$here/../../../docs/environment.md" "$dir/twin/docs"
 table=tools/ptxgen/commands/environment.def
 cp "$here/../../../$table" "$dir/twin/$table"
 grep -o 'CLUSTERJIT_[A-Z_]*' "$dir/twin/$table" | sed 's/.*/const char *a = "& --device gpu, cluster=4 and so on";/' \

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The README's C program compiles without a warning and runs, and its commands print what the README shows of them.
+# The README's C program compiles without a warning and runs, and the commands of the README and of docs/ print what these
+# show.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 library=$(dirname "$(dirname "$CJ_PTXGEN")")
@@ -33,15 +34,15 @@ awk '/^SIZE: /, /^Error bound/' "$root/README.md" >"$dir/want"
 diff "$dir/want" "$dir/got"
 
 # The parts of the blocks that it says of a command.
-grep -o 'run reduce .* # .*: .*' "$root/README.md" | grep -- '--weight' >"$dir/weighted"
-[[ $(wc -l <"$dir/weighted") == 2 ]] || { echo "the README has not two weighted reductions"; exit 1; }
+grep -o 'run reduce .* # .*: .*' "$root/docs/command.md" | grep -- '--weight' >"$dir/weighted"
+[[ $(wc -l <"$dir/weighted") == 2 ]] || { echo "docs/command.md has not two weighted reductions"; exit 1; }
 while read -r line; do
     read -ra command <<<"${line%%#*}"
     parts=$("$CJ_PTXGEN" "${command[@]}" --device cpu | sed -n 's/^Parts of the blocks: //p')
     [[ -n $parts && $line == *"$parts"* ]] || { echo "$line"; echo "it gives: $parts"; exit 1; }
 done <"$dir/weighted"
 
-awk '/^error: grid 15/, /says more$/' "$root/README.md" >"$dir/want"
+awk '/^error: grid 15/, /says more$/' "$root/docs/why_did_my_launch_fail.md" >"$dir/want"
 "$CJ_PTXGEN" emit reduce --cluster 4 >"$dir/reduce.ptx"
 "$CJ_PTXGEN" contract "$dir/reduce.ptx" --grid 15 --block 256 --cluster 4 --target h200 >"$dir/got" 2>&1 || code=$?
 [[ ${code:-0} == 1 ]] || { echo "contract: exit code ${code:-0}, not 1"; exit 1; }
@@ -54,6 +55,6 @@ while read -r number command; do
     if [[ $number == 1 ]]; then want=1; fi
     (cd "$dir" && bash -c "${command//tools\/run/$CJ_PTXGEN}") >"$dir/got" 2>&1 || code=$?
     [[ $code == "$want" ]] || { cat "$dir/got"; echo "row $number: exit code $code, not $want: $command"; exit 1; }
-done < <(sed -nE 's/^\| ([0-9]+) \|.*\| `(tools\/run [^`]*)`.*/\1 \2/p' "$root/README.md" | sed 's/\\|/|/g')
+done < <(sed -nE 's/^\| ([0-9]+) \|.*\| `(tools\/run [^`]*)`.*/\1 \2/p' "$root/docs/features.md" | sed 's/\\|/|/g')
 ((count > 10)) || { echo "the table has $count commands"; exit 1; }
 echo "all passed"

@@ -44,7 +44,7 @@ refuses 4 "$none" compare "${problem[@]}" --rounds 1 --arch sm_75
 
 # --- what makes no sense
 refuses 64 'only where those of K follow each other' run "${problem[@]}" --dtype tf32
-refuses 64 'only e4m3 and e5m2 are mixed' run "${problem[@]}" --dtype-b e5m2
+refuses 64 'dtype-b: e5m2 has no effect with dtype=' run "${problem[@]}" --dtype-b e5m2
 refuses 64 'nobody to share with' run "${problem[@]}" --shared a
 refuses 64 'names C' run "${problem[@]}" --batch 2 --shared c
 refuses 64 'more than the 16 of a cluster' run "${problem[@]}" --split 16 --cluster 2

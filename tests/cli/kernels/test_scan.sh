@@ -18,7 +18,7 @@ on_cpu topk --rows 2 --columns 3000 --k 70 --result any --cluster 4 --dtype u32 
 
 # --- what makes no sense
 refuses 64 'segments: 0 is below 1' run scan --columns 100 --heads i32 --device cpu
-refuses 64 'segments: 5 go with offsets only' run scan --columns 100 --heads flags --segments 5 --device cpu
+refuses 64 'segments: 5 has no effect with heads=flags' run scan --columns 100 --heads flags --segments 5 --device cpu
 refuses 64 'offsets are of one array' run scan --columns 100 --rows 2 --heads i64 --segments 5 --device cpu
 refuses 64 'larger than any memory' run scan --rows 2^22+1 --columns 10 --stride 2^40 --device cpu
 refuses 64 'larger than any memory' run scan --rows 2^22+1 --columns 10 --out-stride 2^40 --device cpu

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# On a machine without a GPU each command of the README ends soon, or says within the first seconds that it takes longer,
-# and which smaller size does not. Seconds are of the processor, so that a busy machine changes nothing: of all its cores.
+# On a machine without a GPU each command of the README and of the pages about the command ends soon, or says within the first
+# seconds that it takes longer, and which smaller size does not. Seconds are of the processor, so that a busy machine changes nothing: of all its cores.
 source "$(dirname "$0")/../cli.bash"
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 export CUDA_VISIBLE_DEVICES=-1 CLUSTERJIT_CACHE_DIR=$dir/cache
@@ -40,7 +40,8 @@ while IFS= read -r command; do
     else
         failed "$command" "it takes more than 10 s, and has not said so within 2"
     fi
-done < <(sed -n 's/^    \(\(tools\/run\|sed\) .*\)/\1/p; s/^        \(tools\/run .*\)/\1/p' "$root/README.md" |
+done < <(cat "$root/README.md" "$root/docs/"{command,functions,environment}.md |
+    sed -n 's/^    \(\(tools\/run\|sed\) .*\)/\1/p; s/^        \(tools\/run .*\)/\1/p' |
     sed -E 's/ +# .*$//' | sed -e ':next' -e '/|$/{N; s/\n/ /; b next' -e '}')
 
 ((count > 20)) || failed README "only $count commands were found"

@@ -175,7 +175,7 @@ static void impossible_shapes_are_refused_by_name(void **state) {
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=100 rows=2 stride=99", "stride: 99 is below the 100 columns");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "block=96", "block: 96 is not a power of two");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "heads=i32", "segments: 0 is below 1");
-    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "heads=flags segments=3", "segments: 3 go with offsets only");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "heads=flags segments=3", "segments: 3 has no effect with heads=flags");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "heads=i64 segments=3 rows=2",
                     "offsets are of one array, not of 2 rows");
     cj_test_refused("scan", CJ_CONTRACT, "columns=2^40 rows=2^20 form=direct", "more blocks");
@@ -191,8 +191,8 @@ static void impossible_shapes_are_refused_by_name(void **state) {
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=stream block=512", "form=stream does not fit");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=stream stages=16", "form=stream does not fit");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 claim=tile cluster=8", "form=stream does not fit");
-    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=direct claim=row", "claim: form=direct");
-    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=direct grid=2", "grid: form=direct");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=direct claim=row", "claim: row has no effect with form=direct");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=direct grid=2", "grid: 2 has no effect with form=direct");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^24 form=direct dtype=f16 loads=8 block=1024",
                     "loads: 8 loads");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^24 form=direct loads=8 block=1024 heads=flags",

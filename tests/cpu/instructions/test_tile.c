@@ -111,28 +111,46 @@ static void pack(const uint64_t word[WORDS], unsigned bits, void *reg) {
     for (unsigned i = 0; i < WORDS; i++) memcpy((char *)reg + i * (bits / 8), &word[i], bits / 8);
 }
 
-static void multiply(const operands *o, unsigned product, const cj_tile_set *set, uint64_t result[SIDE * SIDE]) {
-    const cj_tile_type    *type = cj__tile_type(set, products[product].type);
-    const cj_tile_sum     *sum = cj__tile_sum(set, products[product].sum);
-    const unsigned         width = type->bits == 64 ? 64 : 32, numbers = type->in_word * WORDS;
-    CJ_TILE_ALIGNED double a[CHUNKS * 8 * WORDS], b[CHUNKS * 8 * WORDS], d[CJ_TILE_NUMBERS];
-    uint64_t               reg[2][WORDS], back[2][WORDS];
-    void *const            regs[2] = {reg[0], reg[sum->registers - 1]};
-    const void *const      from[2] = {regs[0], regs[1]};
-    for (unsigned i = 0; i < CHUNKS; i++) {
-        pack(o->a[i], width, reg[0]);
-        type->read_a(reg[0], a + i * numbers);
-        pack(o->b[i], width, reg[0]);
-        type->read_b(reg[0], b + i * numbers);
-    }
-    for (unsigned i = 0; i < 2; i++) pack(o->c[i], width, reg[i]);
-    sum->decode(from, d);
-    set->multiply[products[product].how](CHUNKS, numbers / SIDE, a, b, d);
-    sum->encode(d, regs);
-    memset(back, 0, sizeof back);
+// Registers side by side, each as large as one of f64.
+static const uint32_t slots[CHUNKS] = {0, WORDS * sizeof(uint64_t)};
+
+static cj_tile_registers pack_all(uint64_t from[][WORDS], unsigned bits, uint64_t reg[][WORDS]) {
+    for (unsigned i = 0; i < CHUNKS; i++) pack(from[i], bits, reg[i]);
+    return (cj_tile_registers){(unsigned char *)reg, slots};
+}
+
+static void unpack(unsigned bits, uint64_t reg[2][WORDS], uint64_t back[2][WORDS]) {
+    memset(back, 0, 2 * sizeof *back);
     for (unsigned i = 0; i < 2 * WORDS; i++) {
-        memcpy(&back[i / WORDS][i % WORDS], (char *)reg[i / WORDS] + i % WORDS * (width / 8), width / 8);
+        memcpy(&back[i / WORDS][i % WORDS], (char *)reg[i / WORDS] + i % WORDS * (bits / 8), bits / 8);
     }
+}
+
+// f64 has no tiles of A and B.
+static void multiply(operands *o, unsigned product, const cj_tile_set *set, uint64_t result[SIDE * SIDE]) {
+    const cj_tile_type     *type = cj__tile_type(set, products[product].type);
+    const unsigned          width = type ? 32 : 64;
+    const cj_tile_sum       sum = cj__tile_sum(products[product].sum);
+    const cj_tile_panel     panel = {.how = products[product].how,
+                                     .c = sum,
+                                     .d = sum,
+                                     .rows = 1,
+                                     .chunks = CHUNKS,
+                                     .length = (uint16_t)(4 * (type ? type->in_word : 1))};
+    CJ_TILE_ALIGNED double  a[CHUNKS * 8 * WORDS], b[CHUNKS * 8 * WORDS];
+    uint64_t                reg[3][2][WORDS], back[2][WORDS];
+    const cj_tile_registers of_a = pack_all(o->a, width, reg[0]), of_b = pack_all(o->b, width, reg[1]);
+    const cj_tile_registers c = pack_all(o->c, width, reg[2]);
+    if (type) {
+        type->read_a(of_a, 1, CHUNKS, a);
+        type->read_b(of_b, 1, CHUNKS, b);
+        set->multiply(&panel, a, b, c, c);
+    } else {
+        const uint32_t size = sizeof reg[0], half = sizeof reg[0][0];
+        const uint32_t all[] = {0, 0, 0, half, size, size + half, 2 * size, 2 * size + half};
+        set->multiply_f64(&panel, of_a.base, all, c);
+    }
+    unpack(width, reg[2], back);
     for (unsigned i = 0; i < SIDE * SIDE; i++)
         result[i] = sum_of(back, cj__element(products[product].sum)->bits, i / SIDE, i % SIDE);
 }
@@ -182,6 +200,7 @@ static double near(uint64_t *random, cj_word type) {
     return cut % 5 ? value : value * (cut % 2 ? 0x1p-9 : 0x1p-20);
 }
 
+// A product of no chunks rounds C, of f64, to D.
 static void sums_are_rounded_as_the_definition_rounds(void **state) {
     enum { SUMS = 2 };
     static const cj_word types[SUMS] = {CJ_W_F16, CJ_W_F32};
@@ -189,22 +208,23 @@ static void sums_are_rounded_as_the_definition_rounds(void **state) {
     const unsigned       rounds = cj_test_few() ? 500 : 10000;
     (void)state;
     for (unsigned round = 0; round < rounds * SUMS; round++) {
-        const cj_word          type = types[round % SUMS];
-        CJ_TILE_ALIGNED double d[CJ_TILE_NUMBERS];
-        uint64_t               expected[CJ_TILE_NUMBERS], reg[2][WORDS] = {0}, back[2][WORDS] = {0};
-        for (unsigned i = 0; i < CJ_TILE_NUMBERS; i++) d[i] = near(&random, type);
-        cj__element(type)->encode(d, CJ_TILE_NUMBERS, expected);
+        const cj_word       type = types[round % SUMS];
+        const cj_tile_panel panel = {
+            .how = CJ_MULTIPLY_SUM, .c = CJ_TILE_SUM_F64, .d = cj__tile_sum(type), .rows = 1, .length = 4};
+        double   number[SIDE * SIDE], c[2][WORDS];
+        uint64_t expected[SIDE * SIDE], reg[2][WORDS], back[2][WORDS];
+        for (unsigned i = 0; i < SIDE * SIDE; i++) c[i % 2][i / 2] = number[i] = near(&random, type);
+        cj__element(type)->encode(number, SIDE * SIDE, expected);
         for (unsigned at = 0; cj__tile_set_at(at); at++) {
             const cj_tile_set *set = cj__tile_set_at(at);
-            void *const        regs[2] = {reg[0], reg[1]};
             if (!set->runs()) continue;
-            cj__tile_sum(set, type)->encode(d, regs);
-            for (unsigned i = 0; i < 2 * WORDS; i++)
-                memcpy(&back[i / WORDS][i % WORDS], (char *)reg[i / WORDS] + i % WORDS * 4, 4);
-            for (unsigned i = 0; i < CJ_TILE_NUMBERS; i++) {
+            set->multiply(&panel, NULL, NULL, (cj_tile_registers){(unsigned char *)c, slots},
+                          (cj_tile_registers){(unsigned char *)reg, slots});
+            unpack(32, reg, back);
+            for (unsigned i = 0; i < SIDE * SIDE; i++) {
                 const uint64_t code = sum_of(back, type == CJ_W_F16 ? 16 : 32, i / SIDE, i % SIDE);
                 if (code != expected[i])
-                    fail_msg("%s, %a to %s: 0x%llx, not 0x%llx", set->name, d[i], cj__words[type].text,
+                    fail_msg("%s, %a to %s: 0x%llx, not 0x%llx", set->name, number[i], cj__words[type].text,
                              (unsigned long long)code, (unsigned long long)expected[i]);
             }
         }

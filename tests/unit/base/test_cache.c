@@ -410,7 +410,7 @@ static void a_directory_that_is_not_ours_alone_is_refused(void **state) {
     fault.call = "open directory";
     fault.code = EIO;
     fault.nth = 1;
-    hold_refused(directory, "Input/output error");
+    hold_refused(directory, strerror(EIO));
 }
 
 static void missing_directories_are_made_for_us_alone(void **state) {

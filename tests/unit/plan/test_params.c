@@ -307,10 +307,10 @@ static void plans_that_cannot_launch_are_refused(void **state) {
     } cases[] = {
         {"cluster=3 grid=4", "sm_90", "cluster-grid-multiple", "grid 4 x 1 x 1 is not a multiple", CJ_CONTRACT},
         {"cluster=16", "sm_120", "directive-cluster", "a cluster of sm_120 (built in) has 1 to 8", CJ_CONTRACT},
-        {"weight=block op=min", "sm_90", "", "weight=block goes with op=sum only", CJ_INVALID_ARGUMENT},
-        {"weight=block op=max", "sm_80", "", "weight=block goes with op=sum only", CJ_INVALID_ARGUMENT},
-        {"result=block op=argmax", "sm_90", "", "result=block goes with sum, min", CJ_INVALID_ARGUMENT},
-        {"result=block op=mean", "sm_90", "", "result=block goes with sum, min", CJ_INVALID_ARGUMENT},
+        {"weight=block op=min", "sm_90", "", "weight: block has no effect with op=min", CJ_INVALID_ARGUMENT},
+        {"weight=block op=max", "sm_80", "", "weight: block has no effect with op=max", CJ_INVALID_ARGUMENT},
+        {"result=block op=argmax", "sm_90", "", "result: block has no effect with op=argmax", CJ_INVALID_ARGUMENT},
+        {"result=block op=mean", "sm_90", "", "result: block has no effect with op=mean", CJ_INVALID_ARGUMENT},
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_plan   plan;

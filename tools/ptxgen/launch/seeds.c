@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _POSIX_C_SOURCE 200809L
+#include "system.h"
+
 #include "seeds.h"
 
 #include <pthread.h>

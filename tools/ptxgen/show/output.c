@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _GNU_SOURCE  // O_TMPFILE, struct winsize
+#include "system.h"
+
 #include "output.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -53,7 +53,7 @@ static int save_in_place(const char *path, const char *text, size_t length) {
 static int open_unnamed(const char *path) {
     const char *slash = strrchr(path, '/');
     char       *directory = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-    const int   descriptor = directory ? open(directory, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600) : -1;
+    const int   descriptor = directory ? open(directory, UNNAMED_FILE, 0600) : -1;
     free(directory);
     return descriptor;
 }

@@ -45,7 +45,7 @@ typedef uint16_t lane_bf16 __attribute__((__may_alias__));
 // Sums of bulk reductions keep subnormals; those of red.global flush them.
 static float sum_f32(float a, float b) { return cj__cpu_canonical(a + b); }
 
-double cj__cpu_global_sum(double old, double b) { return b != b ? b : old != old ? old : old + b; }
+double cj__cpu_global_sum(double old, double b) { return b != b ? b : old != old ? old : cj__cpu_made(old + b, false); }
 
 INTEGERS(and, old &b)
 INTEGERS(or, old | b)

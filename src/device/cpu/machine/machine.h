@@ -40,12 +40,15 @@ typedef struct cj_cpu_group {
 } cj_cpu_group;
 
 // A warp's multiplications of wgmma.mma_async in flight.
-typedef struct cj_cpu_wgmma cj_cpu_wgmma;  // execute/matrix/wgmma.c
+typedef struct cj_cpu_wgmma      cj_cpu_wgmma;       // execute/matrix/wgmma.c
+typedef struct cj_cpu_wgmma_mark cj_cpu_wgmma_mark;  // execute/matrix/wgmma.c
 
 typedef struct cj_cpu_wgmmas {
-    cj_cpu_wgmma *first, *last;   // in the order begun
-    uint32_t      begun, groups;  // so far; committed groups
-    bool          fenced;         // the warp has executed wgmma.fence since its last wgmma
+    cj_cpu_wgmma      *first, *last;   // in the order begun
+    cj_cpu_wgmma      *pending;        // the first whose parts in the four warps have not all ended
+    cj_cpu_wgmma_mark *mark;           // of each register; NULL before the first one of a watched launch
+    uint32_t           begun, groups;  // so far; committed groups
+    bool               fenced;         // the warp has executed wgmma.fence since its last wgmma
 } cj_cpu_wgmmas;
 
 struct cj_cpu_warp {

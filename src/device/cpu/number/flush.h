@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two properties of f32 results on the hardware that the host lacks: subnormals are flushed (.ftz), and there is one
-// NaN.
+// Properties of results on the hardware that the host lacks: subnormals of f32 are flushed (.ftz), f32 has one NaN, and there is
+// one that operations of f64 make of numbers.
 #ifndef CJ_CPU_FLUSH_H
 #define CJ_CPU_FLUSH_H
 
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -25,6 +26,17 @@ static inline float cj__cpu_canonical(float x) {
     float          nan;
     memcpy(&nan, &bits, sizeof nan);
     return x != x ? nan : x;
+}
+
+// An f64 result as the hardware gives it: a NaN that an operation makes of numbers (inf - inf) is 0xfff8000000000000. x86
+// makes the same one, ARM one without a sign. `kept`: an operand is NaN, and the result is that one.
+static inline double cj__cpu_made(double x, bool kept) {
+#if defined(__x86_64__)
+    (void)kept;
+    return x;
+#else
+    return x != x && !kept ? -(double)NAN : x;
+#endif
 }
 
 #endif

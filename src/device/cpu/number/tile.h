@@ -3,49 +3,74 @@
 // cj__multiply.
 //
 // A register of A or B holds 8 lines (rows of A, columns of B) of 4 words each along k, line after line, and a word one or
-// more elements. As numbers it is a tile: of A 8 rows of k, of B, which is turned, k rows of 8. A tile of sums has 8 x 8
-// numbers. All are dense, row after row. Elements of one bit stay words: a number is then the value of 32 bits along k.
+// more elements. As numbers it is a tile: of A 8 rows of k, of B, which is turned, k rows of 8 columns. All are dense, row
+// after row; columns are in the order 0, 2, 4, 6, 1, 3, 5, 7, in which the two registers of sums have them. Elements of one bit stay words: a number is then the value of 32 bits along k.
 #ifndef CJ_CPU_TILE_H
 #define CJ_CPU_TILE_H
 
 #include "element.h"
 
-enum { CJ_TILE = 8, CJ_TILE_WORDS = 32, CJ_TILE_NUMBERS = 64 };  // lines; words of A or B; numbers of D
+enum { CJ_TILE = 8, CJ_TILE_WORDS = 32, CJ_TILE_BYTES = 128, CJ_TILE_NUMBERS = 64 };  // lines; A or B; numbers of D
 #define CJ_TILE_ALIGNED _Alignas(64)  // for arrays of tiles: a vector then lies in one cache line
 
-// How the words of a register of A or B, or as many in memory, become a tile.
+// Some registers of a warp: number i at base + slot[i].
+typedef struct cj_tile_registers {
+    unsigned char  *base;
+    const uint32_t *slot;
+} cj_tile_registers;
+
+// Reads the registers of A or B as tiles: so many lines of tiles, each of so many chunks of k. Registers have the lines of a
+// chunk side by side, tiles the chunks of a line.
+typedef void (*cj_tile_read)(cj_tile_registers from, unsigned lines, unsigned chunks, double *tiles);
+
 typedef struct cj_tile_type {
-    uint16_t type;     // cj_word
-    uint16_t in_word;  // elements
-    uint16_t bits;
-    void (*read_a)(const void *words, double *tile);
-    void (*read_b)(const void *words, double *tile);
+    uint16_t     type;     // cj_word
+    uint16_t     in_word;  // elements
+    uint16_t     bits;
+    cj_tile_read read_a, read_b;
 } cj_tile_type;
 
-// How a type of C and D is decoded and encoded. A tile takes two registers; f16 takes one, the first.
-typedef struct cj_tile_sum {
-    uint16_t type;
-    uint16_t registers;
-    void (*decode)(const void *const reg[2], double *tile);
-    void (*encode)(const double *tile, void *const reg[2]);
-} cj_tile_sum;
+// The types of C and D. A tile takes two registers; f16 takes one.
+typedef enum cj_tile_sum { CJ_TILE_SUM_F64, CJ_TILE_SUM_F32, CJ_TILE_SUM_S32, CJ_TILE_SUM_F16 } cj_tile_sum;
 
-// d += a * b, of so many pairs of tiles, each with `length` numbers along k.
-typedef void (*cj_tile_multiply)(unsigned count, unsigned length, const double *a, const double *b, double *d);
+// A product D = A * B + C of a panel: 8 columns of all rows.
+typedef struct cj_tile_panel {
+    cj_multiply how;
+    cj_tile_sum c, d;
+    uint16_t    rows, chunks;  // tiles of A: down, along k
+    uint16_t    length;        // of a tile, along k
+    bool        saturate;
+} cj_tile_panel;
+
+// Multiplies; without `base` C is zero. Each tile of D is written before the next one of C is read.
+typedef void (*cj_tile_multiply)(const cj_tile_panel *panel, const double *a, const double *b, cj_tile_registers c,
+                                 cj_tile_registers d);
+
+// Multiplies tiles of f64 as registers have them, CJ_TILE_F64_CHUNKS at most along k: the slots are those of D, which are not
+// used, of A, B and C. Each tile of D is written before the next ones of A and C are read.
+enum { CJ_TILE_F64_CHUNKS = 4 };
+typedef void (*cj_tile_multiply_f64)(const cj_tile_panel *panel, const unsigned char *base, const uint32_t *slot,
+                                     cj_tile_registers d);
+
+// Reads the words of tiles from memory, where each line of a tile is 16 bytes of its own: all lines at base + at[…].
+typedef void (*cj_tile_gather)(const unsigned char *base, const uint32_t *at, unsigned tiles, uint32_t *words);
 
 // All functions, compiled for one instruction set of the host.
 typedef struct cj_tile_set {
     const char *name;
     bool (*runs)(void);  // on this host
-    cj_tile_type     type[11];
-    cj_tile_sum      sum[4];
-    cj_tile_multiply multiply[CJ_MULTIPLY_COUNT];
+    cj_tile_type         type[10];
+    cj_tile_multiply     multiply;
+    cj_tile_multiply_f64 multiply_f64;
+    cj_tile_gather       gather;
 } cj_tile_set;
 
 const cj_tile_set  *cj__tile_set(void);               // the fastest that runs on this host
 const cj_tile_set  *cj__tile_set_at(unsigned index);  // all, the fastest first; NULL after the last, which always runs
 const cj_tile_type *cj__tile_type(const cj_tile_set *set, uint16_t type);
-const cj_tile_sum  *cj__tile_sum(const cj_tile_set *set, uint16_t type);
+cj_tile_sum         cj__tile_sum(uint16_t type);
+
+static inline unsigned cj__tile_sum_registers(cj_tile_sum sum) { return sum == CJ_TILE_SUM_F16 ? 1 : 2; }
 
 // The place of an element in tiles of A whose rows have k elements.
 static inline unsigned cj__tile_place(unsigned in_word, unsigned k, unsigned row, unsigned at) {

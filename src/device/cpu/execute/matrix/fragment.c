@@ -95,13 +95,19 @@ static void make_tiling(cj_product *product) {
     product->tiling = (cj_tiling){.set = set,
                                   .a = cj__tile_type(set, product->a_type->type),
                                   .b = cj__tile_type(set, product->b_type->type),
-                                  .c = cj__tile_sum(set, product->c_type->type),
-                                  .d = cj__tile_sum(set, product->d_type->type),
-                                  .multiply = set->multiply[product->how],
-                                  .rows = (uint16_t)(product->shape.m / CJ_TILE),
                                   .columns = (uint16_t)(product->shape.n / CJ_TILE),
-                                  .stored = (uint16_t)(product->shape.k / chunk),
-                                  .chunks = (uint16_t)(product->shape.k / chunk)};
+                                  .stored = (uint16_t)(product->shape.k / chunk)};
+    product->tiling.panel = (cj_tile_panel){.how = product->how,
+                                            .c = cj__tile_sum(product->c_type->type),
+                                            .d = cj__tile_sum(product->d_type->type),
+                                            .rows = (uint16_t)(product->shape.m / CJ_TILE),
+                                            .chunks = (uint16_t)(product->shape.k / chunk),
+                                            .length = (uint16_t)(bits == 1 ? QUAD : chunk),
+                                            .saturate = product->saturate};
+    cj_tiling *t = &product->tiling;
+    t->of_b = (uint16_t)(t->panel.chunks * CJ_TILE * t->panel.length);
+    t->of_c = (uint16_t)(t->panel.rows * cj__tile_sum_registers(t->panel.c));
+    t->of_d = (uint16_t)(t->panel.rows * cj__tile_sum_registers(t->panel.d));
 }
 
 cj_product cj__product_make(const cj_mnemonic *mnemonic, cj_shape shape, const cj_element *d, const cj_element *a,
@@ -124,81 +130,90 @@ void cj__product_make_sparse(cj_product *product) {
     make_a(product, 0);
 }
 
-bool cj__product_fits(cj_cpu_prepare *p, const cj_product *product, unsigned more) {
-    const uint32_t wanted = (uint32_t)product->d.registers + product->a.registers + product->b.registers +
-                            product->c.registers;
-    if (p->slot_count == wanted + more) return true;
-    cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: %u registers where its matrices take %u", p->mnemonic->text,
-                   p->slot_count - more, wanted);
+// Whether a register of D is one of A, B or C that may be read after it was written: not the one of C in its own place.
+static bool is_crossed(const uint32_t *slot, const cj_product *p) {
+    const unsigned d = p->d.registers, operands = 0u + p->a.registers + p->b.registers + p->c.registers;
+    const unsigned first = d == p->c.registers ? d + p->a.registers + p->b.registers : d + operands;
+    for (unsigned i = 0; i < d; i++) {
+        for (unsigned k = d; k < d + operands; k++) {
+            if (slot[i] == slot[k] && k != first + i) return true;
+        }
+    }
     return false;
 }
 
-static void saturate(double *d, unsigned count) {
-    for (unsigned i = 0; i < count; i++) d[i] = d[i] > INT32_MAX ? INT32_MAX : d[i] < INT32_MIN ? INT32_MIN : d[i];
+bool cj__product_fits(cj_cpu_prepare *p, cj_product *product, unsigned more) {
+    const uint32_t wanted = (uint32_t)product->d.registers + product->a.registers + product->b.registers +
+                            product->c.registers;
+    if (p->slot_count == wanted + more) {
+        product->tiling.crossed = is_crossed(p->slot, product);
+        return true;
+    }
+    cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: %u registers where its matrices take %u", p->mnemonic->text,
+                   p->slot_count - more, wanted);
+    return false;
 }
 
 // ---- products by tiles
 
 unsigned cj__tiling_numbers(const cj_tiling *t) { return t->a->in_word * CJ_TILE_WORDS; }
 
-// Reads tiles from registers: there the lines of a chunk of k are side by side, as tiles the chunks of a line. If some
-// elements are there twice, the last ones count.
-static void get_tiles(const cj_cpu_warp *w, const uint32_t *slot, unsigned lines, unsigned chunks, unsigned numbers,
-                      void (*read)(const void *, double *), double *tiles) {
-    for (unsigned chunk = 0; chunk < chunks; chunk++, tiles += numbers) {
-        for (unsigned line = 0; line < lines; line++) read(w->file + *slot++, tiles + line * chunks * numbers);
-    }
-}
-
+// If some elements are there twice, the last ones count.
 void cj__product_get_a(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, double *a) {
     const cj_tiling *t = &p->tiling;
-    slot += p->a.registers - (unsigned)t->rows * t->stored;
-    get_tiles(w, slot, t->rows, t->stored, cj__tiling_numbers(t), t->a->read_a, a);
+    slot += p->a.registers - (unsigned)t->panel.rows * t->stored;
+    t->a->read_a((cj_tile_registers){w->file, slot}, t->panel.rows, t->stored, a);
 }
 
 static void get_b(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, double *b) {
     const cj_tiling *t = &p->tiling;
-    slot += p->b.registers - (unsigned)t->columns * t->chunks;
-    get_tiles(w, slot, t->columns, t->chunks, cj__tiling_numbers(t), t->b->read_b, b);
+    slot += p->b.registers - (unsigned)t->columns * t->panel.chunks;
+    t->b->read_b((cj_tile_registers){w->file, slot}, t->columns, t->panel.chunks, b);
 }
 
-void cj__tiling_get_sums(const cj_cpu_warp *w, const uint32_t *slot, const cj_tiling *t, double *d) {
-    for (unsigned i = 0; i < t->rows; i++, slot += t->c->registers) {
-        const void *const reg[2] = {w->file + slot[0], w->file + slot[t->c->registers - 1]};
-        t->c->decode(reg, d + i * CJ_TILE_NUMBERS);
-    }
+enum { D_REGISTERS_MAX = 8, REGISTER_MAX = CJ_LANES * 8 };  // REGISTER_MAX: bytes
+
+// Where D is written: to its registers, or to a copy if they are crossed, which put_d writes to them.
+typedef struct result {
+    CJ_TILE_ALIGNED unsigned char copy[D_REGISTERS_MAX * REGISTER_MAX];
+} result;
+
+static cj_tile_registers place_d(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, result *r) {
+    static const uint32_t copy_slot[D_REGISTERS_MAX] = {0,
+                                                        REGISTER_MAX,
+                                                        2 * REGISTER_MAX,
+                                                        3 * REGISTER_MAX,
+                                                        4 * REGISTER_MAX,
+                                                        5 * REGISTER_MAX,
+                                                        6 * REGISTER_MAX,
+                                                        7 * REGISTER_MAX};
+    return p->tiling.crossed ? (cj_tile_registers){r->copy, copy_slot} : (cj_tile_registers){w->file, slot};
 }
 
-void cj__tiling_put_sums(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, double *d) {
-    const cj_tiling *t = &p->tiling;
-    if (p->saturate) saturate(d, t->rows * CJ_TILE_NUMBERS);
-    for (unsigned i = 0; i < t->rows; i++, slot += t->d->registers) {
-        void *const reg[2] = {w->file + slot[0], w->file + slot[t->d->registers - 1]};
-        t->d->encode(d + i * CJ_TILE_NUMBERS, reg);
-    }
-}
-
-void cj__tiling_multiply(const cj_product *p, const double *a, const double *b, double *d) {
-    const cj_tiling *t = &p->tiling;
-    const unsigned   numbers = cj__tiling_numbers(t);
-    for (unsigned i = 0; i < t->rows; i++) {
-        t->multiply(t->chunks, numbers / CJ_TILE, a + i * t->chunks * numbers, b, d + i * CJ_TILE_NUMBERS);
-    }
+static void put_d(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, const result *r) {
+    const size_t bytes = p->d.bits == 64 ? REGISTER_MAX : REGISTER_MAX / 2;
+    for (unsigned i = 0; p->tiling.crossed && i < p->d.registers; i++)
+        memcpy(w->file + slot[i], r->copy + i * REGISTER_MAX, bytes);
 }
 
 void cj__product_finish(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, const double *a) {
     const cj_tiling       *t = &p->tiling;
-    const uint32_t        *b_slot = slot + p->d.registers + p->a.registers, *c_slot = b_slot + p->b.registers;
-    const unsigned         panel = t->rows * CJ_TILE_NUMBERS, column = t->chunks * cj__tiling_numbers(t);
-    CJ_TILE_ALIGNED double b[CJ_B_MAX], d[CJ_D_MAX];
+    const uint32_t        *b_slot = slot + p->d.registers + p->a.registers;
+    cj_tile_registers      c = {w->file, b_slot + p->b.registers};
+    CJ_TILE_ALIGNED double b[CJ_B_MAX];
+    result                 r;
+    cj_tile_registers      d = place_d(w, slot, p, &r);
     get_b(w, b_slot, p, b);
-    for (unsigned i = 0; i < t->columns; i++) {
-        cj__tiling_get_sums(w, c_slot + i * t->rows * t->c->registers, t, d + i * panel);
-        cj__tiling_multiply(p, a, b + i * column, d + i * panel);
+    for (unsigned i = 0; i < t->columns; i++, c.slot += t->of_c, d.slot += t->of_d) {
+        t->set->multiply(&t->panel, a, b + i * t->of_b, c, d);
     }
-    for (unsigned i = 0; i < t->columns; i++) {  // after all were read: registers of D may be others of C
-        cj__tiling_put_sums(w, slot + i * t->rows * t->d->registers, p, d + i * panel);
-    }
+    put_d(w, slot, p, &r);
+}
+
+static void run_f64(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
+    result r;
+    p->tiling.set->multiply_f64(&p->tiling.panel, w->file, slot, place_d(w, slot, p, &r));
+    put_d(w, slot, p, &r);
 }
 
 // ---- products in batches, element by element
@@ -225,14 +240,19 @@ static void run_batches(cj_cpu_warp *w, const uint32_t *slot, const cj_product *
     cj__fragment_put(w, slot, &p->d, bits);
 }
 
-void cj__product_run(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
+static void run_tiles(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
     CJ_TILE_ALIGNED double a[CJ_A_MAX];
-    if (p->batches > 1) {
-        run_batches(w, slot, p);
-        return;
-    }
     cj__product_get_a(w, slot + p->d.registers, p, a);
     cj__product_finish(w, slot, p, a);
+}
+
+void cj__product_run(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
+    if (p->batches > 1)
+        run_batches(w, slot, p);
+    else if (p->how == CJ_MULTIPLY_FMA)
+        run_f64(w, slot, p);
+    else
+        run_tiles(w, slot, p);
 }
 
 // ---- the warp

@@ -51,10 +51,11 @@ void cj__fragment_put(cj_cpu_warp *w, const uint32_t *slot, const cj_fragment *f
 typedef struct cj_tiling {
     const cj_tile_set  *set;
     const cj_tile_type *a, *b;
-    const cj_tile_sum  *c, *d;
-    cj_tile_multiply    multiply;
-    uint16_t            rows, columns;   // of tiles
-    uint16_t            stored, chunks;  // tiles along k: of A as it is stored, of B
+    cj_tile_panel       panel;
+    uint16_t            columns;           // of tiles
+    uint16_t            stored;            // tiles along k of A as it is stored
+    uint16_t            of_b, of_c, of_d;  // of a panel: numbers of B, registers of C and of D
+    bool                crossed;           // a register of D is one of A, B or elsewhere in C, and must be written last
 } cj_tiling;
 
 // A product of one warp: D = A * B + C, or several such side by side.
@@ -77,8 +78,8 @@ cj_product cj__product_make(const cj_mnemonic *mnemonic, cj_shape shape, const c
                             const cj_element *b, const cj_element *c, unsigned least);
 // Makes A sparse: half of its elements are stored.
 void cj__product_make_sparse(cj_product *product);
-// Whether the instruction has exactly the registers of D, A, B and C, and `more` further slots.
-bool cj__product_fits(cj_cpu_prepare *p, const cj_product *product, unsigned more);
+// Checks that the instruction has exactly the registers of D, A, B and C, and `more` further slots, and notes how they overlap.
+bool cj__product_fits(cj_cpu_prepare *p, cj_product *product, unsigned more);
 // Executes a product; the slots are those of D, A, B and C, in that order.
 void cj__product_run(cj_cpu_warp *w, const uint32_t *slot, const cj_product *product);
 // Its parts, for products of one batch. A's registers as tiles; if it is sparse, those of its stored elements.
@@ -88,12 +89,6 @@ void cj__product_finish(cj_cpu_warp *w, const uint32_t *slot, const cj_product *
 
 // The numbers of a tile of A or B.
 unsigned cj__tiling_numbers(const cj_tiling *t);
-// The sums of a panel, 8 columns of all rows: read from its registers, or written there.
-void cj__tiling_get_sums(const cj_cpu_warp *w, const uint32_t *slot, const cj_tiling *t, double *d);
-void cj__tiling_put_sums(cj_cpu_warp *w, const uint32_t *slot, const cj_product *product, double *d);
-// d += a * b of a panel.
-void cj__tiling_multiply(const cj_product *product, const double *a, const double *b, double *d);
-
 // For an instruction that a whole warp executes: NEXT once its 32 lanes are here, WAIT as long as some are missing,
 // STOP if they can never come.
 cj_cpu_step cj__cpu_whole_warp(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask);

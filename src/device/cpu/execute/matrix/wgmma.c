@@ -17,22 +17,14 @@
 
 #include "address.h"
 #include "async.h"
+#include "chunks.h"
 #include "exec.h"
 #include "fragment.h"
 #include "random.h"
 #include "sparse.h"
 #include "watch.h"
 
-enum {
-    GROUP = 4,
-    GROUP_THREADS = GROUP * CJ_LANES,
-    ROWS = 16,
-    PANEL = CJ_TILE,
-    PANELS = 256 / PANEL,  // of B, at most
-    TILES = 4,             // of a panel, along k, at most
-    CHUNKS = PANELS * TILES * PANEL,
-    CHUNK_BYTES = 16
-};
+enum { GROUP = 4, GROUP_THREADS = GROUP * CJ_LANES, ROWS = 16, PANEL = CJ_TILE };
 enum { A = 1, B };  // operands
 
 // What the selector prepares for an instruction. Slots: the registers of D, panel after panel; A's or its descriptor;
@@ -60,121 +52,30 @@ struct cj_cpu_wgmma {
     cj_watch_async   watch;
 };
 
-// ---- matrices in shared memory
+// ---- executing
 
-// A matrix descriptor, taken apart: all offsets in bytes.
-typedef struct descriptor {
-    uint32_t start, leading, stride, base;
-    uint32_t width;  // chunks in a row of the swizzled pattern: 1 (no swizzle), 2, 4, 8
-} descriptor;
-
-static descriptor describe(uint64_t bits) {
-    static const uint8_t width[] = {1, 8, 4, 2};
-    return (descriptor){.start = (uint32_t)(bits & 0x3fff) * CHUNK_BYTES,
-                        .leading = (uint32_t)(bits >> 16 & 0x3fff) * CHUNK_BYTES,
-                        .stride = (uint32_t)(bits >> 32 & 0x3fff) * CHUNK_BYTES,
-                        .base = (uint32_t)(bits >> 49 & 7),
-                        .width = width[bits >> 62]};
-}
-
-// The addresses of the chunks, of 16 bytes each, of a tile: column j of a panel. A panel has 8 by 2 chunks (B with a sparse
-// A: 8 by 4), in row i and column j. If by_k, its rows are the panel's lines; else a row is one k of all 8 lines.
-static void tile_chunks(const descriptor *d, bool by_k, unsigned panel, unsigned j, uint32_t at[PANEL]) {
-    uint32_t first = d->start;
-    if (by_k)
-        first += panel * d->stride + j / d->width * d->leading + j % d->width * CHUNK_BYTES;
-    else if (d->width == 1)
-        first += panel * d->stride + j * d->leading;
-    else
-        first += panel % d->width * CHUNK_BYTES + panel / d->width * d->leading + j * d->stride;
-    for (unsigned i = 0; i < PANEL; i++) {
-        const uint32_t address = (first + i * d->width * CHUNK_BYTES) & 0x3ffff;
-        at[i] = address ^ (((address >> 7) - d->base) & (d->width - 1)) * CHUNK_BYTES;
-    }
-}
-
-// The chunks of some panels, tile after tile, of each tile 8.
-typedef struct chunks {
-    unsigned count;
-    uint32_t at[CHUNKS];
-} chunks;
-
-// Finds them; false when a hazard was reported.
-static bool find_chunks(const cj_cpu_wgmma *it, uint64_t bits, bool by_k, unsigned first, unsigned panels,
-                        unsigned tiles, chunks *found) {
-    const descriptor  d = describe(bits);
-    const cj_cpu_span span = {.bytes = CHUNK_BYTES, .align = CHUNK_BYTES};
-    const uint32_t    end = it->w->block->cluster->launch->shared_bytes;
-    found->count = panels * tiles * PANEL;
-    for (unsigned k = 0; k < panels * tiles; k++)
-        tile_chunks(&d, by_k, first + k / tiles, k % tiles, found->at + k * PANEL);
-    for (unsigned k = 0; k < found->count; k++) {
-        const uint32_t at = found->at[k];
-        cj_cpu_spot    spot;
-        if (at + CHUNK_BYTES > end && !cj__cpu_locate(it->w, it->op, 0, CJ_W_SHARED_CTA, at, span, &spot)) return false;
-    }
-    return true;
-}
-
-// The runs of bytes that chunks fill, in ascending order.
-static unsigned find_runs(const chunks *read, cj_watch_piece *run) {
-    enum { BITS = 64, WINDOW = 1 << 18 };
-    uint64_t set[WINDOW / CHUNK_BYTES / BITS] = {0};
-    unsigned count = 0, first = WINDOW / CHUNK_BYTES / BITS, end = 0;
-    for (unsigned k = 0; k < read->count; k++) {
-        const uint32_t bit = read->at[k] / CHUNK_BYTES, word = bit / BITS;
-        set[word] |= UINT64_C(1) << bit % BITS;
-        first = word < first ? word : first;
-        end = word < end ? end : word + 1;
-    }
-    for (uint32_t i = first; i < end; i++) {
-        for (uint64_t rest = set[i]; rest; rest &= rest - 1) {
-            const uint32_t at = (i * BITS + (uint32_t)__builtin_ctzll(rest)) * CHUNK_BYTES;
-            if (count && run[count - 1].address + run[count - 1].bytes == at)
-                run[count - 1].bytes += CHUNK_BYTES;
-            else
-                run[count++] = (cj_watch_piece){at, CHUNK_BYTES};
-        }
-    }
-    return count;
-}
-
-static void watch_chunks(cj_cpu_wgmma *const *part, unsigned count, const chunks *read) {
+static void watch_chunks(cj_cpu_wgmma *const *part, unsigned count, const cj_chunks *read) {
     const cj_watch_use    use = {.flags = CJ_USE_READ | CJ_USE_ASYNC_PROXY};
     const cj_watch_async *async[GROUP];
-    cj_watch_piece        run[CHUNKS];
+    cj_watch_piece        run[CJ_CHUNKS_MAX];
     if (!part[0]->w->watch) return;
     for (unsigned i = 0; i < count; i++) async[i] = &part[i]->watch;
-    cj__watch_async_together(async, count, use, run, find_runs(read, run));
+    cj__watch_async_together(async, count, use, run, cj__chunks_runs(read, run));
 }
-
-// Reads the words of a tile, as registers hold them, from its 8 chunks. Without by_k, which elements of 16 bits alone may
-// lack, a chunk is one k of all 8 lines.
-static void read_tile(const cj_cpu_block *block, const uint32_t *at, bool by_k, uint32_t word[CJ_TILE_WORDS]) {
-    uint16_t half[PANEL][PANEL];
-    for (unsigned i = 0; i < PANEL; i++)
-        memcpy(by_k ? (void *)(word + i * 4) : half[i], block->shared + at[i], CHUNK_BYTES);
-    for (unsigned i = 0; !by_k && i < CJ_TILE_WORDS; i++)
-        word[i] = half[i % 4 * 2][i / 4] | (uint32_t)half[i % 4 * 2 + 1][i / 4] << 16;
-}
-
-// ---- executing
 
 static bool read_stored(cj_cpu_wgmma *it, double *a) {
     const wgmma_plan *plan = it->op->plan;
     const cj_tiling  *t = &plan->product.tiling;
-    chunks            read;
+    const unsigned    rows = t->panel.rows;
+    cj_chunks         read;
     if (!plan->a_in_memory) {
         cj__product_get_a(it->w, it->op->slot + plan->a_at, &plan->product, a);
         return true;
     }
-    if (!find_chunks(it, it->a, plan->a_by_k, it->w->index % GROUP * t->rows, t->rows, t->stored, &read)) return false;
+    const unsigned first = it->w->index % GROUP * rows;
+    if (!cj__chunks_find(it->w, it->op, it->a, plan->a_by_k, first, rows, t->stored, &read)) return false;
     watch_chunks(&it, 1, &read);
-    for (unsigned i = 0; i < read.count; i += PANEL, a += cj__tiling_numbers(t)) {
-        uint32_t word[CJ_TILE_WORDS];
-        read_tile(it->w->block, read.at + i, plan->a_by_k, word);
-        t->a->read_a(word, a);
-    }
+    cj__chunks_read(it->w->block, t->set, t->a->read_a, plan->a_by_k, read.at, rows * t->stored, a);
     return true;
 }
 
@@ -187,22 +88,17 @@ static bool read_a(cj_cpu_wgmma *it, double *a) {
         !cj__sparse_spread(it->w, it->op, &plan->sparse, it->op->slot[plan->metadata_at], stored, a)) {
         return false;
     }
-    for (unsigned i = 0; plan->sign < 0 && i < t->rows * t->chunks * cj__tiling_numbers(t); i++) a[i] = -a[i];
+    for (unsigned i = 0; plan->sign < 0 && i < t->panel.rows * t->panel.chunks * cj__tiling_numbers(t); i++)
+        a[i] = -a[i];
     return true;
 }
 
 // D of one part and one panel.
 static void multiply_panel(const cj_cpu_wgmma *it, unsigned panel, const double *a, const double *b) {
-    const wgmma_plan      *plan = it->op->plan;
-    const cj_product      *product = &plan->product;
-    const uint32_t        *slot = it->op->slot + panel * product->d.registers;
-    CJ_TILE_ALIGNED double d[ROWS * PANEL];
-    if (it->adds)
-        cj__tiling_get_sums(it->w, slot, &product->tiling, d);
-    else
-        memset(d, 0, sizeof d);
-    cj__tiling_multiply(product, a, b, d);
-    cj__tiling_put_sums(it->w, slot, product, d);
+    const wgmma_plan       *plan = it->op->plan;
+    const cj_tiling        *t = &plan->product.tiling;
+    const cj_tile_registers d = {it->w->file, it->op->slot + panel * plan->product.d.registers};
+    t->set->multiply(&t->panel, a, b, it->adds ? d : (cj_tile_registers){0}, d);
 }
 
 // Executes parts of one multiplication, of the same matrix B, which all read together.
@@ -211,47 +107,102 @@ static bool execute(cj_cpu_wgmma *const *part, unsigned count) {
     const wgmma_plan      *plan = first->op->plan;
     const cj_tiling       *t = &plan->product.tiling;
     CJ_TILE_ALIGNED double a[GROUP][CJ_A_MAX], b[CJ_B_MAX];
-    chunks                 read;
+    cj_chunks              read;
     for (unsigned i = 0; i < count; i++) {
         if (!read_a(part[i], a[i])) return false;
     }
-    if (!find_chunks(first, first->b, plan->b_by_k, 0, plan->panels, t->chunks, &read)) return false;
+    if (!cj__chunks_find(first->w, first->op, first->b, plan->b_by_k, 0, plan->panels, t->panel.chunks, &read))
+        return false;
     watch_chunks(part, count, &read);
     for (unsigned panel = 0; panel < plan->panels; panel++) {
-        for (unsigned j = 0; j < t->chunks; j++) {
-            uint32_t word[CJ_TILE_WORDS];
-            read_tile(first->w->block, read.at + (panel * t->chunks + j) * PANEL, plan->b_by_k, word);
-            t->b->read_b(word, b + j * cj__tiling_numbers(t));
-        }
+        const uint32_t *at = read.at + panel * t->panel.chunks * PANEL;
+        cj__chunks_read(first->w->block, t->set, t->b->read_b, plan->b_by_k, at, t->panel.chunks, b);
         for (unsigned i = 0; i < count; i++) multiply_panel(part[i], panel, a[i], b);
     }
     for (unsigned i = 0; i < count; i++) part[i]->done = true;
     return true;
 }
 
-// ---- multiplications in flight
+// ---- registers of multiplications in flight, in watched launches
 
-enum { SEALS = CJ_LANES / 2 };  // sums beside each other: a single one would wait for each of its multiplications
+// What the multiplications in flight do with a register. In a file of marks each register of 128 bytes has its own.
+struct cj_cpu_wgmma_mark {
+    uint32_t written;  // one more than the number of the last one that writes it, in flight or not
+    uint32_t sealed;   // so many in flight have it in their seals
+};
 
-static void add_to_seal(const cj_cpu_warp *w, const cj_cpu_op *op, unsigned k, uint64_t sum[SEALS]) {
-    const lane_u64 *lanes = CJ_LANES_OF(const lane_u64, k);
+enum {
+    MARK_BYTES = CJ_LANES * 4,
+    SEALS = CJ_LANES / 2  // sums beside each other: a single one would wait for each of its multiplications
+};
+
+static cj_cpu_wgmma_mark *mark_of(const cj_cpu_warp *w, uint32_t slot) { return &w->wgmma.mark[slot / MARK_BYTES]; }
+
+static bool has_marks(cj_cpu_warp *w) {
+    const size_t count = w->block->cluster->launch->program->file_bytes / MARK_BYTES + 1;
+    if (!w->wgmma.mark) w->wgmma.mark = calloc(count, sizeof *w->wgmma.mark);
+    return w->wgmma.mark;
+}
+
+// Calls `visit` for each register in a seal: those of A and the metadata. Those of D need none: `touch` reports each instruction
+// that names them.
+static void visit_sealed(const cj_cpu_wgmma *it, void (*visit)(const cj_cpu_warp *w, uint32_t slot, void *context),
+                         void               *context) {
+    const wgmma_plan *plan = it->op->plan;
+    for (unsigned k = plan->a_at; !plan->a_in_memory && k < plan->b_at; k++) visit(it->w, it->op->slot[k], context);
+    if (plan->metadata_at) visit(it->w, it->op->slot[plan->metadata_at], context);
+}
+
+static void add_to_seal(const cj_cpu_warp *w, uint32_t slot, void *context) {
+    uint64_t       *sum = context;
+    const lane_u64 *lanes = (const lane_u64 *)(const void *)(w->file + slot);
     for (unsigned i = 0; i < SEALS; i++) sum[i] = (sum[i] ^ lanes[i]) * 0x100000001b3u;
 }
 
-// A checksum of the registers of A. Those of D need none: `touch` reports each instruction that names them.
-static uint64_t seal_of(const cj_cpu_warp *w, const cj_cpu_op *op) {
-    const wgmma_plan *plan = op->plan;
-    uint64_t          sum[SEALS] = {0}, all = 0;
-    for (unsigned k = plan->a_at; !plan->a_in_memory && k < plan->b_at; k++) add_to_seal(w, op, k, sum);
-    if (plan->metadata_at) add_to_seal(w, op, plan->metadata_at, sum);
+static uint64_t seal_of(const cj_cpu_wgmma *it) {
+    uint64_t sum[SEALS] = {0}, all = 0;
+    visit_sealed(it, add_to_seal, sum);
     for (unsigned i = 0; i < SEALS; i++) all = (all ^ sum[i]) * 0x100000001b3u;
     return all;
 }
+
+static void count_sealed(const cj_cpu_warp *w, uint32_t slot, void *change) {
+    mark_of(w, slot)->sealed += *(const uint32_t *)change;
+}
+
+// Seals a multiplication that begins, and marks its registers.
+static void mark_begun(cj_cpu_wgmma *it) {
+    const wgmma_plan *plan = it->op->plan;
+    for (unsigned k = 0; k < plan->a_at; k++) mark_of(it->w, it->op->slot[k])->written = it->number + 1;
+    visit_sealed(it, count_sealed, &(uint32_t){1});
+    it->seal = seal_of(it);
+}
+
+// Whether no instruction has written its registers since it began. Only watched launches know.
+static bool is_sealed(const cj_cpu_wgmma *it) {
+    if (!it->w->watch || seal_of(it) == it->seal) return true;
+    cj__cpu_hazard(it->w, it->op, 0, CJ_HAZARD_WGMMA_REGISTERS,
+                   "registers of its operands were written while it was in flight");
+    return false;
+}
+
+// A multiplication has written D, which may be operands of others in flight: the checksums of these are made anew.
+static void seal_others(const cj_cpu_wgmma *it) {
+    const wgmma_plan  *plan = it->op->plan;
+    const cj_cpu_warp *w = it->w;
+    bool               is_operand = false;
+    for (unsigned k = 0; w->watch && k < plan->a_at; k++) is_operand |= mark_of(w, it->op->slot[k])->sealed > 0;
+    for (cj_cpu_wgmma *other = w->wgmma.first; is_operand && other; other = other->next) other->seal = seal_of(other);
+}
+
+// ---- multiplications in flight
 
 static void drop_first(cj_cpu_warp *w) {
     cj_cpu_wgmma *it = w->wgmma.first;
     w->wgmma.first = it->next;
     if (!it->next) w->wgmma.last = NULL;
+    if (w->wgmma.pending == it) w->wgmma.pending = it->next;
+    if (w->wgmma.mark) visit_sealed(it, count_sealed, &(uint32_t){UINT32_MAX});
     cj__watch_end(&it->watch);
     cj__sync_free(&it->ended);
     free(it);
@@ -259,18 +210,11 @@ static void drop_first(cj_cpu_warp *w) {
 
 void cj__cpu_wgmma_drop(cj_cpu_warp *w) {
     while (w->wgmma.first) drop_first(w);
+    free(w->wgmma.mark);
+    w->wgmma.mark = NULL;
 }
 
-// Whether no instruction has written its registers since it began. Only watched launches know.
-static bool is_sealed(const cj_cpu_wgmma *it) {
-    if (!it->w->watch || seal_of(it->w, it->op) == it->seal) return true;
-    cj__cpu_hazard(it->w, it->op, 0, CJ_HAZARD_WGMMA_REGISTERS,
-                   "registers of its operands were written while it was in flight");
-    return false;
-}
-
-// Executes those parts of one multiplication that have not been executed; in each warp those before them have been. Their results
-// may be operands of later ones, so the checksums of these are made anew.
+// Executes those parts of one multiplication that have not been executed; in each warp those before them have been.
 static bool execute_once(cj_cpu_wgmma *const *part, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         cj_cpu_wgmma *same[GROUP];
@@ -279,57 +223,52 @@ static bool execute_once(cj_cpu_wgmma *const *part, unsigned count) {
             if (!part[k]->done && part[k]->op == part[i]->op && part[k]->b == part[i]->b) same[found++] = part[k];
         }
         if (found && !execute(same, found)) return false;
-        for (unsigned k = 0; k < found; k++) {
-            const cj_cpu_warp *w = same[k]->w;
-            for (cj_cpu_wgmma *it = w->wgmma.first; w->watch && it; it = it->next) it->seal = seal_of(w, it->op);
-        }
+        for (unsigned k = 0; k < found; k++) seal_others(same[k]);
     }
     return true;
 }
 
 static cj_cpu_warp *warps_of(const cj_cpu_warp *w) { return &w->block->warp[w->index / GROUP * GROUP]; }
 
-// The parts of a multiplication that warps have in flight: a warp may have exited without waiting for its own.
-static unsigned parts_of(cj_cpu_warp *w, uint32_t number, cj_cpu_wgmma *part[GROUP]) {
+// The parts of a warp's first pending multiplication that warps have in flight: a warp may have exited without waiting for its
+// own. All parts of one end together, so it is the first pending one of each warp.
+static unsigned pending_parts(const cj_cpu_warp *w, cj_cpu_wgmma *part[GROUP]) {
     unsigned count = 0;
     for (unsigned i = 0; i < GROUP; i++) {
-        cj_cpu_wgmma *it = warps_of(w)[i].wgmma.first;
-        while (it && it->number != number) it = it->next;
-        if (it) part[count++] = it;
+        cj_cpu_wgmma *it = warps_of(w)[i].wgmma.pending;
+        if (it && it->number == w->wgmma.pending->number) part[count++] = it;
     }
     return count;
 }
 
-// Whether a multiplication ends together with another one: in each warp both are in one group.
-static bool end_together(cj_cpu_warp *w, uint32_t number, uint32_t other) {
-    cj_cpu_wgmma  *part[GROUP], *its[GROUP];
-    const unsigned count = parts_of(w, number, part);
-    if (!count || parts_of(w, other, its) != count) return false;
+// Goes on to the next multiplication if it ends together with this one: in each warp both are in one group.
+static bool next_parts(cj_cpu_wgmma *part[GROUP], unsigned count) {
     for (unsigned i = 0; i < count; i++) {
-        if (part[i]->w != its[i]->w || part[i]->group != its[i]->group) return false;
+        if (!part[i]->next || part[i]->next->group != part[i]->group) return false;
     }
+    for (unsigned i = 0; i < count; i++) part[i] = part[i]->next;
     return true;
 }
 
 // Executes all four parts of the multiplications that end together with a warp's first one in flight. Each part's sync
 // object then holds the reads of all.
 static bool end_for_group(cj_cpu_warp *w) {
-    const uint32_t first = w->wgmma.first->number;
     cj_cpu_wgmma  *part[GROUP];
+    const unsigned count = pending_parts(w, part);
     cj_sync        ended = {0};
     bool           ok = true;
-    uint32_t       end = first;
-    for (; ok && end_together(w, first, end); end++) {
-        const unsigned count = parts_of(w, end, part);
+    do {
         for (unsigned i = 0; i < count && ok; i++) ok = is_sealed(part[i]);
         ok = ok && execute_once(part, count);
         for (unsigned i = 0; i < count && ok; i++) cj__sync_complete(&part[i]->watch, true, &ended);
-    }
-    for (uint32_t number = first; ok && number < end; number++) {
-        for (unsigned count = parts_of(w, number, part); count; count--) {
-            part[count - 1]->has_ended = true;
-            part[count - 1]->ended.complete = cj__clock_hold(ended.gathering);
+    } while (ok && next_parts(part, count));
+    for (unsigned i = 0; i < count && ok; i++) {
+        cj_cpu_wgmma *const end = part[i]->next, *it = part[i]->w->wgmma.pending;
+        for (; it != end; it = it->next) {
+            it->has_ended = true;
+            it->ended.complete = cj__clock_hold(ended.gathering);
         }
+        part[i]->w->wgmma.pending = end;
     }
     cj__sync_free(&ended);
     return ok;
@@ -390,7 +329,8 @@ CJ_EXEC(mma_async) {
         return cj__cpu_hazard(w, op, 0, CJ_HAZARD_WGMMA_REGISTERS, "no wgmma.fence stands before the first one");
     }
     cj_cpu_wgmma *it = calloc(1, sizeof *it);
-    if (!it) {
+    if (!it || (w->watch && !has_marks(w))) {
+        free(it);
         w->block->cluster->status = CJ_OUT_OF_MEMORY;
         return CJ_STEP_STOP;
     }
@@ -402,10 +342,11 @@ CJ_EXEC(mma_async) {
     it->number = w->wgmma.begun;
     it->group = w->wgmma.groups;
     it->watch = cj__watch_fork(w, op, 0);
-    if (w->watch) it->seal = seal_of(w, op);
     *(w->wgmma.last ? &w->wgmma.last->next : &w->wgmma.first) = it;
+    if (!w->wgmma.pending) w->wgmma.pending = it;
     w->wgmma.last = it;
     w->wgmma.begun++;
+    if (w->watch) mark_begun(it);
     return !has_pace(w, CJ_PACE_AT_ONCE) || execute_once(&it, 1) ? CJ_STEP_NEXT : CJ_STEP_STOP;
 }
 
@@ -514,6 +455,11 @@ struct cj_cpu_touch {
     } named[];
 };
 
+// Whether one in flight writes that register: the last one that does is in flight if the first one in flight is not later.
+static bool is_written(const cj_cpu_warp *w, uint32_t slot) {
+    return w->wgmma.mark && w->wgmma.first && mark_of(w, slot)->written > w->wgmma.first->number;
+}
+
 static bool has_accumulator(const cj_cpu_wgmma *it, uint32_t slot) {
     const wgmma_plan *plan = it->op->plan;
     for (unsigned k = 0; k < plan->a_at; k++) {
@@ -522,16 +468,19 @@ static bool has_accumulator(const cj_cpu_wgmma *it, uint32_t slot) {
     return false;
 }
 
+static cj_cpu_step report_touch(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, uint32_t named) {
+    const cj_cpu_touch *touch = op->touch;
+    const cj_cpu_wgmma *it = w->wgmma.first;
+    while (!has_accumulator(it, touch->named[named].slot)) it = it->next;
+    return cj__cpu_hazard(w, op, cj__cpu_first(mask), CJ_HAZARD_WGMMA_REGISTERS,
+                          "uses %s while the wgmma.mma_async at %s is in flight, which writes it",
+                          touch->named[named].reg->name, cj__hazard_line(w->block->cluster->launch, it->op->line).text);
+}
+
 CJ_EXEC(touch) {
     const cj_cpu_touch *touch = op->touch;
-    for (const cj_cpu_wgmma *it = w->watch ? w->wgmma.first : NULL; it; it = it->next) {
-        for (uint32_t i = 0; i < touch->count; i++) {
-            if (!has_accumulator(it, touch->named[i].slot)) continue;
-            return cj__cpu_hazard(w, op, cj__cpu_first(mask), CJ_HAZARD_WGMMA_REGISTERS,
-                                  "uses %s while the wgmma.mma_async at %s is in flight, which writes it",
-                                  touch->named[i].reg->name,
-                                  cj__hazard_line(w->block->cluster->launch, it->op->line).text);
-        }
+    for (uint32_t i = 0; w->watch && i < touch->count; i++) {
+        if (is_written(w, touch->named[i].slot)) return report_touch(w, op, mask, i);
     }
     return touch->run(w, op, mask);
 }

@@ -60,7 +60,7 @@ static float sum_f32(bool is_shared, float old, float b) {
 }
 
 static double sum_f64(bool is_shared, double old, double b) {
-    return !is_shared ? cj__cpu_global_sum(old, b) : old != old ? old + old : old + b;
+    return !is_shared ? cj__cpu_global_sum(old, b) : old != old ? old + old : cj__cpu_made(old + b, false);
 }
 
 ATOMIC(add, f32, u32, false, sum_f32(is_shared(w, op, i), old, b))

@@ -60,7 +60,7 @@ static bool is_fast(void) { return true; }
         CJ_EACH_LANE(i, mask, {                                                      \
             const double a = from_a[i], b = from_b[i], c = from_c[i];                \
             (void)b, (void)c;                                                        \
-            d[i] = expression;                                                       \
+            d[i] = cj__cpu_made(expression, a != a || b != b || c != c);             \
         });                                                                          \
         return CJ_STEP_NEXT;                                                         \
     }                                                                                \
