@@ -39,6 +39,16 @@ static cj_access *find_place(cj_crowd *many, const cj_access *access, cj_sharing
     return same ? same : left;
 }
 
+// Adds an access to the entry of its kind and time, if that is where a search would begin: what atomics mostly do.
+static bool renew(cj_crowd *many, const cj_access *access, cj_sharing sharing) {
+    cj_access *entry = &many->entry[place_of(many, access)];
+    if (many->is_mixed || entry->time != access->time || !is_same_kind(entry, access)) return false;
+    if (sharing == CJ_SPREAD && entry->mask != access->mask) return false;
+    entry->mask |= access->mask;
+    entry->op = access->op;
+    return true;
+}
+
 // Adds an access; false if the table should grow first and may.
 static bool add_to_crowd(cj_crowd *many, const cj_access *access, cj_sharing sharing, bool may_grow) {
     uint32_t   at;
@@ -136,7 +146,7 @@ bool cj__cell_crowd(cj_cell *c, const cj_access *access, cj_sharing sharing, cj_
         c->use = CJ_MANY;
         c->mask = 0;
     }
-    return join_crowd(&c->many, access, sharing, room);
+    return renew(c->many, access, sharing) || join_crowd(&c->many, access, sharing, room);
 }
 
 uint32_t cj__lanes_of_part(uint32_t mask, unsigned part, unsigned parts) {

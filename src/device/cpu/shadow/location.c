@@ -2,6 +2,10 @@
 // Releases of atomics at an address.
 #include "page.h"
 
+bool cj__shadow_has_locations(const cj_shadow *shadow) {
+    return __atomic_load_n(&shadow->has_locations, __ATOMIC_RELAXED);
+}
+
 cj_location *cj__shadow_location(cj_shadow *shadow, uint64_t offset, bool make) {
     cj_page *page = shadow->page[offset >> CJ_PAGE_BITS];
     if (!page) return NULL;
@@ -26,7 +30,7 @@ static void forget_in(cj_page *page, uint64_t offset, uint64_t bytes) {
 }
 
 void cj__shadow_forget(cj_shadow *shadow, uint64_t offset, uint64_t bytes) {
-    if (!bytes || !__atomic_load_n(&shadow->has_locations, __ATOMIC_RELAXED)) return;
+    if (!bytes || !cj__shadow_has_locations(shadow)) return;
     const uint64_t first = offset >> CJ_PAGE_BITS, last = (offset + bytes - 1) >> CJ_PAGE_BITS;
     for (uint64_t i = first; i <= last; i++) forget_in(shadow->page[i], offset, bytes);
 }

@@ -200,9 +200,18 @@ static bool pass_row(walk *v, const cj_page *page, cj_row *row, uint64_t from, u
     return true;
 }
 
+// The granules for an access, as a logarithm: as large as a lane's part; for a long read, such that it is of whole rows. Not for a
+// write: its values are compared granule by granule.
+static uint8_t shift_for(const walk *v, uint64_t lane_bytes) {
+    enum { ROW_BITS = 5, LONG = 7 };
+    const unsigned bits = (unsigned)__builtin_ctzll(v->offset | lane_bytes | 1u << (CJ_SHIFT_MAX + ROW_BITS));
+    if (v->each == ALL && bits >= LONG && !(v->a->access.use.flags & CJ_USE_WRITE)) return (uint8_t)(bits - ROW_BITS);
+    return (uint8_t)(bits < CJ_SHIFT_MAX ? bits : CJ_SHIFT_MAX);
+}
+
 static bool pass(walk *v, uint64_t lane_bytes) {
     const uint64_t end = v->offset + v->bytes;
-    const uint8_t  shift = (uint8_t)__builtin_ctzll(v->offset | lane_bytes | 1u << CJ_SHIFT_MAX);
+    const uint8_t  shift = shift_for(v, lane_bytes);
     v->is_short = may_be_short(&v->a->access);
     v->is_kept = true;
     for (uint64_t next, offset = v->offset; offset < end; offset = next) {

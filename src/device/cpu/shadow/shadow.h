@@ -2,8 +2,8 @@
 // Shadow memory: for each byte of a piece of memory, the accesses that a later access can still conflict with.
 // docs/maintaining/cpu_device.md proves that no conflict is missed.
 //
-// A page gets its shadow at its first access: granules of the size of that access, 1 to 32 bytes. A smaller access
-// divides the granules, so all bytes of a granule have one history. It is in a cell:
+// A page gets its shadow at its first access: granules of the size of that access, 1 to 32 bytes; of an operation's long
+// read, a 32nd of it. A smaller access divides the granules, so all bytes of a granule have one history. It is in a cell:
 //
 //   the last weak write, and
 //   the accesses since then that do not conflict with each other: weak reads, strong reads, strong writes (atomics).
@@ -126,6 +126,8 @@ typedef struct cj_location {
     cj_released         released[CJ_SCOPES];
 } cj_location;
 
+// Whether there are any, or were.
+bool cj__shadow_has_locations(const cj_shadow *shadow);
 // The location at an offset of an accessed page; if there is none it is made (`make`), or NULL.
 cj_location *cj__shadow_location(cj_shadow *shadow, uint64_t offset, bool make);
 // A weak write, or a strong write that is no read-modify-write, ends the releases at these bytes.

@@ -68,6 +68,7 @@ void cj__watch_atomic(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool w
     const cj_cpu_launch  *launch = w->block->cluster->launch;
     const cj_watch_atomic at = w->watch->atomic[lane];
     if (!at.shadow) return;
-    cj__watch_order_strong(w, lane, at.shadow, at.offset, op->bytes, launch->watch->order[op - launch->program->op],
-                           true, wrote);
+    const cj_watch_order order = launch->watch->order[op - launch->program->op];
+    if (!cj__shadow_has_locations(at.shadow) && !releases(w, lane, order)) return;
+    cj__watch_order_strong(w, lane, at.shadow, at.offset, op->bytes, order, true, wrote);
 }
