@@ -108,7 +108,7 @@ static void fold_load(const scan_kernel *k, const scan_tile *t, unsigned load, c
 
 void cj__scan_warp(const scan_kernel *k, scan_tile *t, bool prefixes, bool total) {
     const scan_shape *s = &k->s;
-    cj_reg            all[SCAN_LOADS_MAX], first = {0};
+    cj_reg            all[SCAN_LOADS_MAX] = {{0}}, first = {0};
     cj_heads          heads[SCAN_LOADS_MAX];
     cj_step(k->f, "warp: every load's total, scanned over the lanes; then the loads one after the other");
     if (prefixes) first = cj_eq(k->f, "first_lane", cj_and(k->f, "lane_of_row", k->p.lane, s->lanes - 1), 0);
