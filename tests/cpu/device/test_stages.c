@@ -103,6 +103,8 @@ static void check_sums(const uint64_t results[CONSUMERS], const char *name) {
     }
 }
 
+// A stage that is freed too early is a race. Where the schedule lets the producer fill it twice before a warp has waited for
+// the first time, that warp waits for a phase that is over: the multiplication is never whole, and the launch is a deadlock.
 static void one_thread_frees_a_stage_for_its_warp_group(void **state) {
     (void)state;
     static uint64_t results[RESULTS];
@@ -115,7 +117,7 @@ static void one_thread_frees_a_stage_for_its_warp_group(void **state) {
             if (manners[i].right) {
                 cj_test_ok(status, &error);
                 check_sums(results, manners[i].name);
-            } else if (!is_race()) {
+            } else if (!is_race() && (!seed || strcmp(error.rule, "deadlock") != 0)) {
                 fail_msg("%s, seed %u: no race is reported (%s)", manners[i].name, seed, error.message);
             }
         }
