@@ -10,7 +10,8 @@ mkdir "$TMPDIR" "$CLUSTERJIT_DUMP_DIR" "$dir/here"
 "$ptxgen" emit reduce --cluster 4 >"$dir/reduce.ptx" || exit 1
 whole=$(wc -c <"$dir/reduce.ptx")
 
-# Commands that write something, each ended after this and that many milliseconds.
+# Commands that write something, each ended after this and that many milliseconds. Whoever started the test may ignore SIGINT, as
+# shells do for what runs in the background; the commands do not.
 commands=("emit reduce --cluster 4 --output $dir/here/out.ptx"
     "run reduce --device cpu --op-expr a+b --identity 0 --n 2^16"
     "tune topk --dry-run --device cpu --rows 3 --columns 200 --k 5"
@@ -21,7 +22,7 @@ commands=("emit reduce --cluster 4 --output $dir/here/out.ptx"
 for command in "${commands[@]}"; do
     for signal in INT TERM HUP; do
         for milliseconds in 003 007 015 030 060 120; do
-            timeout -s $signal 0.$milliseconds "$ptxgen" $command >"$dir/out" 2>"$dir/err"
+            env --default-signal timeout -s $signal 0.$milliseconds "$ptxgen" $command >"$dir/out" 2>"$dir/err"
         done
     done
     left=$(find "$TMPDIR" "$dir/cache" "$dir/dumps" "$dir/here" -type f ! -name '*.cj' ! -name '*.lock' ! -path "$dir/here/out.ptx" \
