@@ -312,4 +312,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OSError as failure:
+        sys.exit(f"docs/build: {failure.filename}: {failure.strerror}")

@@ -178,4 +178,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OSError as failure:
+        sys.exit(f"fill.py: {failure.filename}: {failure.strerror}")

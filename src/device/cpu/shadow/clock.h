@@ -39,7 +39,7 @@ typedef enum cj_view {
     CJ_VIEW_COUNT
 } cj_view;
 
-// The trees of a clock: that of a view's threads at its number, then those of operations.
+// The trees of a clock: first, for each view, that of its threads; then those of operations.
 enum {
     CJ_TREE_OPERATIONS = CJ_VIEW_COUNT,  // of all views but TENSORMAP, and PROGRESS in part
     CJ_TREE_TENSORMAP_OPERATIONS,
@@ -86,7 +86,7 @@ void cj__clock_drop_many(cj_clock *clock, uint32_t count);
 
 // *into learns what `from` knows.
 void cj__clock_join(cj_clock **into, const cj_clock *from);
-// In one view, *into learns what `from` knows in another view. What MEMORY has, PROGRESS has not in its own trees.
+// In one view, *into learns what `from` knows in another view. PROGRESS's own trees leave out what MEMORY has.
 void cj__clock_join_view(cj_clock **into, cj_view to, const cj_clock *from, cj_view from_view);
 // In one view, *into learns these agents up to a time; in MEMORY also in PROGRESS, and operations in SHARED and GLOBAL.
 void cj__clock_add(cj_clock **into, cj_view view, cj_agents agents, uint32_t time);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the watch. Of clocks, whose nodes come and go, a host thread keeps what it frees, by size, and takes it again
-// before it asks malloc. What one thread has allocated another may free.
+// Memory of the watch. Nodes of clocks come and go: a host thread keeps those that it frees, by size, and takes them again
+// before it asks malloc. One thread may free what another has allocated.
 #ifndef CJ_CPU_SPARE_H
 #define CJ_CPU_SPARE_H
 
