@@ -34,8 +34,8 @@ awk '/^SIZE: /, /^Error bound/' "$root/README.md" >"$dir/want"
 diff "$dir/want" "$dir/got"
 
 # The parts of the blocks that it says of a command.
-grep -o 'run reduce .* # .*: .*' "$root/docs/command.md" | grep -- '--weight' >"$dir/weighted"
-[[ $(wc -l <"$dir/weighted") == 2 ]] || { echo "docs/command.md has not two weighted reductions"; exit 1; }
+grep -o 'run reduce .* # .*: .*' "$root/README.md" | grep -- '--weight' >"$dir/weighted"
+[[ $(wc -l <"$dir/weighted") == 2 ]] || { echo "the README has not two weighted reductions"; exit 1; }
 while read -r line; do
     read -ra command <<<"${line%%#*}"
     parts=$("$CJ_PTXGEN" "${command[@]}" --device cpu | sed -n 's/^Parts of the blocks: //p')
@@ -55,6 +55,6 @@ while read -r number command; do
     if [[ $number == 1 ]]; then want=1; fi
     (cd "$dir" && bash -c "${command//tools\/run/$CJ_PTXGEN}") >"$dir/got" 2>&1 || code=$?
     [[ $code == "$want" ]] || { cat "$dir/got"; echo "row $number: exit code $code, not $want: $command"; exit 1; }
-done < <(sed -nE 's/^\| ([0-9]+) \|.*\| `(tools\/run [^`]*)`.*/\1 \2/p' "$root/docs/features.md" | sed 's/\\|/|/g')
+done < <(sed -nE 's/^\| ([0-9]+) \|.*\| `(tools\/run [^`]*)`.*/\1 \2/p' "$root/README.md" | sed 's/\\|/|/g')
 ((count > 10)) || { echo "the table has $count commands"; exit 1; }
 echo "all passed"
