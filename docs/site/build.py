@@ -61,6 +61,11 @@ class Page:
         return re.sub(r"^Step (\d+): ", r"\1. ", self.title)
 
 
+def relative(to, output):
+    """The link from the page at `output` to another place of the site."""
+    return os.path.relpath(to, os.path.dirname(output) or ".")
+
+
 def plain(text):
     return re.sub(r"[`*]", "", text)
 
@@ -106,7 +111,7 @@ class Site:
             to = self.by_source[source].output
         else:
             to = self.sources.setdefault(source, f"source/{source}.html")
-        return os.path.relpath(to, os.path.dirname(output) or ".") + (f"#{anchor}" if anchor else "")
+        return relative(to, output) + (f"#{anchor}" if anchor else "")
 
     def picture(self, page, name):
         """A picture of a document, which stands where it stands in the repository."""
@@ -114,7 +119,7 @@ class Site:
         to = self.folder / "pictures" / path.name
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, to)
-        return os.path.relpath(f"pictures/{path.name}", os.path.dirname(page.output) or ".")
+        return relative(f"pictures/{path.name}", page.output)
 
     # ---- documents
 
@@ -161,7 +166,7 @@ class Site:
             place = self.symbols.get(found[1])
             if not place or place == page.output:
                 return found[0]
-            to = os.path.relpath(place, os.path.dirname(page.output) or ".") + ("" if "/" in found[1] else f"#{found[1]}")
+            to = relative(place, page.output) + ("" if "/" in found[1] else f"#{found[1]}")
             return f'<a href="{to}"><code>{found[1]}{found[2]}</code></a>'
         parts = re.split(r"(<a .*?</a>|<pre.*?</pre>)", made, flags=re.S)
         name = re.compile(r"<code>([\w./-]+)(\(?\)?)</code>")
@@ -181,14 +186,13 @@ class Site:
 
     def with_names(self, page, text):
         """A paragraph of a header: headers and names of the interface lead to where they are."""
-        at = os.path.dirname(page.output)
         def one(found):
             header = self.by_source.get(f"include/{found[0]}")
             to = header.output if header else self.symbols.get(found[0])
             if not to or to == page.output and "/" in found[0]:
                 return found[0]
             anchor = "" if "/" in found[0] else f"#{found[0]}"
-            return f'<a href="{os.path.relpath(to, at)}{anchor}">{found[0]}</a>'
+            return f'<a href="{relative(to, page.output)}{anchor}">{found[0]}</a>'
         return re.sub(r"\bclusterjit/[\w/]+\.hpp|\bclusterjit/\w+\.h|\b(?:cj|CJ)_\w+", one, text)
 
     def python(self, page):
@@ -217,20 +221,19 @@ class Site:
     # ---- all
 
     def navigation(self, current):
-        at = os.path.dirname(current.output) or "." if current else "."
         made = []
         for section, _ in SECTIONS:
             own = [page for page in self.pages if page.section == section]
             items = []
             for page in own:
                 here = ' aria-current="page"' if page is current else ""
-                items.append(f'<li><a href="{os.path.relpath(page.output, at)}"{here}>{html.escape(page.menu())}</a></li>')
-            is_open = " open" if current and current.section == section else ""
+                items.append(f'<li><a href="{relative(page.output, current.output)}"{here}>{html.escape(page.menu())}</a></li>')
+            is_open = " open" if current.section == section else ""
             made.append(f"<details{is_open}><summary>{html.escape(section)}</summary><ul>{''.join(items)}</ul></details>\n")
         return "".join(made)
 
     def frame(self, output, title, body, page=None):
-        up = os.path.relpath(".", os.path.dirname(output) or ".")
+        up = relative(".", output)
         up = "" if up == "." else up + "/"
         navigation = self.navigation(page) if page else f'<p><a href="{up}index.html">All pages</a></p>'
         name = title if title == "clusterjit" else f"{title} - clusterjit"

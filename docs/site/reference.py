@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reference pages as HTML: of C and C++ from the comments of the headers, of Python from the docstrings."""
 import ast
+import functools
 import html
 import re
 
@@ -88,6 +89,7 @@ def names_in(code):
                 break
 
 
+@functools.cache
 def header(text, language):
     """A header as HTML, and the names that it declares, each of which is an anchor of the page."""
     made, names = [], []
