@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bits.h"
 #include "tile.h"
 
 #if defined(__x86_64__)
@@ -19,24 +20,6 @@
 #define INLINE static inline __attribute__((always_inline))
 
 enum { WORDS = CJ_TILE_WORDS, NUMBERS = CJ_TILE_NUMBERS, QUAD = 4, SIDE = CJ_TILE, CODES_MAX = 8 * WORDS };
-
-INLINE float float_of(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-INLINE uint32_t code_of(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-INLINE uint64_t bits_of(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
 
 // ---- vectors
 
@@ -60,8 +43,8 @@ INLINE wide64 wide(words64 low, words64 high) { return SHUFFLE(low, high, 0, 1, 
 
 typedef doubles (*from_floats)(floats number);
 typedef doubles (*from_halves)(const uint16_t half[SIDE]);
-typedef void (*to_halves)(doubles  number,
-                          uint16_t half[SIDE]);  // rounds to nearest; no number is NaN but the positive one
+// Rounds to nearest; no number is NaN but the positive one.
+typedef void (*to_halves)(doubles number, uint16_t half[SIDE]);
 typedef bool (*has_nan)(doubles number);
 
 INLINE doubles plain_from_floats(floats number) { return __builtin_convertvector(number, doubles); }
@@ -74,8 +57,8 @@ INLINE doubles plain_from_halves(const uint16_t half[SIDE]) {
     for (unsigned i = 0; i < SIDE; i++) {
         const uint32_t code = half[i], magnitude = (code & 0x7fff) << 13, exponent = magnitude & 0x0f800000;
         const uint32_t normal = magnitude + (112u << 23) + (exponent == 0x0f800000 ? 112u << 23 : 0);
-        const uint32_t small = code_of(float_of(magnitude + (113u << 23)) - 0x1p-14f);
-        value[i] = (double)float_of((exponent ? normal : small) | (code & 0x8000) << 16);
+        const uint32_t small = cj__bits_of_float(cj__bits_to_float(magnitude + (113u << 23)) - 0x1p-14f);
+        value[i] = (double)cj__bits_to_float((exponent ? normal : small) | (code & 0x8000) << 16);
     }
     LOAD(number, value);
     return number;
@@ -84,9 +67,9 @@ INLINE doubles plain_from_halves(const uint16_t half[SIDE]) {
 // As cj__small_pack rounds to nearest. A normal number: half of the cut bits is added, less one if the kept part is
 // even; the carry may increment the exponent. A subnormal: the addition of 2^28 rounds to a multiple of 2^-24.
 INLINE uint16_t code_f16(double value) {
-    const uint64_t bits = bits_of(value), magnitude = bits & (UINT64_MAX >> 1);
+    const uint64_t bits = cj__bits_of_double(value), magnitude = bits & (UINT64_MAX >> 1);
     const uint64_t normal = (magnitude + ((UINT64_C(1) << 41) - 1) + (magnitude >> 42 & 1)) >> 42;
-    const uint64_t rebiased = normal - ((1023 - 15) << 10), small = bits_of(fabs(value) + 0x1p28) & 0x7ff;
+    const uint64_t rebiased = normal - ((1023 - 15) << 10), small = cj__bits_of_double(fabs(value) + 0x1p28) & 0x7ff;
     const uint64_t kept = magnitude < UINT64_C(0x3f10000000000000) ? small : rebiased;  // 2^-14
     const uint64_t code = (kept > 0x7c00 ? 0x7c00 : kept) | (bits >> 48 & 0x8000);
     return (uint16_t)(magnitude > UINT64_C(0x7ff0000000000000) ? 0x7fff : code);
@@ -160,7 +143,7 @@ __attribute__((target(AVX512))) INLINE bool avx512_has_nan(doubles number) {
         for (unsigned i = 0; i < (count); i++) tile[i] = (number);                                    \
     }
 
-DECODE(bf16, uint16_t, 2 * WORDS, (double)float_of((uint32_t)code[i] << 16))
+DECODE(bf16, uint16_t, 2 * WORDS, (double)cj__bits_to_float((uint32_t)code[i] << 16))
 DECODE(u8, uint8_t, 4 * WORDS, (double)(int32_t)code[i])
 DECODE(s8, int8_t, 4 * WORDS, (double)(int32_t)code[i])
 DECODE(u4, uint8_t, 8 * WORDS, (double)(int32_t)code[i])

@@ -5,22 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bits.h"
 #include "small.h"
 
 // ---- numbers from bits
-
-static float float_of(uint64_t bits) {
-    const uint32_t narrow = (uint32_t)bits;
-    float          value;
-    memcpy(&value, &narrow, sizeof value);
-    return value;
-}
-
-static inline double number_f64(uint64_t bits) {
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
 
 // An e4m3 as an f16 whose exponent bias is 8 less; it has no infinity.
 static inline double number_e4m3(uint64_t bits) {
@@ -28,8 +16,9 @@ static inline double number_e4m3(uint64_t bits) {
     return (bits & 0x7f) == 0x7f ? (double)NAN : (double)value * 0x1p8;
 }
 
-static inline double number_f32(uint64_t bits) { return (double)float_of(bits); }
-static inline double number_tf32(uint64_t bits) { return (double)float_of(bits & ~UINT64_C(0x1fff)); }
+static inline double number_f64(uint64_t bits) { return cj__bits_to_double(bits); }
+static inline double number_f32(uint64_t bits) { return (double)cj__bits_to_float((uint32_t)bits); }
+static inline double number_tf32(uint64_t bits) { return (double)cj__bits_to_float((uint32_t)bits & ~0x1fffu); }
 static inline double number_bf16(uint64_t bits) { return (double)cj__bf16_to_f32((uint16_t)bits); }
 static inline double number_f16(uint64_t bits) { return (double)cj__f16_to_f32((uint16_t)bits); }
 static inline double number_e5m2(uint64_t bits) { return (double)cj__f16_to_f32((uint16_t)(bits << 8)); }

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "bits.h"
+
 enum { DOUBLE_FRACTION = 52, DOUBLE_BIAS = 1023 };
 
 static const cj_small_float f16 = {16, 10, -14, 0x7bff, 0x7c00, 0x7fff};
@@ -22,18 +24,6 @@ const cj_small_float *cj__small_float(cj_word type) {
     case CJ_W_E5M2X2: return &e5m2;
     default: return NULL;
     }
-}
-
-static uint64_t bits_of(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static double from_bits(uint64_t bits) {
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
 }
 
 // Whether the truncated part (`rest` of 2 * `half`) moves the kept part, `odd` or not, away from zero.
@@ -61,7 +51,7 @@ uint32_t cj__small_pack(const cj_small_float *format, double x, cj_word rounding
     if (x != x) return format->nan;
     if (isinf(x)) return sign | (finite || !format->infinity ? format->largest : format->infinity);
 
-    const uint64_t bits = bits_of(x), leading = (uint64_t)1 << DOUBLE_FRACTION;
+    const uint64_t bits = cj__bits_of_double(x), leading = (uint64_t)1 << DOUBLE_FRACTION;
     const int      field = (int)(bits >> DOUBLE_FRACTION & 0x7ff);
     const uint64_t whole = (bits & (leading - 1)) | (field ? leading : 0);
     const int      exponent = (field ? field : 1) - DOUBLE_BIAS;
@@ -88,8 +78,8 @@ double cj__small_unpack(const cj_small_float *format, uint32_t code) {
 double cj__small_sum(double a, double b) {
     const double sum = a + b, b_part = sum - a;
     const double error = (a - (sum - b_part)) + (b - b_part);
-    if (!(fabs(sum) < (double)INFINITY) || error == 0 || bits_of(sum) & 1) return sum;
-    return from_bits((error > 0) == (sum > 0) ? bits_of(sum) + 1 : bits_of(sum) - 1);
+    if (!(fabs(sum) < (double)INFINITY) || error == 0 || cj__bits_of_double(sum) & 1) return sum;
+    return cj__bits_to_double((error > 0) == (sum > 0) ? cj__bits_of_double(sum) + 1 : cj__bits_of_double(sum) - 1);
 }
 
 double cj__small_integer(uint64_t magnitude) {
