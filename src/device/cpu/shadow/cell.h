@@ -16,7 +16,7 @@ typedef struct cj_room {
     cj_pool  pool;
 } cj_room;
 
-enum { CJ_ROW = 32 };  // granules; and lanes of a warp
+enum { CJ_ROW_BITS = 5, CJ_ROW = 1 << CJ_ROW_BITS };  // granules; and lanes of a warp
 
 // Accesses of several warps: open addressing by block and group. A table that may not grow drops one entry for each new
 // one: then, and only then, a conflict may be missed. A cluster has half as many warps as the largest table has

@@ -37,10 +37,10 @@ static inline size_t cj__page_bytes(const cj_shadow *shadow, size_t index) {
 }
 
 // How many bytes a row has, as a logarithm.
-static inline unsigned cj__row_bits(const cj_page *page) { return page->shift + 5u; }
+static inline unsigned cj__row_bits(const cj_page *page) { return page->shift + (unsigned)CJ_ROW_BITS; }
 
 static inline size_t cj__page_rows(const cj_shadow *shadow, size_t index, unsigned shift) {
-    return (cj__page_bytes(shadow, index) + ((size_t)CJ_ROW << shift) - 1) >> (shift + 5);
+    return (cj__page_bytes(shadow, index) + ((size_t)CJ_ROW << shift) - 1) >> (shift + CJ_ROW_BITS);
 }
 
 // Makes a page, or divides its granules. NULL when out of memory.

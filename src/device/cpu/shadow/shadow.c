@@ -203,9 +203,9 @@ static bool pass_row(walk *v, const cj_page *page, cj_row *row, uint64_t from, u
 // The granules for an access, as a logarithm: as large as a lane's part; for a long read, such that it is of whole rows. Not for a
 // write: its values are compared granule by granule.
 static uint8_t shift_for(const walk *v, uint64_t lane_bytes) {
-    enum { ROW_BITS = 5, LONG = 7 };
-    const unsigned bits = (unsigned)__builtin_ctzll(v->offset | lane_bytes | 1u << (CJ_SHIFT_MAX + ROW_BITS));
-    if (v->each == ALL && bits >= LONG && !(v->a->access.use.flags & CJ_USE_WRITE)) return (uint8_t)(bits - ROW_BITS);
+    enum { LONG = 7 };
+    const unsigned bits = (unsigned)__builtin_ctzll(v->offset | lane_bytes | 1u << (CJ_SHIFT_MAX + CJ_ROW_BITS));
+    if (v->each == ALL && bits >= LONG && !(v->a->access.use.flags & CJ_USE_WRITE)) return (uint8_t)(bits - CJ_ROW_BITS);
     return (uint8_t)(bits < CJ_SHIFT_MAX ? bits : CJ_SHIFT_MAX);
 }
 
