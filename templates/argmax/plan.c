@@ -66,8 +66,12 @@ static cj_status choose_shape(cj_plan *plan, const cj_limits *limits, bool clust
               lanes);
     value[ARGMAX_LANES] = lanes;
     value[ARGMAX_BLOCK] = cj__asked_or(plan, ARGMAX_BLOCK, choose_block(plan, lanes));
-    if (!lanes) choose_groups(plan, limits, clusters);
-    if (lanes) value[ARGMAX_CLUSTER] = 0, value[ARGMAX_PARTS] = 1;
+    if (lanes) {
+        value[ARGMAX_CLUSTER] = 0;
+        value[ARGMAX_PARTS] = 1;
+    } else {
+        choose_groups(plan, limits, clusters);
+    }
     return CJ_OK;
 }
 
