@@ -10,7 +10,6 @@
 #include "mma.h"
 
 enum { ROWS = MMA_LINES, ROW_BELOW = 8, QUARTER = 2, EIGHTS_MAX = 8 };  // of a fragment; columns of a lane
-enum { PASS_SUMS = 64 };  // that a thread adds up at a time: with 128, whose values follow, ptxas spills
 
 typedef struct results {
     const mma_kernel *k;
@@ -258,7 +257,8 @@ void cj__mma_results(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX], cj_lab
     r.column = column;
     begin_bias(&r);
     r.column = first;
-    const uint32_t count = cj__mma_sums(k->tile), pass = count < PASS_SUMS ? count : PASS_SUMS;
+    const uint32_t count = cj__mma_sums(k->tile);
+    const uint32_t pass = (uint32_t)cj__least(count, (uint64_t)cj__gemm_constants.mma_pass_sums);
     for (uint32_t i = 0; i < count; i += row_sums(k)) {
         const uint32_t rows = i / row_sums(k) * ROWS;
         cj_step(f, "rows %u to %u of the warp's", (unsigned)rows, (unsigned)(rows + ROWS - 1));

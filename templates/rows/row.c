@@ -104,14 +104,14 @@ static void declare_spread(row_kernel *k) {
 // for moments of 32 f16 elements a thread or of many short vectors of f32, for one sum over rows that are read twice, of two
 // vectors a thread, and for nearly all warps of a block, which no plan chooses.
 static void declare_direct(row_kernel *k) {
-    enum { NO_LIMIT = 255, ELEMENTS = 32, TWO = 2, SHORT_VECTOR = 2, MANY = 8, NEARLY = 28 };
+    enum { NO_LIMIT = 255, ELEMENTS = 32, TWO = 2, SHORT_VECTOR = 2, MANY = 8 };
     const row_shape *s = k->s;
     const bool       f16 = *cj__row_type(k->plan, ROW_DTYPE) == 'f' && s->in_bytes == 2;
     const bool       halves = f16 && s->held * s->elements == ELEMENTS;
     const bool       many = s->in_bytes == 4 && s->elements <= SHORT_VECTOR && s->held >= MANY;
     const bool       moments = k->op->fold == ROW_FOLD_MOMENTS && (halves || many);
     const bool       sum = s->totals == 1 && s->pieces > 1 && s->held == TWO && k->op->values == 1;
-    const bool       few = s->cluster * s->warps <= ROW_WARP, nearly_all = s->warps > NEARLY && s->warps < ROW_WARP;
+    const bool       few = s->cluster * s->warps <= ROW_WARP, nearly_all = s->warps > CALM_WARPS && s->warps < ROW_WARP;
     cj__registers(k->plan, k->f, NO_LIMIT, sum || (moments && few) || nearly_all);
 }
 

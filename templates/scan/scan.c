@@ -106,13 +106,12 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
 // blocks than usual, or of 4-byte values with segments and few loads, or exclusive with a tail; a direct tile with segments or
 // of loads of less than 16 bytes.
 static bool spills(const scan_kernel *k) {
-    enum { LOADS = 6 };
     const scan_shape *s = &k->s;
     const bool        segmented = cj__scan_segmented(s);
     if (s->computed == 8) return true;
     if (s->form == SCAN_DIRECT) return segmented || s->width * s->bytes < SCAN_LOAD;
     if (s->threads < SCAN_STREAM_BLOCK) return true;
-    return s->bytes == 4 && (segmented ? s->loads < LOADS : s->tail && k->exclusive);
+    return s->bytes == 4 && (segmented ? s->loads < SCAN_SEGMENT_LOADS : s->tail && k->exclusive);
 }
 
 static void declare(scan_kernel *k) {
