@@ -32,8 +32,12 @@ static void begin_row(row_kernel *k, cj_reg first_row, unsigned n, cj_reg rows) 
     k->row = cj_add(f, "row", first_row, n * groups);
     cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $4;", writes, k->row, rows, k->first);
     k->first = writes;
-    k->written = cj_mov(f, "s32", "written", k->left);
-    cj_set_if(f, cj_ge(f, "no_row", k->row, rows), k->written, 0);
+    if (k->s->peeled) {
+        k->no_row = cj_ge(f, "no_row", k->row, rows);
+    } else {
+        k->written = cj_mov(f, "s32", "written", k->left);
+        cj_set_if(f, cj_ge(f, "no_row", k->row, rows), k->written, 0);
+    }
     cj_update(f, k->row, "min", cj_sub(f, "last_row", rows, 1));
 }
 

@@ -63,6 +63,7 @@ static void write_back(cj_plan *plan, const row_shape *s) {
     value[ROW_WARPS] = s->rows_per_block > 1 ? CJ_PARAM_AUTO : s->warps;
     value[ROW_LANES] = s->rows_per_block > 1 ? s->lanes : CJ_PARAM_AUTO;
     value[ROW_UNROLL] = s->rows_per_block > 1 ? s->unroll : CJ_PARAM_AUTO;
+    value[ROW_PEEL] = s->peeled ? s->elements : 0;
     value[ROW_VECTORS] = s->held;
     value[ROW_STAGES] = s->stages ? s->stages : CJ_PARAM_AUTO;
     value[ROW_PIECES] = s->pieces;

@@ -25,8 +25,8 @@ static const char *grid_words(const row_shape *s) {
 }
 
 static void write_way(const row_shape *s, cj_builder *b) {
-    cj_head(b, "\n  a row is %" PRIu64 " vectors of %u elements: %u block%s x %" PRIu64 " piece%s x %u threads x %u",
-            s->vectors, s->elements, cj__row_blocks(s), cj__row_blocks(s) > 1 ? "s" : "", s->pieces,
+    cj_head(b, "\n  a row is %s%" PRIu64 " vectors of %u elements: %u block%s x %" PRIu64 " piece%s x %u threads x %u",
+            s->peeled ? "some elements before and behind up to " : "", s->vectors, s->elements, cj__row_blocks(s), cj__row_blocks(s) > 1 ? "s" : "", s->pieces,
             s->pieces > 1 ? "s" : "", cj__row_threads(s), s->held);
     if (cj__row_is_short(s))
         cj_head(b, "  a block has %u rows, a warp %u at once, of which each thread loads %u before it works on one",

@@ -38,6 +38,7 @@ typedef struct row_shape {
     row_form form;
     unsigned in_bytes, out_bytes;  // of an element
     unsigned elements;             // of a vector
+    bool     peeled;               // a row is some elements, vectors, and some elements (peel.c); `vectors`: the most
     uint64_t columns, stride, out_stride, vectors;
     unsigned cluster;  // blocks a row; 0: no cluster
     unsigned blocks;   // a row, of the spread form; else 0
@@ -85,6 +86,12 @@ typedef struct row_part {
 } row_part;
 
 typedef struct row_kernel row_kernel;
+
+// The thread's element beside the vectors of a peeled row: as a row of its own has it.
+typedef struct row_edge {
+    cj_reg column, left, written;
+    cj_reg at[ROW_OPERANDS], raw[ROW_INPUTS][ROW_WORDS];
+} row_edge;
 
 // One vector on its way: elements of the inputs, and of what is written.
 typedef struct row_vector {
@@ -155,6 +162,14 @@ struct row_kernel {
     bool   keeps;                                      // whether these are made
     cj_reg resident_at[ROW_OPERANDS];                  // where column 0 of these would be in shared memory
     cj_reg total[ROW_TOTALS][ROW_HELD][ROW_ELEMENTS];  // sums over rows
+    // Of a peeled row.
+    row_edge edge;
+    cj_reg   vector, piece;  // the thread's first; of the row
+    cj_reg   aligned;        // the column that `column` would be if the row began with a vector
+    cj_reg   shifted[3];     // whether its head takes a part of a vector: the larger half, a quarter, a word
+    cj_reg   halves;         // and how that divides words: for prmt
+    cj_reg   no_row;         // short rows: whether there is none to be written
+
     cj_reg stage_at;                                   // of the thread's first vector in shared memory
     bool   in_shared;                                  // elements are read from stage_at
 };
