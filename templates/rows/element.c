@@ -94,9 +94,6 @@ static void load_vectors(row_kernel *k, const char *load, bool shared) {
     FOR_BESIDE(k, one) load_vectors(one, load, false);
 }
 
-// A kernel that may start before others have ended must not say that nobody writes what it reads.
-const char *cj__row_load_global(const row_kernel *k) { return k->plan->programmatic ? "ld.global" : "ld.global.nc"; }
-
 // Whether several loads of short rows take parts of one cache line, which the L1 cache then keeps from one to the next.
 static bool shares_lines(const row_shape *s) {
     enum { LINE_BYTES = 128 };

@@ -73,7 +73,8 @@ void cj__row_peel(row_kernel *k, cj_reg row_at) {
     cj_note(f, "the row's head goes up to a multiple of %u bytes", s->elements * s->in_bytes);
     cj_reg above = cj_let(f, "s32", "above", "neg.s32 $1, $2;", cj_cvt(f, "s32", "low", row_at));
     cj_reg number = cj_let(f, "u32", "number", "shr.u32 $1, $2, $3;", above, cj__log2(s->in_bytes));
-    cj_reg head = cj_and(f, "head", number, s->elements - 1), rest = cj_let(f, "u32", "rest", "sub.u32 $1, $2, $3;", s->columns, head);
+    cj_reg head = cj_and(f, "head", number, s->elements - 1),
+           rest = cj_let(f, "u32", "rest", "sub.u32 $1, $2, $3;", s->columns, head);
     cj_reg body = cj_shr(f, "body", rest, cj__log2(s->elements));
     peel_vectors(k, head, body);
     peel_edge(k, head, body, rest);
@@ -140,7 +141,7 @@ void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_
     if (may_be_last(s, v)) {
         for (unsigned w = words; w < 2 * words; w++) cj_ptx(f, "mov.b32 $1, 0;", both[w]);
         const int64_t end = (int64_t)s->columns - (int64_t)((first + 2) * s->elements);
-        cj_reg last = cj_let(f, "pred", "last", "setp.gt.s32 $1, $2, $3;", k->aligned, end);
+        cj_reg        last = cj_let(f, "pred", "last", "setp.gt.s32 $1, $2, $3;", k->aligned, end);
         when = cj_let(f, "pred", "whole", "not.pred $1, $2;", last);
         load_rest(k, last, at, offset + bytes, &both[words]);
     }

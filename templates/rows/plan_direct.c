@@ -173,7 +173,7 @@ static bool may_peel(const choice *c, unsigned plain_bytes, unsigned elements) {
 
 // Vectors as short as it takes for rows of these alone, or wider ones with an edge, if they take fewer instructions.
 void cj__row_plan_direct(choice *c) {
-    const unsigned  most = cj__row_peel_most(c->plan, c->op, c->s);
+    const unsigned most = cj__row_peel_most(c->plan, c->op, c->s);
     c->s->form = ROW_DIRECT;
     const row_shape plain = *c->s;
     plan_vectors(c);

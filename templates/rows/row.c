@@ -102,7 +102,8 @@ static void declare_spread(row_kernel *k) {
 
 // The direct form: ptxas by itself now and then spills some registers for a block more on an SM. For sm_90 it does so
 // for moments of 32 f16 elements a thread or of many short vectors of f32, for one sum over rows that are read twice, of two
-// vectors a thread, and for nearly all warps of a block, which no plan chooses.
+// vectors a thread, for nearly all warps of a block, which no plan chooses, and for peeled rows of a block, with three values or
+// with 16-bit elements and a mask.
 static void declare_direct(row_kernel *k) {
     enum { NO_LIMIT = 255, ELEMENTS = 32, TWO = 2, SHORT_VECTOR = 2, MANY = 8 };
     const row_shape *s = k->s;
@@ -112,7 +113,9 @@ static void declare_direct(row_kernel *k) {
     const bool       moments = k->op->fold == ROW_FOLD_MOMENTS && (halves || many);
     const bool       sum = s->totals == 1 && s->pieces > 1 && s->held == TWO && k->op->values == 1;
     const bool       few = s->cluster * s->warps <= ROW_WARP, nearly_all = s->warps > CALM_WARPS && s->warps < ROW_WARP;
-    cj__registers(k->plan, k->f, NO_LIMIT, sum || (moments && few) || nearly_all);
+    const bool swept = k->op->columns && !k->op->columns_written && s->in_bytes == 2;
+    const bool peeled = s->peeled && (k->op->values > 2 || swept || s->rows_per_block == 1);
+    cj__registers(k->plan, k->f, NO_LIMIT, sum || (moments && few) || nearly_all || peeled);
 }
 
 static void declare(row_kernel *k) {

@@ -190,6 +190,10 @@ cj_reg      cj__row_load_each(row_kernel *k, unsigned operand);                 
 void        cj__row_store_each(row_kernel *k, unsigned operand, cj_reg value);  // by the first thread
 void        cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg into[ROW_ELEMENTS]);
 cj_reg      cj__row_count(row_kernel *k);              // the thread's elements of the piece, f32
-const char *cj__row_load_global(const row_kernel *k);  // "ld.global.nc", or "ld.global"
+
+// A kernel that may start before others have ended must not say that nobody writes what it reads.
+static inline const char *cj__row_load_global(const row_kernel *k) {
+    return k->plan->programmatic ? "ld.global" : "ld.global.nc";
+}
 
 #endif

@@ -51,6 +51,8 @@ static const char *const kernels[] = {
     "exchange pattern=halo n=64 halo=64 align=4 block=64 cluster=0 size=3 repeat=5",
     "softmax rows=2 columns=64 form=direct cluster=0 warps=2",
     "softmax rows=2 columns=64 form=direct cluster=2 warps=2",
+    "softmax rows=5 columns=77 form=direct cluster=0 warps=2 peel=4",
+    "rmsnorm rows=5 columns=79 form=direct cluster=2 warps=1 peel=4",
     "softmax rows=5 columns=32 form=stream cluster=1 warps=2 grid=2 stages=1",
     "softmax rows=5 columns=32 form=stream cluster=0 warps=2 grid=2 stages=1",
     "softmax rows=5 columns=32 form=stream cluster=2 warps=2 grid=4 stages=1",
