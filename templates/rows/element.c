@@ -83,7 +83,8 @@ static void clear_words(row_kernel *k, const cj_reg *word) {
         for (row_kernel *one = cj__row_beside(&beside, (k)); one; one = NULL)
 
 static void load_vectors(row_kernel *k, const char *load, bool shared) {
-    const uint64_t step = step_of(k, in_bytes(k)), input_bytes = k->s->piece * in_bytes(k);
+    const uint64_t rows = k->s->transposed ? ROW_WARP : 1, input_bytes = rows * k->s->piece * in_bytes(k);
+    const uint64_t step = step_of(k, in_bytes(k));
     for (unsigned v = 0; v < k->s->held; v++) {
         for (unsigned i = 0; i < k->op->inputs && is_guarded(k->s, v); i++) clear_words(k, k->raw[i][v]);
         FOR_VECTOR(k, v)
@@ -180,8 +181,11 @@ static void store_outputs(row_kernel *k, const row_vector *vector) {
     for (unsigned o = 0; o < k->op->outputs; o++) {
         cj_reg word[ROW_WORDS];
         pack(k, vector->out[o], word);
-        cj__store(k->f, cj_always(), "st.global.cs", type, word, words_of(out_bytes(k)),
-                  k->at[k->op->nth[ROW_OUTPUT][o]], (int64_t)(vector->number * step_of(k, out_bytes(k))));
+        const bool     image = k->s->transposed;
+        const uint64_t matrix = image ? o * cj__row_image_bytes(k->s, k->s->out_bytes) : 0;
+        cj__store(k->f, cj_always(), image ? "st.shared" : "st.global.cs", type, word, words_of(out_bytes(k)),
+                  image ? k->written_at : k->at[k->op->nth[ROW_OUTPUT][o]],
+                  (int64_t)(matrix + vector->number * step_of(k, out_bytes(k))));
     }
 }
 

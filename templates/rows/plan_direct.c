@@ -52,6 +52,29 @@ static unsigned choose_unroll(const choice *c) {
     return unroll;
 }
 
+// Rows whose vectors are single elements: each lane then does once what several would do.
+static bool is_transposed(const choice *c) {
+    const row_shape *s = c->s;
+    const uint64_t   way = c->plan->params.value[ROW_TRANSPOSE];
+    const bool others = s->cluster || asked(c, ROW_WARPS) || asked(c, ROW_PIECES) > 1 || asked(c, ROW_LANES) > 1 ||
+                        asked(c, ROW_UNROLL) > 1 || asked(c, ROW_VECTORS);
+    if (way == ROW_TRANSPOSE_NO || s->totals || s->peeled || others || s->elements > 1) return false;
+    for (unsigned i = 0; i < c->op->operands; i++)
+        if (c->op->operand[i].period) return false;
+    if (way == ROW_TRANSPOSE_YES) return s->columns <= ROW_TRANSPOSED;
+    return s->columns >= TRANSPOSE_LEAST && s->columns <= TRANSPOSE_MOST && c->rows >= TRANSPOSE_ROWS;
+}
+
+static void plan_transposed(choice *c) {
+    row_shape *s = c->s;
+    s->transposed = true;
+    s->warps = ROWS_PER_BLOCK;
+    s->lanes = s->unroll = 1;
+    s->piece = s->vectors;
+    s->held = (unsigned)s->vectors;
+    s->rows_per_block = cj__row_block_rows(s);
+}
+
 // False: the row is longer than a warp's.
 static bool plan_short(choice *c) {
     row_shape     *s = c->s;
@@ -145,6 +168,10 @@ static void plan_vectors(choice *c) {
     s->cluster = is_asked(c, ROW_CLUSTER) ? asked(c, ROW_CLUSTER) : direct_cluster(c);
     if (!c->clusters || s->totals) s->cluster = 0;
     s->pieces = asked_or(c, ROW_PIECES, 1);
+    if (is_transposed(c)) {
+        plan_transposed(c);
+        return;
+    }
     if (plan_short(c)) return;
     if (!asked(c, ROW_PIECES)) s->pieces = direct_pieces(c);
     choose_warps(c);
@@ -181,7 +208,7 @@ void cj__row_plan_direct(choice *c) {
     uint64_t  least = asked(c, ROW_PEEL) ? UINT64_MAX : cost_of(c);
     for (unsigned elements = 2 * plain.elements; elements <= most; elements *= 2) {
         *c->s = plain;
-        if (!may_peel(c, vector_bytes(&plain), elements)) continue;
+        if (best.transposed || !may_peel(c, vector_bytes(&plain), elements)) continue;
         cj__row_peel_shape(c->s, elements);
         plan_vectors(c);
         const uint64_t cost = cost_of(c);

@@ -26,8 +26,9 @@ static const char *grid_words(const row_shape *s) {
 
 static void write_way(const row_shape *s, cj_builder *b) {
     cj_head(b, "\n  a row is %s%" PRIu64 " vectors of %u elements: %u block%s x %" PRIu64 " piece%s x %u threads x %u",
-            s->peeled ? "some elements before and behind up to " : "", s->vectors, s->elements, cj__row_blocks(s), cj__row_blocks(s) > 1 ? "s" : "", s->pieces,
-            s->pieces > 1 ? "s" : "", cj__row_threads(s), s->held);
+            s->peeled ? "some elements before and behind up to " : "", s->vectors, s->elements, cj__row_blocks(s),
+            cj__row_blocks(s) > 1 ? "s" : "", s->pieces, s->pieces > 1 ? "s" : "", cj__row_threads(s), s->held);
+    if (s->transposed) cj_head(b, "  a warp brings 32 rows to shared memory, and takes what is written from there");
     if (cj__row_is_short(s))
         cj_head(b, "  a block has %u rows, a warp %u at once, of which each thread loads %u before it works on one",
                 s->rows_per_block, ROW_WARP / s->lanes, s->unroll);
@@ -113,8 +114,8 @@ static void declare_direct(row_kernel *k) {
     const bool       moments = k->op->fold == ROW_FOLD_MOMENTS && (halves || many);
     const bool       sum = s->totals == 1 && s->pieces > 1 && s->held == TWO && k->op->values == 1;
     const bool       few = s->cluster * s->warps <= ROW_WARP, nearly_all = s->warps > CALM_WARPS && s->warps < ROW_WARP;
-    const bool swept = k->op->columns && !k->op->columns_written && s->in_bytes == 2;
-    const bool peeled = s->peeled && (k->op->values > 2 || swept || s->rows_per_block == 1);
+    const bool       swept = k->op->columns && !k->op->columns_written && s->in_bytes == 2;
+    const bool       peeled = s->peeled && (k->op->values > 2 || swept || s->rows_per_block == 1);
     cj__registers(k->plan, k->f, NO_LIMIT, sum || (moments && few) || nearly_all || peeled);
 }
 
@@ -152,8 +153,9 @@ static void emit_begin(row_kernel *k) {
     k->warp = cj_shr(f, "warp", k->thread, 5);
     k->row = cj_u32(f, "row");
     if (k->s->rows_per_block > 1)
-        k->thread = cj__row_is_short(k->s) ? cj_and(f, "thread", k->lane, k->s->lanes - 1)
-                                           : cj_mov(f, "u32", "thread", k->lane);
+        k->thread = k->s->transposed         ? cj_mov(f, "u32", "thread", 0)
+                    : cj__row_is_short(k->s) ? cj_and(f, "thread", k->lane, k->s->lanes - 1)
+                                             : cj_mov(f, "u32", "thread", k->lane);
     k->first = cj_eq(f, "first", k->thread, 0);
     if (k->s->cluster) {
         k->rank = cj_cluster_rank(f);

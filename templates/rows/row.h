@@ -26,10 +26,13 @@ enum { ROW_WARP = 32 };
 enum { ROW_AHEAD = 4 };  // short rows that a thread loads before it works on the first, at most
 enum { ROW_OWN_BYTES = 512 };  // of row_op.own
 
+enum { ROW_TRANSPOSED = 16 };  // columns of a row that a lane has after a transposition, at most
+
 // ---- the shape
 
 typedef enum row_form { ROW_AUTO, ROW_DIRECT, ROW_STREAM, ROW_SPREAD } row_form;
 enum { ROW_RESIDENT_AUTO, ROW_RESIDENT_NO, ROW_RESIDENT_YES };
+enum { ROW_TRANSPOSE_AUTO, ROW_TRANSPOSE_NO, ROW_TRANSPOSE_YES };
 
 // How rows are cut, in vectors: what a thread loads at once, `elements` elements. A row has `vectors` of them, and
 // each of the cluster's ranks has `pieces` pieces of `piece` vectors, the last of them shorter; a thread holds `held`
@@ -39,6 +42,7 @@ typedef struct row_shape {
     unsigned in_bytes, out_bytes;  // of an element
     unsigned elements;             // of a vector
     bool     peeled;               // a row is some elements, vectors, and some elements (peel.c); `vectors`: the most
+    bool     transposed;           // lanes have rows, which come and go through shared memory (transpose.c)
     uint64_t columns, stride, out_stride, vectors;
     unsigned cluster;  // blocks a row; 0: no cluster
     unsigned blocks;   // a row, of the spread form; else 0
@@ -156,7 +160,7 @@ struct row_kernel {
     cj_reg left;                                       // vectors from the thread's first on, s32
     cj_reg written;                                    // the same, of short rows: 0 where there is no row to be written
     cj_reg at[ROW_OPERANDS];                           // matrices: of the thread's first vector
-    cj_reg raw[ROW_INPUTS][ROW_HELD][ROW_WORDS];       // the elements that the thread holds
+    cj_reg raw[ROW_INPUTS][ROW_TRANSPOSED][ROW_WORDS]; // the elements that the thread holds
     cj_reg passing[ROW_INPUTS][ROW_WORDS];             // one vector of those that stay in shared memory
     cj_reg kept[ROW_OPERANDS][ROW_HELD][ROW_WORDS];    // weight and bias, once registers keep them
     bool   keeps;                                      // whether these are made
@@ -169,6 +173,10 @@ struct row_kernel {
     cj_reg   shifted[3];     // whether its head takes a part of a vector: the larger half, a quarter, a word
     cj_reg   halves;         // and how that divides words: for prmt
     cj_reg   no_row;         // short rows: whether there is none to be written
+
+    // Of transposed rows: the warp's image of them in shared memory, and of a row in it that is to be written; the first row; the
+    // elements from the lane's first on.
+    cj_reg image, written_at, image_row, image_left;
 
     cj_reg stage_at;                                   // of the thread's first vector in shared memory
     bool   in_shared;                                  // elements are read from stage_at

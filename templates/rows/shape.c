@@ -93,6 +93,7 @@ void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
     const uint64_t *value = plan->params.value;
     cj__row_problem(plan, op, s);
     if (cj__asked_or(plan, ROW_PEEL, 0)) cj__row_peel_shape(s, (unsigned)value[ROW_PEEL]);
+    s->transposed = value[ROW_TRANSPOSE] == ROW_TRANSPOSE_YES;
     s->form = (row_form)value[ROW_FORM];
     s->cluster = (unsigned)value[ROW_CLUSTER];
     s->blocks = cj__asked_or(plan, ROW_BLOCKS, 0);

@@ -26,6 +26,9 @@ void cj_test_row_short(cj_device *device);
 // Rows that begin at every distance from a vector, in every form that has an edge; with CJ_FEW, one in seven of these.
 void cj_test_row_peeled(cj_device *device);
 
+// Rows of a few columns that a warp transposes: every length, type, stride and number of rows; with CJ_FEW, one in seven of these.
+void cj_test_row_transposed(cj_device *device);
+
 // The typed calls, through a handle and in one call, at every alignment of 4 bytes.
 void cj_test_row_calls(cj_device *device);
 

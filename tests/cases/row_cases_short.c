@@ -92,3 +92,21 @@ void cj_test_row_peeled(cj_device *device) {
     cj_test_row(device, "rmsnorm rows=19 columns=65 dtype=bf16 align=4 peel=2", 4, 2);
     cj_test_row(device, "layernorm rows=19 columns=65 dtype=f16 align=8 peel=4 residual=yes", 8, 3);
 }
+
+// ---- rows that a warp transposes
+
+void cj_test_row_transposed(cj_device *device) {
+    static const unsigned    rows[] = {1, 31, 32, 33, 257, 300}, apart[] = {0, 2, 8};
+    static const char *const types[] = {"f32", "bf16", "f16 out=f32", "f32 out=bf16", "f16"};
+    enum { MOST = 15 };
+    for (unsigned columns = 1; columns <= MOST; columns += 2)
+        for (size_t n = 0; n < CJ_TEST_COUNT(kinds); n++) {
+            const unsigned way = columns / 2 + (unsigned)n, align = 16u >> way % 3;
+            char           words[192];
+            if (strstr(kinds[n], "mask-rows") || !cj_test_chosen(columns * CJ_TEST_COUNT(kinds) + n, 7)) continue;
+            snprintf(words, sizeof words, "%s rows=%u columns=%u stride=%u out-stride=%u dtype=%s align=%u transpose=yes",
+                     kinds[n], rows[way % CJ_TEST_COUNT(rows)], columns, columns + apart[way % 3],
+                     columns + apart[(way + n) % 3], types[(columns + 2 * n) % CJ_TEST_COUNT(types)], align);
+            cj_test_row(device, words, align, way);
+        }
+}
