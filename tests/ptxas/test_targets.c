@@ -32,6 +32,8 @@ static const kernel kernels[] = {
     {"scan", "columns=2^24"},
     {"scan", "rows=4096 columns=65536 heads=flags"},
     {"topk", "rows=200 columns=65536"},
+    {"topk", "rows=35475 columns=5057 k=1024 dtype=i32"},
+    {"topk", "rows=200 columns=20000 k=2048 form=radix dtype=f16 result=any"},
     {"topk", "rows=2 columns=65536 k=2048 dtype=bf16"},
     {"topk", "rows=200 columns=65536 k=2048 result=any order=smallest"},
     {"argmax", "rows=200 columns=65536"},
