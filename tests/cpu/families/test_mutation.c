@@ -85,7 +85,7 @@ static const char *const kernels[] = {
     "topk rows=1 columns=2900 k=60 result=any block=64",
     "topk rows=1 columns=2900 k=1100 result=any block=96 form=radix",
     "topk rows=1 columns=2900 k=300 block=64 form=radix",
-    "topk rows=1 columns=2900 k=30 dtype=f16 block=64 cluster=3 form=radix",
+    "topk rows=1 columns=2900 k=32 dtype=bf16 block=64 cluster=3 form=radix",
     "argmax rows=2 columns=300 block=64",
     "argmax rows=2 columns=1300 block=64 cluster=2",
     "argmax rows=2 columns=1301 block=64 cluster=0 parts=3",
