@@ -17,6 +17,7 @@ static const kernel kernels[] = {
     {"reduce", "n=2^20 dtype=u32 op=max"},
     {"reduce", "n=2^20 dtype=f16 op=argmin"},
     {"histogram", "n=2^24 bins=2^12"},
+    {"histogram", "n=1945 bins=2^18 dtype=f32 result=set"},
     {"stencil", "nx=1000 ny=1000 steps=5"},
     {"exchange", "pattern=ring n=1000 cluster=4"},
     {"softmax", "rows=4000 columns=500"},
