@@ -27,13 +27,15 @@ static uint64_t shared_bytes(const cj_histogram_layout *l) {
     return cj__round_up(l->own / l->width.in_word * 4, HISTOGRAM_LOAD);
 }
 
-// Whether many blocks own a few bins each, and all read all samples, from the L2 cache: of bins that are more than the samples,
-// and of counts that one pool overwrites.
+// Whether many blocks own a few bins each, and all read all samples, from the L2 cache: of bins that are more than the samples, if
+// the blocks together do not read too many; and of counts that one pool overwrites.
 static bool spreads(const cj_plan *plan, unsigned cluster) {
     const uint64_t *value = plan->params.value;
-    const bool      few = value[HISTOGRAM_RESULT] == SET || value[HISTOGRAM_N] <= value[HISTOGRAM_BINS];
-    return few && !cluster && !value[HISTOGRAM_GRID] && value[HISTOGRAM_WIDTH] <= WIDE &&
-           value[HISTOGRAM_BINS] >= HISTOGRAM_SPREAD_LEAST;
+    const uint64_t  blocks = cj__ceil_div(value[HISTOGRAM_BINS], HISTOGRAM_SPREAD_OWN);
+    const bool      few = value[HISTOGRAM_N] <= value[HISTOGRAM_BINS] &&
+                     value[HISTOGRAM_N] * blocks <= HISTOGRAM_SPREAD_READS;
+    return (few || value[HISTOGRAM_RESULT] == SET) && !cluster && !value[HISTOGRAM_GRID] &&
+           value[HISTOGRAM_WIDTH] <= WIDE && value[HISTOGRAM_BINS] >= HISTOGRAM_SPREAD_LEAST;
 }
 
 // The smallest pool, of `cluster` blocks where that is not 0, that needs no more than `room` bytes a block, and in it
