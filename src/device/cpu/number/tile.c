@@ -2,6 +2,7 @@
 #include "tile.h"
 
 #include "codes.h"
+#include "spread.h"
 
 // ---- sums: of line i, lane i * 4 + t has numbers 2 t and 2 t + 1, the first in the first register
 
@@ -321,28 +322,33 @@ INLINE void gather(const unsigned char *base, const uint32_t *at, unsigned tiles
     {CJ_W_##word, in_word, bits, set##_read_a_##name, set##_read_b_##name},
 
 // The set for hosts on which set_runs() holds; `isa` is the attribute of its functions.
-#define SET(set, isa, fma)                                                                                         \
-    EACH_TYPE(TYPE_FUNCTIONS, set, isa)                                                                            \
-    isa static void set##_multiply(const cj_tile_panel *p, const double *a, const double *b, cj_tile_registers c,  \
-                                   cj_tile_registers d) {                                                          \
-        multiply(p, a, b, c, d, set##_from_halves, set##_from_floats, set##_to_halves, set##_has_nan, set##_madd); \
-    }                                                                                                              \
-    isa static void set##_multiply_f64(const cj_tile_panel *p, const unsigned char *base, const uint32_t *slot,    \
-                                       cj_tile_registers d) {                                                      \
-        if (p->rows == 1 && p->chunks == 1)                                                                        \
-            multiply_f64(find_f64(1, 1, base, slot), d, set##_has_nan, fma);                                       \
-        else                                                                                                       \
-            multiply_f64(find_f64(p->rows, p->chunks, base, slot), d, set##_has_nan, fma);                         \
-    }                                                                                                              \
-    isa static void set##_gather(const unsigned char *base, const uint32_t *at, unsigned tiles, uint32_t *words) { \
-        gather(base, at, tiles, words);                                                                            \
-    }                                                                                                              \
-    static const cj_tile_set set = {.name = #set,                                                                  \
-                                    .runs = set##_runs,                                                            \
-                                    .type = {EACH_TYPE(TYPE_ROW, set, isa)},                                       \
-                                    .multiply = set##_multiply,                                                    \
-                                    .multiply_f64 = set##_multiply_f64,                                            \
-                                    .gather = set##_gather};
+#define SET(set, isa, fma)                                                                                            \
+    EACH_TYPE(TYPE_FUNCTIONS, set, isa)                                                                               \
+    isa static void set##_multiply(const cj_tile_panel *p, const double *a, const double *b, cj_tile_registers c,     \
+                                   cj_tile_registers d) {                                                             \
+        multiply(p, a, b, c, d, set##_from_halves, set##_from_floats, set##_to_halves, set##_has_nan, set##_madd);    \
+    }                                                                                                                 \
+    isa static void set##_multiply_f64(const cj_tile_panel *p, const unsigned char *base, const uint32_t *slot,       \
+                                       cj_tile_registers d) {                                                         \
+        if (p->rows == 1 && p->chunks == 1)                                                                           \
+            multiply_f64(find_f64(1, 1, base, slot), d, set##_has_nan, fma);                                          \
+        else                                                                                                          \
+            multiply_f64(find_f64(p->rows, p->chunks, base, slot), d, set##_has_nan, fma);                            \
+    }                                                                                                                 \
+    isa static void set##_gather(const unsigned char *base, const uint32_t *at, unsigned tiles, uint32_t *words) {    \
+        gather(base, at, tiles, words);                                                                               \
+    }                                                                                                                 \
+    isa static bool set##_spread(const cj_tile_sparse *how, const uint32_t metadata[WORDS], cj_tile_registers stored, \
+                                 uint32_t *words) {                                                                   \
+        return spread(how, metadata, stored, words);                                                                  \
+    }                                                                                                                 \
+    static const cj_tile_set set = {.name = #set,                                                                     \
+                                    .runs = set##_runs,                                                               \
+                                    .type = {EACH_TYPE(TYPE_ROW, set, isa)},                                          \
+                                    .multiply = set##_multiply,                                                       \
+                                    .multiply_f64 = set##_multiply_f64,                                               \
+                                    .gather = set##_gather,                                                           \
+                                    .spread = set##_spread};
 
 static bool plain_runs(void) { return true; }
 SET(plain, , NULL)

@@ -80,7 +80,7 @@ unsigned cj__chunks_runs(const cj_chunks *read, cj_watch_piece run[CJ_CHUNKS_MAX
     return count;
 }
 
-// Reads the words of a tile, as registers hold them, from its 8 chunks, each one k of all 8 lines, of elements of 16 bits.
+// Of 8 chunks, each one k of all 8 lines, of elements of 16 bits.
 static void turn_tile(const cj_cpu_block *block, const uint32_t *at, uint32_t word[CJ_TILE_WORDS]) {
     uint16_t half[CJ_TILE][CJ_TILE];
     for (unsigned i = 0; i < CJ_TILE; i++) memcpy(half[i], block->shared + at[i], CJ_CHUNK_BYTES);
@@ -88,13 +88,8 @@ static void turn_tile(const cj_cpu_block *block, const uint32_t *at, uint32_t wo
         word[i] = half[i % 4 * 2][i / 4] | (uint32_t)half[i % 4 * 2 + 1][i / 4] << 16;
 }
 
-void cj__chunks_read(const cj_cpu_block *block, const cj_tile_set *set, cj_tile_read read, bool by_k,
-                     const uint32_t *at, unsigned tiles, double *numbers) {
-    enum { BYTES = CJ_TILE_BYTES };
-    static const uint32_t    slot[CJ_TILES_READ_MAX] = {0,         BYTES,     2 * BYTES, 3 * BYTES,
-                                                        4 * BYTES, 5 * BYTES, 6 * BYTES, 7 * BYTES};
-    CJ_TILE_ALIGNED uint32_t word[CJ_TILES_READ_MAX * CJ_TILE_WORDS];
-    if (by_k) set->gather(block->shared, at, tiles, word);
-    for (unsigned i = 0; !by_k && i < tiles; i++) turn_tile(block, at + i * CJ_TILE, word + i * CJ_TILE_WORDS);
-    read((cj_tile_registers){(unsigned char *)word, slot}, 1, tiles, numbers);
+void cj__chunks_read(const cj_cpu_block *block, const cj_tile_set *set, bool by_k, const uint32_t *at, unsigned tiles,
+                     uint32_t *words) {
+    if (by_k) set->gather(block->shared, at, tiles, words);
+    for (unsigned i = 0; !by_k && i < tiles; i++) turn_tile(block, at + i * CJ_TILE, words + i * CJ_TILE_WORDS);
 }

@@ -157,13 +157,13 @@ typedef struct sparse_plan {
 } sparse_plan;
 
 CJ_EXEC(mma_sparse) {
-    const sparse_plan     *plan = op->plan;
-    const cj_product      *p = &plan->product;
-    CJ_TILE_ALIGNED double stored[CJ_A_MAX], a[CJ_A_MAX];
-    const cj_cpu_step      step = cj__cpu_whole_warp(w, op, mask);
+    const sparse_plan      *plan = op->plan;
+    const cj_product       *p = &plan->product;
+    const cj_tile_registers stored = {w->file, op->slot + p->d.registers};
+    CJ_TILE_ALIGNED double  a[CJ_A_MAX];
+    const cj_cpu_step       step = cj__cpu_whole_warp(w, op, mask);
     if (step) return step;
-    cj__product_get_a(w, op->slot + p->d.registers, p, stored);
-    if (!cj__sparse_spread(w, op, &plan->sparse, op->slot[plan->metadata], stored, a)) return CJ_STEP_STOP;
+    if (!cj__sparse_read(w, op, &plan->sparse, &p->tiling, op->slot[plan->metadata], stored, a)) return CJ_STEP_STOP;
     cj__product_finish(w, op->slot, p, a);
     return CJ_STEP_NEXT;
 }
@@ -179,6 +179,5 @@ bool cj__cpu_select_mma_sparse(cj_cpu_prepare *p) {
     p->op.plan = plan;
     p->op.run = mma_sparse;
     p->op.aligned = true;
-    return cj__sparse_select(p, SELECTOR, type[1]->bits, plan->product.shape.k, &plan->sparse) &&
-           cj__product_fits(p, &plan->product, MORE);
+    return cj__sparse_select(p, SELECTOR, &plan->product, &plan->sparse) && cj__product_fits(p, &plan->product, MORE);
 }
