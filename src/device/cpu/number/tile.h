@@ -52,6 +52,13 @@ enum { CJ_TILE_F64_CHUNKS = 4 };
 typedef void (*cj_tile_multiply_f64)(const cj_tile_panel *panel, const unsigned char *base, const uint32_t *slot,
                                      cj_tile_registers d);
 
+// m8n8k4 of f16, four products of eight lanes each (quads.h): the slots are those of D, A, B and C. Any of them may be the same.
+typedef struct cj_tile_quads {
+    cj_tile_sum c, d;
+    bool        a_by_rows, b_by_rows;
+} cj_tile_quads;
+typedef void (*cj_tile_multiply_quads)(const cj_tile_quads *how, unsigned char *base, const uint32_t *slot);
+
 // A sparse A (PTX ISA, "Sparse matrix storage"): of four units two are stored. A unit is a byte (of s8, e4m3, …; two elements of 4
 // bits) or a half of a word (an f16, half of a tf32). A stored word becomes two, by 4 bits of metadata, two indices, for each two
 // units: those of a tile's line are in one lane, of which the quad of line g has some, from `first` on:
@@ -77,11 +84,12 @@ typedef void (*cj_tile_gather)(const unsigned char *base, const uint32_t *at, un
 typedef struct cj_tile_set {
     const char *name;
     bool (*runs)(void);  // on this host
-    cj_tile_type         type[10];
-    cj_tile_multiply     multiply;
-    cj_tile_multiply_f64 multiply_f64;
-    cj_tile_gather       gather;
-    cj_tile_spread       spread;
+    cj_tile_type           type[10];
+    cj_tile_multiply       multiply;
+    cj_tile_multiply_f64   multiply_f64;
+    cj_tile_multiply_quads multiply_quads;
+    cj_tile_gather         gather;
+    cj_tile_spread         spread;
 } cj_tile_set;
 
 const cj_tile_set  *cj__tile_set(void);               // the fastest that runs on this host
