@@ -21,10 +21,10 @@ static descriptor describe(uint64_t bits) {
                         .mask = (1u << shift[bits >> 62]) - 1};
 }
 
-// The addresses of the chunks, of 16 bytes each, of a tile: column j of a panel. A panel has 8 by 2 chunks (B with a sparse
+// Finds the addresses of the chunks, of 16 bytes each, of a tile: column j of a panel; returns all their bits, so no less than any. A panel has 8 by 2 chunks (B with a sparse
 // A: 8 by 4), in row i and column j. If by_k, its rows are the panel's lines; else a row is one k of all 8 lines.
-static void tile_chunks(const descriptor *d, bool by_k, unsigned panel, unsigned j, uint32_t at[CJ_TILE]) {
-    uint32_t first = d->start;
+static uint32_t tile_chunks(const descriptor *d, bool by_k, unsigned panel, unsigned j, uint32_t at[CJ_TILE]) {
+    uint32_t first = d->start, bits = 0;
     if (by_k)
         first += panel * d->stride + (j >> d->shift) * d->leading + (j & d->mask) * CJ_CHUNK_BYTES;
     else if (!d->shift)
@@ -34,7 +34,9 @@ static void tile_chunks(const descriptor *d, bool by_k, unsigned panel, unsigned
     for (unsigned i = 0; i < CJ_TILE; i++) {
         const uint32_t address = (first + (i * CJ_CHUNK_BYTES << d->shift)) & 0x3ffff;
         at[i] = address ^ (((address >> 7) - d->base) & d->mask) * CJ_CHUNK_BYTES;
+        bits |= at[i];
     }
+    return bits;
 }
 
 bool cj__chunks_find(cj_cpu_warp *w, const cj_cpu_op *op, uint64_t bits, bool by_k, unsigned first, unsigned panels,
@@ -43,12 +45,11 @@ bool cj__chunks_find(cj_cpu_warp *w, const cj_cpu_op *op, uint64_t bits, bool by
     const cj_cpu_span span = {.bytes = CJ_CHUNK_BYTES, .align = CJ_CHUNK_BYTES};
     const uint32_t    end = w->block->cluster->launch->shared_bytes;
     found->count = panels * tiles * CJ_TILE;
-    uint32_t *at = found->at, last = 0;
+    uint32_t *at = found->at, most = 0;
     for (unsigned panel = first; panel < first + panels; panel++) {
-        for (unsigned j = 0; j < tiles; j++, at += CJ_TILE) tile_chunks(&d, by_k, panel, j, at);
+        for (unsigned j = 0; j < tiles; j++, at += CJ_TILE) most |= tile_chunks(&d, by_k, panel, j, at);
     }
-    for (unsigned k = 0; k < found->count; k++) last = found->at[k] > last ? found->at[k] : last;
-    for (unsigned k = 0; last + CJ_CHUNK_BYTES > end && k < found->count; k++) {
+    for (unsigned k = 0; most + CJ_CHUNK_BYTES > end && k < found->count; k++) {
         cj_cpu_spot spot;
         if (found->at[k] + CJ_CHUNK_BYTES > end &&
             !cj__cpu_locate(w, op, 0, CJ_W_SHARED_CTA, found->at[k], span, &spot)) {

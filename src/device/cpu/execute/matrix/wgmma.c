@@ -108,11 +108,12 @@ static bool execute(cj_cpu_wgmma *const *part, unsigned count) {
     const cj_cpu_wgmma      *first = part[0];
     const wgmma_plan        *plan = first->op->plan;
     const cj_tiling         *t = &plan->product.tiling;
-    CJ_TILE_ALIGNED double   a[GROUP][CJ_A_MAX], b[CJ_B_MAX];
+    CJ_TILE_ALIGNED double   a[GROUP * CJ_A_MAX], b[CJ_B_MAX];
     CJ_TILE_ALIGNED uint32_t word[CJ_PANEL_TILES_MAX * CJ_TILE_WORDS];
+    const unsigned           of_a = t->panel.rows * t->panel.chunks * cj__tiling_numbers(t);
     cj_chunks                read;
     for (unsigned i = 0; i < count; i++) {
-        if (!read_a(part[i], a[i])) return false;
+        if (!read_a(part[i], a + i * of_a)) return false;
     }
     if (!cj__chunks_find(first->w, first->op, first->b, plan->b_by_k, 0, plan->panels, t->panel.chunks, &read))
         return false;
@@ -121,7 +122,7 @@ static bool execute(cj_cpu_wgmma *const *part, unsigned count) {
         const uint32_t *at = read.at + panel * t->panel.chunks * PANEL;
         cj__chunks_read(first->w->block, t->set, plan->b_by_k, at, t->panel.chunks, word);
         cj__tile_read_words(t->b->read_b, word, t->panel.chunks, b);
-        for (unsigned i = 0; i < count; i++) multiply_panel(part[i], panel, a[i], b);
+        for (unsigned i = 0; i < count; i++) multiply_panel(part[i], panel, a + i * of_a, b);
     }
     for (unsigned i = 0; i < count; i++) part[i]->done = true;
     return true;
@@ -332,20 +333,20 @@ CJ_EXEC(mma_async) {
     if (!w->wgmma.fenced) {
         return cj__cpu_hazard(w, op, 0, CJ_HAZARD_WGMMA_REGISTERS, "no wgmma.fence stands before the first one");
     }
-    cj_cpu_wgmma *it = calloc(1, sizeof *it);
+    cj_cpu_wgmma *it = malloc(sizeof *it);
     if (!it || (w->watch && !has_marks(w))) {
         free(it);
         w->block->cluster->status = CJ_OUT_OF_MEMORY;
         return CJ_STEP_STOP;
     }
-    it->w = w;
-    it->op = op;
-    it->a = plan->a_in_memory ? *CJ_LANES_OF(const lane_u64, plan->a_at) : 0;
-    it->b = *CJ_LANES_OF(const lane_u64, plan->b_at);
-    it->adds = *CJ_LANES_OF(const lane_u32, plan->adds_at) & 1;
-    it->number = w->wgmma.begun;
-    it->group = w->wgmma.groups;
-    it->watch = cj__watch_fork(w, op, 0);
+    *it = (cj_cpu_wgmma){.w = w,
+                         .op = op,
+                         .a = plan->a_in_memory ? *CJ_LANES_OF(const lane_u64, plan->a_at) : 0,
+                         .b = *CJ_LANES_OF(const lane_u64, plan->b_at),
+                         .adds = *CJ_LANES_OF(const lane_u32, plan->adds_at) & 1,
+                         .number = w->wgmma.begun,
+                         .group = w->wgmma.groups,
+                         .watch = cj__watch_fork(w, op, 0)};
     *(w->wgmma.last ? &w->wgmma.last->next : &w->wgmma.first) = it;
     if (!w->wgmma.pending) w->wgmma.pending = it;
     w->wgmma.last = it;
