@@ -186,6 +186,39 @@ static void tiles_give_the_bits_of_the_definition(void **state) {
     print_message("%llu numbers\n", (unsigned long long)cases);
 }
 
+// The bits of NaNs of f64 on an H200, which a host's own may differ from: an infinity times 0, and a sum of both infinities, make one
+// with a sign; of several NaNs the result is that of B, then of A, then of C, made quiet.
+static void nans_of_f64_are_the_chips(void **state) {
+    static const uint64_t infinity = 0x7ff0000000000000, one = 0x3ff0000000000000, made = 0xfff8000000000000;
+    static const struct {
+        uint64_t a, b, c, d;
+    } rows[] = {
+        {infinity, 0, one, made},
+        {0, infinity, one, made},
+        {infinity, one, infinity | UINT64_C(1) << 63, made},
+        {infinity, 0, 0x7ff8000000000123, 0x7ff8000000000123},
+        {infinity, 0, 0x7ff0000000000123, 0x7ff8000000000123},
+        {0x7ff8000000000001, one, 0x7ff8000000000003, 0x7ff8000000000001},
+        {0x7ff8000000000001, 0xfff0000000000002, 0x7ff8000000000003, 0xfff8000000000002},
+    };
+    (void)state;
+    for (unsigned i = 0; i < CJ_TEST_COUNT(rows); i++) {
+        operands o = {0};
+        uint64_t expected[SIDE * SIDE], result[SIDE * SIDE];
+        o.a[0][0] = rows[i].a;
+        o.b[0][0] = rows[i].b;
+        o.c[0][0] = rows[i].c;
+        expect(&o, 0, expected);
+        assert_true(expected[0] == rows[i].d);
+        for (unsigned at = 0; cj__tile_set_at(at); at++) {
+            const cj_tile_set *set = cj__tile_set_at(at);
+            if (!set->runs()) continue;
+            multiply(&o, 0, set, result);
+            if (result[0] != rows[i].d) fail_msg("%s, row %u: 0x%llx", set->name, i, (unsigned long long)result[0]);
+        }
+    }
+}
+
 // Doubles around every f16 and f32 that the rounding to them could miss: halves, their neighbours, subnormals, overflow.
 static double near(uint64_t *random, cj_word type) {
     const uint64_t    number = cj_test_random(random);
@@ -302,6 +335,7 @@ static void sparse_words_are_spread_as_the_definition_spreads(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiles_give_the_bits_of_the_definition),
+        cmocka_unit_test(nans_of_f64_are_the_chips),
         cmocka_unit_test(sums_are_rounded_as_the_definition_rounds),
         cmocka_unit_test(sparse_words_are_spread_as_the_definition_spreads),
     };
