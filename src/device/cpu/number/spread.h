@@ -6,14 +6,15 @@
 #include "codes.h"
 
 // A stored word in 64 bits, and its indices from the lowest bit on: the two words that it becomes.
-INLINE wide64 dense_of_halves(wide64 word, wide64 indices) {
-    return (word & 0xffff) << ((indices & 3) << 4) | word >> 16 << ((indices >> 2 & 3) << 4);
+INLINE wide64 dense_of_halves(const wide64 *word, const wide64 *indices) {
+    return (*word & 0xffff) << ((*indices & 3) << 4) | *word >> 16 << ((*indices >> 2 & 3) << 4);
 }
 
-INLINE wide64 dense_of_bytes(wide64 word, wide64 indices) {
-    const wide64 low = (word & 0xff) << ((indices & 3) << 3) | (word >> 8 & 0xff) << ((indices >> 2 & 3) << 3);
-    const wide64 high = (word >> 16 & 0xff) << ((indices >> 4 & 3) << 3) | word >> 24 << ((indices >> 6 & 3) << 3);
-    return low | high << 32;
+INLINE wide64 dense_of_bytes(const wide64 *word, const wide64 *indices) {
+    wide64 dense = {0};
+    for (unsigned i = 0; i < QUAD; i++)
+        dense |= (*word >> 8 * i & 0xff) << ((*indices >> 2 * i & 3) << 3) << i / 2 * 32;
+    return dense;
 }
 
 // Two lines at once: the first two words of each become a line of one tile, the others of the next one.
@@ -27,7 +28,7 @@ INLINE void spread_tile(const void *stored, const uint32_t *metadata, unsigned s
         const wide64  word = __builtin_convertvector(from, wide64);
         const wide64  low = (wide64){0} + (metadata[0] >> shift), high = (wide64){0} + (metadata[QUAD] >> shift);
         const wide64  indices = SHUFFLE(low, high, 0, 1, 2, 3, 8, 9, 10, 11) >> shifts;
-        const wide64  dense = of_bytes ? dense_of_bytes(word, indices) : dense_of_halves(word, indices);
+        const wide64  dense = of_bytes ? dense_of_bytes(&word, &indices) : dense_of_halves(&word, &indices);
         const words64 first = SHUFFLE(dense, dense, 0, 1, 4, 5), second = SHUFFLE(dense, dense, 2, 3, 6, 7);
         *valid &= ((wide64){0} + how->valid) >> (indices & 15);
         if (of_bytes) *valid &= ((wide64){0} + how->valid) >> (indices >> 4 & 15);
