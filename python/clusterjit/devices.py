@@ -8,7 +8,7 @@ import itertools
 import threading
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
 
-from ._library import call, check, ffi, lib, made, text, thread
+from ._library import call, check, ffi, lib, made, sized, text, thread
 from .arrays import address_of
 from .errors import Error, InvalidArgument
 
@@ -47,7 +47,7 @@ class Device:
 
     def __init__(self, spec: str) -> None:
         name = ffi.new("char[]", spec.encode())
-        self.handle = made("cj_device *", lib.cj_device_open, ffi.new("cj_device_options *", {"spec": name}))
+        self.handle = made("cj_device *", lib.cj_device_open, sized("cj_device_options", {"spec": name}))
         self.kind = text(lib.cj_device_kind(self.handle))
         self.name = text(lib.cj_device_name(self.handle))
         self.ordinal = int(spec.split(":")[1]) if self.kind == "gpu" else None
@@ -67,7 +67,7 @@ class Device:
         16
         """
         limits = lib.cj_device_limits(self.handle)[0]
-        return {name: _plain(getattr(limits, name)) for name, _ in ffi.typeof(limits).fields}
+        return {name: _plain(getattr(limits, name)) for name, _ in ffi.typeof(limits).fields if name != "reserved"}
 
     def synchronize(self, stream: int = 0) -> None:
         """Waits for all work on the stream, a CUstream as an int, and raises the faults of its kernels."""
@@ -102,7 +102,7 @@ class Device:
 
     def _configure(self, options: dict[str, Any]) -> None:
         with self.lock:
-            call(lib.cj_cpu_configure, self.handle, ffi.new("cj_cpu_options *", options))
+            call(lib.cj_cpu_configure, self.handle, sized("cj_cpu_options", options))
 
     def hazards(self) -> list[Found]:
         """What the last launch on the CPU device broke, each pair of lines once."""

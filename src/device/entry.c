@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "device.h"
+#include "sized.h"
 
 // ---- parameters
 
@@ -105,17 +106,19 @@ static bool needs_dynamic_shared(const cj_ir_func *entry) {
     return false;
 }
 
-void cj_function_info(const cj_function *function, cj_entry_info *info) {
-    if (!info) return;
-    *info = (cj_entry_info){0};
-    if (!function) return;
+cj_status cj_function_info(const cj_function *function, cj_entry_info *info, cj_error *error) {
+    REQUIRE(function);
+    TRY(cj__sized_check(info, "cj_entry_info", error));
     const cj_contract *contract = &function->contract;
-    *info = (cj_entry_info){.block = contract->reqntid,
-                            .block_max = contract->maxntid,
-                            .cluster = contract->reqnctapercluster,
-                            .cluster_max = contract->maxclusterrank,
-                            .static_shared = contract->static_shared,
-                            .grid_counts_clusters = contract->blocksareclusters,
-                            .needs_cluster = contract->explicitcluster || contract->uses_clusters,
-                            .needs_dynamic_shared = needs_dynamic_shared(function->entry)};
+    const cj_entry_info found = {CJ_INIT(found),
+                                 .block = contract->reqntid,
+                                 .block_max = contract->maxntid,
+                                 .cluster = contract->reqnctapercluster,
+                                 .cluster_max = contract->maxclusterrank,
+                                 .static_shared = contract->static_shared,
+                                 .grid_counts_clusters = contract->blocksareclusters,
+                                 .needs_cluster = contract->explicitcluster || contract->uses_clusters,
+                                 .needs_dynamic_shared = needs_dynamic_shared(function->entry)};
+    cj__sized_write(info, &found, sizeof found);
+    return CJ_OK;
 }

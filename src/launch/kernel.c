@@ -11,6 +11,7 @@
 #include "family.h"
 #include "keep.h"
 #include "recent.h"
+#include "sized.h"
 
 struct cj_kernel {
     cj_device       *device;
@@ -29,8 +30,9 @@ enum { ARGUMENTS_MAX = 32 };
 // If a grid must be resident, the driver's count replaces the plan's; if the driver cannot count, the plan's stays.
 static void fit_grid(cj_kernel *kernel) {
     cj_plan                 *plan = &kernel->plan;
-    const cj_occupancy_query query = {.block = plan->block, .cluster = plan->cluster, .dynamic_shared = plan->dynamic_shared};
-    cj_cluster_occupancy     o;
+    const cj_occupancy_query query = {CJ_INIT(query), .block = plan->block, .cluster = plan->cluster,
+                                      .dynamic_shared = plan->dynamic_shared};
+    cj_cluster_occupancy     o = {CJ_INIT(o)};
     if (!plan->resident || cj_function_occupancy(kernel->config.function, &query, &o, NULL)) return;
     uint32_t most = o.active_clusters * (plan->cluster.x ? plan->cluster.x : 1);
     most -= most % plan->resident;
@@ -57,7 +59,7 @@ static cj_status load(cj_kernel *kernel, cj_error *error) {
 
 cj_status cj_kernel_load(cj_device *device, const cj_plan *plan, cj_kernel **kernel, cj_error *error) {
     REQUIRE(device);
-    REQUIRE(plan);
+    REQUIRE_KNOWN(cj_plan, plan);
     REQUIRE(kernel);
     *kernel = NULL;
     cj_kernel *made = calloc(1, sizeof *made);
@@ -65,6 +67,7 @@ cj_status cj_kernel_load(cj_device *device, const cj_plan *plan, cj_kernel **ker
     made->device = device;
     made->plan = *plan;
     cj__params_share(&plan->params);
+    made->config.struct_size = sizeof made->config;
     made->config.grid = plan->grid;
     made->config.block = plan->block;
     made->config.cluster = plan->cluster;

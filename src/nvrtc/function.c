@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "include_key.h"
+#include "sized.h"
 #include "text.h"
 #include "user_function.h"
 
@@ -213,6 +214,7 @@ cj_status cj_function_from_cuda(const cj_cuda_desc *desc, cj_user_function **fun
     cj_nvrtc nvrtc;
     char     oldest[16], what[160];
     if (!desc || !function) return cj__fail(error, CJ_INVALID_ARGUMENT, "cj_function_from_cuda: an argument is 0");
+    SIZED(cj_cuda_desc, desc);
     *function = NULL;
     cj_status status = check_desc(desc, error);
     if (!status) status = cj__nvrtc_open(&nvrtc, error);

@@ -11,6 +11,7 @@
 #include "compile.h"
 #include "error.h"
 #include "include_key.h"
+#include "sized.h"
 
 // All that decides about the PTX, a line each, an empty one, the text. The compiler makes the file's name absolute.
 static bool write_key(cj_text *key, const cj_nvrtc *nvrtc, const cj_cuda_program *program) {
@@ -57,6 +58,7 @@ cj_status cj_ptx_from_cuda(const cj_cuda_source *source, char **ptx, size_t *len
     cj_nvrtc nvrtc;
     char     oldest[16], what[160];
     if (!source || !ptx) return cj__fail(error, CJ_INVALID_ARGUMENT, "cj_ptx_from_cuda: an argument is 0");
+    SIZED(cj_cuda_source, source);
     *ptx = NULL;
     if (!source->text) return cj__fail(error, CJ_INVALID_ARGUMENT, "cj_ptx_from_cuda: text is NULL");
     for (uint32_t i = 0; i < source->name_count; i++)

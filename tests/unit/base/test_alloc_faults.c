@@ -75,7 +75,7 @@ static const char square[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
 
 static cj_status sum(cj_device *device, const cj_user_function *map, cj_error *error) {
     const float          x[100] = {[3] = 3.0f, [99] = 4.0f};
-    const cj_reduce_desc desc = {.n = 100, .block = 64, .cluster = 2, .map = map};
+    const cj_reduce_desc desc = {CJ_INIT(desc), .n = 100, .block = 64, .cluster = 2, .map = map};
     cj_ptr               memory = 0;
     float                out = 0;
     cj_status            status = cj_mem_alloc(device, sizeof x + sizeof out, &memory, error);
@@ -91,8 +91,8 @@ static cj_status sum(cj_device *device, const cj_user_function *map, cj_error *e
 
 // Two threads: as many as the host has cores would keep as many stacks.
 static cj_status open_cpu(bool hazards, cj_device **device, cj_error *error) {
-    const cj_device_options options = {.spec = "cpu"};
-    const cj_cpu_options    cpu = {.threads = 2, .hazards = hazards, .stats = hazards};
+    const cj_device_options options = {CJ_INIT(options), .spec = "cpu"};
+    const cj_cpu_options    cpu = {CJ_INIT(cpu), .threads = 2, .hazards = hazards, .stats = hazards};
     cj_status               status = cj_device_open(&options, device, error);
     return status ? status : cj_cpu_configure(*device, &cpu, error);
 }
@@ -125,7 +125,7 @@ static int quick_sync(int file) { return (void)file, 0; }
 
 static cj_status run_on_driver(cj_error *error) {
     static cj_files         quick;
-    const cj_device_options options = {.spec = "gpu", .resolver = cj_fake_resolve};
+    const cj_device_options options = {CJ_INIT(options), .spec = "gpu", .resolver = cj_fake_resolve};
     cj_device              *device = NULL;
     cj_keep                *keep = NULL;
     cj_fake_reset();

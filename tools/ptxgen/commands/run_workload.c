@@ -52,7 +52,7 @@ static int write_output(runner *r) {
 }
 
 static int open_device(runner *r) {
-    cj_device_options options = {.spec = r->options->device};
+    cj_device_options options = {CJ_INIT(options), .spec = r->options->device};
     cj_error          error;
     if (cj_device_open(&options, &r->w.device, &error)) return message_failure(&error);
     return machine_apply(&r->machine, r->w.device);
@@ -65,7 +65,7 @@ static void release(runner *r);
 
 static void *open_seed(void *user) {
     const runner           *of = user;
-    const cj_device_options options = {.spec = "cpu"};
+    const cj_device_options options = {CJ_INIT(options), .spec = "cpu"};
     runner                 *r = malloc(sizeof *r);
     cj_error                error;
     if (!r) return NULL;
@@ -140,7 +140,7 @@ static bool fails_so(void *user, void *on, const machine_options *machine) {
 static void find_failure(runner *r) {
     message_quiet(true);
     runner      *whole = open_seed(r);
-    cj_cpu_stats stats;
+    cj_cpu_stats stats = {CJ_INIT(stats)};
     if (whole) snprintf(r->failure, sizeof r->failure, "%s", try_once(whole, &r->machine));
     if (whole && strcmp(r->failure, "livelock") && !cj_cpu_stats_read(whole->w.device, &stats, NULL))
         r->machine.cpu.instruction_limit = minimize_limit(&stats);

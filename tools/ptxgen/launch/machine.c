@@ -108,6 +108,7 @@ static void print_aside(void *user, const char *text, size_t bytes) {
 int machine_apply(const machine_options *o, cj_device *device) {
     cj_error       error;
     cj_cpu_options options = o->cpu;
+    options.struct_size = sizeof options;
     if (strcmp(cj_device_kind(device), "cpu")) {
         if (!o->given) return CODE_OK;
         return message_error(CJ_INVALID_ARGUMENT,
@@ -165,14 +166,14 @@ int machine_report(const cj_device *device, document *ptx, cj_status status, con
 }
 
 void machine_stats(const machine_options *o, const cj_device *device, document *ptx) {
-    cj_cpu_stats stats;
+    cj_cpu_stats stats = {CJ_INIT(stats)};
     if (!o->cpu.stats || cj_cpu_stats_read(device, &stats, NULL)) return;
     stats_print(&stats);
     if (ptx) lines_print(device, ptx);
 }
 
 json_t *machine_stats_json(const machine_options *o, const cj_device *device, document *ptx) {
-    cj_cpu_stats stats;
+    cj_cpu_stats stats = {CJ_INIT(stats)};
     if (!o->cpu.stats || cj_cpu_stats_read(device, &stats, NULL)) return NULL;
     json_t *object = stats_json(&stats);
     if (ptx) json_object_set_new(object, "lines", lines_json(device, ptx));
