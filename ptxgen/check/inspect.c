@@ -5,6 +5,7 @@
 #include <string.h>
 #include <pthread.h>
 
+#include "allocate.h"
 #include "check.h"
 #include "error.h"
 #include "parse.h"
@@ -76,7 +77,7 @@ cj_status cj_check_ptx(const char *ptx, size_t length, const cj_check_options *o
     const cj_target_info *target = arch ? cj__target_find(arch) : NULL;
     if (arch && !target) return unknown_target(arch, error);
 
-    cj_report *found = calloc(1, sizeof *found);
+    cj_report *found = cj__calloc(1, sizeof *found);
     if (!found) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while checking PTX");
     cj_status status = check_text(ptx, length, target, found);
     if (status) cj__fail(error, status, "out of memory while reading PTX");
@@ -93,7 +94,7 @@ cj_status cj_check_ptx(const char *ptx, size_t length, const cj_check_options *o
 void cj_report_destroy(cj_report *report) {
     if (!report) return;
     cj__arena_free(&report->arena);
-    free(report);
+    cj__free(report);
 }
 
 size_t cj_report_count(const cj_report *report) { return report ? report->count : 0; }
@@ -140,12 +141,12 @@ cj_status cj_source_map_create(const char *ptx, size_t length, cj_source_map **m
     *map = NULL;
     if (!ptx) return cj__fail(error, CJ_INVALID_ARGUMENT, "ptx is NULL");
     cj_report      report = {0};
-    cj_source_map *made = calloc(1, sizeof *made);
+    cj_source_map *made = cj__calloc(1, sizeof *made);
     cj_status      status = made ? cj__ir_parse_each(ptx, length, &made->module, &report, see_nothing, NULL)
                                  : CJ_OUT_OF_MEMORY;
     cj__arena_free(&report.arena);
     if (status) {
-        free(made);
+        cj__free(made);
         return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while reading PTX");
     }
     *map = made;
@@ -160,7 +161,7 @@ void cj_source_map_destroy(cj_source_map *map) {
     if (!map) return;
     cj__arena_free(&map->arena);
     cj__ir_free(map->module);
-    free(map);
+    cj__free(map);
 }
 
 // ---- the instruction table

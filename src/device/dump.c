@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "allocate.h"
 #include "hash.h"
 #include "log.h"
 #include "text.h"
@@ -297,7 +298,7 @@ void cj__dump_last(cj_device *device, const cj_error *error) {
 
 // If memory runs out here, later failures of this module keep no files.
 void cj__dump_remember(cj_module *module, const char *ptx, size_t length) {
-    if (!directory() || !(module->text = malloc(length + 1))) return;
+    if (!directory() || !(module->text = cj__malloc(length + 1))) return;
     memcpy(module->text, ptx, length + 1);
 }
 
@@ -308,5 +309,5 @@ void cj__dump_forget(cj_module *module) {
         atomic_compare_exchange_strong(&module->device->last, &last, NULL);
     }
     pthread_mutex_unlock(&lock);
-    free(module->text);
+    cj__free(module->text);
 }

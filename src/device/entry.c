@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "device.h"
 #include "sized.h"
 
@@ -63,7 +64,7 @@ static cj_param_kind kind_in(const traces *t, const cj_ir_inst *inst) {
 }
 
 static cj_param_kind kind_of_uses(const cj_ir_func *entry, uint32_t index) {
-    traces t = {.param = entry->param[index], .reg = calloc(entry->reg_count + 1, sizeof *t.reg), .changed = true};
+    traces t = {.param = entry->param[index], .reg = cj__calloc(entry->reg_count + 1, sizeof *t.reg), .changed = true};
     cj_param_kind found = CJ_PARAM_INTEGER;
     while (t.reg && t.changed && found == CJ_PARAM_INTEGER) {
         t.changed = false;
@@ -73,7 +74,7 @@ static cj_param_kind kind_of_uses(const cj_ir_func *entry, uint32_t index) {
             found = kind_in(&t, entry->stmt[i].inst);
         }
     }
-    free(t.reg);
+    cj__free(t.reg);
     return found;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "allocate.h"
 #include "cache.h"
 #include "device.h"
 #include "error.h"
@@ -128,7 +129,7 @@ cj_status cj_tuning_each(const cj_tuning_filter *filter, cj_tuning_visit visit, 
     cj_status status = want(filter, &w, error);
     if (!status) status = read_file(&text, &bytes, error);
     if (text) visit_all(&w, text, bytes, visit, user);
-    free(text);
+    cj__free(text);
     cj__text_free(&w.problem);
     return status;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "error.h"
 #include "include_key.h"
 #include "sized.h"
@@ -143,7 +144,7 @@ static bool make_of_kept(const cj_cuda_desc *desc, cj_disk *disk, const cj_text 
     size_t length;
     if (!cj__disk_get(disk, key->data, key->length, &ptx, &length)) return false;
     cj_status status = make(desc, ptx, length, function, NULL);
-    free(ptx);
+    cj__free(ptx);
     return !status;
 }
 
@@ -191,7 +192,7 @@ static cj_status compile(const cj_cuda_desc *desc, const cj_nvrtc *nvrtc, const 
         if (!status && keeps) cj__disk_put(disk, key.data, key.length, ptx, strlen(ptx));
     }
     cj__disk_close(disk);
-    free(ptx);
+    cj__free(ptx);
     cj__text_free(&key);
     return status;
 }

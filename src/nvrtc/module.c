@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "allocate.h"
 #include "compile.h"
 #include "error.h"
 #include "include_key.h"
@@ -23,7 +24,7 @@ static bool write_key(cj_text *key, const cj_nvrtc *nvrtc, const cj_cuda_program
     cj__text_printf(key, "\ntarget %s\nentry %s\nfile %s/%s\n", program->arch, program->file, here ? here : "",
                     program->file);
     for (uint32_t i = 0; i < program->name_count; i++) cj__text_printf(key, "name %s\n", program->names[i]);
-    free(here);
+    free(here);  // the C library's
     if (!cj__cuda_key_includes(key, nvrtc, program)) return false;
     cj__text_printf(key, "\n%s", program->text);
     return !key->failed;
@@ -33,11 +34,11 @@ static bool get_kept(cj_disk *disk, const cj_text *key, char **ptx) {
     char  *kept;
     size_t length;
     if (!disk || !cj__disk_get(disk, key->data, key->length, &kept, &length)) return false;
-    *ptx = realloc(kept, length + 1);
+    *ptx = cj__realloc(kept, length, length + 1);
     if (*ptx)
         (*ptx)[length] = '\0';
     else
-        free(kept);
+        cj__free(kept);
     return *ptx;
 }
 

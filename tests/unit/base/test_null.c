@@ -13,6 +13,7 @@
 
 // Where a header allows NULL. What is made then, other tests look at.
 static const char *const optional[] = {
+    "cj_workspaces_set workspaces",
     "cj_device_open options",
     "cj_check_ptx options",
     "cj_format_ptx text_length",
@@ -102,6 +103,8 @@ static cj_gemm         *gemm;
 #define GOOD_cj_gemm(name) gemm
 
 // Plain data.
+#define GOOD_cj_allocator(name) SIZED_DATA(cj_allocator)
+#define GOOD_cj_workspaces(name) SIZED_DATA(cj_workspaces)
 #define SIZED_DATA(type) (&(type){CJ_INIT(type)})
 #define GOOD_cj_block_use(name) SIZED_DATA(cj_block_use)
 #define GOOD_cj_check_options(name) SIZED_DATA(cj_check_options)

@@ -81,8 +81,8 @@ static bool fails(void *user, void *on, const machine_options *machine) {
     runner  *r = on;
     cj_error error;
     (void)user;
-    return cj_cpu_configure(r->w.device, &machine->cpu, &error) ||
-           workload_try(&r->w, r->kernel, 0, NULL, &r->verdict) || !r->verdict.ok;
+    return machine_configure(machine, r->w.device, &error) || workload_try(&r->w, r->kernel, 0, NULL, &r->verdict) ||
+           !r->verdict.ok;
 }
 
 static void close_seed(void *on) {
@@ -126,7 +126,7 @@ static const char *failure_of(const runner *r, int code) {
 
 static const char *try_once(runner *r, const machine_options *machine) {
     cj_error  error;
-    const int code = cj_cpu_configure(r->w.device, &machine->cpu, &error)
+    const int code = machine_configure(machine, r->w.device, &error)
                          ? CODE_DEVICE
                          : workload_try(&r->w, r->kernel, 0, NULL, &r->verdict);
     return failure_of(r, code);

@@ -25,10 +25,8 @@ lane *lane_open(const launch_options *launch, const document *ptx, const char *e
 }
 
 cj_status lane_launch(lane *l, const machine_options *machine, cj_error *error) {
-    cj_cpu_options options = machine->cpu;
-    options.struct_size = sizeof options;
     *error = (cj_error){0};
-    cj_status status = cj_cpu_configure(l->device, &options, error);
+    cj_status status = machine_configure(machine, l->device, error);
     if (!status && arguments_upload(&l->launch.arguments, l->device)) status = CJ_OUT_OF_MEMORY;
     return status ? status : launch_run(&l->launch, l->device, l->function, error);
 }

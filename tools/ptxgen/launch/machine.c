@@ -105,10 +105,15 @@ static void print_aside(void *user, const char *text, size_t bytes) {
     fwrite(text, 1, bytes, stderr);
 }
 
-int machine_apply(const machine_options *o, cj_device *device) {
-    cj_error       error;
+cj_status machine_configure(const machine_options *o, cj_device *device, cj_error *error) {
     cj_cpu_options options = o->cpu;
     options.struct_size = sizeof options;
+    return cj_cpu_configure(device, &options, error);
+}
+
+int machine_apply(const machine_options *o, cj_device *device) {
+    cj_error        error;
+    machine_options on = *o;
     if (strcmp(cj_device_kind(device), "cpu")) {
         if (!o->given) return CODE_OK;
         return message_error(CJ_INVALID_ARGUMENT,
@@ -116,10 +121,10 @@ int machine_apply(const machine_options *o, cj_device *device) {
                              "this is %s\nadd --device cpu",
                              cj_device_name(device));
     }
-    if (options.random_schedule) options.threads = 1;  // so that the seed alone determines what happens
-    if (isatty(STDERR_FILENO)) options.progress = show_progress;
-    if (o->aside) options.print = print_aside;
-    return cj_cpu_configure(device, &options, &error) ? message_failure(&error) : CODE_OK;
+    if (on.cpu.random_schedule) on.cpu.threads = 1;  // so that the seed alone determines what happens
+    if (isatty(STDERR_FILENO)) on.cpu.progress = show_progress;
+    if (o->aside) on.cpu.print = print_aside;
+    return machine_configure(&on, device, &error) ? message_failure(&error) : CODE_OK;
 }
 
 finding machine_finding(document *ptx, const cj_hazard *hazard) {
