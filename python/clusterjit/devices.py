@@ -54,6 +54,7 @@ class Device:
         self.lock = threading.Lock()  # of the CPU device: one launch at a time
         self._options: dict[str, Any] = {}
         self._address = ffi.new("cj_ptr *")
+        self._pools: list[Any] = []
 
     def __repr__(self) -> str:
         return f"<clusterjit device {self.name}>"
@@ -76,6 +77,30 @@ class Device:
     def trim(self) -> None:
         """Lets go of the kernels that the device keeps. Their launches must have ended."""
         lib.cj_device_trim(self.handle)
+
+    def set_workspaces(self, allocate: Optional[Callable[[int, int], int]],
+                       free: Optional[Callable[[int, int, int], None]] = None) -> None:
+        """Takes the workspaces of kernels that are made from now on from a pool of the program's: ``allocate(bytes, stream)`` returns
+        an address, a multiple of 256, or 0 where there is none; ``free(address, bytes, stream)`` gets it back. Streams are CUstreams
+        as ints, 0 the default one. None: from the device again. :func:`clusterjit.torch.use_caching_allocator` does this with torch's.
+
+        >>> import clusterjit
+        >>> clusterjit.device("cpu").set_workspaces(None)
+        """
+        if allocate is None or free is None:
+            call(lib.cj_workspaces_set, self.handle, ffi.NULL)
+            return
+
+        def take(_: Any, size: int, stream: Any) -> int:
+            return allocate(size, int(ffi.cast("uintptr_t", stream)))
+
+        def give(_: Any, memory: int, size: int, stream: Any) -> None:
+            free(memory, size, int(ffi.cast("uintptr_t", stream)))
+
+        fields = dict(ffi.typeof("cj_workspaces").fields)
+        made = {"allocate": ffi.callback(fields["allocate"].type, take, error=0), "free": ffi.callback(fields["free"].type, give)}
+        call(lib.cj_workspaces_set, self.handle, sized("cj_workspaces", made))
+        self._pools.append(made)  # kernels give back to them at any time
 
     @contextlib.contextmanager
     def watch(self, *, hazards: bool = True, seed: Optional[int] = None, late: bool = False, threads: int = 0,
