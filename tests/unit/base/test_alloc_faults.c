@@ -320,6 +320,34 @@ static void every_allocation_of_the_c_library_fails(void **state) {
     every_allocation_fails(&sources[1]);
 }
 
+#ifdef CJ_HAVE_CUDA
+// The second call and all later ones, from either allocator.
+static void launches_allocate_nothing(void **state) {
+    (void)state;
+    const cj_device_options options = {CJ_INIT(options), .spec = "gpu", .resolver = cj_fake_resolve};
+    const cj_reduce_desc    desc = {CJ_INIT(desc), .n = 100, .block = 64, .cluster = 2, .grid = 4};
+    cj_device              *device = NULL;
+    cj_ptr                  memory = 0;
+    cj_error                error = {0};
+    cj_fake_reset();
+    cj_test_ok(cj_device_open(&options, &device, &error), &error);
+    cj_test_ok(use_workspaces(device, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, 1024, &memory, &error), &error);
+    for (int turn = 0; turn < 3; turn++) {
+        start_own(1, turn > 0);
+        if (!turn) first = 0;
+        if (turn) cj_shim_start(1, true);
+        const cj_status status = cj_reduce_launch(device, &desc, memory, memory + 512, NULL, &error);
+        if (turn) assert_int_equal(cj_shim_end(), 0);
+        const unsigned count = end_own();
+        cj_test_ok(status, &error);
+        assert_true(turn ? !count : count > 0);
+    }
+    cj_mem_free(device, memory);
+    cj_device_close(device);
+}
+#endif
+
 // Without reallocate and allocate_zeroed the library does their work; once it has allocated, nothing can be set.
 static void an_allocator_is_set_once(void **state) {
     (void)state;
@@ -364,6 +392,9 @@ static int finish(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_of_the_program_fails),
                                        cmocka_unit_test(every_allocation_of_the_c_library_fails),
+                                       #ifdef CJ_HAVE_CUDA
+                                       cmocka_unit_test(launches_allocate_nothing),
+#endif
                                        cmocka_unit_test(an_allocator_is_set_once)};
     return cmocka_run_group_tests(tests, start, finish);
 }
