@@ -29,11 +29,8 @@ static void give_back(void *user, void *memory) {
     free(memory);
 }
 
-static cj_allocator own = {.struct_size = sizeof own,
-                           .allocate = allocate,
-                           .allocate_zeroed = allocate_zeroed,
-                           .reallocate = reallocate,
-                           .free = give_back};
+static cj_allocator own = {CJ_INIT(own), .allocate = allocate, .allocate_zeroed = allocate_zeroed,
+                           .reallocate = reallocate, .free = give_back};
 
 // FRESH, then USED by the first allocation, after which `own` is only read; SETTING while one thread writes it.
 enum { FRESH, SETTING, USED };

@@ -17,7 +17,7 @@ cj_status cj_workspaces_set(cj_device *device, const cj_workspaces *workspaces, 
     cj_keep *keep;
     TRY(cj__keep_of(device, &keep, error));
     pthread_mutex_lock(&keep->workspaces_lock);
-    keep->workspaces = workspaces ? *workspaces : (cj_workspaces){.struct_size = sizeof *workspaces};
+    keep->workspaces = workspaces ? *workspaces : (cj_workspaces){CJ_INIT(cj_workspaces)};
     pthread_mutex_unlock(&keep->workspaces_lock);
     return CJ_OK;
 }
@@ -35,7 +35,8 @@ static cj_status allocate(cj_device *device, cj_workspace *w, cj_error *error) {
     return CJ_OK;
 }
 
-cj_status cj__workspace_take(cj_device *device, size_t bytes, cj_stream stream, cj_workspace *workspace, cj_error *error) {
+cj_status cj__workspace_take(cj_device *device, size_t bytes, cj_stream stream, cj_workspace *workspace,
+                             cj_error *error) {
     cj_keep     *keep;
     cj_workspace w = {.bytes = bytes};
     TRY(cj__keep_of(device, &keep, error));

@@ -108,7 +108,7 @@ cj_status cj_cpu_stats_clear(cj_device *device, cj_error *error) {
     REQUIRE(device);
     cj_cpu_device *cpu = cpu_of(device);
     if (!cpu) return refuse_device(device, error);
-    cpu->stats = (cj_cpu_stats){0};
+    cpu->stats = (cj_cpu_stats){CJ_INIT(cj_cpu_stats)};
     return CJ_OK;
 }
 
