@@ -86,11 +86,21 @@ static bool is_open(uint64_t asked, uint32_t along, uint64_t length, uint32_t ti
     return asked == along || (asked == CJ_PARAM_AUTO && length > (uint64_t)tile * (along - 1));
 }
 
+// Unsplit tiles by fours, which load less than a pair does: they pay where L2 bounds the steps of a pair.
+static double choose_quad(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
+    if (!is_open(p->value[GEMM_CLUSTER], 2, g->m, g->tile_m)) return INFINITY;
+    if (!is_open(p->value[GEMM_CLUSTER_N], 2, g->n, g->tile_n)) return INFINITY;
+    cj__gemm_set_cluster(g, 2, 2);
+    return choose_split(p, limits, true, g) * gpu->quad;
+}
+
 static double choose_cluster(const cj_params *p, const cj_limits *limits, uint64_t tile, gemm_shape *g) {
     cj__gemm_set_tile(g, tile);
     choose_pair(p, g);
-    double     least = choose_split(p, limits, true, g);
-    gemm_shape best = *g;
+    double       least = choose_split(p, limits, true, g);
+    gemm_shape   best = *g;
+    const double quad = choose_quad(p, limits, g);
+    if (quad < least) least = quad, best = *g;
     for (size_t i = 0; i < sizeof split_clusters / sizeof *split_clusters; i++) {
         const uint32_t along_m = split_clusters[i].m, along_n = split_clusters[i].n;
         if (!is_open(p->value[GEMM_CLUSTER], along_m, g->m, g->tile_m)) continue;
@@ -109,7 +119,8 @@ static double choose_cluster(const cj_params *p, const cj_limits *limits, uint64
 static void turn_pair(const cj_params *p, gemm_shape *g) {
     const bool open = p->value[GEMM_CLUSTER] == CJ_PARAM_AUTO && p->value[GEMM_CLUSTER_N] == CJ_PARAM_AUTO;
     const bool square = g->groups > 1 && g->tile_m == g->tile_n && g->n > g->tile_n && g->n <= g->m;
-    if (open && square && g->cluster_m == 2 && !cj__gemm_is_split(g)) cj__gemm_set_cluster(g, 1, 2);
+    if (open && square && g->cluster_m == 2 && g->cluster_n == 1 && !cj__gemm_is_split(g))
+        cj__gemm_set_cluster(g, 1, 2);
 }
 
 void cj__gemm_choose(const cj_params *p, const cj_limits *limits, gemm_shape *g) {

@@ -2,6 +2,8 @@
 // What a shape takes, predicted: "The cost model" in docs/maintaining/gemm.md has the formulas, constants.def the numbers.
 #include "plan.h"
 
+enum { LARGE_TILE = 128 * 256, SMALLEST_TILE = 64 * 64 };
+
 static const gemm_constants *const gpu = &cj__gemm_constants;
 
 // ---- clusters that run at once
@@ -44,9 +46,15 @@ static double beside(double clocks, double others) { return cbrt(clocks * clocks
 
 static double tile_clocks(const gemm_shape *g) { return cj__gemm_tiles[g->tile].step * gpu->step; }
 
-// Bytes of a stage that a block loads itself: its multicast group loads the others.
+// L2 reads whole lines: where a matrix's lines are no multiple of them, each 128 bytes of a box lie in two.
+static double l2_lines(const gemm_shape *g, const gemm_operand *o) {
+    const uint64_t length = o->order == CJ_BY_K ? g->k : o->extent;
+    return length * o->type->bytes % GEMM_ROW ? 2 : 1;
+}
+
+// Bytes of L2's lines for a stage that a block loads itself: its multicast group loads the others.
 static double loaded_bytes(const gemm_shape *g) {
-    return (double)(g->a.bytes / g->a.loaders + g->b.bytes / g->b.loaders);
+    return g->a.bytes / g->a.loaders * l2_lines(g, &g->a) + g->b.bytes / g->b.loaders * l2_lines(g, &g->b);
 }
 
 // A step of so many blocks: the slowest of products, loads, and refills of all stages but one.
@@ -54,6 +62,20 @@ static double step_clocks(const gemm_shape *g, const cj_limits *limits, double b
     const double loads = fmax(cj__gemm_stage_bytes(g) / gpu->block_bytes, loaded_bytes(g) * blocks / gpu->l2_bytes);
     const double refill = global_clocks(g, limits, blocks) > 0 ? gpu->refill / (g->stages - 1) : 0;
     return fmax(tile_clocks(g), fmax(loads, refill));
+}
+
+// ---- results
+
+// A tile's results on their way to memory, while so many blocks write theirs.
+static double result_clocks(const gemm_shape *g, double blocks) {
+    const bool   is_large = g->tile_m * g->tile_n >= LARGE_TILE && g->d_type->bytes <= 2;
+    const double bytes = (double)(g->tile_m * g->tile_n * g->d_type->bytes) * (is_large ? gpu->large_results : 1);
+    return fmax(bytes / gpu->store_bytes, bytes * blocks / gpu->stores_bytes);
+}
+
+// Of the last tile's, those of the smallest tile do not count: what the costs of splits were fitted to contains them.
+static double last_result_clocks(const gemm_shape *g, double blocks) {
+    return result_clocks(g, blocks) - (double)(SMALLEST_TILE * g->d_type->bytes) / gpu->store_bytes;
 }
 
 // ---- partials
@@ -93,18 +115,33 @@ bool cj__gemm_stream_k_pays(const gemm_shape *g, uint64_t clusters) {
 
 // ---- the whole
 
-double cj__gemm_cost_unsplit(const gemm_shape *g, const cj_limits *limits, bool may_stream_k) {
+// Unsplit tiles that run at once: pairs fill the GPU, larger groups leave SMs of its GPCs over.
+static uint64_t room_unsplit(const gemm_shape *g, const cj_limits *limits) {
     const uint32_t multicast = cj__gemm_multicast(g);
-    const uint64_t room = limits->sm_count > multicast ? limits->sm_count / multicast : 1;
-    const uint64_t tiles = cj__gemm_tile_count(g), left = tiles % room;
+    if (multicast > 2) return cj__most(cj__gemm_room(g, limits), 1);
+    return limits->sm_count > multicast ? limits->sm_count / multicast : 1;
+}
+
+// A step where hundreds of blocks load: most of it from L2, unless one row (column) of tiles reads all of B (A) once.
+static double step_clocks_unsplit(const gemm_shape *g, const cj_limits *limits, double blocks) {
+    const bool   is_once = g->tiles_m == 1 || g->tiles_n == 1;
+    const double step = fmax(tile_clocks(g), loaded_bytes(g) / gpu->l2_bytes_whole);
+    if (!is_once || !(global_clocks(g, limits, blocks) > 0)) return step;
+    return fmax(step, gpu->refill_once / (double)(cj__least(g->stages, GEMM_STAGES_MAX) - 1));
+}
+
+// The first tile's steps and the last tile's results, and of each round between the slower of both.
+double cj__gemm_cost_unsplit(const gemm_shape *g, const cj_limits *limits, bool may_stream_k) {
+    const uint64_t room = room_unsplit(g, limits), tiles = cj__gemm_tile_count(g), left = tiles % room;
     const bool     streams = may_stream_k && cj__gemm_stream_k_pays(g, room);
+    const double   blocks = (double)(cj__least(tiles, room) * cj__gemm_multicast(g));
     const double   rounds = streams ? (double)tiles / (double)room : (double)cj__ceil_div(tiles, room);
-    const double   step = fmax(tile_clocks(g), loaded_bytes(g) / gpu->l2_bytes_whole);
-    const double   steps = rounds * (double)g->steps * step;
-    const double   results = ceil(rounds) * cj__gemm_tiles[g->tile].end * gpu->step +
-                           (streams ? stream_k_clocks(g, room, left) : 0);
-    const double blocks = (double)(tiles < room ? tiles : room) * multicast;
-    return beside(steps + results, global_clocks(g, limits, blocks)) / gpu->step;
+    const double steps = (double)g->steps * step_clocks_unsplit(g, limits, blocks), results = result_clocks(g, blocks);
+    const double round = fmax(steps + cj__gemm_tiles[g->tile].end * gpu->step, results) + gpu->turn;
+    const double combine = streams ? stream_k_clocks(g, room, left) : 0;
+    return beside(steps + (rounds - 1) * round + last_result_clocks(g, blocks) + combine,
+                  global_clocks(g, limits, blocks)) /
+           gpu->step;
 }
 
 // A split must be predicted faster by a margin in all that global memory does not take: the model of unsplit tiles is less

@@ -2,7 +2,7 @@
 // The plan: the chosen shape is checked, gets its stages and its launch, and becomes parameters again.
 #include "plan.h"
 
-enum { STAGES_MAX = 8, TILES_MAX = INT32_MAX };
+enum { TILES_MAX = INT32_MAX };
 
 // ---- what is refused
 
@@ -68,7 +68,7 @@ static cj_status choose_stages(const cj_plan *plan, const cj_limits *limits, gem
         "split: the sums of %u blocks take %u bytes of shared memory, which leaves no room for two stages of %u" CJ_HINT
         "a smaller tile than %ux%u has room, and so has parts instead of split",
         g->split, sums, cj__gemm_stage_bytes(g), g->tile_m, g->tile_n);
-    g->stages = asked ? asked : most < STAGES_MAX ? most : STAGES_MAX;
+    g->stages = asked ? asked : (uint32_t)cj__least(most, GEMM_STAGES_MAX);
     FAIL_IF(g->stages > most, CJ_CONTRACT,
             "stages: %u stages of %u bytes do not fit the shared memory of a block" CJ_HINT
             "a tile of %ux%u has room for %u",

@@ -22,6 +22,9 @@
 //        each block reads its own
 //   counter[own bins of rank 0]   counter[own bins of rank 1]   …       distributed shared, by every block of the cluster
 //
+// Few samples in many bins, and counts that are overwritten, take one pool with as many blocks as there are parts of 2048 bins:
+// clearing and writing the bins is then the work of the whole GPU, and all blocks read the samples from the L2 cache.
+//
 // Counters are as wide as there is room for: 32 bits, or 16, 10, 8 or 4, several in a word, so that fewer blocks make
 // a pool. count.c says how narrow counters stay exact, and what becomes of many equal samples.
 //

@@ -42,8 +42,9 @@ enum {
 #include "params.def"
 };
 
-// Bytes a load, bytes of a cache line, the most blocks of a pool.
+// Bytes a load, bytes of a cache line, the most blocks of a pool; of one that has a grid of its own.
 enum { HISTOGRAM_LOAD = 16, HISTOGRAM_WORDS = HISTOGRAM_LOAD / 4, HISTOGRAM_LINE = 128, HISTOGRAM_POOL = 16 };
+enum { HISTOGRAM_SPREAD = (1 << 20) / HISTOGRAM_SPREAD_OWN };
 
 typedef struct cj_histogram_dtype {
     cj_sample   sample;

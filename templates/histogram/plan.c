@@ -27,15 +27,28 @@ static uint64_t shared_bytes(const cj_histogram_layout *l) {
     return cj__round_up(l->own / l->width.in_word * 4, HISTOGRAM_LOAD);
 }
 
+// Whether many blocks own a few bins each, and all read all samples, from the L2 cache: of bins that are more than the samples, if
+// the blocks together do not read too many; and of counts that one pool overwrites.
+static bool spreads(const cj_plan *plan, unsigned cluster) {
+    const uint64_t *value = plan->params.value;
+    const uint64_t  blocks = cj__ceil_div(value[HISTOGRAM_BINS], HISTOGRAM_SPREAD_OWN);
+    const bool      few = value[HISTOGRAM_N] <= value[HISTOGRAM_BINS] &&
+                     value[HISTOGRAM_N] * blocks <= HISTOGRAM_SPREAD_READS;
+    return (few || value[HISTOGRAM_RESULT] == SET) && !cluster && !value[HISTOGRAM_GRID] &&
+           value[HISTOGRAM_WIDTH] <= WIDE && value[HISTOGRAM_BINS] >= HISTOGRAM_SPREAD_LEAST;
+}
+
 // The smallest pool, of `cluster` blocks where that is not 0, that needs no more than `room` bytes a block, and in it
 // the widest counters; of 4 bits only if asked for. What was chosen once is chosen again with its own bytes as room.
 static bool choose_layout(const cj_plan *plan, uint64_t room, unsigned cluster, cj_histogram_layout *l) {
     const uint64_t *value = plan->params.value;
-    const unsigned  least = cluster ? cluster : 1, most = cluster ? cluster : HISTOGRAM_POOL;
-    const bool      remote = value[HISTOGRAM_STRATEGY] == REMOTE && cluster, set = value[HISTOGRAM_RESULT] == SET;
+    const bool      spread = spreads(plan, cluster);
+    const unsigned least = cluster ? cluster : 1, most = cluster ? cluster : spread ? HISTOGRAM_SPREAD : HISTOGRAM_POOL;
+    const bool     remote = value[HISTOGRAM_STRATEGY] == REMOTE && cluster, set = value[HISTOGRAM_RESULT] == SET;
+    if (spread) room = cj__least(room, 4 * HISTOGRAM_SPREAD_OWN);
     for (unsigned pool = least; pool <= most; pool++)
         for (unsigned w = 1; w < WIDTH_COUNT; w++) {
-            if (remote || set            ? w != WIDE
+            if (remote || set || spread  ? w != WIDE
                 : value[HISTOGRAM_WIDTH] ? value[HISTOGRAM_WIDTH] != w
                                          : widths[w].bits < HISTOGRAM_AUTO_BITS)
                 continue;
@@ -66,7 +79,7 @@ static uint64_t choose_pools(const cj_plan *plan, const cj_limits *limits, const
     const uint64_t blocks = cj__least(o.blocks_per_sm, HISTOGRAM_BLOCKS_PER_SM);
     uint64_t       pools = o.blocks_per_sm ? (uint64_t)o.active_clusters * blocks / o.blocks_per_sm : 1;
     if (!plan->cluster.x) pools /= l->pool;
-    if (l->set) return 1;
+    if (l->set || spreads(plan, plan->cluster.x)) return 1;
     const uint64_t wanted = cj__ceil_div(bytes, (uint64_t)plan->block.x * HISTOGRAM_LOAD * (l->remote ? l->pool : 1));
     return cj__most(cj__most(cj__least(pools, wanted), least_pools(plan)), 1);
 }

@@ -7,12 +7,17 @@
 unsigned cj__row_held_most(const choice *c) {
     const row_shape *s = c->s;
     const unsigned   words = (unsigned)cj__most(s->elements * s->in_bytes / 4, 1);
-    const unsigned   registers = s->totals ? HELD_SUMS : s->in_bytes == 4 ? HELD_WIDE : HELD_NARROW;
+    const bool       shifted = s->peeled && c->op->columns && cj__most(s->in_bytes, s->out_bytes) == 4;
+    const unsigned   registers = s->totals          ? HELD_SUMS
+                                 : shifted          ? HELD_SHIFTED
+                                 : s->in_bytes == 4 ? HELD_WIDE
+                                                    : HELD_NARROW;
     return (unsigned)cj__least(cj__most(registers / (words * c->op->inputs + s->totals * s->elements), 1), ROW_HELD);
 }
 
 // With sums over rows more warps, in a stream with the producer's, would have too few registers for these.
 unsigned cj__row_warps_most(const row_shape *s) {
+    if (s->peeled && s->slot_words > 2) return MANY_WARPS;  // moments beside an edge
     return !s->totals ? ALONE_WARPS : s->form == ROW_STREAM ? SUMS_WARPS - 1 : SUMS_WARPS;
 }
 

@@ -32,8 +32,12 @@ static void begin_row(row_kernel *k, cj_reg first_row, unsigned n, cj_reg rows) 
     k->row = cj_add(f, "row", first_row, n * groups);
     cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $4;", writes, k->row, rows, k->first);
     k->first = writes;
-    k->written = cj_mov(f, "s32", "written", k->left);
-    cj_set_if(f, cj_ge(f, "no_row", k->row, rows), k->written, 0);
+    if (k->s->peeled) {
+        k->no_row = cj_ge(f, "no_row", k->row, rows);
+    } else {
+        k->written = cj_mov(f, "s32", "written", k->left);
+        cj_set_if(f, cj_ge(f, "no_row", k->row, rows), k->written, 0);
+    }
     cj_update(f, k->row, "min", cj_sub(f, "last_row", rows, 1));
 }
 
@@ -47,6 +51,7 @@ static void emit_short(row_kernel *k) {
     cj_reg group = cj_shr(f, "group", cj_mov(f, "u32", "block_thread", "%tid.x"), cj__log2(s->lanes));
     cj_reg first_row = cj_mad(f, "first_row", block, s->rows_per_block, group);
     cj__row_set_share(k);
+    if (s->transposed) cj__row_image_open(k, first_row, rows);
     if (s->unroll > 1) cj__row_keep_columns(k);
     for (unsigned n = 0; n < s->unroll; n++) {
         row_kernel *row = new_row(&each[n], k);
@@ -57,6 +62,7 @@ static void emit_short(row_kernel *k) {
     }
     for (unsigned n = 0; n < s->unroll && k->op->prepare; n++) k->op->prepare(&each[n].k);
     for (unsigned n = 0; n < s->unroll; n++) cj__row_work(&each[n].k);
+    if (s->transposed && k->op->outputs) cj__row_image_store(&each[0].k);
     cj_ptx(f, "ret;");
 }
 

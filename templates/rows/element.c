@@ -41,6 +41,10 @@ void cj__row_new_registers(row_kernel *k) {
         }
         if (stream && (sums || k->s->pieces > 1)) new_words(k, input_name(k, i), k->passing[i]);
     }
+    if (!k->s->peeled) return;
+    row_beside beside;
+    row_kernel *one = cj__row_beside(&beside, k);
+    for (unsigned i = 0; i < k->op->inputs; i++) new_words(one, "edge", k->edge.raw[i]);
 }
 
 // ---- guards: lines that only threads with a vector v of the piece execute
@@ -48,7 +52,8 @@ void cj__row_new_registers(row_kernel *k) {
 // Whether some thread has no vector v of some piece.
 static bool is_guarded(const row_shape *s, unsigned v) {
     const uint64_t pieces = cj__row_blocks(s) * s->pieces, before = (pieces - 1) * s->piece;
-    return s->vectors < before || s->vectors - before < (uint64_t)(v + 1) * cj__row_threads(s);
+    const uint64_t vectors = cj__row_least_vectors(s);
+    return vectors < before || vectors - before < (uint64_t)(v + 1) * cj__row_threads(s);
 }
 
 static cj_body guard(row_kernel *k, unsigned v, bool guarded, cj_reg left) {
@@ -73,8 +78,13 @@ static void clear_words(row_kernel *k, const cj_reg *word) {
     for (unsigned w = 0; w < in_words(k); w++) cj_ptx(k->f, narrow ? "mov.b16 $1, 0;" : "mov.b32 $1, 0;", word[w]);
 }
 
+#define FOR_BESIDE(k, one)                                                                                   \
+    for (row_beside beside, *once = &beside; once && (k)->s->peeled; once = NULL)                            \
+        for (row_kernel *one = cj__row_beside(&beside, (k)); one; one = NULL)
+
 static void load_vectors(row_kernel *k, const char *load, bool shared) {
-    const uint64_t step = step_of(k, in_bytes(k)), input_bytes = k->s->piece * in_bytes(k);
+    const uint64_t rows = k->s->transposed ? ROW_WARP : 1, input_bytes = rows * k->s->piece * in_bytes(k);
+    const uint64_t step = step_of(k, in_bytes(k));
     for (unsigned v = 0; v < k->s->held; v++) {
         for (unsigned i = 0; i < k->op->inputs && is_guarded(k->s, v); i++) clear_words(k, k->raw[i][v]);
         FOR_VECTOR(k, v)
@@ -82,10 +92,8 @@ static void load_vectors(row_kernel *k, const char *load, bool shared) {
             load_words(k, load, k->raw[i][v], shared ? k->stage_at : k->at[k->op->nth[ROW_INPUT][i]],
                        v * step + (shared ? i * input_bytes : 0));
     }
+    FOR_BESIDE(k, one) load_vectors(one, load, false);
 }
-
-// A kernel that may start before others have ended must not say that nobody writes what it reads.
-const char *cj__row_load_global(const row_kernel *k) { return k->plan->programmatic ? "ld.global" : "ld.global.nc"; }
 
 // Whether several loads of short rows take parts of one cache line, which the L1 cache then keeps from one to the next.
 static bool shares_lines(const row_shape *s) {
@@ -137,15 +145,20 @@ static row_vector begin_vector(row_kernel *k, unsigned v, bool as_loaded) {
     return vector;
 }
 
+static void sweep_vectors(row_kernel *k, unsigned sweep) {
+    for (unsigned v = 0; v < k->s->held; v++) FOR_VECTOR(k, v) {
+            const row_vector vector = begin_vector(k, v, !sweep && cj__row_in_pairs(k));
+            k->op->sweep[sweep](k, &vector);
+        }
+}
+
 void cj__row_sweep(row_kernel *k) {
     cj__row_part_clear(k, &k->part);
     if (k->op->before) k->op->before(k);
     for (unsigned sweep = 0; sweep < 2 && k->op->sweep[sweep]; sweep++) {
         if (sweep && k->op->between) k->op->between(k);
-        for (unsigned v = 0; v < k->s->held; v++) FOR_VECTOR(k, v) {
-                const row_vector vector = begin_vector(k, v, !sweep && cj__row_in_pairs(k));
-                k->op->sweep[sweep](k, &vector);
-            }
+        sweep_vectors(k, sweep);
+        FOR_BESIDE(k, one) sweep_vectors(one, sweep);
     }
     if (k->op->after) k->op->after(k);
 }
@@ -168,8 +181,11 @@ static void store_outputs(row_kernel *k, const row_vector *vector) {
     for (unsigned o = 0; o < k->op->outputs; o++) {
         cj_reg word[ROW_WORDS];
         pack(k, vector->out[o], word);
-        cj__store(k->f, cj_always(), "st.global.cs", type, word, words_of(out_bytes(k)),
-                  k->at[k->op->nth[ROW_OUTPUT][o]], (int64_t)(vector->number * step_of(k, out_bytes(k))));
+        const bool     image = k->s->transposed;
+        const uint64_t matrix = image ? o * cj__row_image_bytes(k->s, k->s->out_bytes) : 0;
+        cj__store(k->f, cj_always(), image ? "st.shared" : "st.global.cs", type, word, words_of(out_bytes(k)),
+                  image ? k->written_at : k->at[k->op->nth[ROW_OUTPUT][o]],
+                  (int64_t)(matrix + vector->number * step_of(k, out_bytes(k))));
     }
 }
 
@@ -182,6 +198,7 @@ void cj__row_write(row_kernel *k) {
             k->op->write(k, &vector);
             store_outputs(k, &vector);
         }
+    FOR_BESIDE(k, one) cj__row_write(one);
 }
 
 // In the order of the sums' operands: those of a column follow each other, columns apart.
@@ -209,6 +226,9 @@ void cj__row_set_share(row_kernel *k) { cj__row_set_piece(k, cj__row_first_piece
 void cj__row_set_piece(row_kernel *k, cj_reg piece) {
     const row_shape *s = k->s;
     k->column = cj_mad(k->f, "column", piece, s->piece, k->thread);
+    k->vector = k->column;
+    k->piece = piece;
+    if (s->peeled) return;
     k->left = cj_let(k->f, "s32", "left", "sub.s32 $1, $2, $3;", s->vectors, k->column);
     if (s->piece < s->vectors) {
         cj_reg own = cj_let(k->f, "s32", "own", "sub.s32 $1, $2, $3;", s->piece, k->thread);
@@ -229,7 +249,9 @@ void cj__row_place(row_kernel *k) {
         if (!output && !(input && s->form != ROW_STREAM)) continue;
         const uint64_t bytes = input ? s->in_bytes : s->out_bytes, stride = input ? s->stride : s->out_stride;
         cj_reg         row = cj_mad_wide(k->f, "row_at", cj__row_of(k, i), stride * bytes, k->base[i]);
+        if (s->peeled && i == k->op->nth[ROW_INPUT][0]) cj__row_peel(k, row);
         k->at[i] = cj_mad_wide(k->f, "at", k->column, bytes, row);
+        if (s->peeled) k->edge.at[i] = cj_mad_wide(k->f, "edge_at", k->edge.column, bytes, row);
     }
 }
 
@@ -241,6 +263,10 @@ cj_reg cj__row_load_rows(row_kernel *k) {
 
 static void load_column(row_kernel *k, unsigned operand, unsigned v, const cj_reg word[ROW_WORDS]) {
     const bool resident = k->s->resident;
+    if (k->s->peeled) {
+        cj__row_load_shifted(k, operand, v, word);
+        return;
+    }
     cj_reg     at = resident ? cj_mad(k->f, "column_at", k->column, k->s->in_bytes, k->resident_at[operand])
                              : cj_mad_wide(k->f, "column_at", k->column, k->s->in_bytes, k->base[operand]);
     load_words(k, resident ? "ld.shared" : cj__row_load_global(k), word, at, v * step_of(k, in_bytes(k)));
@@ -257,6 +283,7 @@ void cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg int
 }
 
 void cj__row_keep_columns(row_kernel *k) {
+    if (k->s->peeled) return;  // each row has other columns in its vectors
     const unsigned most = k->s->in_bytes == 2 && !k->op->columns_written ? KEPT_NARROW : KEPT_WIDE;
     if (k->s->held * in_words(k) * (k->op->inputs + k->op->columns) > most) return;
     k->keeps = true;
@@ -303,5 +330,6 @@ cj_reg cj__row_count(row_kernel *k) {
     for (unsigned v = whole; v < s->held; v++)
         cj_set_if(k->f, cj_gt(k->f, "has_vector", k->left, v * cj__row_threads(s)), count,
                   (float)((v + 1) * s->elements));
+    if (s->peeled) cj_ptx(k->f, "@$1 add.f32 $2, $2, 0f3F800000;", cj_gt(k->f, "has_edge", k->edge.left, 0), count);
     return count;
 }

@@ -3,6 +3,8 @@
 //
 //   shape.c       how rows are cut; what a plan says of that
 //   element.c     vectors: from memory into registers, as f32, through what a family does with them, and out
+//   peel.c        rows that begin between two vectors
+//   transpose.c   rows of a few columns, between memory and an image of them in shared memory
 //   fold.c        partials of threads, lanes and slots combine
 //   mail.c        partials of the blocks of a spread row, in mailboxes of global memory
 //   exchange.c    partials of warps, of a cluster's blocks or of a spread row's: each warp gets the row's
@@ -49,6 +51,30 @@ void   cj__row_keep_late(row_kernel *k, bool row);  // the same of spread rows, 
 void cj__row_sweep(row_kernel *k);                  // a piece into k->part
 void cj__row_write(row_kernel *k);                  // a piece's outputs
 void cj__row_store_sums(row_kernel *k, cj_reg at);  // the thread's sums over rows, from address `at` on
+
+// ---- peel.c
+
+// The thread's element beside the vectors of a peeled row, as a vector of one element: to be worked on as k is.
+typedef struct row_beside {
+    row_kernel k;
+    row_shape  s;
+} row_beside;
+
+row_kernel *cj__row_beside(row_beside *b, const row_kernel *k);
+void        cj__row_peel(row_kernel *k, cj_reg row_at);  // k's column, left and edge, of the row at that address
+void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_reg word[ROW_WORDS]);  // of a column
+static inline uint64_t cj__row_least_vectors(const row_shape *s) {
+    return s->peeled ? (s->columns - (s->elements - 1)) / s->elements : s->vectors;
+}
+
+// ---- transpose.c
+
+void cj__row_image_open(row_kernel *k, cj_reg first_row, cj_reg rows);  // first_row: the lane's
+void cj__row_image_load(row_kernel *k);   // the warp's rows; stage_at and written_at: where the lane finds its own
+void cj__row_image_store(row_kernel *k);  // what the lanes have written there
+static inline unsigned cj__row_image_bytes(const row_shape *s, unsigned element) {
+    return ROW_WARP * (unsigned)s->columns * element;
+}
 
 // ---- fold.c
 

@@ -47,6 +47,7 @@ static void between(row_kernel *k) {
     if (cj__row_in_pairs(k)) {
         cj_reg both[2] = {cj_f32(k->f, "even"), cj_f32(k->f, "odd")};
         cj__unpack_halves(k->f, cj__row_type(k->plan, ROW_DTYPE), r->pair, both[0], both[1]);
+        if (k->s->peeled) cj_update(k->f, both[0], "max", k->part.value[0]);
         cj_ptx(k->f, "max.f32 $1, $2, $3;", k->part.value[0], both[0], both[1]);
     }
     cj_update(k->f, k->part.value[0], "mul", r->scale);

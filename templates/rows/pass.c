@@ -40,6 +40,13 @@ static void read_twice(row_kernel *k) {
 }
 
 void cj__row_load(row_kernel *k) {
+    if (k->s->transposed) {
+        cj__row_image_load(k);
+        cj__row_fetch_piece(k);
+        if (k->op->outputs && k->s->in_bytes != k->s->out_bytes)
+            cj_ptx(k->f, "bar.warp.sync 0xffffffff; // I2: all lanes have read their rows, which may be written over");
+        return;
+    }
     cj__row_place(k);
     cj__row_load_piece(k);
     if (k->s->blocks) cj__row_keep_late(k, true);

@@ -22,6 +22,9 @@ static unsigned held_most(const choice *c) {
     return asked_or(c, ROW_VECTORS, c->s->totals ? most : cj__most(most, short_held(c)));
 }
 
+// Elements before and behind the vectors, each of which another thread has.
+static unsigned edges_most(const row_shape *s) { return s->peeled ? 2 * (s->elements - 1) : 0; }
+
 // With sums over rows a warp has a row: its lanes are different columns.
 static unsigned choose_lanes(const choice *c) {
     const row_shape *s = c->s;
@@ -31,6 +34,7 @@ static unsigned choose_lanes(const choice *c) {
     while (lanes < ROW_WARP && lanes < s->vectors &&
            (lanes * vector_bytes(s) < SHORT_RUN_BYTES || lanes * short_held(c) < s->vectors))
         lanes *= 2;
+    while (lanes < edges_most(s)) lanes *= 2;
     return lanes;
 }
 
@@ -46,6 +50,29 @@ static unsigned choose_unroll(const choice *c) {
            c->rows * s->lanes >= 2 * unroll * threads)
         unroll *= 2;
     return unroll;
+}
+
+// Rows whose vectors are single elements: each lane then does once what several would do.
+static bool is_transposed(const choice *c) {
+    const row_shape *s = c->s;
+    const uint64_t   way = c->plan->params.value[ROW_TRANSPOSE];
+    const bool others = s->cluster || asked(c, ROW_WARPS) || asked(c, ROW_PIECES) > 1 || asked(c, ROW_LANES) > 1 ||
+                        asked(c, ROW_UNROLL) > 1 || asked(c, ROW_VECTORS);
+    if (way == ROW_TRANSPOSE_NO || s->totals || s->peeled || others || s->elements > 1) return false;
+    for (unsigned i = 0; i < c->op->operands; i++)
+        if (c->op->operand[i].period) return false;
+    if (way == ROW_TRANSPOSE_YES) return s->columns <= ROW_TRANSPOSED;
+    return s->columns >= TRANSPOSE_LEAST && s->columns <= TRANSPOSE_MOST && c->rows >= TRANSPOSE_ROWS;
+}
+
+static void plan_transposed(choice *c) {
+    row_shape *s = c->s;
+    s->transposed = true;
+    s->warps = ROWS_PER_BLOCK;
+    s->lanes = s->unroll = 1;
+    s->piece = s->vectors;
+    s->held = (unsigned)s->vectors;
+    s->rows_per_block = cj__row_block_rows(s);
 }
 
 // False: the row is longer than a warp's.
@@ -136,13 +163,58 @@ static uint64_t direct_pieces(const choice *c) {
                     cj__ceil_div(share, threads * cj__row_piece_held(c)));
 }
 
-void cj__row_plan_direct(choice *c) {
+static void plan_vectors(choice *c) {
     row_shape *s = c->s;
-    s->form = ROW_DIRECT;
     s->cluster = is_asked(c, ROW_CLUSTER) ? asked(c, ROW_CLUSTER) : direct_cluster(c);
     if (!c->clusters || s->totals) s->cluster = 0;
     s->pieces = asked_or(c, ROW_PIECES, 1);
+    if (is_transposed(c)) {
+        plan_transposed(c);
+        return;
+    }
     if (plan_short(c)) return;
     if (!asked(c, ROW_PIECES)) s->pieces = direct_pieces(c);
     choose_warps(c);
+}
+
+// ---- rows that begin between two vectors
+
+// What a row takes, in instructions of all of its threads: a vector's accesses, and what is done with its elements, among them
+// those that take a column's elements out of two vectors; at the edges both, of one element.
+static uint64_t cost_of(const choice *c) {
+    const row_shape *s = c->s;
+    const row_op    *op = c->op;
+    const uint64_t   readings = s->pieces > 1 && op->outputs ? 2 * s->pieces : s->pieces;
+    const uint64_t   accesses = (op->inputs + op->outputs + op->columns) * PEEL_ACCESS;
+    const uint64_t   vector = s->elements * (PEEL_ELEMENT + (s->peeled ? op->columns * PEEL_COLUMN : 0)) + accesses;
+    const uint64_t   edge = s->peeled ? PEEL_ELEMENT + accesses + PEEL_EDGE : 0;
+    if (s->held > ROW_HELD) return UINT64_MAX;
+    return (uint64_t)cj__row_threads(s) * cj__row_blocks(s) * (readings * s->held * vector + edge + PEEL_ROW);
+}
+
+static bool may_peel(const choice *c, unsigned plain_bytes, unsigned elements) {
+    const uint64_t wanted = c->plan->params.value[ROW_PEEL];
+    if (c->s->totals || c->s->columns < 2 * elements) return false;
+    return is_asked(c, ROW_PEEL) ? wanted == elements : plain_bytes <= PEEL_PLAIN_BYTES;
+}
+
+// Vectors as short as it takes for rows of these alone, or wider ones with an edge, if they take fewer instructions.
+void cj__row_plan_direct(choice *c) {
+    const unsigned most = cj__row_peel_most(c->plan, c->op, c->s);
+    c->s->form = ROW_DIRECT;
+    const row_shape plain = *c->s;
+    plan_vectors(c);
+    row_shape best = *c->s;
+    uint64_t  least = asked(c, ROW_PEEL) ? UINT64_MAX : cost_of(c);
+    for (unsigned elements = 2 * plain.elements; elements <= most; elements *= 2) {
+        *c->s = plain;
+        if (best.transposed || !may_peel(c, vector_bytes(&plain), elements)) continue;
+        cj__row_peel_shape(c->s, elements);
+        plan_vectors(c);
+        const uint64_t cost = cost_of(c);
+        if (cj__row_threads(c->s) < edges_most(c->s) || cost > least) continue;
+        best = *c->s;
+        least = cost;
+    }
+    *c->s = best;
 }

@@ -25,9 +25,10 @@ static const char *grid_words(const row_shape *s) {
 }
 
 static void write_way(const row_shape *s, cj_builder *b) {
-    cj_head(b, "\n  a row is %" PRIu64 " vectors of %u elements: %u block%s x %" PRIu64 " piece%s x %u threads x %u",
-            s->vectors, s->elements, cj__row_blocks(s), cj__row_blocks(s) > 1 ? "s" : "", s->pieces,
-            s->pieces > 1 ? "s" : "", cj__row_threads(s), s->held);
+    cj_head(b, "\n  a row is %s%" PRIu64 " vectors of %u elements: %u block%s x %" PRIu64 " piece%s x %u threads x %u",
+            s->peeled ? "some elements before and behind up to " : "", s->vectors, s->elements, cj__row_blocks(s),
+            cj__row_blocks(s) > 1 ? "s" : "", s->pieces, s->pieces > 1 ? "s" : "", cj__row_threads(s), s->held);
+    if (s->transposed) cj_head(b, "  a warp brings 32 rows to shared memory, and takes what is written from there");
     if (cj__row_is_short(s))
         cj_head(b, "  a block has %u rows, a warp %u at once, of which each thread loads %u before it works on one",
                 s->rows_per_block, ROW_WARP / s->lanes, s->unroll);
@@ -102,7 +103,8 @@ static void declare_spread(row_kernel *k) {
 
 // The direct form: ptxas by itself now and then spills some registers for a block more on an SM. For sm_90 it does so
 // for moments of 32 f16 elements a thread or of many short vectors of f32, for one sum over rows that are read twice, of two
-// vectors a thread, and for nearly all warps of a block, which no plan chooses.
+// vectors a thread, for nearly all warps of a block, which no plan chooses, and for peeled rows of a block, with three values or
+// with 16-bit elements and a mask.
 static void declare_direct(row_kernel *k) {
     enum { NO_LIMIT = 255, ELEMENTS = 32, TWO = 2, SHORT_VECTOR = 2, MANY = 8 };
     const row_shape *s = k->s;
@@ -112,7 +114,9 @@ static void declare_direct(row_kernel *k) {
     const bool       moments = k->op->fold == ROW_FOLD_MOMENTS && (halves || many);
     const bool       sum = s->totals == 1 && s->pieces > 1 && s->held == TWO && k->op->values == 1;
     const bool       few = s->cluster * s->warps <= ROW_WARP, nearly_all = s->warps > CALM_WARPS && s->warps < ROW_WARP;
-    cj__registers(k->plan, k->f, NO_LIMIT, sum || (moments && few) || nearly_all);
+    const bool       swept = k->op->columns && !k->op->columns_written && s->in_bytes == 2;
+    const bool       peeled = s->peeled && (k->op->values > 2 || swept || s->rows_per_block == 1);
+    cj__registers(k->plan, k->f, NO_LIMIT, sum || (moments && few) || nearly_all || peeled);
 }
 
 static void declare(row_kernel *k) {
@@ -149,8 +153,9 @@ static void emit_begin(row_kernel *k) {
     k->warp = cj_shr(f, "warp", k->thread, 5);
     k->row = cj_u32(f, "row");
     if (k->s->rows_per_block > 1)
-        k->thread = cj__row_is_short(k->s) ? cj_and(f, "thread", k->lane, k->s->lanes - 1)
-                                           : cj_mov(f, "u32", "thread", k->lane);
+        k->thread = k->s->transposed         ? cj_mov(f, "u32", "thread", 0)
+                    : cj__row_is_short(k->s) ? cj_and(f, "thread", k->lane, k->s->lanes - 1)
+                                             : cj_mov(f, "u32", "thread", k->lane);
     k->first = cj_eq(f, "first", k->thread, 0);
     if (k->s->cluster) {
         k->rank = cj_cluster_rank(f);

@@ -26,10 +26,13 @@ enum { ROW_WARP = 32 };
 enum { ROW_AHEAD = 4 };  // short rows that a thread loads before it works on the first, at most
 enum { ROW_OWN_BYTES = 512 };  // of row_op.own
 
+enum { ROW_TRANSPOSED = 16 };  // columns of a row that a lane has after a transposition, at most
+
 // ---- the shape
 
 typedef enum row_form { ROW_AUTO, ROW_DIRECT, ROW_STREAM, ROW_SPREAD } row_form;
 enum { ROW_RESIDENT_AUTO, ROW_RESIDENT_NO, ROW_RESIDENT_YES };
+enum { ROW_TRANSPOSE_AUTO, ROW_TRANSPOSE_NO, ROW_TRANSPOSE_YES };
 
 // How rows are cut, in vectors: what a thread loads at once, `elements` elements. A row has `vectors` of them, and
 // each of the cluster's ranks has `pieces` pieces of `piece` vectors, the last of them shorter; a thread holds `held`
@@ -38,6 +41,8 @@ typedef struct row_shape {
     row_form form;
     unsigned in_bytes, out_bytes;  // of an element
     unsigned elements;             // of a vector
+    bool     peeled;               // a row is some elements, vectors, and some elements (peel.c); `vectors`: the most
+    bool     transposed;           // lanes have rows, which come and go through shared memory (transpose.c)
     uint64_t columns, stride, out_stride, vectors;
     unsigned cluster;  // blocks a row; 0: no cluster
     unsigned blocks;   // a row, of the spread form; else 0
@@ -85,6 +90,12 @@ typedef struct row_part {
 } row_part;
 
 typedef struct row_kernel row_kernel;
+
+// The thread's element beside the vectors of a peeled row: as a row of its own has it.
+typedef struct row_edge {
+    cj_reg column, left, written;
+    cj_reg at[ROW_OPERANDS], raw[ROW_INPUTS][ROW_WORDS];
+} row_edge;
 
 // One vector on its way: elements of the inputs, and of what is written.
 typedef struct row_vector {
@@ -149,12 +160,24 @@ struct row_kernel {
     cj_reg left;                                       // vectors from the thread's first on, s32
     cj_reg written;                                    // the same, of short rows: 0 where there is no row to be written
     cj_reg at[ROW_OPERANDS];                           // matrices: of the thread's first vector
-    cj_reg raw[ROW_INPUTS][ROW_HELD][ROW_WORDS];       // the elements that the thread holds
+    cj_reg raw[ROW_INPUTS][ROW_TRANSPOSED][ROW_WORDS]; // the elements that the thread holds
     cj_reg passing[ROW_INPUTS][ROW_WORDS];             // one vector of those that stay in shared memory
     cj_reg kept[ROW_OPERANDS][ROW_HELD][ROW_WORDS];    // weight and bias, once registers keep them
     bool   keeps;                                      // whether these are made
     cj_reg resident_at[ROW_OPERANDS];                  // where column 0 of these would be in shared memory
     cj_reg total[ROW_TOTALS][ROW_HELD][ROW_ELEMENTS];  // sums over rows
+    // Of a peeled row.
+    row_edge edge;
+    cj_reg   vector, piece;  // the thread's first; of the row
+    cj_reg   aligned;        // the column that `column` would be if the row began with a vector
+    cj_reg   shifted[3];     // whether its head takes a part of a vector: the larger half, a quarter, a word
+    cj_reg   halves;         // and how that divides words: for prmt
+    cj_reg   no_row;         // short rows: whether there is none to be written
+
+    // Of transposed rows: the warp's image of them in shared memory, and of a row in it that is to be written; the first row; the
+    // elements from the lane's first on.
+    cj_reg image, written_at, image_row, image_left;
+
     cj_reg stage_at;                                   // of the thread's first vector in shared memory
     bool   in_shared;                                  // elements are read from stage_at
 };
@@ -175,6 +198,10 @@ cj_reg      cj__row_load_each(row_kernel *k, unsigned operand);                 
 void        cj__row_store_each(row_kernel *k, unsigned operand, cj_reg value);  // by the first thread
 void        cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg into[ROW_ELEMENTS]);
 cj_reg      cj__row_count(row_kernel *k);              // the thread's elements of the piece, f32
-const char *cj__row_load_global(const row_kernel *k);  // "ld.global.nc", or "ld.global"
+
+// A kernel that may start before others have ended must not say that nobody writes what it reads.
+static inline const char *cj__row_load_global(const row_kernel *k) {
+    return k->plan->programmatic ? "ld.global" : "ld.global.nc";
+}
 
 #endif

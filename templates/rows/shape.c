@@ -36,6 +36,20 @@ void cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s) {
     s->vectors = s->columns / s->elements;
 }
 
+// Elements of a vector of peeled rows, at most: every matrix's row of a number begins as far behind a vector as any other's.
+unsigned cj__row_peel_most(const cj_plan *plan, const row_op *op, const row_shape *s) {
+    uint64_t apart = s->stride > s->out_stride ? s->stride - s->out_stride : s->out_stride - s->stride;
+    if (!op->outputs) apart = 0;
+    for (unsigned i = 0; i < op->operands; i++) apart |= op->operand[i].period * s->stride;
+    return cj__load_width(plan->params.value[ROW_ALIGN], (unsigned)cj__most(s->in_bytes, s->out_bytes), apart);
+}
+
+void cj__row_peel_shape(row_shape *s, unsigned elements) {
+    s->peeled = true;
+    s->elements = elements;
+    s->vectors = s->columns / elements;
+}
+
 // Pieces of a stream are whole 16-byte words; those of spread rows are whole cache lines.
 void cj__row_cut(row_shape *s) {
     enum { LINE_BYTES = 128 };
@@ -78,6 +92,8 @@ cj_status cj__row_op(const cj_plan *plan, row_op *op, cj_error *error) {
 void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
     const uint64_t *value = plan->params.value;
     cj__row_problem(plan, op, s);
+    if (cj__asked_or(plan, ROW_PEEL, 0)) cj__row_peel_shape(s, (unsigned)value[ROW_PEEL]);
+    s->transposed = value[ROW_TRANSPOSE] == ROW_TRANSPOSE_YES;
     s->form = (row_form)value[ROW_FORM];
     s->cluster = (unsigned)value[ROW_CLUSTER];
     s->blocks = cj__asked_or(plan, ROW_BLOCKS, 0);

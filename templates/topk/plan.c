@@ -6,19 +6,11 @@ static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
 
 enum { RESULT_ALL, RESULT_KTH, RESULT_ANY };  // in the order of the words
 
-// The shape that the parameters ask for, once the plan has cluster and block.
-void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
-    const uint64_t *value = plan->params.value;
-    *s = (topk_shape){.dtype = dtypes[value[TOPK_DTYPE]],
-                      .k = (unsigned)value[TOPK_K],
-                      .smallest = value[TOPK_ORDER],
-                      .kth = value[TOPK_RESULT] == RESULT_KTH,
-                      .any = value[TOPK_RESULT] == RESULT_ANY,
-                      .wide_index = !value[TOPK_INDEX],
-                      .cluster = plan->cluster.x};
-    s->bytes = (unsigned)cj_dtype_size(s->dtype);
-    const uint64_t columns = value[TOPK_COLUMNS], stride = cj__stride(plan, TOPK_STRIDE, columns);
-    s->width = cj__load_width(value[TOPK_ALIGN], s->bytes, columns | (value[TOPK_ROWS] > 1 ? stride : 0));
+static uint64_t blocks_of_row(const topk_shape *s) { return s->cluster ? s->cluster : 1; }
+
+// form=sift: slices, and places of candidates.
+static void shape_sift(const cj_plan *plan, topk_shape *s) {
+    const uint64_t columns = plan->params.value[TOPK_COLUMNS];
     s->loads = s->width < TOPK_EACH ? TOPK_EACH / s->width : 1;
     const unsigned each = s->loads * s->width;
     const uint64_t wanted = columns / each + 1;
@@ -28,21 +20,48 @@ void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
                              : cj__power_from(wanted < TOPK_WARP ? TOPK_WARP : cj__least(wanted, threads));
     s->slice = s->block * each;
     s->guesses = 2 * s->k <= s->block;
-    s->sorts = !s->any && s->k > TOPK_RANKED;
     s->slack = (unsigned)cj__most(TOPK_WARP, 2 * s->k * TOPK_WARP / s->block);
     s->own = s->slack + TOPK_SLICES * TOPK_WARP * each;
     s->pool = (unsigned)cj__most(s->k + s->block / TOPK_WARP * s->own,
                                  cj__most(s->cluster * s->k, cj__power_from(s->k)));
+    s->shared = (uint64_t)s->pool * TOPK_CANDIDATE;
+}
+
+// form=radix: the keys that a block holds, in whole lines, and the bins, which are the pool afterwards.
+static void shape_radix(const cj_plan *plan, topk_shape *s) {
+    enum { LOADS = 8 };
+    const uint64_t line = TOPK_LINE / s->bytes, part = cj__ceil_div(plan->params.value[TOPK_COLUMNS], blocks_of_row(s));
+    s->loads = (unsigned)cj__least(TOPK_RADIX_FLIGHT / (s->width * s->bytes), LOADS);
+    s->pool = s->sorts ? (unsigned)cj__most(cj__power_from(s->k), 2 * TOPK_WARP) : s->k;
+    s->region = (unsigned)cj__round_up(cj__most(TOPK_BINS, s->pool * TOPK_CANDIDATE), TOPK_HELD);
+    s->shared = s->region + cj__round_up(part, line) * s->bytes;
+    s->block = plan->block.x;
+}
+
+// The shape that the parameters ask for, once the plan has form, cluster and block.
+void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
+    const uint64_t *value = plan->params.value;
+    *s = (topk_shape){.dtype = dtypes[value[TOPK_DTYPE]],
+                      .k = (unsigned)value[TOPK_K],
+                      .smallest = value[TOPK_ORDER],
+                      .kth = value[TOPK_RESULT] == RESULT_KTH,
+                      .any = value[TOPK_RESULT] == RESULT_ANY,
+                      .wide_index = !value[TOPK_INDEX],
+                      .radix = value[TOPK_FORM] == TOPK_RADIX,
+                      .cluster = plan->cluster.x};
+    s->bytes = (unsigned)cj_dtype_size(s->dtype);
+    const uint64_t columns = value[TOPK_COLUMNS], stride = cj__stride(plan, TOPK_STRIDE, columns);
+    s->width = cj__load_width(value[TOPK_ALIGN], s->bytes, columns | (value[TOPK_ROWS] > 1 ? stride : 0));
+    s->sorts = !s->any && s->k > (s->radix ? TOPK_RADIX_RANKED : TOPK_RANKED);
+    (s->radix ? shape_radix : shape_sift)(plan, s);
 }
 
 // ---- the plan
 
-static uint32_t shared_bytes(const topk_shape *s) { return s->pool * (uint32_t)sizeof(uint64_t); }
-
-// Beside the pool are the records of select.c.
+// Beside the pool are the records of select.c, or the words of radix.c.
 static bool fits(const topk_shape *s, const cj_limits *limits) {
-    enum { RECORDS = 64 };
-    return shared_bytes(s) + RECORDS <= limits->shared_per_block_optin;
+    enum { RECORDS = 64, WORDS = 160 };
+    return s->shared + (s->radix ? WORDS : RECORDS) <= limits->shared_per_block_optin;
 }
 
 // The block that is asked for; else the largest whose pool fits into shared memory.
@@ -67,7 +86,7 @@ static uint32_t largest_cluster(const cj_plan *plan, const cj_limits *limits) {
 
 // The cluster that is asked for; else the largest that is of use and has a block that fits: rank 0's pool holds k
 // candidates of each rank.
-static void choose_cluster(cj_plan *plan, const cj_limits *limits, bool clusters, topk_shape *s) {
+static void plan_sift(cj_plan *plan, const cj_limits *limits, bool clusters, topk_shape *s) {
     const uint64_t asked = cj__cluster_asked(plan, TOPK_CLUSTER, clusters);
     const bool     open = asked == CJ_PARAM_AUTO;
     uint32_t       cluster = open ? largest_cluster(plan, limits) : (uint32_t)asked;
@@ -79,6 +98,58 @@ static void choose_cluster(cj_plan *plan, const cj_limits *limits, bool clusters
     } while (open && plan->cluster.x && !fits(s, limits));
 }
 
+// form=radix: the least cluster whose blocks hold the row, but not fewer blocks than are of use. A thread has fewer columns
+// where the blocks are too few to share an SM.
+static void plan_radix(cj_plan *plan, const cj_limits *limits, bool clusters, topk_shape *s) {
+    const uint64_t *value = plan->params.value, asked = cj__cluster_asked(plan, TOPK_CLUSTER, clusters);
+    const bool      open = asked == CJ_PARAM_AUTO;
+    uint32_t        cluster = open ? largest_cluster(plan, limits) : (uint32_t)asked;
+    do {
+        plan->cluster = open && cluster == 1 ? (cj_dim3){0} : cluster ? (cj_dim3){cluster, 1, 1} : (cj_dim3){0};
+        plan->block.x = TOPK_RADIX_BLOCK;
+        cj__topk_shape(plan, s);
+        cluster *= 2;
+    } while (open && cluster <= TOPK_CLUSTER_MAX && !fits(s, limits));
+    const uint64_t each = value[TOPK_ROWS] * blocks_of_row(s) > limits->sm_count ? TOPK_RADIX_EACH : TOPK_RADIX_FEW;
+    const uint64_t threads = cj__power_from(value[TOPK_COLUMNS] / blocks_of_row(s) / each);
+    const uint64_t most = cj__least(limits->max_threads_per_block, 1024);
+    plan->block.x = cj__asked_or(plan, TOPK_BLOCK, cj__least(cj__most(threads, TOPK_RADIX_BLOCK), most));
+    plan->block = (cj_dim3){plan->block.x, 1, 1};
+    cj__topk_shape(plan, s);
+}
+
+// Radix where so large a part of the row is found that the threshold of form=sift lets most of it pass, or is selected again
+// and again, if the row fits.
+static void choose_form(cj_plan *plan, const cj_limits *limits, bool clusters, topk_shape *s) {
+    uint64_t      *value = plan->params.value;
+    const uint64_t form = value[TOPK_FORM];
+    const bool     large = value[TOPK_K] >= TOPK_RADIX_LEAST && value[TOPK_K] * TOPK_RADIX_REACH >= value[TOPK_COLUMNS];
+    value[TOPK_FORM] = TOPK_RADIX;
+    if (form == TOPK_RADIX || (form == TOPK_AUTO && large)) plan_radix(plan, limits, clusters, s);
+    if (form == TOPK_RADIX || (form == TOPK_AUTO && large && fits(s, limits))) return;
+    value[TOPK_FORM] = TOPK_SIFT;
+    plan->cluster = plan->block = (cj_dim3){0};
+    plan_sift(plan, limits, clusters, s);
+}
+
+static cj_status check_room(const cj_plan *plan, const topk_shape *s, const cj_limits *limits, bool open,
+                            cj_error *error) {
+    FAIL_IF(s->radix && !fits(s, limits), CJ_CONTRACT,
+            "form: radix holds the %" PRIu64 " columns of a row in %" PRIu64 " block%s, %" PRIu64
+            " bytes each, more than the"
+            " %u of a block of %s" CJ_HINT "leave form at its default, or take a larger cluster",
+            plan->params.value[TOPK_COLUMNS], blocks_of_row(s), blocks_of_row(s) > 1 ? "s" : "", s->shared,
+            limits->shared_per_block_optin, limits->name);
+    FAIL_IF(!fits(s, limits), CJ_CONTRACT,
+            "k: candidates for %u results of %" PRIu64 " block%s of %u threads take %" PRIu64
+            " bytes of shared memory, more"
+            " than the %u of a block of %s" CJ_HINT "%s",
+            s->k, blocks_of_row(s), blocks_of_row(s) > 1 ? "s" : "", s->block, s->shared,
+            limits->shared_per_block_optin, limits->name,
+            open ? "choose a smaller k" : "leave cluster and block at their defaults, or choose a smaller k");
+    return CJ_OK;
+}
+
 cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const uint64_t *value = plan->params.value;
     topk_shape      s;
@@ -88,20 +159,15 @@ cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
               value[TOPK_K], value[TOPK_COLUMNS]);
     TRY(cj__check_stride(plan, TOPK_STRIDE, value[TOPK_COLUMNS], error));
     const bool open = !cj__is_asked(plan, TOPK_BLOCK) && !cj__is_asked(plan, TOPK_CLUSTER);
-    choose_cluster(plan, limits, clusters, &s);
-    const uint64_t blocks = value[TOPK_ROWS] * (s.cluster ? s.cluster : 1);
+    choose_form(plan, limits, clusters, &s);
+    const uint64_t blocks = value[TOPK_ROWS] * blocks_of_row(&s);
     FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
             "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid" CJ_HINT
             "use several launches",
             value[TOPK_ROWS], s.cluster);
-    FAIL_IF(!fits(&s, limits), CJ_CONTRACT,
-            "k: candidates for %u results of %u block%s of %u threads take %u bytes of shared memory, more than the"
-            " %u of a block of %s" CJ_HINT "%s",
-            s.k, s.cluster ? s.cluster : 1, s.cluster > 1 ? "s" : "", s.block, shared_bytes(&s),
-            limits->shared_per_block_optin, limits->name,
-            open ? "choose a smaller k" : "leave cluster and block at their defaults, or choose a smaller k");
+    TRY(check_room(plan, &s, limits, open, error));
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
-    plan->dynamic_shared = shared_bytes(&s);
+    plan->dynamic_shared = (uint32_t)s.shared;
     CJ_DERIVE(plan, value[TOPK_COLUMNS], cj__stride(plan, TOPK_STRIDE, value[TOPK_COLUMNS]));
     cj__name_entry(plan, "topk_%s_%s", s.smallest ? "smallest" : "largest", CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;

@@ -84,6 +84,19 @@ static cj_reg number_of(const topk_kernel *k, cj_reg element) {
 
 unsigned cj__topk_key_low(const topk_kernel *k) { return k->s.dtype == CJ_BF16 ? 16 : k->s.dtype == CJ_F16 ? 13 : 0; }
 
+// Of a float: its bits, all of them flipped below zero, the sign elsewhere.
+static cj_reg key_of_real(const topk_kernel *k, cj_reg real, cj_reg nan) {
+    cj_func *f = k->f;
+    cj_ptx(f, "@$1 mov.b32 $2, 0x7fc00000; // NaN is the greatest, whatever its bits", nan, real);
+    cj_reg bits = cj_let(f, "u32", "bits", "mov.b32 $1, $2;", real);
+    cj_reg sign = cj_let(f, "u32", "sign", "shr.s32 $1, $2, 31;", bits);
+    return cj_xor(f, "key", bits, cj_or(f, "flips", sign, 0x80000000));
+}
+
+static cj_reg ordered(const topk_kernel *k, cj_reg key) {
+    return k->s.smallest ? cj_let(k->f, "u32", "key", "not.b32 $1, $2;", key) : key;
+}
+
 // A u32 in the order of the numbers; for the smallest, in the opposite order.
 static cj_reg key_of(const topk_kernel *k, cj_reg number) {
     cj_func *f = k->f;
@@ -95,12 +108,21 @@ static cj_reg key_of(const topk_kernel *k, cj_reg number) {
     } else {
         cj_reg real = cj_let(f, "f32", "real", "add.f32 $1, $2, 0f00000000; // -0 becomes 0", number);
         cj_reg nan = cj_let(f, "pred", "is_nan", "setp.nan.f32 $1, $2, $2;", real);
-        cj_ptx(f, "@$1 mov.b32 $2, 0x7fc00000; // NaN is the greatest, whatever its bits", nan, real);
-        cj_reg bits = cj_let(f, "u32", "bits", "mov.b32 $1, $2;", real);
-        cj_reg sign = cj_let(f, "u32", "sign", "shr.s32 $1, $2, 31;", bits);
-        key = cj_xor(f, "key", bits, cj_or(f, "flips", sign, 0x80000000));
+        key = key_of_real(k, real, nan);
     }
-    return k->s.smallest ? cj_let(f, "u32", "key", "not.b32 $1, $2;", key) : key;
+    return ordered(k, key);
+}
+
+// An f16 above zeros is read as an f32 here: their order is the same, but NaN and infinity are numbers of f32.
+cj_reg cj__topk_key_of_bits(const topk_kernel *k, cj_reg bits) {
+    cj_func *f = k->f;
+    if (!is_float(k)) return key_of(k, bits);
+    cj_reg number = cj_let(f, "f32", "number", "mov.b32 $1, $2;", bits);
+    if (k->s.dtype != CJ_F16) return key_of(k, number);
+    cj_reg real = cj_let(f, "f32", "real", "add.f32 $1, $2, 0f00000000; // -0 becomes 0", number);
+    cj_reg size = cj_let(f, "f32", "size", "abs.f32 $1, $2;", real);
+    cj_reg nan = cj_let(f, "pred", "is_nan", "setp.gtu.f32 $1, $2, 0f7c000000;", size);
+    return ordered(k, key_of_real(k, real, nan));
 }
 
 // The way back. No number has the key of -0: its bound is the next number below, since -0 equals 0.

@@ -34,17 +34,30 @@ static const cj_param_info params[] = {
 #include "params.def"
 };
 
-static void write_head(const topk_kernel *k, cj_builder *b) {
+static void head_of_sift(const topk_kernel *k, cj_builder *b) {
     const topk_shape *s = &k->s;
-    cj_head(b, "clusterjit: topk  k=%u dtype=%s order=%s result=%s\n", s->k, CJ_PARAM_WORD(k->plan, "dtype"),
-            CJ_PARAM_WORD(k->plan, "order"), CJ_PARAM_WORD(k->plan, "result"));
     cj_head(b, "  row  --%u loads of %u elements a thread and slice-->  key > threshold  -->  %u places a warp, shared",
             s->loads, s->width, s->own);
     cj_head(b, "  more than %u candidates of a warp  --selection-->  %u, whose least is the threshold", s->slack, s->k);
     if (s->cluster) cj_head(b, "  every rank's %u  --mapa + st-->  pool of rank 0  --selection-->  %u", s->k, s->k);
+}
+
+static void head_of_radix(const topk_kernel *k, cj_builder *b) {
+    const topk_shape *s = &k->s;
+    cj_head(b, "  row  --%u loads of %u elements a thread at once-->  keys, shared%s", s->loads, s->width,
+            s->cluster ? ", of every block of a cluster" : "");
+    cj_head(b, "  keys  --digits counted in shared memory-->  the k-th  --comparison-->  pool of %u%s", s->k,
+            s->cluster ? " of rank 0" : "");
+}
+
+static void write_head(const topk_kernel *k, cj_builder *b) {
+    const topk_shape *s = &k->s;
+    cj_head(b, "clusterjit: topk  k=%u dtype=%s order=%s result=%s\n", s->k, CJ_PARAM_WORD(k->plan, "dtype"),
+            CJ_PARAM_WORD(k->plan, "order"), CJ_PARAM_WORD(k->plan, "result"));
+    (s->radix ? head_of_radix : head_of_sift)(k, b);
     cj_head(b, "  %s-->  values, indices\n", s->any ? "" : s->sorts ? "--bitonic sort" : "--ranks, counted");
     cj_head(b, "Launch: block %u threads%s; grid: %s a row; %u bytes of dynamic shared memory.", s->block,
-            s->cluster ? ", as a cluster launch" : "", s->cluster ? "a cluster" : "a block", s->pool * TOPK_CANDIDATE);
+            s->cluster ? ", as a cluster launch" : "", s->cluster ? "a cluster" : "a block", k->plan->dynamic_shared);
     cj_head(b, "columns and stride are multiples of %u elements, x of %u bytes.", s->width, s->width * s->bytes);
 }
 
@@ -58,9 +71,8 @@ static void declare(topk_kernel *k) {
     k->columns_at = cj_param(f, "u64", "columns", "elements of a row");
     k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
     cj_param(f, "u64", "workspace", "not used");
-    cj__registers(k->plan, f, TOPK_REGISTERS, k->s.width * k->s.bytes < TOPK_LOAD);
-    k->select = cj_label_new(f, "select");
-    for (int i = 0; i < TOPK_SELECTIONS; i++) k->after[i] = cj_label_new(f, "selected");
+    const bool many = k->s.radix && k->s.block < TOPK_RADIX_BLOCK;  // bins a thread
+    cj__registers(k->plan, f, many ? 2 * TOPK_REGISTERS : TOPK_REGISTERS, k->s.width * k->s.bytes < TOPK_LOAD);
 }
 
 static void begin_pool(topk_kernel *k) {
@@ -83,7 +95,7 @@ static void begin(topk_kernel *k) {
     k->thread = cj_mov(f, "u32", "thread", "%tid.x");
     k->lane = cj_and(f, "lane", k->thread, TOPK_WARP - 1);
     k->below = cj_mov(f, "u32", "lanes_below", "%lanemask_lt");
-    begin_pool(k);
+    if (!k->s.radix) begin_pool(k);
     k->row = k->s.cluster ? cj_cluster_index(f) : cj_mov(f, "u32", "row", "%ctaid.x");
     if (k->s.cluster) k->rank = cj_cluster_rank(f);
     cj_step(f, "the row");
@@ -91,6 +103,12 @@ static void begin(topk_kernel *k) {
     cj_reg first = cj_mul(f, "row_first", cj_cvt(f, "u64", "row_number", k->row), stride);
     k->base = cj_mad(f, "row_at", first, k->s.bytes, x);
     k->columns = cj_cvt(f, "u32", "columns", cj__load_param(f, "u64", k->columns_at, "wide_columns"));
+}
+
+static void begin_sift(topk_kernel *k) {
+    cj_func *f = k->f;
+    k->select = cj_label_new(f, "select");
+    for (int i = 0; i < TOPK_SELECTIONS; i++) k->after[i] = cj_label_new(f, "selected");
     k->threshold = cj_mov(f, "u32", "threshold", 0);
     k->bound = cj_let(f, cj__topk_number(k), "bound", "mov.b32 $1, 0;");
     k->filling = cj_let(f, "pred", "filling", "setp.eq.u32 $1, 0, 0;");
@@ -217,6 +235,18 @@ static void emit_results(const topk_kernel *k) {
     cj_ptx(k->f, "ret;");
 }
 
+static void emit_sift(topk_kernel *k) {
+    begin_sift(k);
+    cj_reg selected = emit_rounds(k);
+    cj_step(k->f, "the row is read: the first k of what there is, unless a selection followed the last round");
+    cj_ptx(k->f, "@$1 bra.uni $2;", selected, k->after[TOPK_AFTER_ALL]);
+    cj_set(k->f, k->resume, TOPK_AFTER_ALL);
+    emit_selection(k);
+    cj_label_here(k->f, k->after[TOPK_AFTER_ALL]);
+    if (k->s.cluster) emit_ranks(k);
+    cj_ptx(k->f, "bar.sync 0; // B5: the candidates are selected");
+}
+
 static void emit_topk(const cj_plan *plan, cj_builder *b) {
     topk_kernel k = {.plan = plan};
     cj__topk_shape(plan, &k.s);
@@ -225,14 +255,7 @@ static void emit_topk(const cj_plan *plan, cj_builder *b) {
     k.f = cj__entry(plan, b);
     declare(&k);
     begin(&k);
-    cj_reg selected = emit_rounds(&k);
-    cj_step(k.f, "the row is read: the first k of what there is, unless a selection followed the last round");
-    cj_ptx(k.f, "@$1 bra.uni $2;", selected, k.after[TOPK_AFTER_ALL]);
-    cj_set(k.f, k.resume, TOPK_AFTER_ALL);
-    emit_selection(&k);
-    cj_label_here(k.f, k.after[TOPK_AFTER_ALL]);
-    if (k.s.cluster) emit_ranks(&k);
-    cj_ptx(k.f, "bar.sync 0; // B5: the candidates are selected");
+    (k.s.radix ? cj__topk_radix : emit_sift)(&k);
     if (k.s.sorts) cj__topk_sort(&k);
     emit_results(&k);
 }

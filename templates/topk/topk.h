@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of topk. Each file calls only those before it: plan.c, sift.c, select.c, sort.c, and topk.c, which has the
-// algorithm.
+// The parts of topk. Each file calls only those before it: plan.c; sift.c and select.c (form=sift); hold.c and radix.c
+// (form=radix); sort.c, and topk.c, which has the algorithm.
 #ifndef CJ_TEMPLATES_TOPK_H
 #define CJ_TEMPLATES_TOPK_H
 
@@ -13,7 +13,11 @@ enum {
 };
 
 // Bytes a load, lanes, slices in flight, elements that a thread has of a slice, at least and at most; bytes of a candidate.
+enum { TOPK_AUTO, TOPK_SIFT, TOPK_RADIX };  // the words of form
 enum { TOPK_LOAD = 16, TOPK_WARP = 32, TOPK_SLICES = 4, TOPK_EACH = 4, TOPK_EACH_MAX = 8, TOPK_CANDIDATE = 8 };
+
+// form=radix: bits of a digit; bytes of its bins; bytes of an access to the keys that are held, and of a warp's.
+enum { TOPK_DIGIT = 11, TOPK_BINS = 4 << TOPK_DIGIT, TOPK_HELD = 16, TOPK_LINE = TOPK_HELD * TOPK_WARP };
 
 // What was fitted to a GPU or to ptxas.
 enum {
@@ -23,7 +27,7 @@ enum {
 // Where the kernel goes on after a selection: a round, the row (or the rank's part of it), all ranks' candidates.
 enum { TOPK_AFTER_ROUND, TOPK_AFTER_ALL, TOPK_AFTER_RANKS, TOPK_SELECTIONS };
 
-// How a row is read: slices, each of `loads` loads a thread, of `width` elements.
+// How a row is read: slices, each of `loads` loads a thread, of `width` elements; form=radix: so many loads at once.
 typedef struct topk_shape {
     cj_dtype dtype;
     unsigned bytes, width, loads;
@@ -32,6 +36,9 @@ typedef struct topk_shape {
     unsigned slack,
         own;        // a warp with more candidates than `slack` asks for a selection; places of a warp, for a round more
     unsigned pool;  // places in all: of the selected candidates, then of each warp
+    bool     radix;   // form=radix
+    uint64_t shared;  // bytes of dynamic shared memory
+    unsigned region;  // form=radix: bytes of bins or pool; the keys are held after them
     bool     guesses;                         // a first threshold
     bool     sorts;                           // the result; else its places are counted
     bool     smallest, kth, any, wide_index;  // any: in any order
@@ -66,6 +73,9 @@ cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
 
 // ---- sift.c
 
+// A u32 in the order of the elements, of an element in the upper bits of a word: of 16 bits the upper half of the key has all.
+cj_reg cj__topk_key_of_bits(const topk_kernel *k, cj_reg bits);
+
 unsigned    cj__topk_round(const topk_kernel *k);     // elements of a round, of all blocks of the row
 const char *cj__topk_register(const topk_kernel *k);  // the type of an element's registers
 const char *cj__topk_number(const topk_kernel *k);    // the type of the registers in which elements are compared
@@ -85,6 +95,10 @@ void cj__topk_sift(const topk_kernel *k, unsigned i);  // slice i: its candidate
 
 void   cj__topk_select(const topk_kernel *k);
 cj_reg cj__topk_candidate(const topk_kernel *k, cj_reg there, cj_reg at);  // the one at that address; 0 if not `there`
+
+// ---- radix.c: the first k of the row are in the pool, in any order, and every thread (in a cluster, of rank 0) can read them
+
+void cj__topk_radix(topk_kernel *k);
 
 // ---- sort.c
 

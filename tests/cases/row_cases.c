@@ -35,7 +35,7 @@ static void make_array(cj_device *device, problem *p, unsigned i, uint64_t seed)
     const uint64_t count = row_model_elements(&p->model, i);
     cj_error       error = {0};
     // `align` does not concern arrays with one value a row.
-    const unsigned shift = p->model.array[i].kind == ROW_ARRAY_EACH ? 0 : p->shift;
+    const unsigned shift = p->model.array[i].kind == ROW_ARRAY_EACH ? 0 : p->shift * (i + 1);
     a->size = count * element_size(p, i) + 2 * GUARD_BYTES + shift;
     a->bytes = malloc(a->size);
     assert_non_null(a->bytes);
@@ -235,7 +235,7 @@ static void draw_choice(uint64_t *seed, const cj_param_info *info, sentence *s) 
 }
 
 static void draw_choices(uint64_t *seed, const cj_family *family, sentence *s) {
-    static const char *const drawn_elsewhere[] = {"align", "form", "resident"};
+    static const char *const drawn_elsewhere[] = {"align", "form", "resident", "transpose"};
     for (int turn = 0; turn < 2; turn++)
         for (size_t i = 0; i < cj_family_param_count(family); i++) {
             const cj_param_info *info = cj_family_param(family, i);

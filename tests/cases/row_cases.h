@@ -7,7 +7,7 @@
 #include <clusterjit/clusterjit.h>
 
 // One kernel, launched twice on one workspace: `words` are the family's name and parameters, "softmax rows=3
-// columns=5". Every pointer is moved by `shift` bytes, a multiple of the promised `align`. Fails the running test at
+// columns=5". Pointers are moved by 1, 2, … times `shift` bytes, a multiple of the promised `align`. Fails the running test at
 // the first wrong element.
 void cj_test_row(cj_device *device, const char *words, unsigned shift, uint64_t seed);
 
@@ -22,6 +22,12 @@ void cj_test_row_forms(cj_device *device);
 
 // Short rows of every length, type, stride and alignment, several a warp; with CJ_FEW, one in seven of these.
 void cj_test_row_short(cj_device *device);
+
+// Rows that begin at every distance from a vector, in every form that has an edge; with CJ_FEW, one in seven of these.
+void cj_test_row_peeled(cj_device *device);
+
+// Rows of a few columns that a warp transposes: every length, type, stride and number of rows; with CJ_FEW, one in seven of these.
+void cj_test_row_transposed(cj_device *device);
 
 // The typed calls, through a handle and in one call, at every alignment of 4 bytes.
 void cj_test_row_calls(cj_device *device);

@@ -2,6 +2,7 @@
 // Short rows, several a warp: every length around those where lanes, vectors and rows a thread change.
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "row_cases.h"
 #include "test.h"
@@ -51,4 +52,61 @@ void cj_test_row_short(cj_device *device) {
                                        65, 77, 127, 128, 129, 255, 256, 257, 511, 512, 513};
     for (size_t c = 0; c < CJ_TEST_COUNT(columns); c++) test_length(device, columns[c], c);
     for (size_t i = 0; i < CJ_TEST_COUNT(asked); i++) cj_test_row(device, asked[i], 0, i);
+}
+
+// ---- rows that begin between two vectors
+
+// The shortest that have an edge, around whole vectors, and of several blocks or pieces. Rows of an odd stride begin at every
+// distance from a vector.
+static const char *const peeled[] = {"rows=19 columns=16 stride=17 out-stride=17",
+                                     "rows=19 columns=17 stride=19 out-stride=27",
+                                     "rows=37 columns=23 unroll=3",
+                                     "rows=9 columns=63 lanes=32",
+                                     "rows=9 columns=65 stride=67 out-stride=67",
+                                     "rows=17 columns=157",
+                                     "rows=9 columns=343 stride=351 out-stride=343",
+                                     "rows=9 columns=515 form=direct warps=1",
+                                     "rows=9 columns=1029 form=direct cluster=2",
+                                     "rows=9 columns=1031 form=direct cluster=4 warps=1",
+                                     "rows=9 columns=2001 form=direct pieces=3 vectors=8",
+                                     "rows=9 columns=999 form=direct cluster=2 pieces=2 vectors=8",
+                                     "rows=9 columns=2048 stride=2053 out-stride=2053"};
+
+void cj_test_row_peeled(cj_device *device) {
+    static const struct {
+        const char *words;
+        unsigned    widest;
+    } types[] = {
+        {"dtype=f32", 4}, {"dtype=bf16", 8}, {"dtype=f16", 8}, {"dtype=bf16 out=f32", 4}, {"dtype=f32 out=f16", 4}};
+    size_t turn = 0;
+    for (size_t i = 0; i < CJ_TEST_COUNT(peeled); i++)
+        for (size_t n = 0; n < CJ_TEST_COUNT(kinds); n++, turn++) {
+            const unsigned peel = 2u << (i + n / 5) % 3, type = (unsigned)(i / 3 + n) % CJ_TEST_COUNT(types);
+            const unsigned most = types[type].widest, elements = peel < most ? peel : most, shift = n % 4 * 16;
+            char           words[192];
+            if (strstr(kinds[n], "mask-rows") || !cj_test_chosen(turn, 7)) continue;
+            snprintf(words, sizeof words, "%s %s %s peel=%u", kinds[n], types[type].words, peeled[i], elements);
+            cj_test_row(device, words, shift, turn);
+        }
+    cj_test_row(device, "softmax rows=19 columns=65 mask=yes mask-rows=8 peel=4", 0, 1);
+    cj_test_row(device, "rmsnorm rows=19 columns=65 dtype=bf16 align=4 peel=2", 4, 2);
+    cj_test_row(device, "layernorm rows=19 columns=65 dtype=f16 align=8 peel=4 residual=yes", 8, 3);
+}
+
+// ---- rows that a warp transposes
+
+void cj_test_row_transposed(cj_device *device) {
+    static const unsigned    rows[] = {1, 31, 32, 33, 257, 300}, apart[] = {0, 2, 8};
+    static const char *const types[] = {"f32", "bf16", "f16 out=f32", "f32 out=bf16", "f16"};
+    enum { MOST = 15 };
+    for (unsigned columns = 1; columns <= MOST; columns += 2)
+        for (size_t n = 0; n < CJ_TEST_COUNT(kinds); n++) {
+            const unsigned way = columns / 2 + (unsigned)n, align = 16u >> way % 3;
+            char           words[192];
+            if (strstr(kinds[n], "mask-rows") || !cj_test_chosen(columns * CJ_TEST_COUNT(kinds) + n, 7)) continue;
+            snprintf(words, sizeof words, "%s rows=%u columns=%u stride=%u out-stride=%u dtype=%s align=%u transpose=yes",
+                     kinds[n], rows[way % CJ_TEST_COUNT(rows)], columns, columns + apart[way % 3],
+                     columns + apart[(way + n) % 3], types[(columns + 2 * n) % CJ_TEST_COUNT(types)], align);
+            cj_test_row(device, words, align, way);
+        }
 }

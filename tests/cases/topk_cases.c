@@ -184,9 +184,34 @@ void cj_test_topk_rounds(cj_device *device, uint64_t seed) {
         for (size_t k = 0; k < CJ_TEST_COUNT(ks); k++)
             for (size_t i = 0; i < CJ_TEST_COUNT(fills); i++) {
                 char words[160];
-                snprintf(words, sizeof words, "rows=2 columns=%u k=%u block=64 %s", columns[c], ks[k], kinds[(c + k + i) % 3]);
+                snprintf(words, sizeof words, "rows=2 columns=%u k=%u block=64 %s", columns[c], ks[k],
+                         kinds[(c + k + i) % 3]);
                 cj_test_topk(device, words, fills[i], 0, seed + i);
             }
+}
+
+// Rows about a line of keys, a thread's loads and their alignment; few and many of a row; keys that are equal, so that
+// columns decide; blocks of a cluster that have no element.
+void cj_test_topk_radix(cj_device *device, uint64_t seed) {
+    static const unsigned    columns[] = {1, 127, 128, 129, 256, 257, 1025, 2049, 3101};
+    static const char *const kinds[] = {"dtype=f32 block=64",
+                                        "dtype=bf16 order=smallest block=128",
+                                        "dtype=i32 result=any block=96",
+                                        "dtype=f16 cluster=2 block=64",
+                                        "dtype=u32 order=smallest cluster=3 block=32",
+                                        "dtype=f16 result=kth index=u32",
+                                        "dtype=bf16 cluster=8 result=any block=32",
+                                        "dtype=f32 order=smallest block=1024"};
+    unsigned                 turn = 0;
+    for (size_t c = 0; c < CJ_TEST_COUNT(columns); c++)
+        for (size_t kind = 0; kind < CJ_TEST_COUNT(kinds); kind++, turn++) {
+            const unsigned most = columns[c] < 2048 ? columns[c] : 2048,
+                           ks[] = {1, (most + 1) / 2, most, (most + 7) / 8};
+            char words[160];
+            snprintf(words, sizeof words, "rows=2 columns=%u k=%u form=radix %s", columns[c], ks[(turn + c) % 4],
+                     kinds[kind]);
+            cj_test_topk(device, words, (cj_topk_fill)((turn + turn / CJ_TOPK_FILLS) % CJ_TOPK_FILLS), 0, seed + turn);
+        }
 }
 
 // ---- drawn from a seed
@@ -195,8 +220,9 @@ static uint64_t below(uint64_t *seed, uint64_t end) { return cj_test_random(seed
 
 void cj_test_topk_random(cj_device *device, uint64_t *seed, uint64_t most) {
     static const char *const types[] = {"f32", "f16", "bf16", "i32", "u32"}, *const results[] = {"kth", "any", "all"};
-    static const unsigned aligns[] = {16, 8, 4, 2}, clusters[] = {0, 0, 0, 2, 3, 8};
-    const unsigned        type = (unsigned)below(seed, 5), align = aligns[below(seed, 4)];
+    static const char *const forms[] = {"auto", "sift", "radix"};
+    static const unsigned    aligns[] = {16, 8, 4, 2}, clusters[] = {0, 0, 0, 2, 3, 8};
+    const unsigned           type = (unsigned)below(seed, 5), align = aligns[below(seed, 4)];
     const uint64_t power = UINT64_C(1) << below(seed, 15), columns = 1 + below(seed, power < most ? power : most);
     const uint64_t most_k = columns < 2048 ? columns : 2048,
                    k = 1 + below(seed, below(seed, 3) ? most_k : 1 + most_k / 50);
@@ -204,10 +230,10 @@ void cj_test_topk_random(cj_device *device, uint64_t *seed, uint64_t most) {
     char           words[256];
     snprintf(words, sizeof words,
              "rows=%u columns=%" PRIu64 " k=%" PRIu64 " dtype=%s order=%s index=%s result=%s stride=%" PRIu64
-             " align=%u cluster=%u block=%s",
+             " align=%u cluster=%u block=%s form=%s",
              (unsigned)(1 + below(seed, 3)), columns, k, types[type], below(seed, 2) ? "largest" : "smallest",
              below(seed, 2) ? "i64" : "u32", results[below(seed, 3)], columns + below(seed, 2) * below(seed, 20), align,
-             k * cluster <= 8192 ? cluster : 2, below(seed, 2) ? "64" : "auto");
+             k * cluster <= 8192 ? cluster : 2, below(seed, 2) ? "64" : "auto", forms[below(seed, 3)]);
     cj_test_topk(device, words, (cj_topk_fill)below(seed, CJ_TOPK_FILLS), align < 16 ? (align + bytes - 1) / bytes : 0,
                  *seed);
 }

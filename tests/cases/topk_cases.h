@@ -18,6 +18,9 @@ typedef enum cj_topk_fill {
     CJ_TOPK_FILLS
 } cj_topk_fill;
 
+// form=radix about its boundaries.
+void cj_test_topk_radix(cj_device *device, uint64_t seed);
+
 // One kernel: `words` are the family's parameters as "name=value" words; x is moved by `shift` elements. Fails the
 // running test at the first wrong value or index.
 void cj_test_topk(cj_device *device, const char *words, cj_topk_fill fill, unsigned shift, uint64_t seed);

@@ -138,7 +138,6 @@ static const struct {
     const char *request;
     unsigned    lines;
 } known[] = {
-    {"sm_75 topk rows=32 columns=8192 k=256 block=128", 2},
     {"sm_80 topk rows=65536 columns=100 dtype=bf16 order=smallest", 2},
     {"sm_90 topk rows=1 columns=2900 k=100 block=64 cluster=2", 2},
     {"sm_90 scan columns=4700 form=stream claim=tile block=32 loads=1 stages=2 grid=8", 2},

@@ -33,6 +33,9 @@ static const char *const forms[] = {
     "rows=16 columns=262144",
     "rows=1000 columns=262144",
     "rows=30 columns=524288 form=spread",
+    "rows=500000 columns=157",
+    "rows=2000 columns=99433",
+    "rows=1000000 columns=9",
 };
 static const char *const types[] = {"dtype=f32", "dtype=bf16", "dtype=f16", "dtype=bf16 out=f32", "dtype=f32 out=f16"};
 static const char *const targets[] = {"sm_90", "sm_90a", "sm_100a"};

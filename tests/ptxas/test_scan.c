@@ -64,6 +64,9 @@ static void kernels_without_clusters_assemble(void **state) {
     cj_test_assembles("scan", "columns=2^20 heads=i32 segments=2^10", "sm_80");
     cj_test_assembles("topk", "rows=4 columns=2^20", "sm_80");
     cj_test_assembles("topk", "rows=4 columns=2^20 result=any", "sm_80");
+    cj_test_assembles("topk", "rows=4 columns=30000 k=2048 form=radix dtype=bf16 align=2", "sm_80");
+    cj_test_assembles("topk", "rows=4 columns=200000 k=2048 form=radix cluster=8", "sm_90");
+    cj_test_assembles("topk", "rows=4 columns=3000 k=300 form=radix block=32", "sm_100a");
     cj_test_assembles("topk", "rows=4 columns=2^20 dtype=bf16 cluster=4", "sm_80");
 }
 

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast the CPU device is: a table, and all figures as JSON, each with the command that measures it again.
 
-    cpu.py [--only TEXT] [--rounds N] [--json FILE] [--ptxgen PATH] [--folder DIR] [--list]
+    cpu.py [--only TEXT] [--rounds N] [--json FILE] [--ptxgen PATH] [--folder DIR] [--list] [--slowest N]
 
 Kernels of one kind of instruction are written to PTX files (--folder) and run by `ptxgen exec`, families by `ptxgen run`: on one
 host thread, except where two are compared. A figure is that of the fastest of some rounds; a product of m x n x k is 2 m n k
-operations. `hazards` rows are ratios of times: with hazards on over off, or one host thread over two.
+operations. There is one for each form, type and shape of `ptxgen isa`; the slowest of them stand once more at the end. `hazards` rows are ratios of times: with hazards on over off, or one host thread over two.
 Exit codes: 0 measured, 1 a failure, 2 usage, 77 no ptxgen."""
 import argparse
 import json
@@ -15,6 +15,7 @@ import shlex
 
 import ours
 import cpu_kernels
+import cpu_products
 
 FAMILIES = [  # each of 0.1 to 1 s without hazards on a core of 2.6 GHz, before
     "reduce --n 33554432", "reduce --n 4194304 --dtype f64 --op meanvar", "softmax --rows 1024 --columns 8192",
@@ -25,6 +26,7 @@ FAMILIES = [  # each of 0.1 to 1 s without hazards on a core of 2.6 GHz, before
     "collective --op allreduce --cluster 8 --count 512 --rounds 64", "gemm --m 512 --n 512 --k 1024", "gemm --m 512 --n 512 --k 512 --dtype tf32 --b column",
     "gemm --m 1024 --n 512 --k 512 --dtype e4m3 --b column"]
 THREADED = ["softmax --rows 1024 --columns 8192", "topk --rows 512 --columns 4096", "gemm --m 512 --n 512 --k 1024", "scan --columns 4194304"]
+GOAL = 20  # GFLOP/s of a product
 FORMAT = "{:<58} {:>10}  {}"
 
 
@@ -61,10 +63,17 @@ def run_ratio(options, family, first, second):
             "commands": [command for _, command in pairs]}
 
 
-def figures():
+def products(ptxgen):
+    done = ours.run(ptxgen, "isa", "--json")
+    if done.returncode:
+        raise Failed(f"'{shlex.join(done.args)}' failed with exit code {done.returncode}:\n{done.stderr.rstrip()}")
+    return cpu_products.products(json.loads(done.stdout)["forms"])
+
+
+def figures(ptxgen):
     """Every figure: its name, and the function that measures it."""
     one, watched = ("--threads", "1"), ("--hazards", "on")
-    for kernel in cpu_kernels.KERNELS:
+    for kernel in (*products(ptxgen), *cpu_kernels.KERNELS):
         yield kernel.name, lambda o, k=kernel: run_kernel(o, k)
     for family in FAMILIES:
         yield f"hazards on/off {family}", lambda o, f=family: run_ratio(o, f, (*watched, *one), ("--hazards", "off", *one))
@@ -78,31 +87,50 @@ def parse():
     parser.add_argument("--only", default="", metavar="TEXT", help="of the figures, those with all these words in their names")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("build/bench-cpu"), help="of the kernels (build/bench-cpu)")
     parser.add_argument("--list", action="store_true", help="name the figures and measure none")
+    parser.add_argument("--slowest", type=int, default=10, metavar="N", help="products that are printed once more (10)")
     ours.add_options(parser, 3)
     options = ours.parse(parser)
-    options.rows = [row for row in figures() if all(word in row[0] for word in options.only.split())]
+    if not options.ptxgen:
+        ours.die("there is no ptxgen: build the release preset, or name one with --ptxgen", 77)
+    options.rows = [row for row in figures(options.ptxgen) if all(word in row[0] for word in options.only.split())]
     return options if options.rows else parser.error(f"no figure has all words of '{options.only}'")
 
 
-def main():
-    options = parse()
-    if options.list:
-        print("\n".join(name for name, _ in options.rows))
-        return
-    if not options.ptxgen:
-        ours.die("there is no ptxgen: build the release preset, or name one with --ptxgen", 77)
-    options.folder.mkdir(parents=True, exist_ok=True)
+def show(name, row):
+    print(FORMAT.format(name, f"{row['value']:.2f}", row["unit"]), flush=True)
+
+
+def show_slowest(options, rows):
+    slowest = sorted((row["value"], name) for name, row in rows.items() if "mma" in name and row["unit"] == "GFLOP/s")
+    below = sum(value < GOAL for value, _ in slowest)
+    if slowest and options.slowest:
+        print(f"\nThe slowest of {len(slowest)} products; {below} are below {GOAL} GFLOP/s:")
+    for _, name in slowest[:options.slowest]:
+        show(name, rows[name])
+
+
+def measure_all(options):
     rows = {}
     for name, measure in options.rows:
         ours.progress(name)
-        try:
-            rows[name] = measure(options)
-        except Failed as failed:
-            ours.die(str(failed))
+        rows[name] = measure(options)
         ours.progress()
-        print(FORMAT.format(name, f"{rows[name]['value']:.2f}", rows[name]["unit"]), flush=True)
+        show(name, rows[name])
         if options.json:
             options.json.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    show_slowest(options, rows)
+
+
+def main():
+    try:
+        options = parse()
+        if options.list:
+            print("\n".join(name for name, _ in options.rows))
+            return
+        options.folder.mkdir(parents=True, exist_ok=True)
+        measure_all(options)
+    except Failed as failed:
+        ours.die(str(failed))
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ static void bins_beyond_one_blocks_shared_memory_are_pooled(void **state) {
     cj_test_histogram(cj_test_device, "n=20000 bins=131072 dtype=u32 cluster=4 grid=4 width=32 block=256", CJ_FILL_UNIFORM, 0,
                       1);
     cj_test_histogram(cj_test_device, "n=20000 bins=131072 dtype=u32 width=32 grid=3 block=256", CJ_FILL_SKEWED, 0, 2);
-    cj_test_histogram(cj_test_device, "n=20000 bins=300000 dtype=f32 block=256", CJ_FILL_WILD, 0, 3);
+    cj_test_histogram(cj_test_device, "n=20000 bins=300000 dtype=f32 grid=4 block=256", CJ_FILL_WILD, 0, 3);
     cj_test_histogram(cj_test_device, "n=20000 bins=2^20 dtype=u32 cluster=8 grid=8 block=256", CJ_FILL_SORTED, 0, 5);
 }
 
@@ -105,6 +105,30 @@ static void few_samples_are_counted_by_one_pool(void **state) {
     (void)state;
     cj_test_watch(1);
     cj_test_histogram_few(cj_test_device);
+}
+
+// Each block has bins of its own: from as many on as make a grid, whole blocks of bins or not, and as few samples as there are.
+static void few_samples_in_many_bins_are_counted_by_a_grid(void **state) {
+    (void)state;
+    static const unsigned    bins[] = {8191, 8192, 8193, 10240, 262144}, samples[] = {1, 1945, 8192, 8193};
+    static const char *const kinds[] = {"dtype=f32", "dtype=u32 counts=u64 result=set", "dtype=u16 result=set block=96",
+                                        "dtype=u32", "dtype=f32 result=set", "dtype=u8 counts=u64"};
+    unsigned                 turn = 0;
+    for (size_t b = 0; b < CJ_TEST_COUNT(bins); b++)
+        for (size_t n = 0; n < CJ_TEST_COUNT(samples); n++, turn++) {
+            char words[120];
+            cj_test_watch(turn % 3);
+            snprintf(words, sizeof words, "n=%u bins=%u %s", samples[n], bins[b], kinds[(turn + b) % CJ_TEST_COUNT(kinds)]);
+            cj_test_histogram(cj_test_device, words, turn % 2 ? CJ_FILL_UNIFORM : CJ_FILL_SKEWED, turn % 3, turn);
+        }
+    cj_plan          plan;
+    cj_params        params;
+    const cj_limits *limits;
+    cj_error         error = {0};
+    cj_test_ok(cj_limits_builtin("sm_90", &limits, &error), &error);
+    cj_test_ok(cj_test_params("histogram", "n=1945 bins=262144 dtype=f32", &params, &error), &error);
+    cj_test_ok(cj_plan_make(&params, limits, "sm_90", &plan, &error), &error);
+    assert_int_equal(plan.grid.x, 128);
 }
 
 static void a_call_overwrites_the_counts_or_adds_to_them(void **state) {
@@ -155,6 +179,7 @@ int main(void) {
         cmocka_unit_test(bins_beyond_one_blocks_shared_memory_are_pooled),
         cmocka_unit_test(any_size_range_and_alignment_is_right),
         cmocka_unit_test(few_samples_are_counted_by_one_pool),
+        cmocka_unit_test(few_samples_in_many_bins_are_counted_by_a_grid),
         cmocka_unit_test(a_call_overwrites_the_counts_or_adds_to_them),
         cmocka_unit_test(impossible_ranges_and_layouts_are_refused_by_name),
         cmocka_unit_test(any_number_of_samples_is_planned),

@@ -41,6 +41,16 @@ static void short_rows_are_right(void **state) {
     cj_test_row_short(cj_test_device);
 }
 
+static void rows_that_begin_anywhere_are_right(void **state) {
+    (void)state;
+    cj_test_row_peeled(cj_test_device);
+}
+
+static void rows_of_a_few_columns_are_right(void **state) {
+    (void)state;
+    cj_test_row_transposed(cj_test_device);
+}
+
 static void many_rows_are_right(void **state) {
     (void)state;
     static const char *const words[] = {
@@ -266,16 +276,20 @@ static void short_rows_have_lanes_of_a_warp(void **state) {
     static const struct {
         const char *family, *words;
         uint64_t    lanes, unroll, vectors, threads;
-    } cases[] = {{"logsoftmax", "rows=2^20 columns=14 out-stride=61", 8, 4, 2, 256},
+    } cases[] = {{"logsoftmax", "rows=2^20 columns=14 out-stride=61", 1, 1, 14, 256},
+                 {"logsoftmax", "rows=2^20 columns=14 out-stride=61 transpose=no", 8, 4, 2, 256},
                  {"logsoftmax", "rows=1024 columns=8 dtype=bf16", 1, 1, 1, 256},
-                 {"softmax", "rows=2275054 columns=77 dtype=bf16 out-stride=141", 16, 4, 5, 256},
-                 {"logsoftmax", "rows=1172207 columns=229 stride=237 pass=backward", 32, 1, 8, 256},
+                 {"softmax", "rows=2275054 columns=77 dtype=bf16 out-stride=141", 8, 2, 3, 256},
+                 {"softmax", "rows=2275054 columns=77 dtype=bf16 out-stride=141 peel=0", 16, 4, 5, 256},
+                 {"softmax", "rows=2275054 columns=77 dtype=bf16 out-stride=142", 16, 4, 5, 256},
+                 {"logsoftmax", "rows=1172207 columns=229 stride=237 pass=backward", 32, 1, 2, 256},
                  {"softmax", "rows=2^20 columns=128", 16, 2, 2, 256},
-                 {"crossentropy", "rows=2^20 columns=14 align=4", 8, 4, 2, 256},
+                 {"crossentropy", "rows=2^20 columns=14 align=4 transpose=no", 8, 4, 2, 256},
                  {"rmsnorm", "rows=2^20 columns=14 pass=backward weight-gradient=yes", 32, 1, 1, 256},
-                 {"softmax", "rows=2^20 columns=511", CJ_PARAM_AUTO, CJ_PARAM_AUTO, 8, 64},
-                 {"softmax", "rows=100 columns=511", CJ_PARAM_AUTO, CJ_PARAM_AUTO, 2, 256},
-                 {"softmax", "rows=2^20 columns=513", CJ_PARAM_AUTO, CJ_PARAM_AUTO, 3, 256}};
+                 {"softmax", "rows=2^20 columns=511", 32, 1, 4, 256},
+                 {"softmax", "rows=2^20 columns=511 peel=0", CJ_PARAM_AUTO, CJ_PARAM_AUTO, 8, 64},
+                 {"softmax", "rows=100 columns=511 peel=0", CJ_PARAM_AUTO, CJ_PARAM_AUTO, 2, 256},
+                 {"softmax", "rows=2^20 columns=513 peel=0", CJ_PARAM_AUTO, CJ_PARAM_AUTO, 3, 256}};
     const cj_limits *limits;
     cj_error         error = {0};
     cj_test_ok(cj_limits_builtin("sm_90", &limits, &error), &error);
@@ -300,6 +314,15 @@ static void impossible_rows_are_refused_by_name(void **state) {
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=100 align=2", "align: 2");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=8 lanes=3", "lanes: 3");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=4096 lanes=8", "lanes: 8");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 peel=3", "peel: 3");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=17 transpose=yes", "transpose: yes");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=8 transpose=yes", "transpose: yes");
+    cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "columns=9 pass=backward weight-gradient=yes transpose=yes",
+                    "transpose: yes");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 peel=8", "peel: 8");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 out-stride=103 peel=4", "peel: 4");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 align=8 peel=4", "peel: 4");
+    cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "columns=101 pass=backward weight-gradient=yes peel=2", "peel: 2");
     cj_test_refused("layernorm", CJ_INVALID_ARGUMENT, "columns=64 pass=backward weight-gradient=yes unroll=2",
                     "unroll: 2");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 form=stream", "form=stream does not fit");
@@ -416,6 +439,8 @@ int main(void) {
         cmocka_unit_test(rows_of_every_length_are_right),
         cmocka_unit_test(every_form_is_right),
         cmocka_unit_test(short_rows_are_right),
+        cmocka_unit_test(rows_that_begin_anywhere_are_right),
+        cmocka_unit_test(rows_of_a_few_columns_are_right),
         cmocka_unit_test(many_rows_are_right),
         cmocka_unit_test(labels_beyond_the_columns_make_the_loss_nan),
         cmocka_unit_test(the_largest_shapes_are_planned),

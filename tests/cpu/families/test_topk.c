@@ -28,6 +28,7 @@ static void one_element_and_all_of_them_are_found(void **state) {
     cj_test_topk(cj_test_device, "rows=2 columns=64 k=64", CJ_TOPK_RANDOM, 0, 2);
     cj_test_topk(cj_test_device, "rows=1 columns=2048 k=2048", CJ_TOPK_RANDOM, 0, 3);
     cj_test_topk(cj_test_device, "rows=1 columns=5001 k=2048 order=smallest", CJ_TOPK_WILD, 0, 4);
+    cj_test_topk(cj_test_device, "rows=1 columns=5001 k=2048 form=sift", CJ_TOPK_WILD, 0, 4);
     cj_test_topk(cj_test_device, "rows=2 columns=3000 k=77 result=kth index=u32", CJ_TOPK_FEW, 0, 5);
 }
 
@@ -35,6 +36,14 @@ static void rows_about_a_round_and_thresholds_about_a_guess_are_right(void **sta
     (void)state;
     cj_test_watch(2);
     cj_test_topk_rounds(cj_test_device, 7);
+}
+
+static void what_is_found_digit_by_digit_is_right(void **state) {
+    (void)state;
+    for (unsigned schedule = 0; schedule < 3; schedule++) {
+        cj_test_watch(schedule);
+        cj_test_topk_radix(cj_test_device, 11 + 100 * schedule);
+    }
 }
 
 static void the_blocks_of_a_cluster_find_what_one_would(void **state) {
@@ -88,7 +97,8 @@ static void impossible_shapes_are_refused_by_name(void **state) {
     cj_test_refused("topk", CJ_INVALID_ARGUMENT, "columns=50 k=51", "k: 51 is more than the 50 columns");
     cj_test_refused("topk", CJ_INVALID_ARGUMENT, "columns=100 k=5 stride=99", "stride: 99 is below the 100 columns");
     cj_test_refused("topk", CJ_CONTRACT, "rows=2^30 cluster=4", "more blocks");
-    cj_test_refused("topk", CJ_CONTRACT, "columns=2^20 k=2048 cluster=16", "16 blocks of 32 threads take 262144 bytes");
+    cj_test_refused("topk", CJ_CONTRACT, "columns=100000 cluster=0 form=radix", "radix holds the 100000 columns of a row in 1 block,");
+    cj_test_refused("topk", CJ_CONTRACT, "columns=2^20 k=2048 cluster=16 form=sift", "16 blocks of 32 threads take 262144 bytes");
 }
 
 // What is left to the plan becomes what fits shared memory: less of sm_120 than of sm_90.
@@ -98,9 +108,9 @@ static void what_the_plan_chooses_fits_shared_memory(void **state) {
         const char *words, *arch;
         uint32_t    cluster, shared;
     } cases[] = {
-        {"rows=2 columns=65536 k=2048 dtype=bf16", "sm_90", 8, 131072},
-        {"rows=2 columns=65536 k=2048 dtype=bf16", "sm_120", 4, 81920},
-        {"rows=2 columns=65536 k=2048 dtype=f32 block=32", "sm_120", 4, 65536},
+        {"rows=2 columns=65536 k=2048 dtype=bf16 form=sift", "sm_90", 8, 131072},
+        {"rows=2 columns=65536 k=2048 dtype=bf16 form=sift", "sm_120", 4, 81920},
+        {"rows=2 columns=65536 k=2048 dtype=f32 block=32 form=sift", "sm_120", 4, 65536},
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_params        params;
@@ -144,6 +154,7 @@ int main(void) {
         cmocka_unit_test(every_type_order_and_kind_of_row_is_right),
         cmocka_unit_test(one_element_and_all_of_them_are_found),
         cmocka_unit_test(rows_about_a_round_and_thresholds_about_a_guess_are_right),
+        cmocka_unit_test(what_is_found_digit_by_digit_is_right),
         cmocka_unit_test(the_blocks_of_a_cluster_find_what_one_would),
         cmocka_unit_test(without_an_order_the_same_elements_are_found),
         cmocka_unit_test(any_shape_stride_and_alignment_is_right),

@@ -186,6 +186,39 @@ static void tiles_give_the_bits_of_the_definition(void **state) {
     print_message("%llu numbers\n", (unsigned long long)cases);
 }
 
+// The bits of NaNs of f64 on an H200, which a host's own may differ from: an infinity times 0, and a sum of both infinities, make one
+// with a sign; of several NaNs the result is that of B, then of A, then of C, made quiet.
+static void nans_of_f64_are_the_chips(void **state) {
+    static const uint64_t infinity = 0x7ff0000000000000, one = 0x3ff0000000000000, made = 0xfff8000000000000;
+    static const struct {
+        uint64_t a, b, c, d;
+    } rows[] = {
+        {infinity, 0, one, made},
+        {0, infinity, one, made},
+        {infinity, one, infinity | UINT64_C(1) << 63, made},
+        {infinity, 0, 0x7ff8000000000123, 0x7ff8000000000123},
+        {infinity, 0, 0x7ff0000000000123, 0x7ff8000000000123},
+        {0x7ff8000000000001, one, 0x7ff8000000000003, 0x7ff8000000000001},
+        {0x7ff8000000000001, 0xfff0000000000002, 0x7ff8000000000003, 0xfff8000000000002},
+    };
+    (void)state;
+    for (unsigned i = 0; i < CJ_TEST_COUNT(rows); i++) {
+        operands o = {0};
+        uint64_t expected[SIDE * SIDE], result[SIDE * SIDE];
+        o.a[0][0] = rows[i].a;
+        o.b[0][0] = rows[i].b;
+        o.c[0][0] = rows[i].c;
+        expect(&o, 0, expected);
+        assert_true(expected[0] == rows[i].d);
+        for (unsigned at = 0; cj__tile_set_at(at); at++) {
+            const cj_tile_set *set = cj__tile_set_at(at);
+            if (!set->runs()) continue;
+            multiply(&o, 0, set, result);
+            if (result[0] != rows[i].d) fail_msg("%s, row %u: 0x%llx", set->name, i, (unsigned long long)result[0]);
+        }
+    }
+}
+
 // Doubles around every f16 and f32 that the rounding to them could miss: halves, their neighbours, subnormals, overflow.
 static double near(uint64_t *random, cj_word type) {
     const uint64_t    number = cj_test_random(random);
@@ -231,10 +264,80 @@ static void sums_are_rounded_as_the_definition_rounds(void **state) {
     }
 }
 
+// ---- a sparse A
+
+// Where the definition puts a unit, of the stored ones of a line of tiles: the lane and bit of its indices, and its place in 64 bits.
+static unsigned place_of(const cj_tile_sparse *how, const uint32_t *metadata, unsigned row, unsigned line,
+                         unsigned word, unsigned unit, bool *valid) {
+    const unsigned chunk = word / 4, lane = line * 4 + how->first + (how->of_bytes ? 2 * chunk + row : chunk);
+    const unsigned bit = how->of_bytes ? word % 4 * 8 + unit / 2 * 4 : row * 16 + word % 4 * 4;
+    const unsigned indices = metadata[lane] >> bit & 15;
+    *valid &= how->valid >> indices & 1;
+    return (unit / 2 * 4 + (indices >> unit % 2 * 2 & 3)) * (how->of_bytes ? 8 : 16);
+}
+
+static bool expect_spread(const cj_tile_sparse *how, const uint32_t *metadata, uint32_t stored[][WORDS],
+                          uint32_t *words) {
+    const unsigned width = how->of_bytes ? 8 : 16;
+    bool           valid = true;
+    for (unsigned i = 0; i < how->rows * how->chunks * WORDS; i++) {
+        const unsigned row = i / WORDS % how->rows, chunk = i / WORDS / how->rows, line = i % WORDS / 4;
+        const unsigned word = chunk * 4 + i % 4, at = (row * how->chunks * 2 + word / 2) * WORDS + line * 4 + i % 2 * 2;
+        uint64_t       dense = 0;
+        for (unsigned unit = 0; unit < 32 / width; unit++) {
+            const uint64_t bits = stored[i / WORDS][i % WORDS] >> unit * width & ((1u << width) - 1);
+            dense |= bits << place_of(how, metadata, row, line, word, unit, &valid);
+        }
+        memcpy(words + at, &dense, sizeof dense);
+    }
+    return valid;
+}
+
+static void sparse_words_are_spread_as_the_definition_spreads(void **state) {
+    enum {
+        STORED = 4,
+        DISTINCT = 0x7bde,
+    };
+    uint64_t       random = cj_test_seed() + 2;
+    const unsigned rounds = cj_test_few() ? 100 : 2000;
+    unsigned       invalid = 0;
+    (void)state;
+    for (unsigned round = 0; round < rounds; round++) {
+        const bool           of_bytes = round % 2;
+        const uint16_t       chunks = (uint16_t)(1 + round / 2 % 2), of_row = (uint16_t)(chunks << of_bytes);
+        const cj_tile_sparse how = {2, chunks, (uint16_t)(round / 4 % (4 / of_row) * of_row), DISTINCT, of_bytes};
+        uint32_t metadata[WORDS], stored[STORED][WORDS], expected[2 * STORED * WORDS], words[2 * STORED * WORDS];
+        for (unsigned i = 0; i < WORDS; i++) {
+            for (unsigned k = 0; k < STORED; k++) stored[k][i] = (uint32_t)cj_test_random(&random);
+            metadata[i] = 0;
+            for (unsigned k = 0; k < 8; k++) {
+                const uint32_t first = (uint32_t)cj_test_random(&random) >> 20 & 3,
+                               more = 1 + (uint32_t)cj_test_random(&random) % 3;
+                metadata[i] |= (first | ((first + more) & 3) << 2) << 4 * k;
+            }
+        }
+        if (round % 3 == 0) metadata[cj_test_random(&random) % WORDS] &= ~(15u << cj_test_random(&random) % 8 * 4);
+        const uint32_t slot[STORED] = {0, CJ_TILE_BYTES, 2 * CJ_TILE_BYTES, 3 * CJ_TILE_BYTES};
+        const bool     valid = expect_spread(&how, metadata, stored, expected);
+        invalid += !valid;
+        for (unsigned at = 0; cj__tile_set_at(at); at++) {
+            const cj_tile_set *set = cj__tile_set_at(at);
+            if (!set->runs()) continue;
+            assert_int_equal(set->spread(&how, metadata, (cj_tile_registers){(unsigned char *)stored, slot}, words),
+                             valid);
+            if (memcmp(words, expected, 2u * how.rows * how.chunks * CJ_TILE_BYTES))
+                fail_msg("%s: other words, round %u", set->name, round);
+        }
+    }
+    assert_true(invalid && invalid < rounds / 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiles_give_the_bits_of_the_definition),
+        cmocka_unit_test(nans_of_f64_are_the_chips),
         cmocka_unit_test(sums_are_rounded_as_the_definition_rounds),
+        cmocka_unit_test(sparse_words_are_spread_as_the_definition_spreads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "flush.h"
 #include "table.h"
 
 typedef struct cj_element {
@@ -45,10 +46,10 @@ typedef enum cj_multiply {
     CJ_MULTIPLY_COUNT
 } cj_multiply;
 
-// A step of a product of f64: fma. If several operands are NaN, the result is one of them, made quiet: y, then x, then
-// the sum. On the host the choice would depend on the compiler's order of operands.
+// A step of a product of f64: fma. If operands are NaN, the result is one of them, made quiet: y, then x, then the sum. On the host
+// the choice would depend on the compiler's order of operands, and ARM makes a new NaN of an infinity, 0 and a NaN.
 static inline double cj__element_fma(double x, double y, double sum) {
-    return y != y ? y + y : x != x ? x + x : fma(x, y, sum);
+    return y != y ? y + y : x != x ? x + x : sum != sum ? sum + sum : cj__cpu_made(fma(x, y, sum), false);
 }
 
 // d += a * b, dense matrices of m x k, k x n, m x n numbers, rows one after the other.

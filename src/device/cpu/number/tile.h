@@ -52,6 +52,31 @@ enum { CJ_TILE_F64_CHUNKS = 4 };
 typedef void (*cj_tile_multiply_f64)(const cj_tile_panel *panel, const unsigned char *base, const uint32_t *slot,
                                      cj_tile_registers d);
 
+// m8n8k4 of f16, four products of eight lanes each (quads.h): the slots are those of D, A, B and C. Any of them may be the same.
+typedef struct cj_tile_quads {
+    cj_tile_sum c, d;
+    bool        a_by_rows, b_by_rows;
+} cj_tile_quads;
+typedef void (*cj_tile_multiply_quads)(const cj_tile_quads *how, unsigned char *base, const uint32_t *slot);
+
+// A sparse A (PTX ISA, "Sparse matrix storage"): of four units two are stored. A unit is a byte (of s8, e4m3, …; two elements of 4
+// bits) or a half of a word (an f16, half of a tf32). A stored word becomes two, by 4 bits of metadata, two indices, for each two
+// units: those of a tile's line are in one lane, of which the quad of line g has some, from `first` on:
+//
+//   halves  16 bits a line; a lane for each chunk of k; the lower row of tiles in the upper half of the lane's word
+//   bytes   32 bits a line; for each chunk of k a lane for each row of tiles
+typedef struct cj_tile_sparse {
+    uint16_t rows, chunks;  // tiles as stored
+    uint16_t first;         // lane of a quad
+    uint16_t valid;         // bit i: indices i may stand in metadata
+    bool     of_bytes;
+} cj_tile_sparse;
+
+// Spreads the registers of a stored A to the words of tiles, of a line of tiles those of all chunks; false if some indices are
+// invalid.
+typedef bool (*cj_tile_spread)(const cj_tile_sparse *how, const uint32_t metadata[CJ_TILE_WORDS],
+                               cj_tile_registers stored, uint32_t *words);
+
 // Reads the words of tiles from memory, where each line of a tile is 16 bytes of its own: all lines at base + at[…].
 typedef void (*cj_tile_gather)(const unsigned char *base, const uint32_t *at, unsigned tiles, uint32_t *words);
 
@@ -59,10 +84,12 @@ typedef void (*cj_tile_gather)(const unsigned char *base, const uint32_t *at, un
 typedef struct cj_tile_set {
     const char *name;
     bool (*runs)(void);  // on this host
-    cj_tile_type         type[10];
-    cj_tile_multiply     multiply;
-    cj_tile_multiply_f64 multiply_f64;
-    cj_tile_gather       gather;
+    cj_tile_type           type[10];
+    cj_tile_multiply       multiply;
+    cj_tile_multiply_f64   multiply_f64;
+    cj_tile_multiply_quads multiply_quads;
+    cj_tile_gather         gather;
+    cj_tile_spread         spread;
 } cj_tile_set;
 
 const cj_tile_set  *cj__tile_set(void);               // the fastest that runs on this host
@@ -72,10 +99,13 @@ cj_tile_sum         cj__tile_sum(uint16_t type);
 
 static inline unsigned cj__tile_sum_registers(cj_tile_sum sum) { return sum == CJ_TILE_SUM_F16 ? 1 : 2; }
 
-// The place of an element in tiles of A whose rows have k elements.
-static inline unsigned cj__tile_place(unsigned in_word, unsigned k, unsigned row, unsigned at) {
-    const unsigned length = 4 * in_word, tile = row / CJ_TILE * (k / length) + at / length;
-    return (tile * CJ_TILE + row % CJ_TILE) * length + at % length;
+// Reads some tiles from words side by side.
+enum { CJ_TILES_READ_MAX = 8 };
+static inline void cj__tile_read_words(cj_tile_read read, uint32_t *words, unsigned tiles, double *numbers) {
+    enum { BYTES = CJ_TILE_BYTES };
+    static const uint32_t slot[CJ_TILES_READ_MAX] = {0,         BYTES,     2 * BYTES, 3 * BYTES,
+                                                     4 * BYTES, 5 * BYTES, 6 * BYTES, 7 * BYTES};
+    read((cj_tile_registers){(unsigned char *)words, slot}, 1, tiles, numbers);
 }
 
 #endif

@@ -21,10 +21,10 @@ static descriptor describe(uint64_t bits) {
                         .mask = (1u << shift[bits >> 62]) - 1};
 }
 
-// The addresses of the chunks, of 16 bytes each, of a tile: column j of a panel. A panel has 8 by 2 chunks (B with a sparse
+// Finds the addresses of the chunks, of 16 bytes each, of a tile: column j of a panel; returns all their bits, so no less than any. A panel has 8 by 2 chunks (B with a sparse
 // A: 8 by 4), in row i and column j. If by_k, its rows are the panel's lines; else a row is one k of all 8 lines.
-static void tile_chunks(const descriptor *d, bool by_k, unsigned panel, unsigned j, uint32_t at[CJ_TILE]) {
-    uint32_t first = d->start;
+static uint32_t tile_chunks(const descriptor *d, bool by_k, unsigned panel, unsigned j, uint32_t at[CJ_TILE]) {
+    uint32_t first = d->start, bits = 0;
     if (by_k)
         first += panel * d->stride + (j >> d->shift) * d->leading + (j & d->mask) * CJ_CHUNK_BYTES;
     else if (!d->shift)
@@ -34,7 +34,9 @@ static void tile_chunks(const descriptor *d, bool by_k, unsigned panel, unsigned
     for (unsigned i = 0; i < CJ_TILE; i++) {
         const uint32_t address = (first + (i * CJ_CHUNK_BYTES << d->shift)) & 0x3ffff;
         at[i] = address ^ (((address >> 7) - d->base) & d->mask) * CJ_CHUNK_BYTES;
+        bits |= at[i];
     }
+    return bits;
 }
 
 bool cj__chunks_find(cj_cpu_warp *w, const cj_cpu_op *op, uint64_t bits, bool by_k, unsigned first, unsigned panels,
@@ -43,12 +45,11 @@ bool cj__chunks_find(cj_cpu_warp *w, const cj_cpu_op *op, uint64_t bits, bool by
     const cj_cpu_span span = {.bytes = CJ_CHUNK_BYTES, .align = CJ_CHUNK_BYTES};
     const uint32_t    end = w->block->cluster->launch->shared_bytes;
     found->count = panels * tiles * CJ_TILE;
-    uint32_t *at = found->at, last = 0;
+    uint32_t *at = found->at, most = 0;
     for (unsigned panel = first; panel < first + panels; panel++) {
-        for (unsigned j = 0; j < tiles; j++, at += CJ_TILE) tile_chunks(&d, by_k, panel, j, at);
+        for (unsigned j = 0; j < tiles; j++, at += CJ_TILE) most |= tile_chunks(&d, by_k, panel, j, at);
     }
-    for (unsigned k = 0; k < found->count; k++) last = found->at[k] > last ? found->at[k] : last;
-    for (unsigned k = 0; last + CJ_CHUNK_BYTES > end && k < found->count; k++) {
+    for (unsigned k = 0; most + CJ_CHUNK_BYTES > end && k < found->count; k++) {
         cj_cpu_spot spot;
         if (found->at[k] + CJ_CHUNK_BYTES > end &&
             !cj__cpu_locate(w, op, 0, CJ_W_SHARED_CTA, found->at[k], span, &spot)) {
@@ -80,7 +81,7 @@ unsigned cj__chunks_runs(const cj_chunks *read, cj_watch_piece run[CJ_CHUNKS_MAX
     return count;
 }
 
-// Reads the words of a tile, as registers hold them, from its 8 chunks, each one k of all 8 lines, of elements of 16 bits.
+// Of 8 chunks, each one k of all 8 lines, of elements of 16 bits.
 static void turn_tile(const cj_cpu_block *block, const uint32_t *at, uint32_t word[CJ_TILE_WORDS]) {
     uint16_t half[CJ_TILE][CJ_TILE];
     for (unsigned i = 0; i < CJ_TILE; i++) memcpy(half[i], block->shared + at[i], CJ_CHUNK_BYTES);
@@ -88,13 +89,8 @@ static void turn_tile(const cj_cpu_block *block, const uint32_t *at, uint32_t wo
         word[i] = half[i % 4 * 2][i / 4] | (uint32_t)half[i % 4 * 2 + 1][i / 4] << 16;
 }
 
-void cj__chunks_read(const cj_cpu_block *block, const cj_tile_set *set, cj_tile_read read, bool by_k,
-                     const uint32_t *at, unsigned tiles, double *numbers) {
-    enum { BYTES = CJ_TILE_BYTES };
-    static const uint32_t    slot[CJ_TILES_READ_MAX] = {0,         BYTES,     2 * BYTES, 3 * BYTES,
-                                                        4 * BYTES, 5 * BYTES, 6 * BYTES, 7 * BYTES};
-    CJ_TILE_ALIGNED uint32_t word[CJ_TILES_READ_MAX * CJ_TILE_WORDS];
-    if (by_k) set->gather(block->shared, at, tiles, word);
-    for (unsigned i = 0; !by_k && i < tiles; i++) turn_tile(block, at + i * CJ_TILE, word + i * CJ_TILE_WORDS);
-    read((cj_tile_registers){(unsigned char *)word, slot}, 1, tiles, numbers);
+void cj__chunks_read(const cj_cpu_block *block, const cj_tile_set *set, bool by_k, const uint32_t *at, unsigned tiles,
+                     uint32_t *words) {
+    if (by_k) set->gather(block->shared, at, tiles, words);
+    for (unsigned i = 0; !by_k && i < tiles; i++) turn_tile(block, at + i * CJ_TILE, words + i * CJ_TILE_WORDS);
 }

@@ -12,8 +12,7 @@ enum {
     CJ_CHUNK_BYTES = 16,
     CJ_PANEL_MAX = 256 / CJ_TILE,  // panels of B
     CJ_PANEL_TILES_MAX = 4,        // tiles of a panel, along k
-    CJ_CHUNKS_MAX = CJ_PANEL_MAX * CJ_PANEL_TILES_MAX * CJ_TILE,
-    CJ_TILES_READ_MAX = 8  // by one call
+    CJ_CHUNKS_MAX = CJ_PANEL_MAX * CJ_PANEL_TILES_MAX * CJ_TILE
 };
 
 // The chunks of some panels, tile after tile, of each tile 8.
@@ -28,8 +27,8 @@ bool cj__chunks_find(cj_cpu_warp *w, const cj_cpu_op *op, uint64_t descriptor, b
                      unsigned panels, unsigned tiles, cj_chunks *found);
 // The runs of bytes that they fill, in ascending order; returns how many.
 unsigned cj__chunks_runs(const cj_chunks *chunks, cj_watch_piece run[CJ_CHUNKS_MAX]);
-// Reads tiles by the addresses of their chunks.
-void cj__chunks_read(const cj_cpu_block *block, const cj_tile_set *set, cj_tile_read read, bool by_k,
-                     const uint32_t *at, unsigned tiles, double *numbers);
+// Reads the words of tiles, as registers hold them, by the addresses of their chunks.
+void cj__chunks_read(const cj_cpu_block *block, const cj_tile_set *set, bool by_k, const uint32_t *at, unsigned tiles,
+                     uint32_t *words);
 
 #endif

@@ -16,22 +16,17 @@ static uint16_t place(unsigned index, const uint16_t *step) {
     return (uint16_t)sum;
 }
 
-void cj__fragment_make_by_bits(cj_fragment *f, unsigned bits, unsigned elements, const uint16_t lane_step[LANE_BITS],
-                               const uint16_t *element_step) {
-    *f = (cj_fragment){.bits = (uint8_t)bits, .elements = (uint16_t)elements};
-    f->registers = (uint16_t)(bits == 64 ? elements : elements * bits / 32);
-    for (unsigned i = 0; i < CJ_LANES; i++) f->lane[i] = place(i, lane_step);
-    for (unsigned i = 0; i < elements; i++) f->element[i] = place(i, element_step);
-}
-
-void cj__fragment_make(cj_fragment *f, unsigned bits, unsigned elements, unsigned run, cj_axis along, cj_axis across) {
+static void make(cj_fragment *f, unsigned bits, unsigned elements, unsigned run, cj_axis along, cj_axis across) {
     uint16_t lane_step[LANE_BITS], element_step[ELEMENT_BITS] = {0}, *next = element_step;
     for (unsigned i = 1; i < run; i *= 2) *next++ = (uint16_t)(i * along.step);
     for (unsigned i = 0; i < 2; i++) lane_step[i] = (uint16_t)((run << i) * along.step);
     for (unsigned i = 0; i < 3; i++) lane_step[2 + i] = (uint16_t)((1u << i) * across.step);
     for (unsigned i = GROUPS; i < across.extent; i *= 2) *next++ = (uint16_t)(i * across.step);
     for (unsigned i = QUAD * run; i < along.extent; i *= 2) *next++ = (uint16_t)(i * along.step);
-    cj__fragment_make_by_bits(f, bits, elements, lane_step, element_step);
+    *f = (cj_fragment){.bits = (uint8_t)bits, .elements = (uint16_t)elements};
+    f->registers = (uint16_t)(bits == 64 ? elements : elements * bits / 32);
+    for (unsigned i = 0; i < CJ_LANES; i++) f->lane[i] = place(i, lane_step);
+    for (unsigned i = 0; i < elements; i++) f->element[i] = place(i, element_step);
 }
 
 // ---- registers
@@ -74,8 +69,8 @@ static unsigned at_least(unsigned count, unsigned least) { return count < least 
 
 static void make_a(cj_product *product, unsigned least) {
     const unsigned m = product->shape.m, k = product->stored, bits = product->a_type->bits;
-    cj__fragment_make(&product->a, bits, at_least(m * k / CJ_LANES, least), at_least(32 / bits, 1), (cj_axis){k, 1},
-                      (cj_axis){m, k});
+    make(&product->a, bits, at_least(m * k / CJ_LANES, least), at_least(32 / bits, 1), (cj_axis){k, 1},
+         (cj_axis){m, k});
 }
 
 static void make_fragments(cj_product *product, unsigned least) {
@@ -83,10 +78,9 @@ static void make_fragments(cj_product *product, unsigned least) {
     const unsigned b_bits = product->b_type->bits;
     const cj_axis  rows = {m, n}, columns = {n, 1};
     make_a(product, least);
-    cj__fragment_make(&product->b, b_bits, at_least(n * k / CJ_LANES, least), at_least(32 / b_bits, 1), (cj_axis){k, n},
-                      columns);
-    cj__fragment_make(&product->c, product->c_type->bits, m * n / CJ_LANES, 2, columns, rows);
-    cj__fragment_make(&product->d, product->d_type->bits, m * n / CJ_LANES, 2, columns, rows);
+    make(&product->b, b_bits, at_least(n * k / CJ_LANES, least), at_least(32 / b_bits, 1), (cj_axis){k, n}, columns);
+    make(&product->c, product->c_type->bits, m * n / CJ_LANES, 2, columns, rows);
+    make(&product->d, product->d_type->bits, m * n / CJ_LANES, 2, columns, rows);
 }
 
 static void make_tiling(cj_product *product) {
@@ -112,8 +106,7 @@ static void make_tiling(cj_product *product) {
 
 cj_product cj__product_make(const cj_mnemonic *mnemonic, cj_shape shape, const cj_element *d, const cj_element *a,
                             const cj_element *b, const cj_element *c, unsigned least) {
-    cj_product product = {
-        .shape = shape, .stored = shape.k, .batches = 1, .a_type = a, .b_type = b, .c_type = c, .d_type = d};
+    cj_product product = {.shape = shape, .stored = shape.k, .a_type = a, .b_type = b, .c_type = c, .d_type = d};
     product.saturate = cj__mnemonic_has(mnemonic, CJ_W_SATFINITE);
     product.how = cj__mnemonic_has(mnemonic, CJ_W_XOR) ? CJ_MULTIPLY_XOR
                   : a->bits == 1                       ? CJ_MULTIPLY_AND
@@ -128,6 +121,14 @@ void cj__product_make_sparse(cj_product *product) {
     product->stored = product->shape.k / 2;
     product->tiling.stored /= 2;
     make_a(product, 0);
+}
+
+void cj__product_make_quads(cj_product *product, bool a_by_rows, bool b_by_rows) {
+    product->in_quads = true;
+    product->quads = (cj_tile_quads){product->tiling.panel.c, product->tiling.panel.d, a_by_rows, b_by_rows};
+    product->a.registers = product->b.registers = 2;
+    product->c.registers = (uint16_t)(product->c_type->bits / 4);
+    product->d.registers = (uint16_t)(product->d_type->bits / 4);
 }
 
 // Whether a register of D is one of A, B or C that may be read after it was written: not the one of C in its own place.
@@ -216,30 +217,6 @@ static void run_f64(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
     put_d(w, slot, p, &r);
 }
 
-// ---- products in batches, element by element
-
-static void read_matrix(const cj_cpu_warp *w, const uint32_t *slot, const cj_fragment *f, const cj_element *type,
-                        unsigned count, double *matrix) {
-    uint64_t bits[CJ_D_MAX];
-    cj__fragment_get(w, slot, f, bits);
-    type->decode(bits, count, matrix);
-}
-
-static void run_batches(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
-    const unsigned  m = p->shape.m, n = p->shape.n, k = p->shape.k;
-    const uint32_t *a_slot = slot + p->d.registers, *b_slot = a_slot + p->a.registers;
-    double          a[CJ_D_MAX], b[CJ_D_MAX], d[CJ_D_MAX];
-    uint64_t        bits[CJ_D_MAX];
-    read_matrix(w, a_slot, &p->a, p->a_type, p->batches * m * k, a);
-    read_matrix(w, b_slot, &p->b, p->b_type, p->batches * k * n, b);
-    read_matrix(w, b_slot + p->b.registers, &p->c, p->c_type, p->batches * m * n, d);
-    for (unsigned i = 0; i < p->batches; i++) {
-        cj__multiply(p->how, m, n, k, a + i * m * k, b + i * k * n, d + i * m * n);
-    }
-    p->d_type->encode(d, p->batches * m * n, bits);
-    cj__fragment_put(w, slot, &p->d, bits);
-}
-
 static void run_tiles(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
     CJ_TILE_ALIGNED double a[CJ_A_MAX];
     cj__product_get_a(w, slot + p->d.registers, p, a);
@@ -247,8 +224,8 @@ static void run_tiles(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p)
 }
 
 void cj__product_run(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
-    if (p->batches > 1)
-        run_batches(w, slot, p);
+    if (p->in_quads)
+        p->tiling.set->multiply_quads(&p->quads, w->file, slot);
     else if (p->how == CJ_MULTIPLY_FMA)
         run_f64(w, slot, p);
     else

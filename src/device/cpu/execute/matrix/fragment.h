@@ -36,11 +36,6 @@ typedef struct cj_axis {
     unsigned extent, step;
 } cj_axis;
 
-void cj__fragment_make(cj_fragment *f, unsigned bits, unsigned elements, unsigned run, cj_axis along, cj_axis across);
-// From the steps of each bit of the lane and of the element; the number of elements gives the number of element bits.
-void cj__fragment_make_by_bits(cj_fragment *f, unsigned bits, unsigned elements, const uint16_t lane_step[5],
-                               const uint16_t *element_step);
-
 // Reads the bits of a matrix's elements from the registers in these slots, or writes them. A register has 32 bits, or
 // 64 if an element has 64.
 void cj__fragment_get(const cj_cpu_warp *w, const uint32_t *slot, const cj_fragment *f, uint64_t *matrix);
@@ -58,16 +53,17 @@ typedef struct cj_tiling {
     bool                crossed;           // a register of D is one of A, B or elsewhere in C, and must be written last
 } cj_tiling;
 
-// A product of one warp: D = A * B + C, or several such side by side.
+// A product of one warp: D = A * B + C.
 typedef struct cj_product {
     cj_shape          shape;
     unsigned          stored;  // elements of a row of A: k; half as many if A is sparse
-    unsigned          batches;
     const cj_element *a_type, *b_type, *c_type, *d_type;
     cj_multiply       how;
     bool              saturate;
     cj_fragment       a, b, c, d;  // their matrices are dense and row-major
     cj_tiling         tiling;
+    bool              in_quads;  // four products of eight lanes each
+    cj_tile_quads     quads;
 } cj_product;
 
 enum { CJ_A_MAX = 16 * 128, CJ_B_MAX = 128 * 8, CJ_D_MAX = 32 * 16 };  // numbers of the largest matrices
@@ -78,11 +74,13 @@ cj_product cj__product_make(const cj_mnemonic *mnemonic, cj_shape shape, const c
                             const cj_element *b, const cj_element *c, unsigned least);
 // Makes A sparse: half of its elements are stored.
 void cj__product_make_sparse(cj_product *product);
+// Makes it four products, each of eight lanes: m8n8k4 of f16.
+void cj__product_make_quads(cj_product *product, bool a_by_rows, bool b_by_rows);
 // Checks that the instruction has exactly the registers of D, A, B and C, and `more` further slots, and notes how they overlap.
 bool cj__product_fits(cj_cpu_prepare *p, cj_product *product, unsigned more);
 // Executes a product; the slots are those of D, A, B and C, in that order.
 void cj__product_run(cj_cpu_warp *w, const uint32_t *slot, const cj_product *product);
-// Its parts, for products of one batch. A's registers as tiles; if it is sparse, those of its stored elements.
+// Its parts, for products of tiles. A's registers as tiles; if it is sparse, those of its stored elements.
 void cj__product_get_a(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *product, double *a);
 // With A as tiles of all k: reads B and C, writes D.
 void cj__product_finish(cj_cpu_warp *w, const uint32_t *slot, const cj_product *product, const double *a);

@@ -113,25 +113,6 @@ CJ_EXEC(mma) {
     return CJ_STEP_NEXT;
 }
 
-// m8n8k4 of f16 is four products at once, each by eight lanes: a quad of the warp's lower half and one of the upper.
-static void make_quad_pairs(cj_product *product, bool a_by_rows, bool b_by_rows) {
-    enum { M = 8, N = 8, K = 4, A = M * K, B = K * N, D = M * N };
-    static const uint16_t a_lane[2][5] = {{1, 2, A, 2 * A, 4 * K}, {K, 2 * K, A, 2 * A, 4 * K}};
-    static const uint16_t a_element[2][2] = {{K, 2 * K}, {1, 2}};
-    static const uint16_t b_lane[2][5] = {{1, 2, B, 2 * B, 4}, {N, 2 * N, B, 2 * B, 4}};
-    static const uint16_t b_element[2][2] = {{N, 2 * N}, {1, 2}};
-    static const uint16_t wide_lane[] = {N, 2, D, 2 * D, 4 * N}, wide_element[] = {1, 2 * N, 4};
-    static const uint16_t half_lane[] = {N, 2 * N, D, 2 * D, 4 * N}, half_element[] = {1, 2, 4};
-    const bool            wide_c = product->c_type->bits == 32, wide_d = product->d_type->bits == 32;
-    product->batches = 4;
-    cj__fragment_make_by_bits(&product->a, 16, K, a_lane[a_by_rows], a_element[a_by_rows]);
-    cj__fragment_make_by_bits(&product->b, 16, K, b_lane[b_by_rows], b_element[b_by_rows]);
-    cj__fragment_make_by_bits(&product->c, product->c_type->bits, N, wide_c ? wide_lane : half_lane,
-                              wide_c ? wide_element : half_element);
-    cj__fragment_make_by_bits(&product->d, product->d_type->bits, N, wide_d ? wide_lane : half_lane,
-                              wide_d ? wide_element : half_element);
-}
-
 bool cj__cpu_select_mma(cj_cpu_prepare *p) {
     const cj_mnemonic *mnemonic = p->mnemonic;
     const cj_element  *type[CJ_ELEMENTS_MAX];
@@ -139,7 +120,7 @@ bool cj__cpu_select_mma(cj_cpu_prepare *p) {
     if (!product || cj__elements_of(mnemonic, type) < 4) return false;
     *product = cj__product_make(mnemonic, cj__shape_of(mnemonic), type[0], type[1], type[2], type[3], 0);
     if (product->shape.m == 8 && type[1]->type == CJ_W_F16) {
-        make_quad_pairs(product, mnemonic->word[3] == CJ_W_ROW, mnemonic->word[4] == CJ_W_ROW);
+        cj__product_make_quads(product, mnemonic->word[3] == CJ_W_ROW, mnemonic->word[4] == CJ_W_ROW);
     }
     p->op.plan = product;
     p->op.run = mma;
@@ -157,13 +138,13 @@ typedef struct sparse_plan {
 } sparse_plan;
 
 CJ_EXEC(mma_sparse) {
-    const sparse_plan     *plan = op->plan;
-    const cj_product      *p = &plan->product;
-    CJ_TILE_ALIGNED double stored[CJ_A_MAX], a[CJ_A_MAX];
-    const cj_cpu_step      step = cj__cpu_whole_warp(w, op, mask);
+    const sparse_plan      *plan = op->plan;
+    const cj_product       *p = &plan->product;
+    const cj_tile_registers stored = {w->file, op->slot + p->d.registers};
+    CJ_TILE_ALIGNED double  a[CJ_A_MAX];
+    const cj_cpu_step       step = cj__cpu_whole_warp(w, op, mask);
     if (step) return step;
-    cj__product_get_a(w, op->slot + p->d.registers, p, stored);
-    if (!cj__sparse_spread(w, op, &plan->sparse, op->slot[plan->metadata], stored, a)) return CJ_STEP_STOP;
+    if (!cj__sparse_read(w, op, &plan->sparse, &p->tiling, op->slot[plan->metadata], stored, a)) return CJ_STEP_STOP;
     cj__product_finish(w, op->slot, p, a);
     return CJ_STEP_NEXT;
 }
@@ -179,6 +160,5 @@ bool cj__cpu_select_mma_sparse(cj_cpu_prepare *p) {
     p->op.plan = plan;
     p->op.run = mma_sparse;
     p->op.aligned = true;
-    return cj__sparse_select(p, SELECTOR, type[1]->bits, plan->product.shape.k, &plan->sparse) &&
-           cj__product_fits(p, &plan->product, MORE);
+    return cj__sparse_select(p, SELECTOR, &plan->product, &plan->sparse) && cj__product_fits(p, &plan->product, MORE);
 }

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sparse.h"
 
-#include <string.h>
-
 #include "exec.h"
-#include "tile.h"
 
 enum { ROWS = 16, QUAD = 4, CHUNK_BITS = 4, HALF = 8 };  // CHUNK_BITS: metadata of a chunk; HALF: rows of a half
 
@@ -16,13 +13,21 @@ static unsigned chunks_of_lane(unsigned bits) { return bits >= 16 ? 4 : 8; }
 static unsigned lanes_of_row(unsigned bits, unsigned k) { return chunks_of(bits, k) / chunks_of_lane(bits); }
 static unsigned lanes_of_quad(unsigned bits, unsigned k) { return lanes_of_row(bits, k) * (bits >= 16 ? 1 : 2); }
 
-bool cj__sparse_select(cj_cpu_prepare *p, unsigned selector, unsigned bits, unsigned k, cj_sparse *s) {
-    const uint64_t value = p->inst->operand[selector].bits;
-    const unsigned count = QUAD / lanes_of_quad(bits, k);
+static bool are_indices(const cj_sparse *s, unsigned first, unsigned second) {
+    if (s->bits == 32) return second == first + 1 && first % 2 == 0;
+    return s->ordered ? first < second : first != second;
+}
+
+bool cj__sparse_select(cj_cpu_prepare *p, unsigned selector, const cj_product *product, cj_sparse *s) {
+    const uint64_t   value = p->inst->operand[selector].bits;
+    const cj_tiling *t = &product->tiling;
+    const unsigned   bits = product->a_type->bits, k = product->shape.k, lanes = lanes_of_quad(bits, k);
     *s = (cj_sparse){.bits = bits, .k = k, .selector = (unsigned)value, .ordered = cj__cpu_has(p, CJ_W_SPARSE_ORDERED)};
-    if (value < count) return true;
+    s->tiles = (cj_tile_sparse){t->panel.rows, t->stored, (uint16_t)(value * lanes), 0, bits < 16};
+    for (unsigned i = 0; i < 1 << CHUNK_BITS; i++) s->tiles.valid |= (uint16_t)(are_indices(s, i & 3, i >> 2) << i);
+    if (value < QUAD / lanes) return true;
     cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: the sparsity selector is %llu; it goes from 0 to %u", p->mnemonic->text,
-                   (unsigned long long)value, count - 1);
+                   (unsigned long long)value, QUAD / lanes - 1);
     return false;
 }
 
@@ -36,44 +41,29 @@ static unsigned lane_of(const cj_sparse *s, unsigned row, unsigned chunk, unsign
     return quad + part;
 }
 
-static bool are_indices(const cj_sparse *s, unsigned first, unsigned second) {
-    if (s->bits == 32) return second == first + 1 && first % 2 == 0;
-    return s->ordered ? first < second : first != second;
+// Reports the first chunk whose indices are invalid.
+static void report(cj_cpu_warp *w, const cj_cpu_op *op, const cj_sparse *s, const lane_u32 *metadata) {
+    const unsigned chunks = chunks_of(s->bits, s->k), length = s->k / chunks;
+    unsigned       i = 0, shift, indices, lane;
+    do {
+        lane = lane_of(s, i / chunks, i % chunks, &shift);
+        indices = metadata[lane] >> shift & 0xf;
+        i++;
+    } while (s->tiles.valid >> indices & 1);
+    i--;
+    cj__cpu_hazard(w, op, lane, CJ_HAZARD_SPARSE_METADATA,
+                   "bits %u to %u of its metadata, 0x%x, name no elements of row %u, columns %u to %u", shift,
+                   shift + CHUNK_BITS - 1, indices, i / chunks, i % chunks * length, i % chunks * length + length - 1);
 }
 
-// Where an element of a row is in tiles; rows have `k` elements there.
-static unsigned place(const cj_sparse *s, unsigned k, unsigned row, unsigned at) {
-    return cj__tile_place(32 / s->bits, k, row, at);
-}
-
-// Spreads the elements of a chunk with these indices: a pair for each index if they have 4 bits, both by the first index
-// if they have 32. `at`: its first element of k.
-static void spread_chunk(const cj_sparse *s, unsigned row, unsigned at, unsigned first, unsigned second,
-                         const double *stored, double *a) {
-    const unsigned each = s->bits == 4 ? 2 : 1, count = s->bits == 32 ? 1 : 2 * each;
-    for (unsigned i = 0; i < count; i++) {
-        const unsigned index = i < each ? first : second, to = s->bits == 32 ? index / 2 : index * each + i % each;
-        a[place(s, s->k, row, at + to)] = stored[place(s, s->k / 2, row, at / 2 + i)];
+bool cj__sparse_read(cj_cpu_warp *w, const cj_cpu_op *op, const cj_sparse *s, const cj_tiling *t, uint32_t metadata,
+                     cj_tile_registers stored, double *a) {
+    CJ_TILE_ALIGNED uint32_t word[CJ_TILES_READ_MAX * CJ_TILE_WORDS];
+    const lane_u32          *indices = (const lane_u32 *)(const void *)(w->file + metadata);
+    if (!t->set->spread(&s->tiles, indices, stored, word)) {
+        report(w, op, s, indices);
+        return false;
     }
-}
-
-bool cj__sparse_spread(cj_cpu_warp *w, const cj_cpu_op *op, const cj_sparse *s, uint32_t slot, const double *stored,
-                       double *a) {
-    const lane_u32 *metadata = (const lane_u32 *)(const void *)(w->file + slot);
-    const unsigned  chunks = chunks_of(s->bits, s->k), length = s->k / chunks;
-    memset(a, 0, ROWS * s->k * sizeof *a);
-    for (unsigned i = 0; i < ROWS * chunks; i++) {
-        unsigned       shift;
-        const unsigned lane = lane_of(s, i / chunks, i % chunks, &shift);
-        const unsigned indices = metadata[lane] >> shift & 0xf, first = indices & 3, second = indices >> 2;
-        if (!are_indices(s, first, second)) {
-            cj__cpu_hazard(w, op, lane, CJ_HAZARD_SPARSE_METADATA,
-                           "bits %u to %u of its metadata, 0x%x, name no elements of row %u, columns %u to %u", shift,
-                           shift + CHUNK_BITS - 1, indices, i / chunks, i % chunks * length,
-                           i % chunks * length + length - 1);
-            return false;
-        }
-        spread_chunk(s, i / chunks, i % chunks * length, first, second, stored, a);
-    }
+    cj__tile_read_words(t->a->read_a, word, (unsigned)t->panel.rows * t->panel.chunks, a);
     return true;
 }

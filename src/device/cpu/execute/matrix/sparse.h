@@ -10,21 +10,20 @@
 #ifndef CJ_CPU_SPARSE_H
 #define CJ_CPU_SPARSE_H
 
-#include "machine.h"
-#include "prepare.h"
+#include "fragment.h"
 
 typedef struct cj_sparse {
-    unsigned bits, k;  // of an element; of a whole row
-    unsigned selector;
-    bool     ordered;  // indices must ascend
+    unsigned       bits, k;  // of an element; of a whole row
+    unsigned       selector;
+    bool           ordered;  // indices must ascend
+    cj_tile_sparse tiles;
 } cj_sparse;
 
-// Prepares for elements of so many bits in rows of k; operand `selector` is a constant. False if it is too large.
-bool cj__sparse_select(cj_cpu_prepare *p, unsigned selector, unsigned bits, unsigned k, cj_sparse *s);
+// Prepares for the matrix A of a product; operand `selector` is a constant. False if it is too large.
+bool cj__sparse_select(cj_cpu_prepare *p, unsigned selector, const cj_product *product, cj_sparse *s);
 
-// Spreads 16 rows of k / 2 stored numbers to rows of k, both as tiles of A (tile.h), by the metadata in that slot; false,
-// with a hazard, if the metadata is invalid.
-bool cj__sparse_spread(cj_cpu_warp *w, const cj_cpu_op *op, const cj_sparse *s, uint32_t slot, const double *stored,
-                       double *a);
+// Reads a stored A as tiles of all k, by the metadata in that slot; false, with a hazard, if the metadata is invalid.
+bool cj__sparse_read(cj_cpu_warp *w, const cj_cpu_op *op, const cj_sparse *s, const cj_tiling *t, uint32_t metadata,
+                     cj_tile_registers stored, double *a);
 
 #endif

@@ -64,33 +64,35 @@ static void watch_chunks(cj_cpu_wgmma *const *part, unsigned count, const cj_chu
     cj__watch_async_together(async, count, use, run, cj__chunks_runs(read, run));
 }
 
-static bool read_stored(cj_cpu_wgmma *it, double *a) {
+// The words of a part's A in memory, as registers hold them.
+static bool read_words(cj_cpu_wgmma *it, uint32_t *words) {
     const wgmma_plan *plan = it->op->plan;
     const cj_tiling  *t = &plan->product.tiling;
-    const unsigned    rows = t->panel.rows;
+    const unsigned    rows = t->panel.rows, first = it->w->index % GROUP * rows;
     cj_chunks         read;
-    if (!plan->a_in_memory) {
-        cj__product_get_a(it->w, it->op->slot + plan->a_at, &plan->product, a);
-        return true;
-    }
-    const unsigned first = it->w->index % GROUP * rows;
     if (!cj__chunks_find(it->w, it->op, it->a, plan->a_by_k, first, rows, t->stored, &read)) return false;
     watch_chunks(&it, 1, &read);
-    cj__chunks_read(it->w->block, t->set, t->a->read_a, plan->a_by_k, read.at, rows * t->stored, a);
+    cj__chunks_read(it->w->block, t->set, plan->a_by_k, read.at, rows * t->stored, words);
     return true;
 }
 
 static bool read_a(cj_cpu_wgmma *it, double *a) {
-    const wgmma_plan      *plan = it->op->plan;
-    const cj_tiling       *t = &plan->product.tiling;
-    CJ_TILE_ALIGNED double stored[CJ_A_MAX];
-    if (!read_stored(it, plan->metadata_at ? stored : a)) return false;
-    if (plan->metadata_at &&
-        !cj__sparse_spread(it->w, it->op, &plan->sparse, it->op->slot[plan->metadata_at], stored, a)) {
-        return false;
+    const wgmma_plan        *plan = it->op->plan;
+    const cj_tiling         *t = &plan->product.tiling;
+    const unsigned           rows = t->panel.rows;
+    CJ_TILE_ALIGNED uint32_t word[CJ_TILES_READ_MAX * CJ_TILE_WORDS];
+    uint32_t                 slot[CJ_TILES_READ_MAX];
+    cj_tile_registers        from = {it->w->file, it->op->slot + plan->a_at};
+    if (plan->a_in_memory) {
+        if (!read_words(it, word)) return false;
+        for (unsigned i = 0; i < rows * t->stored; i++) slot[i] = (i % rows * t->stored + i / rows) * CJ_TILE_BYTES;
+        from = (cj_tile_registers){(unsigned char *)word, slot};
     }
-    for (unsigned i = 0; plan->sign < 0 && i < t->panel.rows * t->panel.chunks * cj__tiling_numbers(t); i++)
-        a[i] = -a[i];
+    if (!plan->metadata_at)
+        t->a->read_a(from, rows, t->stored, a);
+    else if (!cj__sparse_read(it->w, it->op, &plan->sparse, t, it->op->slot[plan->metadata_at], from, a))
+        return false;
+    for (unsigned i = 0; plan->sign < 0 && i < rows * t->panel.chunks * cj__tiling_numbers(t); i++) a[i] = -a[i];
     return true;
 }
 
@@ -104,21 +106,24 @@ static void multiply_panel(const cj_cpu_wgmma *it, unsigned panel, const double 
 
 // Executes parts of one multiplication, of the same matrix B, which all read together.
 static bool execute(cj_cpu_wgmma *const *part, unsigned count) {
-    const cj_cpu_wgmma    *first = part[0];
-    const wgmma_plan      *plan = first->op->plan;
-    const cj_tiling       *t = &plan->product.tiling;
-    CJ_TILE_ALIGNED double a[GROUP][CJ_A_MAX], b[CJ_B_MAX];
-    cj_chunks              read;
+    const cj_cpu_wgmma      *first = part[0];
+    const wgmma_plan        *plan = first->op->plan;
+    const cj_tiling         *t = &plan->product.tiling;
+    CJ_TILE_ALIGNED double   a[GROUP * CJ_A_MAX], b[CJ_B_MAX];
+    CJ_TILE_ALIGNED uint32_t word[CJ_PANEL_TILES_MAX * CJ_TILE_WORDS];
+    const unsigned           of_a = t->panel.rows * t->panel.chunks * cj__tiling_numbers(t);
+    cj_chunks                read;
     for (unsigned i = 0; i < count; i++) {
-        if (!read_a(part[i], a[i])) return false;
+        if (!read_a(part[i], a + i * of_a)) return false;
     }
     if (!cj__chunks_find(first->w, first->op, first->b, plan->b_by_k, 0, plan->panels, t->panel.chunks, &read))
         return false;
     watch_chunks(part, count, &read);
     for (unsigned panel = 0; panel < plan->panels; panel++) {
         const uint32_t *at = read.at + panel * t->panel.chunks * PANEL;
-        cj__chunks_read(first->w->block, t->set, t->b->read_b, plan->b_by_k, at, t->panel.chunks, b);
-        for (unsigned i = 0; i < count; i++) multiply_panel(part[i], panel, a[i], b);
+        cj__chunks_read(first->w->block, t->set, plan->b_by_k, at, t->panel.chunks, word);
+        cj__tile_read_words(t->b->read_b, word, t->panel.chunks, b);
+        for (unsigned i = 0; i < count; i++) multiply_panel(part[i], panel, a + i * of_a, b);
     }
     for (unsigned i = 0; i < count; i++) part[i]->done = true;
     return true;
@@ -329,20 +334,20 @@ CJ_EXEC(mma_async) {
     if (!w->wgmma.fenced) {
         return cj__cpu_hazard(w, op, 0, CJ_HAZARD_WGMMA_REGISTERS, "no wgmma.fence stands before the first one");
     }
-    cj_cpu_wgmma *it = cj__calloc(1, sizeof *it);
+    cj_cpu_wgmma *it = cj__malloc(sizeof *it);
     if (!it || (w->watch && !has_marks(w))) {
         cj__free(it);
         w->block->cluster->status = CJ_OUT_OF_MEMORY;
         return CJ_STEP_STOP;
     }
-    it->w = w;
-    it->op = op;
-    it->a = plan->a_in_memory ? *CJ_LANES_OF(const lane_u64, plan->a_at) : 0;
-    it->b = *CJ_LANES_OF(const lane_u64, plan->b_at);
-    it->adds = *CJ_LANES_OF(const lane_u32, plan->adds_at) & 1;
-    it->number = w->wgmma.begun;
-    it->group = w->wgmma.groups;
-    it->watch = cj__watch_fork(w, op, 0);
+    *it = (cj_cpu_wgmma){.w = w,
+                         .op = op,
+                         .a = plan->a_in_memory ? *CJ_LANES_OF(const lane_u64, plan->a_at) : 0,
+                         .b = *CJ_LANES_OF(const lane_u64, plan->b_at),
+                         .adds = *CJ_LANES_OF(const lane_u32, plan->adds_at) & 1,
+                         .number = w->wgmma.begun,
+                         .group = w->wgmma.groups,
+                         .watch = cj__watch_fork(w, op, 0)};
     *(w->wgmma.last ? &w->wgmma.last->next : &w->wgmma.first) = it;
     if (!w->wgmma.pending) w->wgmma.pending = it;
     w->wgmma.last = it;
@@ -438,7 +443,7 @@ bool cj__cpu_select_wgmma_sparse(cj_cpu_prepare *p) {
     wgmma_plan       *plan = begin_select(p, type);
     if (!plan) return false;
     cj__product_make_sparse(&plan->product);
-    if (!cj__sparse_select(p, SELECTOR, type[1]->bits, plan->product.shape.k, &plan->sparse)) return false;
+    if (!cj__sparse_select(p, SELECTOR, &plan->product, &plan->sparse)) return false;
     if (!finish_select(p, plan, SELECTOR + 1)) return false;
     plan->metadata_at = plan->b_at + 1;
     return true;

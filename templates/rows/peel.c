@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that begin anywhere: with an odd length or stride each row has another distance from a multiple of 16 bytes.
+//
+//   | head | vector | vector | … | tail |      the head goes up to the row's first whole vector, the tail follows its last one
+//
+// Head and tail are each shorter than a vector; the row's first threads take one of their elements each, as a vector of one.
+// All matrices have the same head (cj__row_peel_most). A column's vectors of weight, bias or mask stand across two of that
+// array's; a thread loads both, and takes its elements out of them.
+#include "engine.h"
+
+// The same kernel, of a shape with one vector of one element a thread.
+row_kernel *cj__row_beside(row_beside *b, const row_kernel *k) {
+    const row_edge *e = &k->edge;
+    *b = (row_beside){.k = *k, .s = *k->s};
+    b->s.peeled = false;
+    b->s.elements = b->s.held = 1;
+    b->s.vectors = 0;
+    b->k.s = &b->s;
+    b->k.column = e->column;
+    b->k.left = e->left;
+    b->k.written = e->written;
+    memcpy(b->k.at, e->at, sizeof e->at);
+    for (unsigned i = 0; i < k->op->inputs; i++) memcpy(b->k.raw[i][0], e->raw[i], sizeof e->raw[i]);
+    return &b->k;
+}
+
+// ---- where
+
+static void peel_vectors(row_kernel *k, cj_reg head, cj_reg body) {
+    const row_shape *s = k->s;
+    k->left = cj_let(k->f, "s32", "left", "sub.s32 $1, $2, $3;", body, k->vector);
+    if (s->piece < s->vectors) {
+        cj_reg own = cj_let(k->f, "s32", "own", "sub.s32 $1, $2, $3;", s->piece, k->thread);
+        cj_update(k->f, k->left, "min", own);
+    }
+    k->aligned = cj_mul(k->f, "aligned", k->vector, s->elements);
+    k->column = cj_add(k->f, "column", k->aligned, head);
+}
+
+// Those of the first piece's threads.
+static void peel_edge(row_kernel *k, cj_reg head, cj_reg body, cj_reg rest) {
+    cj_func         *f = k->f;
+    const row_shape *s = k->s;
+    cj_reg           edges = cj_add(f, "edges", head, cj_and(f, "tail", rest, s->elements - 1));
+    cj_reg           in_tail = cj_ge(f, "in_tail", k->thread, head);
+    k->edge.column = cj_mov(f, "u32", "edge_column", k->thread);
+    cj_ptx(f, "@$1 mad.lo.u32 $2, $3, $4, $2;", in_tail, k->edge.column, body, s->elements);
+    k->edge.left = cj_let(f, "s32", "edge_left", "sub.s32 $1, $2, $3;", edges, k->thread);
+    if (s->piece < s->vectors) cj_set_if(f, cj_ne(f, "later", k->piece, 0), k->edge.left, 0);
+}
+
+static cj_reg written_of(row_kernel *k, cj_reg left) {
+    cj_reg written = cj_mov(k->f, "s32", "written", left);
+    cj_set_if(k->f, k->no_row, written, 0);
+    return written;
+}
+
+// How far columns are from vectors.
+static void peel_columns(row_kernel *k, cj_reg head) {
+    cj_func       *f = k->f;
+    const unsigned bytes = k->s->in_bytes, words = k->s->elements * bytes / 4;
+    unsigned       n = 0;
+    for (unsigned step = words / 2; step; step /= 2)
+        k->shifted[n++] = cj_ne(f, "shifted", cj_and(f, "shift", head, step * 4 / bytes), 0);
+    if (bytes == 4) return;
+    cj_reg odd = cj_ne(f, "odd", cj_and(f, "shift", head, 1), 0);
+    k->halves = cj_select(f, "b32", "halves", odd, 0x5432, 0x3210);
+}
+
+void cj__row_peel(row_kernel *k, cj_reg row_at) {
+    cj_func         *f = k->f;
+    const row_shape *s = k->s;
+    cj_note(f, "the row's head goes up to a multiple of %u bytes", s->elements * s->in_bytes);
+    cj_reg above = cj_let(f, "s32", "above", "neg.s32 $1, $2;", cj_cvt(f, "s32", "low", row_at));
+    cj_reg number = cj_let(f, "u32", "number", "shr.u32 $1, $2, $3;", above, cj__log2(s->in_bytes));
+    cj_reg head = cj_and(f, "head", number, s->elements - 1),
+           rest = cj_let(f, "u32", "rest", "sub.u32 $1, $2, $3;", s->columns, head);
+    cj_reg body = cj_shr(f, "body", rest, cj__log2(s->elements));
+    peel_vectors(k, head, body);
+    peel_edge(k, head, body, rest);
+    if (k->op->columns) peel_columns(k, head);
+    if (!cj__row_is_short(s)) return;
+    k->written = written_of(k, k->left);
+    k->edge.written = written_of(k, k->edge.left);
+}
+
+// ---- weight, bias and mask
+
+// Whether some thread's vector v may be the last whole one of a row.
+static bool may_be_last(const row_shape *s, unsigned v) {
+    const uint64_t threads = cj__row_threads(s);
+    return s->piece < s->vectors || (s->vectors - 1) / threads == v;
+}
+
+// What a column has behind its last whole vector: fewer elements than one, in loads of 8, 4 and 2 bytes.
+static void load_rest(row_kernel *k, cj_reg when, cj_reg at, uint64_t offset, const cj_reg *word) {
+    const unsigned bytes = k->s->in_bytes, rest = (unsigned)(k->s->columns % k->s->elements) * bytes;
+    const char    *type = bytes == 4 ? "f32" : "b32", *load = cj__row_load_global(k);
+    unsigned       done = 0;
+    if (rest & 8) {
+        cj__load(k->f, when, load, type, word, 2, at, (int64_t)offset);
+        done = 8;
+    }
+    if (rest & 4) {
+        cj__load(k->f, when, load, type, &word[done / 4], 1, at, (int64_t)(offset + done));
+        done += 4;
+    }
+    if (!(rest & 2)) return;
+    cj_reg half = cj_mov(k->f, "b16", "half", 0), zero = cj_mov(k->f, "b16", "zero", 0);
+    cj__load(k->f, when, load, "b16", &half, 1, at, (int64_t)(offset + done));
+    cj_ptx(k->f, "@$1 mov.b32 $2, {$3, $4};", when, word[done / 4], half, zero);
+}
+
+// word = the elements behind the head in both vectors.
+static void shift(row_kernel *k, const cj_reg *both, const cj_reg *word) {
+    const unsigned words = k->s->elements * k->s->in_bytes / 4;
+    const char    *type = k->s->in_bytes == 4 ? "f32" : "b32";
+    unsigned       count = 2 * words, n = 0;
+    for (unsigned step = words / 2; step; step /= 2, n++) {
+        count -= step;
+        for (unsigned w = 0; w < count; w++)
+            cj_ptx(k->f, "selp.$1 $2, $3, $4, $5;", type, both[w], both[w + step], both[w], k->shifted[n]);
+    }
+    for (unsigned w = 0; w < words; w++)
+        if (k->s->in_bytes == 4)
+            cj_set(k->f, word[w], both[w]);
+        else
+            cj_ptx(k->f, "prmt.b32 $1, $2, $3, $4;", word[w], both[w], both[w + 1], k->halves);
+}
+
+void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_reg word[ROW_WORDS]) {
+    cj_func         *f = k->f;
+    const row_shape *s = k->s;
+    const unsigned   bytes = s->elements * s->in_bytes, words = bytes / 4;
+    const uint64_t   first = (uint64_t)v * cj__row_threads(s), offset = first * bytes;
+    const char      *type = s->in_bytes == 4 ? "f32" : "b32", *load = cj__row_load_global(k);
+    cj_reg           both[2 * ROW_WORDS], when = cj_always();
+    cj_reg           at = cj_mad_wide(f, "column_at", k->aligned, s->in_bytes, k->base[operand]);
+    cj_registers(f, type, k->op->operand[operand].name, 2 * words, both);
+    cj__load(f, cj_always(), load, type, both, words, at, (int64_t)offset);
+    if (may_be_last(s, v)) {
+        for (unsigned w = words; w < 2 * words; w++) cj_ptx(f, "mov.b32 $1, 0;", both[w]);
+        const int64_t end = (int64_t)s->columns - (int64_t)((first + 2) * s->elements);
+        cj_reg        last = cj_let(f, "pred", "last", "setp.gt.s32 $1, $2, $3;", k->aligned, end);
+        when = cj_let(f, "pred", "whole", "not.pred $1, $2;", last);
+        load_rest(k, last, at, offset + bytes, &both[words]);
+    }
+    cj__load(f, when, load, type, &both[words], words, at, (int64_t)(offset + bytes));
+    shift(k, both, word);
+}
