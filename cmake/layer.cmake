@@ -12,7 +12,8 @@ function(cj_add_layer name directory)
     add_library(cj_${name} OBJECT ${sources})
     target_include_directories(cj_${name} PUBLIC ${directory} PRIVATE ${PROJECT_SOURCE_DIR}/include)
     target_link_libraries(cj_${name} PRIVATE ${arg_SEES})
-    target_compile_definitions(cj_${name} PRIVATE $<$<NOT:$<BOOL:${BUILD_SHARED_LIBS}>>:CJ_STATIC>)
+    target_compile_definitions(cj_${name} PRIVATE $<$<NOT:$<BOOL:${BUILD_SHARED_LIBS}>>:CJ_STATIC>
+        CJ__EXPLICIT=)  # the library copies structures of callers into variables that nothing has initialized
 
     set(CJ_LAYERS ${CJ_LAYERS} cj_${name} PARENT_SCOPE)
     set(CJ_OBJECTS ${CJ_OBJECTS} $<TARGET_OBJECTS:cj_${name}> PARENT_SCOPE)

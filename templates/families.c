@@ -3,6 +3,7 @@
 #include "check.h"
 #include "contract.h"
 #include "kit.h"
+#include "sized.h"
 
 static const cj_family *const families[] = {
     &cj__family_reduce,  &cj__family_stencil,   &cj__family_histogram,    &cj__family_exchange, &cj__family_collective,
@@ -78,7 +79,7 @@ cj_status cj_plan_make(const cj_params *params, const cj_limits *limits, const c
                        cj_error *error) {
     REQUIRE(params);
     REQUIRE(params->family);
-    REQUIRE(limits);
+    REQUIRE_KNOWN(cj_limits, limits);
     REQUIRE(plan);
     *plan = (cj_plan){.params = *params};
     const cj_target_info *target;
@@ -94,7 +95,7 @@ cj_status cj_plan_make(const cj_params *params, const cj_limits *limits, const c
 }
 
 cj_status cj_plan_emit(const cj_plan *plan, char **text, size_t *length, cj_error *error) {
-    REQUIRE(plan);
+    REQUIRE_KNOWN(cj_plan, plan);
     REQUIRE(text);
     cj_builder *builder = cj_builder_create(plan->arch);
     plan->params.family->emit(plan, builder);

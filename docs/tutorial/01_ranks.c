@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
     step     s = step_begin(argc, argv, "sm_90");
     write_kernel(s.builder, s.mistake);
     cj_ptr out = step_memory(&s, NULL, sizeof values);
-    step_launch(&s, (cj_launch_config){.grid = {BLOCKS, 1, 1}, .block = {1, 1, 1}, CJ_ARGS(out)});
+    step_launch(&s, .grid = {BLOCKS, 1, 1}, .block = {1, 1, 1}, CJ_ARGS(out));
     step_read(&s, values, out, sizeof values);
     for (unsigned i = 0; i < BLOCKS; i++) {
         printf("block %u: cluster %u, rank %u\n", i, values[i] / 10, values[i] % 10);

@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
     for (unsigned i = 0; i < COUNT; i++) from[i] = i;
     write_kernel(s.builder, s.mistake);
     cj_ptr x = step_memory(&s, from, sizeof from), out = step_memory(&s, NULL, sizeof to);
-    step_launch(&s, (cj_launch_config){.grid = {BLOCKS, 1, 1}, .block = {THREADS, 1, 1}, CJ_ARGS(x, out)});
+    step_launch(&s, .grid = {BLOCKS, 1, 1}, .block = {THREADS, 1, 1}, CJ_ARGS(x, out));
     step_read(&s, to, out, sizeof to);
     for (unsigned i = 0; i < COUNT; i++) right &= to[i] == i / THREADS * THREADS + THREADS - 1 - i % THREADS;
     printf("block 0: %u %u %u ... %u\n", to[0], to[1], to[2], to[THREADS - 1]);

@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
     step     s = step_begin(argc, argv, "sm_90");
     write_kernel(s.builder, s.mistake);
     cj_ptr out = step_memory(&s, NULL, sizeof values);
-    step_launch(&s, (cj_launch_config){.grid = {CLUSTER, 1, 1}, .block = {THREADS, 1, 1}, CJ_ARGS(out)});
+    step_launch(&s, .grid = {CLUSTER, 1, 1}, .block = {THREADS, 1, 1}, CJ_ARGS(out));
     step_read(&s, values, out, sizeof values);
     for (unsigned i = 0; i < COUNT; i++) right &= values[i] == (i / THREADS + 1) % CLUSTER * 1000 + i % THREADS;
     for (unsigned r = 0; r < CLUSTER; r++)

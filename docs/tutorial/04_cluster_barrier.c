@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
     for (unsigned i = 0; i < BLOCKS; i++) from[i] = i * i;
     write_kernel(s.builder, s.mistake);
     cj_ptr x = step_memory(&s, from, sizeof from), out = step_memory(&s, NULL, sizeof sums);
-    step_launch(&s, (cj_launch_config){.grid = {BLOCKS, 1, 1}, .block = {1, 1, 1}, CJ_ARGS(x, out)});
+    step_launch(&s, .grid = {BLOCKS, 1, 1}, .block = {1, 1, 1}, CJ_ARGS(x, out));
     step_read(&s, sums, out, sizeof sums);
     for (unsigned i = 0; i < CLUSTERS; i++) {
         const uint32_t *p = from + i * CLUSTER;

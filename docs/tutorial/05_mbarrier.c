@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
     for (unsigned i = 0; i < ROWS * WARP; i++) from[i] = i;
     write_kernel(s.builder, s.mistake);
     cj_ptr x = step_memory(&s, from, sizeof from), out = step_memory(&s, NULL, sizeof sums);
-    step_launch(&s, (cj_launch_config){.grid = {1, 1, 1}, .block = {THREADS, 1, 1}, CJ_ARGS(x, out)});
+    step_launch(&s, .grid = {1, 1, 1}, .block = {THREADS, 1, 1}, CJ_ARGS(x, out));
     step_read(&s, sums, out, sizeof sums);
     for (unsigned i = 0; i < WARP; i++) right &= sums[i] == 3 * i + 96;
     printf("sums of three rows: %u %u %u ... %u\n", sums[0], sums[1], sums[2], sums[WARP - 1]);

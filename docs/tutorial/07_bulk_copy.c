@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
     for (unsigned i = 0; i < COUNT; i++) values[i] = i;
     write_kernel(s.builder, s.mistake);
     cj_ptr x = step_memory(&s, values, sizeof values);
-    step_launch(&s, (cj_launch_config){.grid = {BLOCKS, 1, 1}, .block = {THREADS, 1, 1}, CJ_ARGS(x)});
+    step_launch(&s, .grid = {BLOCKS, 1, 1}, .block = {THREADS, 1, 1}, CJ_ARGS(x));
     step_read(&s, values, x, sizeof values);
     for (unsigned i = 0; i < COUNT; i++) right &= values[i] == i * i;
     printf("squares: %u %u %u ... %u\n", values[1], values[2], values[3], values[COUNT - 1]);

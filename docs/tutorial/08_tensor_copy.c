@@ -66,7 +66,7 @@ int main(int argc, char **argv) {
     write_kernel(s.builder, s.mistake);
     cj_ptr       x = step_memory(&s, from, sizeof from), out = step_memory(&s, NULL, sizeof sums);
     cj_tensormap map = encode_map(&s, x);
-    step_launch(&s, (cj_launch_config){.grid = {ACROSS, DOWN, 1}, .block = {WIDE, 1, 1}, CJ_ARGS(map, out)});
+    step_launch(&s, .grid = {ACROSS, DOWN, 1}, .block = {WIDE, 1, 1}, CJ_ARGS(map, out));
     step_read(&s, sums, out, sizeof sums);
     for (int y = 0; y < DOWN; y++) {
         for (int i = 0; i < ACROSS * WIDE; i++) {

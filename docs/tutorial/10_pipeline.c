@@ -74,7 +74,7 @@ int main(int argc, char **argv) {
     for (unsigned i = 0; i < TILES * COLUMNS; i++) from[i] = i;
     write_kernel(s.builder, s.mistake);
     cj_ptr x = step_memory(&s, from, sizeof from), out = step_memory(&s, NULL, sizeof to);
-    step_launch(&s, (cj_launch_config){.grid = {CLUSTER, 1, 1}, .block = {THREADS, 1, 1}, CJ_ARGS(x, out)});
+    step_launch(&s, .grid = {CLUSTER, 1, 1}, .block = {THREADS, 1, 1}, CJ_ARGS(x, out));
     step_read(&s, to, out, sizeof to);
     for (unsigned r = 0; r < CLUSTER; r++) {
         printf("rank %u: %u %u ... %u\n", r, to[r][0], to[r][1], to[r][COLUMNS - 1]);

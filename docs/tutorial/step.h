@@ -35,8 +35,8 @@ static inline step step_begin(int argc, char **argv, const char *target) {
     step              s = {0};
     const char       *word = argc > 1 ? argv[1] : "cpu";
     const bool        gpu = strcmp(word, "gpu") == 0;
-    cj_device_options options = {.spec = gpu ? "gpu" : "cpu"};
-    cj_cpu_options    cpu = {.hazards = true};
+    cj_device_options options = {CJ_INIT(options), .spec = gpu ? "gpu" : "cpu"};
+    cj_cpu_options    cpu = {CJ_INIT(cpu), .hazards = true};
     s.mistake = strcmp(word, "mistake") == 0;
     s.ptx = strcmp(word, "ptx") == 0;
     s.builder = cj_builder_create(target);
@@ -79,7 +79,8 @@ static inline void step_report(const step *s) {
 
 // Checks the text, loads it and launches its entry "kernel". A hazard ends the program: with 0 if it is the mistake that was
 // asked for.
-static inline void step_launch(step *s, cj_launch_config config) {
+#define step_launch(s, ...) step_launch_as((s), (cj_launch_config){CJ_INIT(cj_launch_config), __VA_ARGS__})
+static inline void step_launch_as(step *s, cj_launch_config config) {
     must(s, cj_builder_finish(s->builder, &s->text, NULL, &s->error));
     if (s->ptx) exit(fputs(s->text, stdout) == EOF);
     must(s, cj_module_from_ptx(s->device, s->text, strlen(s->text), &s->module, &s->error));

@@ -14,8 +14,9 @@ extern "C" {
 
 #define CJ_ARGMAX_NO_CLUSTER UINT32_MAX  // of desc.cluster: a kernel without clusters
 
-// What to find. Zero-initialize, then set what matters: a zero field takes the default in brackets.
+// What to find. Begin with CJ_INIT, then set what matters: a zero field takes the default in brackets.
 typedef struct cj_argmax_desc {
+    CJ_STRUCT_SIZE(cj_argmax_desc);
     uint64_t rows;     // 1 to 2^31 - 1 [1]
     uint64_t columns;  // elements of a row, 1 to 2^31 - 1
     uint64_t stride;   // elements from row to row of x, at least columns [columns]

@@ -20,6 +20,33 @@ extern "C" {
 #define CJ_API __attribute__((visibility("default")))
 #endif
 
+// ---- structures that may grow
+//
+// A structure that a caller hands to the library, or has it fill, begins with its size, struct_size: that of the headers with
+// which the caller was compiled. Later versions append fields. A program that was compiled for an earlier version gets their
+// defaults; one that was compiled for a later version and sets a field that the library does not know is refused, with both
+// sizes. In C
+//     cj_reduce_desc desc = {CJ_INIT(desc), .n = 1000};
+// In C++ the field has that value by itself. A size of 0 is INVALID_ARGUMENT: the field was forgotten.
+//
+// Structures without struct_size keep their size. A cj_error, a cj_limits and a cj_plan, which programs copy, have reserved
+// words, which are 0. Small values (cj_dim3, cj_rows, cj_reg, …) get no fields. What the library hands out by a pointer to
+// const may grow: a copy of it has the fields that its program knows.
+#if defined(__has_attribute) && !defined(__cplusplus) && !defined(CJ__EXPLICIT)
+#if __has_attribute(require_explicit_initialization)
+#define CJ__EXPLICIT __attribute__((require_explicit_initialization))  // Clang 20 warns where CJ_INIT is missing
+#endif
+#endif
+#ifndef CJ__EXPLICIT
+#define CJ__EXPLICIT
+#endif
+#ifdef __cplusplus
+#define CJ_STRUCT_SIZE(type) size_t struct_size = sizeof(type)
+#else
+#define CJ_STRUCT_SIZE(type) size_t struct_size CJ__EXPLICIT
+#endif
+#define CJ_INIT(structure) .struct_size = sizeof(structure)
+
 #if defined(__GNUC__)
 #define CJ_PRINTF(format_at, first_at) __attribute__((__format__(__printf__, format_at, first_at)))
 #else
@@ -59,6 +86,7 @@ typedef struct cj_error {
     char      rule[32];      // id of the broken rule, or empty
     char      message[1024];
     char      hint[512];
+    uint64_t  reserved[4];   // 0
 } cj_error;
 
 // The status' name ("INVALID_ARGUMENT") and meaning; never NULL, static storage.

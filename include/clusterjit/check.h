@@ -24,6 +24,7 @@ typedef struct cj_diagnostic {
 typedef struct cj_report cj_report;
 
 typedef struct cj_check_options {
+    CJ_STRUCT_SIZE(cj_check_options);
     const char *arch;  // hold the file against this target instead of its own .target; NULL: its own
 } cj_check_options;
 
@@ -80,8 +81,8 @@ typedef struct cj_isa_row {
     const char *effects;                     // blank-separated words
 } cj_isa_row;
 
-CJ_API size_t cj_isa_count(void);
-CJ_API void   cj_isa_at(size_t index, cj_isa_row *row);  // index < cj_isa_count()
+CJ_API size_t            cj_isa_count(void);
+CJ_API const cj_isa_row *cj_isa_at(size_t index);  // NULL behind the last
 
 // The sets of words that forms name with $: SHARED is "shared|shared::cta|shared::cluster". A set may name others.
 typedef struct cj_isa_set {

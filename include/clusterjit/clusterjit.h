@@ -3,6 +3,7 @@
 #ifndef CLUSTERJIT_CLUSTERJIT_H
 #define CLUSTERJIT_CLUSTERJIT_H
 
+#include <clusterjit/allocator.h>
 #include <clusterjit/argmax.h>
 #include <clusterjit/base.h>
 #include <clusterjit/cache.h>

@@ -18,6 +18,7 @@
 #ifndef CLUSTERJIT_CLUSTERJIT_HPP
 #define CLUSTERJIT_CLUSTERJIT_HPP
 
+#include <clusterjit/cxx/allocator.hpp>
 #include <clusterjit/cxx/builder.hpp>
 #include <clusterjit/cxx/check.hpp>
 #include <clusterjit/cxx/device.hpp>

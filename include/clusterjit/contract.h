@@ -28,12 +28,13 @@ typedef struct cj_launch_shape {
 
 // A launch to be judged. `ptx` may be NULL: then the shape alone is held against the limits.
 typedef struct cj_contract_query {
+    CJ_STRUCT_SIZE(cj_contract_query);
     const cj_limits *limits;  // of a device, or of a name (cj_limits_named)
     const char      *ptx;     // NUL-terminated text that holds the kernel, `length` bytes without the NUL
     size_t           length;
     const char      *entry;      // NULL: the text's only one
     uint32_t         registers;  // a thread, as ptxas or the driver report them; 0: unknown, and not judged
-    cj_launch_shape  shape;
+    cj_launch_shape  shape;      // last: it may grow, and struct_size covers it
 } cj_contract_query;
 
 // One broken rule. A WARNING does not keep the driver from launching. The strings live as long as the call.
@@ -55,6 +56,7 @@ CJ_API cj_status cj_contract_check(const cj_contract_query *query,
 // What runs when that launch is not refused: query->shape with `grid` in blocks, also where .blocksareclusters makes a
 // launch count clusters; `block` as .reqntid says, for which a launch's 1 x 1 x 1 stands; and the cluster in force,
 // {0, 0, 0} without. `limits` is not read. Errors as cj_contract_check, CONTRACT excepted.
+// *shape has the size of the query's.
 CJ_API cj_status cj_contract_shape(const cj_contract_query *query, cj_launch_shape *shape, cj_error *error);
 
 // Every rule of the contract, in the order in which they are held against a launch.
@@ -63,8 +65,8 @@ typedef struct cj_contract_rule {
     cj_severity severity;
 } cj_contract_rule;
 
-CJ_API size_t           cj_contract_rule_count(void);
-CJ_API cj_contract_rule cj_contract_rule_at(size_t index);  // id NULL behind the last
+CJ_API size_t                  cj_contract_rule_count(void);
+CJ_API const cj_contract_rule *cj_contract_rule_at(size_t index);  // NULL behind the last
 
 // Limits by name: a target ("sm_90a", as cj_limits_builtin) or a part: "a100", "h100", "h200", "b200", "rtx5090".
 // INVALID_ARGUMENT names the nearest.

@@ -18,6 +18,7 @@ extern "C" {
 #endif
 
 typedef struct cj_cpu_options {
+    CJ_STRUCT_SIZE(cj_cpu_options);
     bool     random_schedule;   // order of warps, and when asynchronous work completes, drawn from the seed; else fixed
     uint64_t seed;
     bool     late_schedule;     // as the fixed one, but asynchronous work completes only when no thread can go on without
@@ -81,6 +82,7 @@ CJ_API const cj_hazard *cj_cpu_note_at(const cj_device *device, size_t index);  
 
 // The heap of device malloc and free. Its blocks last until a kernel frees them, across launches and modules.
 typedef struct cj_cpu_heap_state {
+    CJ_STRUCT_SIZE(cj_cpu_heap_state);
     uint64_t limit;        // bytes
     uint64_t used, blocks; // of blocks that are not freed: at the end of a program these are leaks
     uint64_t most;         // bytes in use at once, so far
@@ -96,8 +98,9 @@ typedef struct cj_cpu_heap_block {
 } cj_cpu_heap_block;
 
 CJ_API cj_status cj_cpu_heap_read(const cj_device *device, cj_cpu_heap_state *state, cj_error *error);
-// The i-th block that is not freed, by address. False after the last, or on a device that is no CPU device.
-CJ_API bool cj_cpu_heap_at(const cj_device *device, size_t index, cj_cpu_heap_block *block);
+// The i-th block that is not freed, by address; valid until the next such call. NULL after the last, or on a device that is
+// no CPU device.
+CJ_API const cj_cpu_heap_block *cj_cpu_heap_at(const cj_device *device, size_t index);
 
 // What the launches since the last cj_cpu_stats_clear did, or all of the device's. Counts are of threads (an instruction of
 // a full warp counts 32), bytes are those of threads.
@@ -121,9 +124,12 @@ typedef enum cj_cpu_matrix {
     CJ_CPU_MATRIX_COUNT
 } cj_cpu_matrix;
 
+enum { CJ_CPU_CLASS_ROOM = 16, CJ_CPU_MATRIX_ROOM = 8 };  // of arrays, so that a new class moves no field
+
 typedef struct cj_cpu_stats {
+    CJ_STRUCT_SIZE(cj_cpu_stats);
     uint64_t thread_instructions, warp_instructions;
-    uint64_t by_class[CJ_CPU_CLASS_COUNT];       // thread instructions
+    uint64_t by_class[CJ_CPU_CLASS_ROOM];        // thread instructions
     uint64_t global_read, global_written;        // bytes, without texels
     uint64_t shared_read, shared_written;        // of the thread's own block
     uint64_t dsmem_read, dsmem_written;          // of other blocks of the cluster, by st.async and bulk copies too (which
@@ -131,8 +137,8 @@ typedef struct cj_cpu_stats {
     uint64_t local_bytes, async_bytes;           // local memory; all that was moved asynchronously. Of that:
     uint64_t copy_bytes, bulk_bytes, tensor_bytes;  // by cp.async; by bulk copies and reductions; by those with a tensor map
     uint64_t multicast_bytes;                    // bulk and tensor, with .multicast: for each block that received them
-    uint64_t matrix_instructions[CJ_CPU_MATRIX_COUNT];  // of a warp, of wgmma: of a warp group
-    uint64_t multiply_adds[CJ_CPU_MATRIX_COUNT];  // in them; of sparse ones those that are made
+    uint64_t matrix_instructions[CJ_CPU_MATRIX_ROOM];   // of a warp, of wgmma: of a warp group
+    uint64_t multiply_adds[CJ_CPU_MATRIX_ROOM];   // in them; of sparse ones those that are made
     uint64_t wgmma_shared_read;                  // bytes of A and B that wgmma read through descriptors
     uint64_t atomics;
     uint64_t block_barriers, cluster_barriers, mbarrier_waits;

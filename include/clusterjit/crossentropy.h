@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross-entropy of rows of logits and a label each, in one reading: loss, logarithm of the sum of e^x, gradient.
 //
-//     cj_crossentropy_desc   desc = {.shape = {.rows = 8192, .columns = 131072, .dtype = CJ_BF16}};
-//     cj_crossentropy_arrays arrays = {.x = logits, .label = labels, .loss = loss, .lse = lse};
+//     cj_crossentropy_desc   desc = {CJ_INIT(desc), .shape = {.rows = 8192, .columns = 131072, .dtype = CJ_BF16}};
+//     cj_crossentropy_arrays arrays = {CJ_INIT(arrays), .x = logits, .label = labels, .loss = loss, .lse = lse};
 //     cj_crossentropy_launch(device, &desc, &arrays, stream, &error);
 #ifndef CLUSTERJIT_CROSSENTROPY_H
 #define CLUSTERJIT_CROSSENTROPY_H
@@ -13,12 +13,13 @@
 extern "C" {
 #endif
 
-// What to do. Zero-initialize, then set what matters.
+// What to do. Begin with CJ_INIT, then set what matters.
 // With lse = ln(sum of e^x), p = e^(x - lse), s = smoothing and C columns:
 //   loss = lse - (1 - s) * x[label] - s / C * (sum of x)
 //   dx   = scale * (p - (1 - s) * [column = label] - s / C)
 // A row with the label `ignore` has a loss of 0 and a gradient of zeros; any other outside 0 to C - 1 a loss of NaN.
 typedef struct cj_crossentropy_desc {
+    CJ_STRUCT_SIZE(cj_crossentropy_desc);
     cj_rows  shape;
     cj_dtype label;       // CJ_I64 or CJ_I32 [i64]
     int      has_ignore;  // else `ignore` is -100
@@ -30,6 +31,7 @@ typedef struct cj_crossentropy_desc {
 
 // Device pointers. What a description does not use stays 0.
 typedef struct cj_crossentropy_arrays {
+    CJ_STRUCT_SIZE(cj_crossentropy_arrays);
     cj_ptr x;          // [rows, columns]
     cj_ptr label;      // [rows], aligned to the element
     cj_ptr loss, lse;  // f32 [rows], written

@@ -50,6 +50,7 @@ typedef struct cj_limits {
     uint64_t global_bytes;
     uint32_t driver_version;          // CUDA driver API, 13000 for 13.0; 0 without a driver
     bool     every_target;            // code for any .target runs, as far as its instructions do: the CPU device
+    uint64_t reserved[8];             // 0
 } cj_limits;
 
 // Resolves a CUDA driver symbol as cuGetProcAddress does: `version` is the CUDA version of the wanted signature (12000).
@@ -58,6 +59,7 @@ typedef void (*cj_proc)(void);
 typedef cj_proc (*cj_resolver)(void *user, const char *symbol, int version);
 
 typedef struct cj_device_options {
+    CJ_STRUCT_SIZE(cj_device_options);
     const char *spec;      // "auto" (or NULL), "gpu", "gpu:N", "cpu"
     void       *context;   // CUcontext to work in, on its GPU (spec "auto" or "gpu"); NULL retains the primary context
                            // of the GPU. Ignored by cpu.
@@ -146,6 +148,7 @@ CJ_API cj_param_kind cj_function_param_kind(const cj_function *function, uint32_
 
 // What an entry asks of its launches; {0, 0, 0} and 0 where it does not say.
 typedef struct cj_entry_info {
+    CJ_STRUCT_SIZE(cj_entry_info);
     cj_dim3  block, block_max;      // .reqntid, .maxntid
     cj_dim3  cluster;               // .reqnctapercluster
     uint32_t cluster_max;           // .maxclusterrank
@@ -154,7 +157,7 @@ typedef struct cj_entry_info {
     int      needs_dynamic_shared;  // it names shared memory whose bytes the launch says
     int      grid_counts_clusters;  // .blocksareclusters: a launch's grid is in clusters, not in blocks
 } cj_entry_info;
-CJ_API void cj_function_info(const cj_function *function, cj_entry_info *info);
+CJ_API cj_status cj_function_info(const cj_function *function, cj_entry_info *info, cj_error *error);
 
 // Attributes of a launch; all zero is the ordinary launch. Each is refused by name where a device or its driver cannot do
 // it (CONTRACT, rule launch-…). The cpu device runs launches one after another, each to its end: what only says when and
@@ -198,6 +201,7 @@ typedef struct cj_launch_attributes {
 // declares. `arguments[i]` points to the value of the entry's i-th parameter: structures and tensor maps are passed by value,
 // so the pointer is to them. The values are copied before cj_launch returns.
 typedef struct cj_launch_config {
+    CJ_STRUCT_SIZE(cj_launch_config);
     cj_function         *function;
     cj_dim3              grid, block, cluster;
     uint32_t             dynamic_shared;  // bytes; above the default limit of 48 KiB the opt-in is made
@@ -206,12 +210,13 @@ typedef struct cj_launch_config {
     uint32_t             argument_count;
     const size_t        *argument_bytes;  // of each, held against the entry's parameters; NULL: only counted
     bool                 nonportable;     // allows clusters above the portable size, where the device can place them
-    cj_launch_attributes attributes;
+    cj_launch_attributes attributes;      // last: they may grow, and struct_size covers them
 } cj_launch_config;
 
 // Initializes arguments, argument_count and argument_bytes of a cj_launch_config from up to 16 variables, so that a wrong
 // number or a wrong size is refused by name:
-//     cj_launch_config config = {.function = f, .grid = {4, 1, 1}, .block = {256, 1, 1}, CJ_ARGS(x, out, n)};
+//     cj_launch_config config = {CJ_INIT(config), .function = f, .grid = {4, 1, 1}, .block = {256, 1, 1},
+//                                CJ_ARGS(x, out, n)};
 // The variables and the enclosing block must outlive the use of `config`. C only.
 #define CJ_ARGS(...)                                                                   \
     .arguments = (void *const[]){CJ_ARGS_MAP_(CJ_ARG_POINTER_, __VA_ARGS__)},           \

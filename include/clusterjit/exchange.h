@@ -29,8 +29,9 @@ typedef enum cj_exchange_pattern {
 // global memory with a flag for each block, without clusters. All give the same.
 typedef enum cj_exchange_strategy { CJ_EXCHANGE_PUSH, CJ_EXCHANGE_PULL, CJ_EXCHANGE_GLOBAL } cj_exchange_strategy;
 
-// What to exchange. Zero-initialize, then set what matters: a zero field takes the default in brackets.
+// What to exchange. Begin with CJ_INIT, then set what matters: a zero field takes the default in brackets.
 typedef struct cj_exchange_desc {
+    CJ_STRUCT_SIZE(cj_exchange_desc);
     cj_exchange_pattern  pattern;   // [pair]
     cj_exchange_strategy strategy;  // [push]
     uint32_t             n;         // elements of a chunk; at least 1; with the halos less than 4 GiB

@@ -59,8 +59,9 @@ typedef enum cj_gemm_activation {
     CJ_GEMM_SILU
 } cj_gemm_activation;
 
-// What to multiply and how. Zero-initialize, then set what matters: a zero field takes the default in brackets.
+// What to multiply and how. Begin with CJ_INIT, then set what matters: a zero field takes the default in brackets.
 typedef struct cj_gemm_desc {
+    CJ_STRUCT_SIZE(cj_gemm_desc);
     uint64_t      m, n, k;             // A is m x k, B k x n, C and D m x n; 1 to 2^30
     cj_dtype      dtype;               // of A and B: CJ_F16, CJ_BF16; CJ_TF32; CJ_E4M3, CJ_E5M2
     cj_gemm_order a, b, d;             // C lies as D does [rows]; CJ_TF32, CJ_E4M3, CJ_E5M2: A by rows, B by columns
@@ -90,6 +91,7 @@ typedef struct cj_gemm_desc {
 // CJ_E5M2, in A, B and D, and are not used without such: alpha is multiplied by those of A and B, elements of D by D's
 // before they are rounded. NULL: 1.
 typedef struct cj_gemm_operands {
+    CJ_STRUCT_SIZE(cj_gemm_operands);
     cj_ptr a, b, c, d;
     float  alpha, beta;
     cj_ptr bias;

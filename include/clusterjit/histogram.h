@@ -19,7 +19,7 @@ typedef enum cj_histogram_strategy {
                           // shared memory (PTX ISA 9.7.13, red), as the CUDA programming guide does; with clusters only
 } cj_histogram_strategy;
 
-// What to count and how. Zero-initialize, then set what matters: a zero field takes the default in brackets.
+// What to count and how. Begin with CJ_INIT, then set what matters: a zero field takes the default in brackets.
 //
 // A sample x with lower <= x < upper counts in one bin, others (NaN among them) in none. The bin of
 //   integers  is floor((x - lower) * bins / (upper - lower)), exactly; lower and upper are whole numbers from 0 to
@@ -29,6 +29,7 @@ typedef enum cj_histogram_strategy {
 //             nearest f32.
 // Every device gives the same bins.
 typedef struct cj_histogram_desc {
+    CJ_STRUCT_SIZE(cj_histogram_desc);
     uint64_t n;        // samples, 1 to 2^40
     uint64_t bins;     // 1 to 2^20 [256]
     cj_dtype dtype;    // of the samples: CJ_U8, CJ_U16, CJ_U32, CJ_F32 [f32]

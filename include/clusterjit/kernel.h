@@ -96,6 +96,7 @@ typedef struct cj_plan {
     double    error_bound;      // of a rounded result, relative to what the family says (sum |x| for sums); 0 where it is
                                 // exact, NaN where nothing is known: for a user's operation on floats
     char      note[256];        // what was changed and why (fallback without clusters, …), or empty
+    uint64_t  reserved[8];      // 0
 } cj_plan;
 
 // Built-in limits of a target ("sm_90", "sm_90a", "sm_80", …), static storage; INVALID_ARGUMENT names the nearest.

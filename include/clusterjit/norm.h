@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RMSNorm and LayerNorm along the rows of a matrix, with weights, bias and a residual, and their gradients.
 //
-//     cj_norm_desc   desc = {.shape = {.rows = 4096, .columns = 8192, .dtype = CJ_BF16}, .residual = 1, .weight = 1};
-//     cj_norm_arrays arrays = {.x = x, .residual = r, .weight = w, .y = y, .sum = s};
+//     cj_norm_desc   desc = {CJ_INIT(desc), .shape = {.rows = 4096, .columns = 8192}, .residual = 1, .weight = 1};
+//     cj_norm_arrays arrays = {CJ_INIT(arrays), .x = x, .residual = r, .weight = w, .y = y, .sum = s};
 //     cj_norm_launch(device, &desc, &arrays, stream, &error);
 #ifndef CLUSTERJIT_NORM_H
 #define CLUSTERJIT_NORM_H
@@ -15,7 +15,7 @@ extern "C" {
 
 typedef enum cj_norm_kind { CJ_NORM_RMS, CJ_NORM_LAYER } cj_norm_kind;
 
-// What to do. Zero-initialize, then set what matters. With h = x + residual:
+// What to do. Begin with CJ_INIT, then set what matters. With h = x + residual:
 //   RMS       rstd = 1 / sqrt(mean(h^2) + epsilon)             y = h * rstd * weight + bias
 //   LAYER     rstd = 1 / sqrt(mean((h - mean)^2) + epsilon)    y = (h - mean) * rstd * weight + bias
 //   backward  with g = dy * weight and n = (h - mean) * rstd:  dx = rstd * (g - mean(g) - n * mean(g * n));
@@ -24,6 +24,7 @@ typedef enum cj_norm_kind { CJ_NORM_RMS, CJ_NORM_LAYER } cj_norm_kind;
 //             take memory of the kernel's own: as a rule a row of f32 for each of them and each block that the device
 //             holds at once
 typedef struct cj_norm_desc {
+    CJ_STRUCT_SIZE(cj_norm_desc);
     cj_rows      shape;
     cj_norm_kind kind;  // [RMS]
     int          backward;
@@ -38,6 +39,7 @@ typedef struct cj_norm_desc {
 
 // Device pointers. What a description does not use stays 0.
 typedef struct cj_norm_arrays {
+    CJ_STRUCT_SIZE(cj_norm_arrays);
     cj_ptr x, residual;   // [rows, columns], read; backward: x is h
     cj_ptr weight, bias;  // [columns], of the type of x
     cj_ptr y, sum;        // written: the norm, and h

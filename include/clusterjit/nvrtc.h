@@ -3,9 +3,9 @@
 // kernels.
 //
 //     cj_user_function *square;
-//     cj_cuda_desc      desc = {.expression = "x * x", .signature = {CJ_F32, 1, {CJ_F32}, {"x"}}};
+//     cj_cuda_desc      desc = {CJ_INIT(desc), .expression = "x * x", .signature = {CJ_F32, 1, {CJ_F32}, {"x"}}};
 //     if (cj_function_from_cuda(&desc, &square, &error)) …
-//     cj_reduce_desc sum_of_squares = {.n = n, .map = square};
+//     cj_reduce_desc sum_of_squares = {CJ_INIT(sum_of_squares), .n = n, .map = square};
 //
 // NVRTC is no part of the library and is not linked: libnvrtc.so of CUDA 12 or later is opened when a function is
 // compiled, from CLUSTERJIT_NVRTC (a path) if that is set, else as libnvrtc.so.13, .so.12 and .so where the system
@@ -34,8 +34,9 @@ extern "C" {
 // fit `size` bytes.
 CJ_API cj_status cj_nvrtc_find(int *major, int *minor, char *path, size_t size, cj_error *error);
 
-// What to compile; zero-initialize it. Text is only read during the call.
+// What to compile. Begin with CJ_INIT. Text is only read during the call.
 typedef struct cj_cuda_desc {
+    CJ_STRUCT_SIZE(cj_cuda_desc);
     const char  *expression;  // of the arguments' names, converted to the result's type as C does: "a > b ? a : b"
     const char  *function;    // or the name of a __device__ function in `source`; one of the two is given
     const char  *source;      // CUDA C++: what the expression or the function needs; NULL for nothing
@@ -55,15 +56,16 @@ typedef struct cj_cuda_desc {
 // defined.
 CJ_API cj_status cj_function_from_cuda(const cj_cuda_desc *desc, cj_user_function **function, cj_error *error);
 
-// Kernels in CUDA C++; zero-initialize it. Text is only read during the call.
+// Kernels in CUDA C++. Begin with CJ_INIT. Text is only read during the call.
 //
 //     static const char *const names[] = {"scale<float, 4>"};
-//     cj_cuda_source source = {.text = text, .name = "scale.cu", .names = names, .name_count = 1};
+//     cj_cuda_source source = {CJ_INIT(source), .text = text, .name = "scale.cu", .names = names, .name_count = 1};
 //     cj_module     *module;
 //     cj_function   *scale;
 //     if (cj_module_from_cuda(device, &source, &module, &error) ||
 //         cj_module_function(module, "scale<float, 4>", &scale, &error)) …
 typedef struct cj_cuda_source {
+    CJ_STRUCT_SIZE(cj_cuda_source);
     const char        *text;
     const char        *name;     // the file's, in messages and in the lines of the source; NULL: "<source>"
     const char *const *names;    // name expressions: instances of templates that shall be there

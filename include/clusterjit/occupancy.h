@@ -31,6 +31,7 @@ typedef enum cj_occupancy_limit {
 CJ_API const char *cj_occupancy_limit_name(cj_occupancy_limit limit);
 
 typedef struct cj_cluster_occupancy {
+    CJ_STRUCT_SIZE(cj_cluster_occupancy);
     uint32_t           cluster;          // blocks; 0: no cluster
     uint32_t           blocks_per_sm;    // most blocks that an SM holds
     uint32_t           active_clusters;  // most clusters that the GPU holds, without clusters blocks; 0: not even one
@@ -43,6 +44,7 @@ typedef struct cj_cluster_occupancy {
 
 // What one block of a kernel takes, for the model.
 typedef struct cj_block_use {
+    CJ_STRUCT_SIZE(cj_block_use);
     uint32_t threads;    // at least 1
     uint32_t registers;  // a thread, as assembled; 0: unknown, and no limit
     uint64_t shared;     // bytes, static and dynamic
@@ -55,6 +57,7 @@ CJ_API cj_status cj_occupancy_model(const cj_limits *limits, const cj_block_use 
 
 // A launch to be counted.
 typedef struct cj_occupancy_query {
+    CJ_STRUCT_SIZE(cj_occupancy_query);
     cj_dim3  block;           // {0, 0, 0}: the one that the kernel declares
     cj_dim3  cluster;         // {0, 0, 0}: the one that the kernel declares, else none
     uint32_t dynamic_shared;  // bytes
@@ -84,7 +87,7 @@ CJ_API cj_status cj_function_max_cluster(cj_function *function, const cj_occupan
 //           at least `keep` percent of the most blocks that any candidate keeps on the GPU at once (CJ_OCCUPANCY_KEEP: 90),
 //           the larger where both do: what larger ones gain must be measured (ptxgen compare), what they cost is here.
 // Where there is no such candidate, the one that keeps the most blocks, of those the smallest cluster.
-// Returns the index; `count` when no candidate can run.
+// Returns the index; `count` when no candidate can run. All candidates are of one size, that of the first.
 enum { CJ_OCCUPANCY_KEEP = 90, CJ_OCCUPANCY_SMALL = 4 };
 CJ_API size_t cj_occupancy_choose(const cj_cluster_occupancy *candidates, size_t count, uint32_t needed, unsigned keep);
 

@@ -37,8 +37,9 @@ typedef enum cj_reduce_weight {
 
 #define CJ_REDUCE_NO_CLUSTER UINT32_MAX  // of desc.cluster: a kernel without clusters
 
-// What to reduce and how. Zero-initialize, then set what matters: a zero field takes the default in brackets.
+// What to reduce and how. Begin with CJ_INIT, then set what matters: a zero field takes the default in brackets.
 typedef struct cj_reduce_desc {
+    CJ_STRUCT_SIZE(cj_reduce_desc);
     uint64_t     n;        // elements; at least 1
     cj_reduce_op op;       // [sum]
     cj_dtype     dtype;    // of x; any [f32]

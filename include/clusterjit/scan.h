@@ -23,8 +23,9 @@ typedef enum cj_scan_op { CJ_SCAN_SUM, CJ_SCAN_MIN, CJ_SCAN_MAX, CJ_SCAN_PRODUCT
 //            offset, and what stands from the last one on, is scanned as a segment, too.
 typedef enum cj_scan_heads { CJ_SCAN_NO_HEADS, CJ_SCAN_FLAGS, CJ_SCAN_OFFSETS_I32, CJ_SCAN_OFFSETS_I64 } cj_scan_heads;
 
-// What to scan and how. Zero-initialize, then set what matters: a zero field takes the default in brackets.
+// What to scan and how. Begin with CJ_INIT, then set what matters: a zero field takes the default in brackets.
 typedef struct cj_scan_desc {
+    CJ_STRUCT_SIZE(cj_scan_desc);
     uint64_t      rows;        // 1 to 2^31 - 1 [1]
     uint64_t      columns;     // elements of a row, 1 to 2^40
     cj_scan_op    op;          // [sum]

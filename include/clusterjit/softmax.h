@@ -2,8 +2,8 @@
 // Softmax along the rows of a matrix, its logarithm, and their gradients: each row is read once, by one block or by one
 // cluster that holds it in its blocks' registers and shared memory.
 //
-//     cj_softmax_desc   desc = {.shape = {.rows = 4096, .columns = 65536, .dtype = CJ_BF16}};
-//     cj_softmax_arrays arrays = {.x = x, .y = y};
+//     cj_softmax_desc   desc = {CJ_INIT(desc), .shape = {.rows = 4096, .columns = 65536, .dtype = CJ_BF16}};
+//     cj_softmax_arrays arrays = {CJ_INIT(arrays), .x = x, .y = y};
 //     cj_softmax_launch(device, &desc, &arrays, stream, &error);
 #ifndef CLUSTERJIT_SOFTMAX_H
 #define CLUSTERJIT_SOFTMAX_H
@@ -14,12 +14,13 @@
 extern "C" {
 #endif
 
-// What to do. Zero-initialize, then set what matters.
+// What to do. Begin with CJ_INIT, then set what matters.
 //   forward   y[r][c] = e^t / sum of e^t over the row, with t = scale * x[r][c] + mask[r mod mask_rows][c];
 //             log: its logarithm
 //   backward  dx = scale * (dy - sum(dy * y)) * y; log: scale * (dy - sum(dy) * e^y)
 // A NaN in a row, or a row with -infinity alone, makes the row NaN.
 typedef struct cj_softmax_desc {
+    CJ_STRUCT_SIZE(cj_softmax_desc);
     cj_rows  shape;
     int      log;  // logsoftmax
     int      backward;
@@ -30,6 +31,7 @@ typedef struct cj_softmax_desc {
 
 // Device pointers. What a description does not use stays 0.
 typedef struct cj_softmax_arrays {
+    CJ_STRUCT_SIZE(cj_softmax_arrays);
     cj_ptr x;       // forward: [rows, columns]
     cj_ptr y;       // forward: written; backward: read
     cj_ptr mask;    // [mask_rows, columns], of the type and the stride of x

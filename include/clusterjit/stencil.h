@@ -2,7 +2,7 @@
 // Stencils: every point of a grid becomes a weighted sum of its neighbours, for many time steps in few launches.
 //
 //     const double     weights[] = {0.25, 0.5, 0.25};
-//     cj_stencil_desc  desc = {.dim = 1, .extent = {n}, .steps = 100, .weights = weights, .weight_count = 3};
+//     cj_stencil_desc  desc = {CJ_INIT(desc), .dim = 1, .extent = {n}, .steps = 100, .weights = weights, .weight_count = 3};
 //     cj_stencil_launch(device, &desc, in, out, stream, &error);
 #ifndef CLUSTERJIT_STENCIL_H
 #define CLUSTERJIT_STENCIL_H
@@ -29,8 +29,9 @@ typedef enum cj_stencil_strategy {
     CJ_STENCIL_STEP
 } cj_stencil_strategy;
 
-// What to do. Zero-initialize, then set what matters: a zero field takes the default in brackets.
+// What to do. Begin with CJ_INIT, then set what matters: a zero field takes the default in brackets.
 typedef struct cj_stencil_desc {
+    CJ_STRUCT_SIZE(cj_stencil_desc);
     uint32_t            dim;        // dimensions of the grid, 1 to 3 [2]
     uint32_t            extent[3];  // points along x, y and z, 1 to 2^30; the first `dim` must be set
     uint64_t            batch;      // independent problems, one grid behind the other [1]

@@ -41,6 +41,7 @@ typedef enum cj_texel {
 // Texels in memory. Texel (x, y, z) is at address + x * texel + y * row_bytes + z * slice_bytes; z is the layer of a layered
 // image. The memory is that of cj_mem_alloc or cj_mem_wrap, and lies in one allocation.
 typedef struct cj_image {
+    CJ_STRUCT_SIZE(cj_image);
     cj_ptr   address;        // a multiple of a texel's bytes
     cj_texel format;         // of a component
     uint32_t channels;       // components of a texel: 1, 2 or 4
@@ -63,6 +64,7 @@ typedef enum cj_address_mode {
 typedef enum cj_filter { CJ_FILTER_POINT = 0, CJ_FILTER_LINEAR = 1 } cj_filter;  // the values of CUfilter_mode
 
 typedef struct cj_sampler {
+    CJ_STRUCT_SIZE(cj_sampler);
     cj_address_mode address[3];  // of x, y, z
     cj_filter       filter;      // LINEAR: of what is read as floats
     bool            normalized;  // coordinates from 0 to 1 span the image

@@ -53,6 +53,7 @@ typedef void (*cj_tuning_visit)(void *user, const cj_tuning *tuning);
 
 // Which of them: of this model of device, of this family, for this problem (of its family); NULL: of any.
 typedef struct cj_tuning_filter {
+    CJ_STRUCT_SIZE(cj_tuning_filter);
     const cj_device *device;
     const cj_family *family;
     const cj_params *problem;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "builder_state.h"
 #include "check.h"
 #include "error.h"
@@ -16,13 +17,13 @@
 enum { LINE_WIDTH = 110 };
 
 cj_builder *cj_builder_create(const char *arch) {
-    cj_builder *b = calloc(1, sizeof *b);
+    cj_builder *b = cj__calloc(1, sizeof *b);
     if (!b) return NULL;
     cj_parser *p = &b->parser;
     p->error = &b->error;
     p->module = cj__ir_new();
     if (!p->module) {
-        free(b);
+        cj__free(b);
         return NULL;
     }
     p->arena = &p->module->arena;
@@ -45,7 +46,7 @@ void cj_builder_destroy(cj_builder *b) {
     for (size_t i = 0; i < b->callee_count; i++) cj__user_function_drop(b->callee[i].function);
     cj__ir_free(b->parser.module);
     cj__text_free(&b->line);
-    free(b);
+    cj__free(b);
 }
 
 void cj_builder_version(cj_builder *b, unsigned version) {
@@ -596,4 +597,4 @@ cj_status cj_builder_finish(cj_builder *b, char **text, size_t *length, cj_error
     return CJ_OK;
 }
 
-void cj_text_free(char *text) { free(text); }
+void cj_text_free(char *text) { cj__free(text); }

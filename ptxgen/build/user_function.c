@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "error.h"
 #include "parse.h"
 #include "print.h"
@@ -431,7 +432,7 @@ static cj_status take(taking *t, cj_user_function *made, const char *name, const
 }
 
 static cj_user_function *new_function(const cj_signature *signature) {
-    cj_user_function *made = calloc(1, sizeof *made);
+    cj_user_function *made = cj__calloc(1, sizeof *made);
     if (!made) return NULL;
     atomic_init(&made->shares, 1);
     made->result = signature->result;
@@ -488,7 +489,7 @@ const cj_user_function *cj__user_function_share(const cj_user_function *function
 void cj__user_function_drop(const cj_user_function *function) {
     if (!function || atomic_fetch_sub_explicit(&owned(function)->shares, 1, memory_order_acq_rel) > 1) return;
     cj__arena_free(&owned(function)->arena);
-    free(owned(function));
+    cj__free(owned(function));
 }
 
 void cj_user_function_destroy(cj_user_function *function) { cj__user_function_drop(function); }

@@ -5,11 +5,13 @@
 #include <string.h>
 #include <pthread.h>
 
+#include "allocate.h"
 #include "check.h"
 #include "error.h"
 #include "parse.h"
 #include "print.h"
 #include "report.h"
+#include "sized.h"
 #include "source.h"
 
 // ---- checking
@@ -70,11 +72,12 @@ cj_status cj_check_ptx(const char *ptx, size_t length, const cj_check_options *o
     if (!report) return cj__fail(error, CJ_INVALID_ARGUMENT, "report is NULL");
     *report = NULL;
     if (!ptx) return cj__fail(error, CJ_INVALID_ARGUMENT, "ptx is NULL");
+    SIZED_OR_NULL(cj_check_options, options);
     const char *arch = options ? options->arch : NULL;
     const cj_target_info *target = arch ? cj__target_find(arch) : NULL;
     if (arch && !target) return unknown_target(arch, error);
 
-    cj_report *found = calloc(1, sizeof *found);
+    cj_report *found = cj__calloc(1, sizeof *found);
     if (!found) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while checking PTX");
     cj_status status = check_text(ptx, length, target, found);
     if (status) cj__fail(error, status, "out of memory while reading PTX");
@@ -91,7 +94,7 @@ cj_status cj_check_ptx(const char *ptx, size_t length, const cj_check_options *o
 void cj_report_destroy(cj_report *report) {
     if (!report) return;
     cj__arena_free(&report->arena);
-    free(report);
+    cj__free(report);
 }
 
 size_t cj_report_count(const cj_report *report) { return report ? report->count : 0; }
@@ -138,12 +141,12 @@ cj_status cj_source_map_create(const char *ptx, size_t length, cj_source_map **m
     *map = NULL;
     if (!ptx) return cj__fail(error, CJ_INVALID_ARGUMENT, "ptx is NULL");
     cj_report      report = {0};
-    cj_source_map *made = calloc(1, sizeof *made);
+    cj_source_map *made = cj__calloc(1, sizeof *made);
     cj_status      status = made ? cj__ir_parse_each(ptx, length, &made->module, &report, see_nothing, NULL)
                                  : CJ_OUT_OF_MEMORY;
     cj__arena_free(&report.arena);
     if (status) {
-        free(made);
+        cj__free(made);
         return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while reading PTX");
     }
     *map = made;
@@ -158,7 +161,7 @@ void cj_source_map_destroy(cj_source_map *map) {
     if (!map) return;
     cj__arena_free(&map->arena);
     cj__ir_free(map->module);
-    free(map);
+    cj__free(map);
 }
 
 // ---- the instruction table
@@ -173,9 +176,10 @@ static const struct {
 
 enum { EFFECT_COUNT = sizeof effects / sizeof *effects, EFFECT_TEXT = 80 };
 
-// The words of every combination, made once: rows share few, and callers keep the pointers.
-static char      effect_words[1 << EFFECT_COUNT][EFFECT_TEXT];
-static pthread_once_t effects_built = PTHREAD_ONCE_INIT;
+// The words of every combination, of which rows share few, and the rows; made once, since callers keep the pointers.
+static char           effect_words[1 << EFFECT_COUNT][EFFECT_TEXT];
+static cj_isa_row     isa[CJ_ROW_COUNT];
+static pthread_once_t isa_built = PTHREAD_ONCE_INIT;
 
 static void build_effects(void) {
     for (uint32_t bits = 0; bits < 1u << EFFECT_COUNT; bits++) {
@@ -188,19 +192,25 @@ static void build_effects(void) {
     }
 }
 
+static void build_isa(void) {
+    build_effects();
+    for (size_t i = 0; i < CJ_ROW_COUNT; i++) {
+        const cj_row *from = &cj__rows[i];
+        isa[i] = (cj_isa_row){.syntax = from->syntax,
+                              .operands = from->operands,
+                              .sample = from->sample,
+                              .ptx_version = from->ptx,
+                              .target = from->target,
+                              .suffix = from->effects & CJ_ARCH ? 'a' : 0,
+                              .effects = effect_words[from->effects % (1u << EFFECT_COUNT)]};
+    }
+}
+
 size_t cj_isa_count(void) { return CJ_ROW_COUNT; }
 
-void cj_isa_at(size_t index, cj_isa_row *row) {
-    if (!row) return;
-    pthread_once(&effects_built, build_effects);
-    const cj_row *from = &cj__rows[index];
-    *row = (cj_isa_row){.syntax = from->syntax,
-                        .operands = from->operands,
-                        .sample = from->sample,
-                        .ptx_version = from->ptx,
-                        .target = from->target,
-                        .suffix = from->effects & CJ_ARCH ? 'a' : 0,
-                        .effects = effect_words[from->effects % (1u << EFFECT_COUNT)]};
+const cj_isa_row *cj_isa_at(size_t index) {
+    pthread_once(&isa_built, build_isa);
+    return index < CJ_ROW_COUNT ? &isa[index] : NULL;
 }
 
 static const cj_isa_set sets[] = {

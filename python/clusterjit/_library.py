@@ -57,6 +57,13 @@ def check(status: int, **context: Any) -> None:
             text(error.message), hint=text(error.hint), rule=text(error.rule), line=error.line, column=error.column, **context)
 
 
+def sized(kind: str, fields: Any = None) -> Any:
+    """A new structure of the library's, which says its own size, with these fields."""
+    structure = ffi.new(kind + " *", fields or {})
+    structure.struct_size = ffi.sizeof(structure[0])
+    return structure
+
+
 def call(function: Any, *arguments: Any, **context: Any) -> None:
     """Calls a function whose last parameter is a cj_error."""
     check(function(*arguments, thread.error), **context)

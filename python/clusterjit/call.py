@@ -15,7 +15,7 @@ import math
 import sys
 from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
 
-from ._library import check, ffi, lib, made, text, thread
+from ._library import check, ffi, lib, made, sized, text, thread
 from .arrays import READ, Array, Shape, View, address_of, align_of, reader_of, size_of, stream_handle
 from .devices import Device, device_of
 from .errors import Closed, InvalidArgument, UnsupportedType
@@ -91,8 +91,8 @@ class Request(Generic[R]):
     def describe(self) -> Any:
         """The library's description, `cj_NOUN_desc`, and what it points to."""
         kind = ffi.typeof(f"{self.noun}_desc")
-        known = dict(kind.fields)
-        desc, kept = ffi.new(ffi.getctype(kind, "*")), []
+        known = dict(kind.fields[1:])  # the first one is the size
+        desc, kept = sized(kind.cname), []
         for name, value in self.fields.items():
             if name not in known:
                 raise InvalidArgument(f"{name}: {self.noun[3:]} has no such parameter; it has {', '.join(known)}")
@@ -122,7 +122,7 @@ def _user_function(names: tuple[str, ...], expression: str, dtype: int) -> Any:
     words = [ffi.new("char[]", name.encode()) for name in names]
     source = ffi.new("char[]", expression.encode())
     signature = {"result": dtype, "count": len(names), "argument": [dtype] * len(names), "name": words}
-    desc = ffi.new("cj_cuda_desc *", {"expression": source, "signature": signature})
+    desc = sized("cj_cuda_desc", {"expression": source, "signature": signature})
     return ffi.gc(made("cj_user_function *", lib.cj_function_from_cuda, desc), lib.cj_user_function_destroy)
 
 
@@ -217,7 +217,7 @@ class Plan(Generic[R]):
         try:
             made = self._structures.pop()  # one that no other thread uses
         except IndexError:
-            structure = ffi.new(self._structure, self._request.values)
+            structure = sized(self._structure.item.cname, self._request.values)
             made = structure, ffi.cast("cj_ptr *", structure)
         structure, words = made
         for place, address in zip(self._places, addresses):

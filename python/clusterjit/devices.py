@@ -8,7 +8,7 @@ import itertools
 import threading
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
 
-from ._library import call, check, ffi, lib, made, text, thread
+from ._library import call, check, ffi, lib, made, sized, text, thread
 from .arrays import address_of
 from .errors import Error, InvalidArgument
 
@@ -47,13 +47,14 @@ class Device:
 
     def __init__(self, spec: str) -> None:
         name = ffi.new("char[]", spec.encode())
-        self.handle = made("cj_device *", lib.cj_device_open, ffi.new("cj_device_options *", {"spec": name}))
+        self.handle = made("cj_device *", lib.cj_device_open, sized("cj_device_options", {"spec": name}))
         self.kind = text(lib.cj_device_kind(self.handle))
         self.name = text(lib.cj_device_name(self.handle))
         self.ordinal = int(spec.split(":")[1]) if self.kind == "gpu" else None
         self.lock = threading.Lock()  # of the CPU device: one launch at a time
         self._options: dict[str, Any] = {}
         self._address = ffi.new("cj_ptr *")
+        self._pools: list[Any] = []
 
     def __repr__(self) -> str:
         return f"<clusterjit device {self.name}>"
@@ -67,7 +68,7 @@ class Device:
         16
         """
         limits = lib.cj_device_limits(self.handle)[0]
-        return {name: _plain(getattr(limits, name)) for name, _ in ffi.typeof(limits).fields}
+        return {name: _plain(getattr(limits, name)) for name, _ in ffi.typeof(limits).fields if name != "reserved"}
 
     def synchronize(self, stream: int = 0) -> None:
         """Waits for all work on the stream, a CUstream as an int, and raises the faults of its kernels."""
@@ -76,6 +77,30 @@ class Device:
     def trim(self) -> None:
         """Lets go of the kernels that the device keeps. Their launches must have ended."""
         lib.cj_device_trim(self.handle)
+
+    def set_workspaces(self, allocate: Optional[Callable[[int, int], int]],
+                       free: Optional[Callable[[int, int, int], None]] = None) -> None:
+        """Takes the workspaces of kernels that are made from now on from a pool of the program's: ``allocate(bytes, stream)`` returns
+        an address, a multiple of 256, or 0 where there is none; ``free(address, bytes, stream)`` gets it back. Streams are CUstreams
+        as ints, 0 the default one. None: from the device again. :func:`clusterjit.torch.use_caching_allocator` does this with torch's.
+
+        >>> import clusterjit
+        >>> clusterjit.device("cpu").set_workspaces(None)
+        """
+        if allocate is None or free is None:
+            call(lib.cj_workspaces_set, self.handle, ffi.NULL)
+            return
+
+        def take(_: Any, size: int, stream: Any) -> int:
+            return allocate(size, int(ffi.cast("uintptr_t", stream)))
+
+        def give(_: Any, memory: int, size: int, stream: Any) -> None:
+            free(memory, size, int(ffi.cast("uintptr_t", stream)))
+
+        fields = dict(ffi.typeof("cj_workspaces").fields)
+        made = {"allocate": ffi.callback(fields["allocate"].type, take, error=0), "free": ffi.callback(fields["free"].type, give)}
+        call(lib.cj_workspaces_set, self.handle, sized("cj_workspaces", made))
+        self._pools.append(made)  # kernels give back to them at any time
 
     @contextlib.contextmanager
     def watch(self, *, hazards: bool = True, seed: Optional[int] = None, late: bool = False, threads: int = 0,
@@ -102,7 +127,7 @@ class Device:
 
     def _configure(self, options: dict[str, Any]) -> None:
         with self.lock:
-            call(lib.cj_cpu_configure, self.handle, ffi.new("cj_cpu_options *", options))
+            call(lib.cj_cpu_configure, self.handle, sized("cj_cpu_options", options))
 
     def hazards(self) -> list[Found]:
         """What the last launch on the CPU device broke, each pair of lines once."""

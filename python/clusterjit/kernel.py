@@ -8,7 +8,7 @@ import re
 import struct
 from typing import Any, NamedTuple, Optional, Sequence, Union
 
-from ._library import call, ffi, lib, made, text
+from ._library import call, ffi, lib, made, sized, text
 from .arrays import address_of, reader_of
 from .call import stream_of, view_of
 from .devices import Device, device as device_named
@@ -50,7 +50,7 @@ def check(source: str, *, arch: Optional[str] = None, options: Sequence[str] = (
         ptx = source
     data = ptx.encode()
     word = ffi.new("char[]", arch.encode()) if arch and ptx is source else ffi.NULL
-    report = made("cj_report *", lib.cj_check_ptx, data, len(data), ffi.new("cj_check_options *", {"arch": word}))
+    report = made("cj_report *", lib.cj_check_ptx, data, len(data), sized("cj_check_options", {"arch": word}))
     try:
         places = _Places(ptx)
         found = (lib.cj_report_at(report, i) for i in range(lib.cj_report_count(report)))
@@ -147,7 +147,7 @@ class Kernel:
             else:
                 values.append(parameter.pack(argument))
         buffers = [ffi.from_buffer(value) for value in values]
-        config = ffi.new("cj_launch_config *", {
+        config = sized("cj_launch_config", {
             "function": self._function, "grid": _extent("grid", grid), "block": _extent("block", block),
             "cluster": _extent("cluster", cluster) if cluster else (0, 0, 0), "dynamic_shared": shared, "nonportable": nonportable,
             "argument_count": len(buffers), "attributes": {"cooperative": cooperative}})
@@ -262,7 +262,7 @@ def _compile(source: str, name: Optional[str], arch: Optional[str], options: Seq
     kept = [[ffi.new("char[]", word.encode()) for word in words] for words in (expressions, options)]
     names, flags = (ffi.new("char *[]", words) for words in kept)
     words = [ffi.new("char[]", word.encode()) if word else ffi.NULL for word in (source, name, arch)]
-    desc = ffi.new("cj_cuda_source *", {"text": words[0], "name": words[1], "arch": words[2], "names": names, "options": flags,
+    desc = sized("cj_cuda_source", {"text": words[0], "name": words[1], "arch": words[2], "names": names, "options": flags,
                                         "name_count": len(kept[0]), "option_count": len(kept[1])})
     written = ffi.new("char **")
     call(lib.cj_ptx_from_cuda, desc, written, ffi.NULL)

@@ -24,6 +24,21 @@ _ops: Any = torch.ops.clusterjit
 NONE = ""  # the activation
 
 
+def use_caching_allocator(device: str = "gpu") -> None:
+    """Takes the workspaces of kernels that are made from now on from torch's caching allocator, so that torch counts and reuses
+    this memory; ``device`` is "gpu" or "gpu:N". See :meth:`clusterjit.Device.set_workspaces`.
+    """
+    where = clusterjit.device(device)
+
+    def allocate(size: int, stream: int) -> int:
+        return int(torch.cuda.caching_allocator_alloc(size, where.ordinal, stream))
+
+    def free(memory: int, size: int, stream: int) -> None:
+        torch.cuda.caching_allocator_delete(memory)
+
+    where.set_workspaces(allocate, free)
+
+
 def _operator(schema: str, run: Callable[..., Any], fake: Callable[..., Any], save: Optional[Callable[..., None]] = None,
               backward: Optional[Callable[..., Any]] = None) -> None:
     """Defines an operator: what runs, what its results look like, what the gradient keeps, and the gradient."""

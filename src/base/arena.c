@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "allocate.h"
+
 // Bytes, of which the chunk's head takes some.
 enum { FIRST_CHUNK = 16 * 1024, LARGEST_STEP = 2 * 1024 * 1024, PAGE = 4096 };
 
@@ -26,8 +28,8 @@ static void use_chunk(cj_arena *arena, struct cj_arena_chunk *chunk) {
 // Brings the pages of a large chunk in at once: fault by fault it took a third of the time to read a large PTX file. Huge
 // pages would be faster yet, but a virtual machine may have to ask its host for each.
 static struct cj_arena_chunk *new_chunk(size_t bytes) {
-    if (bytes != LARGEST_STEP) return malloc(bytes);
-    void *memory = aligned_alloc(PAGE, bytes);
+    if (bytes != LARGEST_STEP) return cj__malloc(bytes);
+    void *memory = cj__aligned_alloc(PAGE, bytes);
 #ifdef MADV_POPULATE_WRITE
     if (memory) madvise(memory, bytes, MADV_POPULATE_WRITE);  // Linux before 5.14 refuses it
 #endif
@@ -105,7 +107,7 @@ void cj__arena_reset(cj_arena *arena) {
 static void free_chunks(struct cj_arena_chunk *chunk) {
     while (chunk) {
         struct cj_arena_chunk *older = chunk->older;
-        free(chunk);
+        cj__free(chunk);
         chunk = older;
     }
 }

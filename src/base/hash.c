@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
+
 uint32_t cj__hash(const char *key, size_t length) {
     uint32_t hash = 2166136261u;
     for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)key[i]) * 16777619u;
@@ -52,13 +54,13 @@ void *cj__map_get(const cj_map *map, const char *key, size_t length) {
 static bool rehash(cj_map *map) {
     cj_map larger = {.arena = map->arena, .count = map->count, .capacity = map->capacity ? map->capacity * 2 : 16};
     larger.slot = map->arena ? cj__arena_alloc(map->arena, larger.capacity * sizeof *larger.slot)
-                             : calloc(larger.capacity, sizeof *larger.slot);
+                             : cj__calloc(larger.capacity, sizeof *larger.slot);
     if (!larger.slot) return false;
     for (size_t i = 0; i < map->capacity; i++) {
         const cj_map_slot *old = &map->slot[i];
         if (old->value) *find(&larger, old->key, old->length, old->hash) = *old;
     }
-    if (!map->arena) free(map->slot);
+    if (!map->arena) cj__free(map->slot);
     *map = larger;
     return true;
 }
@@ -94,6 +96,6 @@ void *cj__map_remove(cj_map *map, const char *key, size_t length) {
 }
 
 void cj__map_free(cj_map *map) {
-    free(map->slot);
+    cj__free(map->slot);
     *map = (cj_map){0};
 }

@@ -6,13 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
+
 static bool reserve(cj_text *text, size_t more) {
     if (text->failed) return false;
     size_t need = text->length + more + 1;
     if (need <= text->capacity) return true;
     size_t capacity = text->capacity ? text->capacity : 1024;
     while (capacity < need) capacity *= 2;
-    char *data = realloc(text->data, capacity);
+    char *data = cj__realloc(text->data, text->capacity, capacity);
     if (!data) {
         text->failed = true;
         return false;
@@ -78,6 +80,6 @@ void cj__text_printf(cj_text *text, const char *format, ...) {
 }
 
 void cj__text_free(cj_text *text) {
-    free(text->data);
+    cj__free(text->data);
     *text = (cj_text){0};
 }

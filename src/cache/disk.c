@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "allocate.h"
 #include "entry.h"
 #include "error.h"
 #include "log.h"
@@ -59,7 +60,7 @@ const cj_files cj__files = {
 
 // Makes every missing directory of the path.
 static int make_path(const char *path) {
-    char *part = strdup(path);
+    char *part = cj__strdup(path);
     int   failure = part ? 0 : ENOMEM;
     for (char *slash = part ? part + 1 : NULL; slash && !failure; slash++) {
         slash = strchr(slash, '/');
@@ -68,7 +69,7 @@ static int make_path(const char *path) {
         if (!slash) break;
         *slash = '/';
     }
-    free(part);
+    cj__free(part);
     return failure;
 }
 
@@ -104,7 +105,7 @@ cj_status cj__disk_open(const char *path, bool make, uint64_t limit, const cj_fi
     cj_status status = CJ_OK;
     if (files->stat(directory, &about)) status = cannot_open(path, errno, error);
     else if (about.st_uid != geteuid() || about.st_mode & 077) status = refuse_directory(path, &about, error);
-    else if (!(made = calloc(1, sizeof *made + strlen(path) + 1)))
+    else if (!(made = cj__calloc(1, sizeof *made + strlen(path) + 1)))
         status = cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the disk cache");
     if (status) {
         files->close(directory);
@@ -121,7 +122,7 @@ cj_status cj__disk_open(const char *path, bool make, uint64_t limit, const cj_fi
 void cj__disk_close(cj_disk *disk) {
     if (!disk) return;
     disk->files->close(disk->directory);
-    free(disk);
+    cj__free(disk);
 }
 
 // ---- reading
@@ -136,7 +137,7 @@ typedef struct contents {
 
 static bool read_all(const cj_files *files, int file, contents *c) {
     const size_t bytes = (size_t)c->about.st_size;
-    c->data = malloc(bytes ? bytes : 1);
+    c->data = cj__malloc(bytes ? bytes : 1);
     if (!c->data) return c->failure = ENOMEM, false;
     for (size_t at = 0; at < bytes;) {
         const ssize_t got = files->read(file, c->data + at, bytes - at);
@@ -193,7 +194,7 @@ bool cj__disk_get(cj_disk *disk, const char *key, size_t key_bytes, char **value
                 strerror(c.failure));
     }
     if (c.damage || c.failure) {
-        free(c.data);
+        cj__free(c.data);
         return false;
     }
     *bytes = entry->value_bytes;
@@ -233,7 +234,7 @@ static bool is_temporary_name(const char *name) {
 static int add_item(listing *list, const char *name, const struct stat *about) {
     if (list->count == list->capacity) {
         const size_t capacity = list->capacity ? 2 * list->capacity : 64;
-        item        *items = realloc(list->items, capacity * sizeof *items);
+        item        *items = cj__realloc(list->items, list->capacity * sizeof *items, capacity * sizeof *items);
         if (!items) return ENOMEM;
         list->items = items;
         list->capacity = capacity;
@@ -288,7 +289,7 @@ static void evict(cj_disk *disk) {
                     disk->limit);
         }
     }
-    free(list.items);
+    cj__free(list.items);
 }
 
 // ---- writing
@@ -416,7 +417,7 @@ cj_status cj__disk_read_text(const cj_disk *disk, const char *name, char **text,
         *bytes = (size_t)c.about.st_size;
         return CJ_OK;
     }
-    free(c.data);
+    cj__free(c.data);
     if (c.failure == ENOENT) return CJ_OK;
     return text_failed(disk, name, "read", c.damage ? c.damage : strerror(c.failure), c.failure, error);
 }
@@ -446,7 +447,7 @@ static cj_status edit_locked(const cj_disk *disk, const char *name, cj_edit edit
         edit(user, whole ? old.data : "", whole ? (size_t)old.about.st_size : 0, &made);
         failure = made.failed ? ENOMEM : replace_file(disk, name, &(piece){made.data, made.length}, 1);
     }
-    free(old.data);
+    cj__free(old.data);
     cj__text_free(&made);
     return failure ? text_failed(disk, name, "written", strerror(failure), failure, error) : CJ_OK;
 }
@@ -496,7 +497,7 @@ static void visit_file(const cj_disk *disk, const item *file, cj_cache_visit vis
                         .damage = damage,
                     });
     }
-    free(c.data);
+    cj__free(c.data);
 }
 
 static cj_status cannot_list(const cj_disk *disk, int failure, cj_error *error) {
@@ -509,7 +510,7 @@ cj_status cj__disk_each(cj_disk *disk, cj_cache_visit visit, void *user, cj_erro
     for (size_t i = 0; i < list.count && !failure; i++) {
         if (!list.items[i].temporary) visit_file(disk, &list.items[i], visit, user);
     }
-    free(list.items);
+    cj__free(list.items);
     return failure ? cannot_list(disk, failure, error) : CJ_OK;
 }
 
@@ -526,6 +527,6 @@ cj_status cj__disk_clear(cj_disk *disk, uint64_t *entries, uint64_t *bytes, cj_e
         *entries += !file->temporary;
         *bytes += file->bytes;
     }
-    free(list.items);
+    cj__free(list.items);
     return failure ? cannot_list(disk, failure, error) : CJ_OK;
 }

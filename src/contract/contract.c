@@ -228,7 +228,7 @@ cj_status cj__contract_check(const cj_contract *contract, const cj_launch_shape 
 
 size_t cj_contract_rule_count(void) { return RULE_COUNT; }
 
-cj_contract_rule cj_contract_rule_at(size_t index) {
+const cj_contract_rule *cj_contract_rule_at(size_t index) {
     static const cj_contract_rule rules[] = {
 #define KERNEL_RULE(id, severity, broken, message, remedy) {id, CJ_SEVERITY_##severity},
 #define LAUNCH_RULE KERNEL_RULE
@@ -236,5 +236,5 @@ cj_contract_rule cj_contract_rule_at(size_t index) {
 #undef KERNEL_RULE
 #undef LAUNCH_RULE
     };
-    return index < RULE_COUNT ? rules[index] : (cj_contract_rule){NULL, CJ_SEVERITY_ERROR};
+    return index < RULE_COUNT ? &rules[index] : NULL;
 }

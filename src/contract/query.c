@@ -7,6 +7,7 @@
 #include "entry_name.h"
 #include "error.h"
 #include "parse.h"
+#include "sized.h"
 
 // Findings of the checker that the table judges itself, and by what the launch and the GPU are.
 static bool is_judged_here(const cj_diagnostic *finding) {
@@ -15,7 +16,7 @@ static bool is_judged_here(const cj_diagnostic *finding) {
         if (!strcmp(finding->rule, shapes[i])) return true;
     }
     for (size_t i = 0; i < cj_contract_rule_count(); i++) {
-        if (!strcmp(finding->rule, cj_contract_rule_at(i).id)) return true;
+        if (!strcmp(finding->rule, cj_contract_rule_at(i)->id)) return true;
     }
     return false;
 }
@@ -48,13 +49,17 @@ cj_status cj__contract_read(const cj_contract_query *query, cj_contract *contrac
 
 cj_status cj_contract_shape(const cj_contract_query *query, cj_launch_shape *shape, cj_error *error) {
     if (!query || !shape) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s is NULL", query ? "shape" : "query");
+    const size_t size = query->struct_size, at = offsetof(cj_contract_query, shape);
+    const size_t room = size > at ? size - at : 0;  // of the caller's cj_launch_shape
+    SIZED(cj_contract_query, query);
     cj_contract contract = {.entry = "the kernel"};
     cj_status   status = query->ptx ? cj__contract_read(query, &contract, error) : CJ_OK;
     if (status) return status;
-    *shape = query->shape;
-    shape->cluster = cj__contract_cluster(&contract, query->shape.cluster);
-    shape->block = cj__contract_block(&contract, query->shape.block);
-    shape->grid = cj__contract_grid(&contract, query->shape.grid, shape->cluster);
+    cj_launch_shape found = query->shape;
+    found.cluster = cj__contract_cluster(&contract, query->shape.cluster);
+    found.block = cj__contract_block(&contract, query->shape.block);
+    found.grid = cj__contract_grid(&contract, query->shape.grid, found.cluster);
+    memcpy(shape, &found, room < sizeof found ? room : sizeof found);
     return CJ_OK;
 }
 
@@ -73,7 +78,8 @@ static void visit_all(uint64_t broken, const cj_contract *contract, const cj_con
 
 cj_status cj_contract_check(const cj_contract_query *query, void (*visit)(void *user, const cj_violation *violation),
                             void *user, cj_error *error) {
-    if (!query || !query->limits) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s is NULL", query ? "limits" : "query");
+    SIZED(cj_contract_query, query);
+    REQUIRE_KNOWN(cj_limits, query->limits);
     cj_contract contract = {.entry = "the kernel"};
     cj_status   status = query->ptx ? cj__contract_read(query, &contract, error) : CJ_OK;
     if (status) return status;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "allocate.h"
 #include "hash.h"
 #include "log.h"
 #include "text.h"
@@ -258,7 +259,7 @@ static const cj_ir_func *first_entry(const cj_ir_module *ir) {
 
 void cj__dump_load(const cj_device *device, const cj_ir_module *ir, const char *ptx, size_t length,
                    const cj_error *error) {
-    const cj_launch_config none = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .nonportable = true};
+    const cj_launch_config none = {CJ_INIT(none), .grid = {1, 1, 1}, .block = {1, 1, 1}, .nonportable = true};
     dump                   d = {.device = device,
                                 .entry = first_entry(ir),
                                 .ptx = ptx,
@@ -285,7 +286,7 @@ static void dump_launch(const cj_launch_config *config, const cj_error *error, c
 void cj__dump_launch(const cj_launch_config *config, const cj_error *error) { dump_launch(config, error, NULL); }
 
 void cj__dump_last(cj_device *device, const cj_error *error) {
-    cj_launch_config config = {0};
+    cj_launch_config config = {CJ_INIT(config)};
     pthread_mutex_lock(&lock);
     config.function = atomic_load(&device->last);
     if (config.function && cj__accepted_get(&config.function->accepted, &config))
@@ -297,7 +298,7 @@ void cj__dump_last(cj_device *device, const cj_error *error) {
 
 // If memory runs out here, later failures of this module keep no files.
 void cj__dump_remember(cj_module *module, const char *ptx, size_t length) {
-    if (!directory() || !(module->text = malloc(length + 1))) return;
+    if (!directory() || !(module->text = cj__malloc(length + 1))) return;
     memcpy(module->text, ptx, length + 1);
 }
 
@@ -308,5 +309,5 @@ void cj__dump_forget(cj_module *module) {
         atomic_compare_exchange_strong(&module->device->last, &last, NULL);
     }
     pthread_mutex_unlock(&lock);
-    free(module->text);
+    cj__free(module->text);
 }

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "device.h"
+#include "sized.h"
 
 // ---- parameters
 
@@ -62,7 +64,7 @@ static cj_param_kind kind_in(const traces *t, const cj_ir_inst *inst) {
 }
 
 static cj_param_kind kind_of_uses(const cj_ir_func *entry, uint32_t index) {
-    traces t = {.param = entry->param[index], .reg = calloc(entry->reg_count + 1, sizeof *t.reg), .changed = true};
+    traces t = {.param = entry->param[index], .reg = cj__calloc(entry->reg_count + 1, sizeof *t.reg), .changed = true};
     cj_param_kind found = CJ_PARAM_INTEGER;
     while (t.reg && t.changed && found == CJ_PARAM_INTEGER) {
         t.changed = false;
@@ -72,7 +74,7 @@ static cj_param_kind kind_of_uses(const cj_ir_func *entry, uint32_t index) {
             found = kind_in(&t, entry->stmt[i].inst);
         }
     }
-    free(t.reg);
+    cj__free(t.reg);
     return found;
 }
 
@@ -105,17 +107,19 @@ static bool needs_dynamic_shared(const cj_ir_func *entry) {
     return false;
 }
 
-void cj_function_info(const cj_function *function, cj_entry_info *info) {
-    if (!info) return;
-    *info = (cj_entry_info){0};
-    if (!function) return;
+cj_status cj_function_info(const cj_function *function, cj_entry_info *info, cj_error *error) {
+    REQUIRE(function);
+    TRY(cj__sized_check(info, "cj_entry_info", error));
     const cj_contract *contract = &function->contract;
-    *info = (cj_entry_info){.block = contract->reqntid,
-                            .block_max = contract->maxntid,
-                            .cluster = contract->reqnctapercluster,
-                            .cluster_max = contract->maxclusterrank,
-                            .static_shared = contract->static_shared,
-                            .grid_counts_clusters = contract->blocksareclusters,
-                            .needs_cluster = contract->explicitcluster || contract->uses_clusters,
-                            .needs_dynamic_shared = needs_dynamic_shared(function->entry)};
+    const cj_entry_info found = {CJ_INIT(found),
+                                 .block = contract->reqntid,
+                                 .block_max = contract->maxntid,
+                                 .cluster = contract->reqnctapercluster,
+                                 .cluster_max = contract->maxclusterrank,
+                                 .static_shared = contract->static_shared,
+                                 .grid_counts_clusters = contract->blocksareclusters,
+                                 .needs_cluster = contract->explicitcluster || contract->uses_clusters,
+                                 .needs_dynamic_shared = needs_dynamic_shared(function->entry)};
+    cj__sized_write(info, &found, sizeof found);
+    return CJ_OK;
 }

@@ -3,6 +3,7 @@
 // shape is the one in which the function was launched last.
 #include "device.h"
 #include "dump.h"
+#include "sized.h"
 
 CJ_COLD static cj_status refuse_count(const cj_launch_config *config, cj_error *error) {
     const cj_ir_func *entry = config->function->entry;
@@ -74,7 +75,7 @@ static inline void note_last(cj_device *device, cj_function *function) {
 
 cj_status cj_launch(cj_device *device, const cj_launch_config *config, cj_error *error) {
     REQUIRE(device);
-    REQUIRE(config);
+    SIZED(cj_launch_config, config);
     REQUIRE(config->function);
     cj_function *function = config->function;
     if (function->device != device) {

@@ -7,6 +7,7 @@
 #include "device.h"
 #include "error.h"
 #include "log.h"
+#include "sized.h"
 
 typedef cj_status (*opener)(const cj_device_options *options, unsigned ordinal, cj_device **device, cj_error *error);
 
@@ -94,8 +95,9 @@ static bool read_ordinal(const char *spec, unsigned *ordinal) {
 
 cj_status cj_device_open(const cj_device_options *options, cj_device **device, cj_error *error) {
     if (!device) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: device is NULL", __func__);
+    SIZED_OR_NULL(cj_device_options, options);
     cj__environment_check();
-    const cj_device_options defaults = {0};
+    const cj_device_options defaults = {CJ_INIT(defaults)};
     if (!options) options = &defaults;
     const char *spec = options->spec ? options->spec : kinds[0].spec;
     cj_device  *opened = NULL;

@@ -21,8 +21,8 @@ static int dynamic_of(const cj_fun *fun, const cj_entry_info *info, const cj_lim
 
 CUresult cj__fun_get(const cj_fun *fun, CUfunction_attribute attribute, int *value) {
     const cj_limits *limits = fun->mod->context->gpu->limits;
-    cj_entry_info    info;
-    cj_function_info(fun->code, &info);
+    cj_entry_info    info = {CJ_INIT(info)};
+    cj_function_info(fun->code, &info, NULL);
     switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = threads_of(&info, limits); break;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = (int)info.static_shared; break;
@@ -47,8 +47,8 @@ CUresult cj__fun_get(const cj_fun *fun, CUfunction_attribute attribute, int *val
 
 static CUresult set_dynamic(cj_fun *fun, int value) {
     const cj_limits *limits = fun->mod->context->gpu->limits;
-    cj_entry_info    info;
-    cj_function_info(fun->code, &info);
+    cj_entry_info    info = {CJ_INIT(info)};
+    cj_function_info(fun->code, &info, NULL);
     const unsigned most = limits->shared_per_block_optin > info.static_shared
                               ? limits->shared_per_block_optin - info.static_shared
                               : 0;

@@ -58,6 +58,7 @@ static void read_hazards(cj_cpu_options *options) {
 
 static void read_environment(void) {
     cj_cpu_options *options = &cj__driver.options;
+    options->struct_size = sizeof *options;
     read_hazards(options);
     read_schedule(options);
     options->threads = (uint32_t)number_of("CLUSTERJIT_THREADS", 1, 4096, 0);
@@ -68,7 +69,7 @@ static void read_environment(void) {
 // ---- devices
 
 static CUresult open_gpu(int ordinal) {
-    const cj_device_options where = {.spec = "cpu"};
+    const cj_device_options where = {CJ_INIT(where), .spec = "cpu"};
     cj_gpu                 *gpu = &cj__driver.gpu[ordinal];
     cj_error                error = {0};
     cj_status               status = cj_device_open(&where, &gpu->device, &error);
@@ -114,7 +115,7 @@ CUresult cuDriverGetVersion(int *version) {
 
 // What kernels allocated and did not free.
 static void tell_heap(const cj_gpu *gpu) {
-    cj_cpu_heap_state heap = {0};
+    cj_cpu_heap_state heap = {CJ_INIT(heap)};
     char              message[128];
     if ((gpu->primary && gpu->primary->fault) || cj_cpu_heap_read(gpu->device, &heap, NULL) || !heap.blocks) return;
     snprintf(message, sizeof message, "%llu bytes that kernels allocated were never freed, in %llu blocks",

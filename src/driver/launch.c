@@ -194,9 +194,9 @@ static void record_events(const cj_launch_work *launch) {
 // More dynamic shared memory than 48 KiB takes the function's leave, as on a GPU.
 static CUresult check_shared(const cj_launch_work *launch) {
     const cj_fun  *fun = launch->fun;
-    cj_entry_info  info;
+    cj_entry_info  info = {CJ_INIT(info)};
     const uint32_t most = fun->mod->context->gpu->limits->shared_per_block;
-    cj_function_info(fun->code, &info);
+    cj_function_info(fun->code, &info, NULL);
     const int      opted = fun->attribute[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES];
     const uint32_t otherwise = info.static_shared < most ? most - info.static_shared : 0;
     const uint32_t allowed = opted < 0 ? otherwise : (uint32_t)opted;
@@ -222,7 +222,7 @@ static CUresult check_arguments(const cj_launch_work *launch) {
 }
 
 CUresult cj__launch_check(const cj_launch_work *launch) {
-    cj_launch_config config = {0};
+    cj_launch_config config = {CJ_INIT(config)};
     CUresult         code = cj__fun_prepare(launch->fun);
     if (!code) code = check_arguments(launch);
     if (!code) code = check_shared(launch);
@@ -267,10 +267,8 @@ static CUresult run_unlocked(cj_fun *fun, const cj_launch_config *config) {
 
 CUresult cj__launch_run(const cj_launch_work *launch) {
     cj_fun          *fun = launch->fun;
-    cj_launch_config config = {.grid = launch->grid,
-                               .block = launch->block,
-                               .dynamic_shared = launch->shared,
-                               .arguments = (void *const *)launch->argument};
+    cj_launch_config config = {CJ_INIT(config), .grid = launch->grid, .block = launch->block,
+                               .dynamic_shared = launch->shared, .arguments = (void *const *)launch->argument};
     // A graph may hold a function whose module was unloaded.
     if (!cj__object_find(CJ_FUNCTION, HANDLE_OF(fun))) return cj__refuse_handle(CJ_FUNCTION, HANDLE_OF(fun));
     CUresult code = cj__fun_prepare(fun);

@@ -10,18 +10,18 @@ enum { REGISTERS = 32 };  // as cuFuncGetAttribute says
 static CUresult count(cj_fun *fun, const cj_occupancy_query *query, cj_cluster_occupancy *result) {
     cj_error        error = {0};
     const cj_status status = cj_function_occupancy(fun->code, query, result, &error);
-    if (status == CJ_CONTRACT) *result = (cj_cluster_occupancy){0};
+    if (status == CJ_CONTRACT) *result = (cj_cluster_occupancy){CJ_INIT(cj_cluster_occupancy)};
     return status && status != CJ_CONTRACT ? cj__refuse_error(&error) : CUDA_SUCCESS;
 }
 
 static CUresult blocks_of(cj_fun *fun, int threads, size_t dynamic, int *blocks) {
-    cj_cluster_occupancy result = {0};
+    cj_cluster_occupancy result = {CJ_INIT(result)};
     if (!blocks) return cj__refuse_null("numBlocks");
     if (threads < 1) return cj__refuse(CUDA_ERROR_INVALID_VALUE, "a block of %d threads", threads);
     *blocks = 0;
     if (dynamic > UINT32_MAX) return CUDA_SUCCESS;
-    const cj_occupancy_query query = {
-        .block = {(uint32_t)threads, 1, 1}, .dynamic_shared = (uint32_t)dynamic, .registers = REGISTERS};
+    const cj_occupancy_query query = {CJ_INIT(query), .block = {(uint32_t)threads, 1, 1},
+                                      .dynamic_shared = (uint32_t)dynamic, .registers = REGISTERS};
     const CUresult code = count(fun, &query, &result);
     *blocks = (int)result.blocks_per_sm;
     return code;
@@ -101,7 +101,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunc
 CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction given, int blocks, int threads) {
     ENTER(CJ_NEED_CONTEXT);
     cj_fun       *fun = NULL;
-    cj_entry_info info;
+    cj_entry_info info = {CJ_INIT(info)};
     int           fit = 0;
     REQUIRE(bytes);
     TRY(cj__fun_of(given, &fun));
@@ -109,7 +109,7 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction given
     TRY(blocks_of(fun, threads, 0, &fit));
     if (blocks < 1 || blocks > fit)
         LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "%d blocks an SM, of which %d fit", blocks, fit));
-    cj_function_info(fun->code, &info);
+    cj_function_info(fun->code, &info, NULL);
     const uint32_t share = l->shared_per_sm / (uint32_t)blocks,
                    most = share < l->shared_per_sm ? share : l->shared_per_sm;
     const uint32_t taken = info.static_shared + l->shared_reserved;
@@ -122,9 +122,9 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction given
 
 static CUresult query_of(const CUlaunchConfig *config, cj_occupancy_query *query) {
     if (!config || (config->numAttrs && !config->attrs)) return cj__refuse_null("config");
-    *query = (cj_occupancy_query){.block = {config->blockDimX, config->blockDimY, config->blockDimZ},
-                                  .dynamic_shared = config->sharedMemBytes,
-                                  .registers = REGISTERS};
+    *query = (cj_occupancy_query){CJ_INIT(cj_occupancy_query),
+                                  .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+                                  .dynamic_shared = config->sharedMemBytes, .registers = REGISTERS};
     for (unsigned i = 0; i < config->numAttrs; i++) {
         const CUlaunchAttributeValue *value = &config->attrs[i].value;
         if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
@@ -136,8 +136,8 @@ static CUresult query_of(const CUlaunchConfig *config, cj_occupancy_query *query
 CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction given, const CUlaunchConfig *config) {
     ENTER(CJ_NEED_CONTEXT);
     cj_fun              *fun = NULL;
-    cj_occupancy_query   query;
-    cj_cluster_occupancy result = {0};
+    cj_occupancy_query   query = {CJ_INIT(query)};
+    cj_cluster_occupancy result = {CJ_INIT(result)};
     REQUIRE(clusters);
     TRY(cj__fun_of(given, &fun));
     TRY(query_of(config, &query));
@@ -149,7 +149,7 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction given, const CUl
 CUresult cuOccupancyMaxPotentialClusterSize(int *blocks, CUfunction given, const CUlaunchConfig *config) {
     ENTER(CJ_NEED_CONTEXT);
     cj_fun            *fun = NULL;
-    cj_occupancy_query query;
+    cj_occupancy_query query = {CJ_INIT(query)};
     uint32_t           most = 0;
     cj_error           error = {0};
     REQUIRE(blocks);

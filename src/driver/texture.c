@@ -37,7 +37,8 @@ static CUresult image_of_array(CUarray given, cj_image *image) {
     if (code) return code;
     const CUDA_ARRAY3D_DESCRIPTOR *shape = &array->shape;
     const bool                     layered = shape->Flags & CUDA_ARRAY3D_LAYERED;
-    *image = (cj_image){.address = array->memory,
+    *image = (cj_image){CJ_INIT(cj_image),
+                        .address = array->memory,
                         .format = (cj_texel)shape->Format,
                         .channels = shape->NumChannels,
                         .width = shape->Width,
@@ -63,7 +64,8 @@ static CUresult image_of(const CUDA_RESOURCE_DESC *resource, cj_image *image) {
     case CU_RESOURCE_TYPE_ARRAY: return image_of_array(resource->res.array.hArray, image);
     case CU_RESOURCE_TYPE_LINEAR: {
         const size_t texel = (size_t)bytes_of(resource->res.linear.format) * resource->res.linear.numChannels;
-        *image = (cj_image){.address = resource->res.linear.devPtr,
+        *image = (cj_image){CJ_INIT(cj_image),
+                            .address = resource->res.linear.devPtr,
                             .format = (cj_texel)resource->res.linear.format,
                             .channels = resource->res.linear.numChannels,
                             .width = texel ? resource->res.linear.sizeInBytes / texel : 0,
@@ -71,7 +73,8 @@ static CUresult image_of(const CUDA_RESOURCE_DESC *resource, cj_image *image) {
         return CUDA_SUCCESS;
     }
     case CU_RESOURCE_TYPE_PITCH2D:
-        *image = (cj_image){.address = resource->res.pitch2D.devPtr,
+        *image = (cj_image){CJ_INIT(cj_image),
+                            .address = resource->res.pitch2D.devPtr,
                             .format = (cj_texel)resource->res.pitch2D.format,
                             .channels = resource->res.pitch2D.numChannels,
                             .width = resource->res.pitch2D.width,
@@ -88,7 +91,7 @@ static CUresult sampler_of(const CUDA_TEXTURE_DESC *texture, cj_sampler *sampler
     if (!texture) return cj__refuse_null("pTexDesc");
     if (texture->flags & CU_TRSF_SEAMLESS_CUBEMAP)
         return cj__refuse(CUDA_ERROR_NOT_SUPPORTED, "cube maps are missing here");
-    *sampler = (cj_sampler){.filter = (cj_filter)texture->filterMode,
+    *sampler = (cj_sampler){CJ_INIT(cj_sampler), .filter = (cj_filter)texture->filterMode,
                             .normalized = texture->flags & CU_TRSF_NORMALIZED_COORDINATES,
                             .as_integer = texture->flags & CU_TRSF_READ_AS_INTEGER,
                             .srgb = texture->flags & CU_TRSF_SRGB};
@@ -118,8 +121,8 @@ static CUresult remember(uint64_t object, const CUDA_RESOURCE_DESC *resource, co
 CUresult cuTexObjectCreate(CUtexObject *result, const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture,
                            const CUDA_RESOURCE_VIEW_DESC *view) {
     ENTER(CJ_NEED_CONTEXT);
-    cj_image   image;
-    cj_sampler sampler;
+    cj_image   image = {CJ_INIT(image)};
+    cj_sampler sampler = {CJ_INIT(sampler)};
     uint64_t   object = 0;
     cj_error   error = {0};
     cj_device *device = cj__current()->gpu->device;
@@ -139,7 +142,7 @@ CUresult cuTexObjectCreate(CUtexObject *result, const CUDA_RESOURCE_DESC *resour
 
 CUresult cuSurfObjectCreate(CUsurfObject *result, const CUDA_RESOURCE_DESC *resource) {
     ENTER(CJ_NEED_CONTEXT);
-    cj_image   image;
+    cj_image   image = {CJ_INIT(image)};
     uint64_t   object = 0;
     cj_error   error = {0};
     cj_device *device = cj__current()->gpu->device;

@@ -48,7 +48,7 @@ _Static_assert(sizeof(call_key) <= CALL_KEY_BYTES, "the key fits");
 cj_status cj_argmax_launch(cj_device *device, const cj_argmax_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream,
                            cj_error *error) {
     REQUIRE(device);
-    REQUIRE(desc);
+    SIZED(cj_argmax_desc, desc);
     cj_kernel     *kernel;
     const call_key key = {desc->rows,  desc->columns, desc->stride, desc->cluster,
                           desc->block, desc->parts,   desc->lanes};

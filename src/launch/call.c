@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "allocate.h"
 #include "error.h"
 
 cj_status cj__call_number(cj_params *params, const char *name, uint64_t value, cj_error *error) {
@@ -63,7 +64,7 @@ cj_status cj__call_create(cj_device *device, cj_call_describe describe, const vo
     cj_params params;
     cj_status status = describe(desc, &params, error);
     if (status) return status;
-    cj_call *made = malloc(sizeof *made + bytes);
+    cj_call *made = cj__malloc(sizeof *made + bytes);
     if (!made)
         return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating a handle of the family %s",
                         cj_family_name(params.family));
@@ -71,7 +72,7 @@ cj_status cj__call_create(cj_device *device, cj_call_describe describe, const vo
     memcpy(made + 1, desc, bytes);
     status = cj_kernel_create(device, &params, &made->kernel, error);
     if (status) {
-        free(made);
+        cj__free(made);
         return status;
     }
     *handle = made;
@@ -81,7 +82,7 @@ cj_status cj__call_create(cj_device *device, cj_call_describe describe, const vo
 void cj__call_destroy(void *handle) {
     if (!handle) return;
     cj_kernel_destroy(((cj_call *)handle)->kernel);
-    free(handle);
+    cj__free(handle);
 }
 
 // The first call with its key. If another thread has added a kernel meanwhile, that kernel is used, and this one is

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "keep.h"
+#include "sized.h"
 
 // Writes a family's description as parameters. INVALID_ARGUMENT names the field.
 typedef cj_status (*cj_call_describe)(const void *desc, cj_params *params, cj_error *error);
@@ -63,7 +64,7 @@ void      cj__call_destroy(void *handle);
     _Static_assert(offsetof(struct noun, desc) == sizeof(cj_call), "the description is where the copy is");    \
     cj_status noun##_create(cj_device *device, const noun##_desc *desc, struct noun **made, cj_error *error) { \
         REQUIRE(device);                                                                                       \
-        REQUIRE(desc);                                                                                         \
+        SIZED(noun##_desc, desc);                                                                              \
         REQUIRE(made);                                                                                         \
         void     *handle;                                                                                      \
         cj_status status = cj__call_create(device, describe, desc, sizeof *desc, &handle, error);              \

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "error.h"
+#include "sized.h"
 
 // Of its own architecture, with what that alone has. The CPU device runs code for every target: sm_90a has all that it executes.
 static void write_arch(const cj_device *device, char arch[16]) {
@@ -15,6 +16,7 @@ static void write_arch(const cj_device *device, char arch[16]) {
 cj_status cj_module_from_cuda(cj_device *device, const cj_cuda_source *source, cj_module **module, cj_error *error) {
     if (!device || !source || !module)
         return cj__fail(error, CJ_INVALID_ARGUMENT, "cj_module_from_cuda: an argument is 0");
+    SIZED(cj_cuda_source, source);
     char           arch[16];
     cj_cuda_source whole = *source;
     char          *ptx = NULL;

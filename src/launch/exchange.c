@@ -81,7 +81,7 @@ static call_key key_of(const cj_exchange_desc *d) {
 cj_status cj_exchange_launch(cj_device *device, const cj_exchange_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream,
                              cj_error *error) {
     REQUIRE(device);
-    REQUIRE(desc);
+    SIZED(cj_exchange_desc, desc);
     cj_kernel     *kernel;
     const call_key key = key_of(desc);
     cj_status      status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);

@@ -269,8 +269,8 @@ cj_status cj_gemm_kernel_launch(cj_device *device, cj_kernel *kernel, const cj_g
                                 const cj_gemm_operands *operands, cj_stream stream, cj_error *error) {
     REQUIRE(device);
     REQUIRE(kernel);
-    REQUIRE(desc);
-    REQUIRE(operands);
+    SIZED(cj_gemm_desc, desc);
+    SIZED(cj_gemm_operands, operands);
     enum { SCALARS = 6, ENDS = 3 };
     matrices         x;
     cj_gemm_operands given = *operands;
@@ -295,7 +295,7 @@ CALL_HANDLE(cj_gemm)
 
 cj_status cj_gemm_run(cj_gemm *gemm, const cj_gemm_operands *operands, cj_stream stream, cj_error *error) {
     REQUIRE(gemm);
-    REQUIRE(operands);
+    SIZED(cj_gemm_operands, operands);
     return cj_gemm_kernel_launch(gemm->call.device, gemm->call.kernel, &gemm->desc, operands, stream, error);
 }
 
@@ -332,8 +332,8 @@ static call_key key_of(const cj_gemm_desc *d) {
 cj_status cj_gemm_launch(cj_device *device, const cj_gemm_desc *desc, const cj_gemm_operands *operands,
                          cj_stream stream, cj_error *error) {
     REQUIRE(device);
-    REQUIRE(desc);
-    REQUIRE(operands);
+    SIZED(cj_gemm_desc, desc);
+    SIZED(cj_gemm_operands, operands);
     cj_kernel     *kernel;
     const call_key key = key_of(desc);
     cj_status      status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);

@@ -67,7 +67,7 @@ _Static_assert(offsetof(struct cj_histogram, kept) == sizeof(cj_call), "what is 
 
 cj_status cj_histogram_create(cj_device *device, const cj_histogram_desc *desc, cj_histogram **made, cj_error *error) {
     REQUIRE(device);
-    REQUIRE(desc);
+    SIZED(cj_histogram_desc, desc);
     REQUIRE(made);
     const kept copy = {.desc = *desc};  // a description is where it begins
     void      *handle;
@@ -139,7 +139,7 @@ static call_key key_of(const cj_histogram_desc *d) {
 cj_status cj_histogram_launch(cj_device *device, const cj_histogram_desc *desc, cj_ptr x, cj_ptr counts,
                               cj_stream stream, cj_error *error) {
     REQUIRE(device);
-    REQUIRE(desc);
+    SIZED(cj_histogram_desc, desc);
     cj_kernel     *kernel;
     const call_key key = key_of(desc);
     cj_status      status = cj__call_kernel(device, describe_run, desc, &key, sizeof key, stream, &kernel, error);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "error.h"
 #include "ir.h"
 #include "log.h"
@@ -21,20 +22,22 @@ static void free_keep(cj_attachment *attachment) {
     cj_keep *keep = (cj_keep *)(void *)attachment;
     cj__disk_close(keep->disk);
     pthread_mutex_destroy(&keep->disk_lock);
+    pthread_mutex_destroy(&keep->workspaces_lock);
     cj__warm_free(&keep->warm);
     cj__registry_free(&keep->kernels);
     cj__registry_free(&keep->modules);
-    free(keep);
+    cj__free(keep);
 }
 
 cj_status cj__keep_of(cj_device *device, cj_keep **keep, cj_error *error) {
     *keep = cj__keep(device);
     if (*keep) return CJ_OK;
-    cj_keep *made = calloc(1, sizeof *made);
+    cj_keep *made = cj__calloc(1, sizeof *made);
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for what a device keeps");
     made->base = (cj_attachment){retire, free_keep};
     made->files = &cj__files;
     pthread_mutex_init(&made->disk_lock, NULL);
+    pthread_mutex_init(&made->workspaces_lock, NULL);
     cj__registry_init(&made->modules);
     cj__registry_init(&made->kernels);
     cj__warm_init(&made->warm);
@@ -109,7 +112,7 @@ static cj_module *module_from_disk(const source *from, cj_disk *disk, const cj_t
         cj__log(CJ_LOG_INFO, "the driver refuses a kept image, which is removed and made anew: %s", error.message);
         cj__disk_remove(disk, key->data, key->length);
     }
-    free(image);
+    cj__free(image);
     return module;
 }
 
@@ -122,7 +125,7 @@ static cj_module *module_for_disk(const source *from, cj_disk *disk, const cj_te
     if (!status) status = cj__module_make(from->device, image, bytes, ir, &module, &error);
     if (!status) cj__disk_put(disk, key->data, key->length, image, bytes);
     else cj__log(CJ_LOG_DEBUG, "the driver gives no image to keep, and loads the text: %s", error.message);
-    free(image);
+    cj__free(image);
     return module;
 }
 

@@ -5,6 +5,8 @@
 
 #include <clusterjit/cache.h>
 
+#include <clusterjit/allocator.h>
+
 #include "cache.h"
 #include "device.h"
 #include "registry.h"
@@ -18,6 +20,8 @@ typedef struct cj_keep {
     pthread_mutex_t disk_lock;
     bool            disk_known;  // whether `disk` has been set
     cj_disk        *disk;        // NULL: no disk cache
+    pthread_mutex_t workspaces_lock;
+    cj_workspaces   workspaces;  // for kernels made from now on; without functions: the device's own memory
 } cj_keep;
 
 // The device's keep; NULL if none has been made.

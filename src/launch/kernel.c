@@ -7,17 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "error.h"
 #include "family.h"
 #include "keep.h"
 #include "recent.h"
+#include "sized.h"
+#include "workspace.h"
 
 struct cj_kernel {
     cj_device       *device;
     cj_plan          plan;
     char            *ptx;
     cj_module       *module;
-    cj_ptr           workspace;  // 0 if the plan needs none
+    cj_workspace     workspace;
     cj_launch_config config;     // without the stream and the arguments
     cj_recent        recent;     // what was computed from its last launch's arguments
     cj_share        *share;      // its entry among the shared kernels; NULL: the caller owns it
@@ -29,15 +32,16 @@ enum { ARGUMENTS_MAX = 32 };
 // If a grid must be resident, the driver's count replaces the plan's; if the driver cannot count, the plan's stays.
 static void fit_grid(cj_kernel *kernel) {
     cj_plan                 *plan = &kernel->plan;
-    const cj_occupancy_query query = {.block = plan->block, .cluster = plan->cluster, .dynamic_shared = plan->dynamic_shared};
-    cj_cluster_occupancy     o;
+    const cj_occupancy_query query = {CJ_INIT(query), .block = plan->block, .cluster = plan->cluster,
+                                      .dynamic_shared = plan->dynamic_shared};
+    cj_cluster_occupancy     o = {CJ_INIT(o)};
     if (!plan->resident || cj_function_occupancy(kernel->config.function, &query, &o, NULL)) return;
     uint32_t most = o.active_clusters * (plan->cluster.x ? plan->cluster.x : 1);
     most -= most % plan->resident;
     if (most && most < plan->grid.x) plan->grid.x = kernel->config.grid.x = most;
 }
 
-static cj_status load(cj_kernel *kernel, cj_error *error) {
+static cj_status load(cj_kernel *kernel, cj_stream stream, cj_error *error) {
     cj_device *device = kernel->device;
     cj_plan *plan = &kernel->plan;
     size_t length;
@@ -49,22 +53,18 @@ static cj_status load(cj_kernel *kernel, cj_error *error) {
     if (status) return status;
     fit_grid(kernel);
     if (!plan->workspace_bytes) return CJ_OK;
-    status = cj_mem_alloc(device, plan->workspace_bytes, &kernel->workspace, error);
-    if (status) return status;
-    status = cj_mem_fill(device, kernel->workspace, 0, plan->workspace_bytes, NULL, error);
-    return status ? status : cj_synchronize(device, NULL, error);  // the caller may launch on any stream
+    return cj__workspace_take(device, plan->workspace_bytes, stream, &kernel->workspace, error);
 }
 
-cj_status cj_kernel_load(cj_device *device, const cj_plan *plan, cj_kernel **kernel, cj_error *error) {
-    REQUIRE(device);
-    REQUIRE(plan);
-    REQUIRE(kernel);
-    *kernel = NULL;
-    cj_kernel *made = calloc(1, sizeof *made);
+// `stream`: that of its first launch; NULL: any.
+static cj_status load_for(cj_device *device, const cj_plan *plan, cj_stream stream, cj_kernel **kernel,
+                          cj_error *error) {
+    cj_kernel *made = cj__calloc(1, sizeof *made);
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while creating a kernel");
     made->device = device;
     made->plan = *plan;
     cj__params_share(&plan->params);
+    made->config.struct_size = sizeof made->config;
     made->config.grid = plan->grid;
     made->config.block = plan->block;
     made->config.cluster = plan->cluster;
@@ -72,7 +72,7 @@ cj_status cj_kernel_load(cj_device *device, const cj_plan *plan, cj_kernel **ker
     made->config.nonportable = true;
     made->config.attributes.programmatic = plan->programmatic;
     made->config.attributes.cooperative = plan->cooperative;
-    cj_status status = load(made, error);
+    cj_status status = load(made, stream, error);
     if (status) {
         cj_kernel_destroy(made);
         return status;
@@ -81,24 +81,37 @@ cj_status cj_kernel_load(cj_device *device, const cj_plan *plan, cj_kernel **ker
     return CJ_OK;
 }
 
+cj_status cj_kernel_load(cj_device *device, const cj_plan *plan, cj_kernel **kernel, cj_error *error) {
+    REQUIRE(device);
+    REQUIRE_KNOWN(cj_plan, plan);
+    REQUIRE(kernel);
+    *kernel = NULL;
+    return load_for(device, plan, NULL, kernel, error);
+}
+
+static cj_status create_for(cj_device *device, const cj_params *params, cj_stream stream, cj_kernel **kernel,
+                            cj_error *error) {
+    cj_plan plan;
+    TRY(cj_tuning_plan(device, params, NULL, &plan, error));
+    return load_for(device, &plan, stream, kernel, error);
+}
+
 cj_status cj_kernel_create(cj_device *device, const cj_params *params, cj_kernel **kernel, cj_error *error) {
     REQUIRE(device);
     REQUIRE(params);
     REQUIRE(params->family);
     REQUIRE(kernel);
-    cj_plan plan;
     *kernel = NULL;
-    cj_status status = cj_tuning_plan(device, params, NULL, &plan, error);
-    return status ? status : cj_kernel_load(device, &plan, kernel, error);
+    return create_for(device, params, NULL, kernel, error);
 }
 
 void cj_kernel_destroy(cj_kernel *kernel) {
     if (!kernel) return;
-    cj_mem_free(kernel->device, kernel->workspace);
+    cj__workspace_give(kernel->device, &kernel->workspace);
     cj_module_release(kernel->module);
     cj_text_free(kernel->ptx);
     cj__params_drop(&kernel->plan.params);
-    free(kernel);
+    cj__free(kernel);
 }
 
 // Callers share a kernel if they have the same parameters and the same stream, since a kernel has one workspace.
@@ -127,12 +140,13 @@ static size_t make_key(const cj_params *params, cj_stream stream, shared_key *ke
 typedef struct request {
     cj_device       *device;
     const cj_params *params;
+    cj_stream        stream;
 } request;
 
 static cj_status make_shared(void *user, cj_share *share, void **value, cj_error *error) {
     const request *wanted = user;
     cj_kernel     *kernel;
-    cj_status      status = cj_kernel_create(wanted->device, wanted->params, &kernel, error);
+    cj_status      status = create_for(wanted->device, wanted->params, wanted->stream, &kernel, error);
     if (status) return status;
     kernel->share = share;
     *value = kernel;
@@ -147,7 +161,7 @@ cj_status cj_kernel_get(cj_device *device, const cj_params *params, cj_stream st
     REQUIRE(kernel);
     cj_keep   *keep;
     void      *found = NULL;
-    request    wanted = {device, params};
+    request      wanted = {device, params, stream};
     shared_key key;
     const size_t bytes = make_key(params, stream, &key);
     cj_status status = cj__keep_of(device, &keep, error);
@@ -177,7 +191,7 @@ cj_status cj_kernel_launch(cj_kernel *kernel, cj_stream stream, void *const *arg
     for (uint32_t i = 0; i < plan->derived_count; i++) all[n++] = &plan->derived[i];
     uint64_t turn = 0;
     if (plan->launches) all[n++] = &turn;
-    all[n++] = &kernel->workspace;
+    all[n++] = &kernel->workspace.memory;
     cj_launch_config config = kernel->config;
     config.stream = stream;
     config.arguments = all;

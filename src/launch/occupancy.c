@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "device.h"
+#include "sized.h"
 
 static const char *const limit_name[] = {
 #define CJ_X(name, text) [CJ_OCCUPANCY_##name] = text,
@@ -43,8 +44,7 @@ static void count_by_model(const cj_limits *limits, const cj_block_use *use, uin
         .threads = use->threads, .registers = use->registers, .shared = use->shared, .cluster = cluster};
     cj_occupancy model;
     cj__occupancy(&kernel, limits, &model);
-    *o = (cj_cluster_occupancy){.cluster = cluster,
-                                .blocks_per_sm = model.blocks_per_sm,
+    *o = (cj_cluster_occupancy){CJ_INIT(cj_cluster_occupancy), .cluster = cluster, .blocks_per_sm = model.blocks_per_sm,
                                 .active_clusters = cluster <= limits->max_cluster ? model.active_clusters : 0,
                                 .limited_by = (cj_occupancy_limit)model.limited_by};
     count_sms(limits, o);
@@ -52,14 +52,16 @@ static void count_by_model(const cj_limits *limits, const cj_block_use *use, uin
 
 cj_status cj_occupancy_model(const cj_limits *limits, const cj_block_use *use, uint32_t cluster,
                              cj_cluster_occupancy *occupancy, cj_error *error) {
-    REQUIRE(limits);
-    REQUIRE(use);
-    REQUIRE(occupancy);
+    REQUIRE_KNOWN(cj_limits, limits);
+    SIZED(cj_block_use, use);
+    TRY(cj__sized_check(occupancy, "cj_cluster_occupancy", error));
     if (use->threads < 1 || use->threads > limits->max_threads_per_block) {
         return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: threads is %u; a block of %s has 1 to %u", __func__, use->threads,
                         limits->name, limits->max_threads_per_block);
     }
-    count_by_model(limits, use, cluster, occupancy);
+    cj_cluster_occupancy counted;
+    count_by_model(limits, use, cluster, &counted);
+    cj__sized_write(occupancy, &counted, sizeof counted);
     return CJ_OK;
 }
 
@@ -82,18 +84,17 @@ static cj_status shape_of(const cj_contract *contract, const cj_limits *limits, 
 }
 
 static cj_block_use use_of(const cj_contract *contract, const cj_launch_shape *shape, uint32_t registers) {
-    return (cj_block_use){.threads = (uint32_t)volume(shape->block),
-                          .registers = registers,
+    return (cj_block_use){CJ_INIT(cj_block_use), .threads = (uint32_t)volume(shape->block), .registers = registers,
                           .shared = (uint64_t)contract->static_shared + shape->dynamic_shared};
 }
 
 cj_status cj_ptx_occupancy(const cj_limits *limits, const char *ptx, size_t length, const char *entry,
                            const cj_occupancy_query *query, cj_cluster_occupancy *occupancy, cj_error *error) {
-    REQUIRE(limits);
+    REQUIRE_KNOWN(cj_limits, limits);
     REQUIRE(ptx);
-    REQUIRE(query);
-    REQUIRE(occupancy);
-    const cj_contract_query text = {.limits = limits, .ptx = ptx, .length = length, .entry = entry};
+    SIZED(cj_occupancy_query, query);
+    TRY(cj__sized_check(occupancy, "cj_cluster_occupancy", error));
+    const cj_contract_query text = {CJ_INIT(text), .limits = limits, .ptx = ptx, .length = length, .entry = entry};
     cj_contract             contract;
     cj_launch_shape         shape;
     cj_status               status = cj__contract_read(&text, &contract, error);
@@ -101,8 +102,10 @@ cj_status cj_ptx_occupancy(const cj_limits *limits, const char *ptx, size_t leng
     contract.registers = query->registers;
     status = shape_of(&contract, limits, query, &shape, error);
     if (status) return status;
-    const cj_block_use use = use_of(&contract, &shape, query->registers);
-    count_by_model(limits, &use, (uint32_t)volume(shape.cluster), occupancy);
+    const cj_block_use   use = use_of(&contract, &shape, query->registers);
+    cj_cluster_occupancy counted;
+    count_by_model(limits, &use, (uint32_t)volume(shape.cluster), &counted);
+    cj__sized_write(occupancy, &counted, sizeof counted);
     return CJ_OK;
 }
 
@@ -127,26 +130,34 @@ static uint32_t known_registers(const cj_function *function, const cj_occupancy_
     return function->contract.registers ? function->contract.registers : query->registers;
 }
 
-cj_status cj_function_occupancy(cj_function *function, const cj_occupancy_query *query, cj_cluster_occupancy *occupancy,
-                                cj_error *error) {
-    REQUIRE(function);
-    REQUIRE(query);
-    REQUIRE(occupancy);
+static cj_status count(cj_function *function, const cj_occupancy_query *query, cj_cluster_occupancy *counted,
+                       cj_error *error) {
     const cj_device *device = function->module->device;
     cj_launch_shape  shape;
     uint32_t         largest;
     cj_status        status = shape_of(&function->contract, &device->limits, query, &shape, error);
     if (status) return status;
-    if (device->ops->occupancy) return ask_driver(function, &shape, occupancy, &largest, error);
+    if (device->ops->occupancy) return ask_driver(function, &shape, counted, &largest, error);
     const cj_block_use use = use_of(&function->contract, &shape, known_registers(function, query));
-    count_by_model(&device->limits, &use, (uint32_t)volume(shape.cluster), occupancy);
+    count_by_model(&device->limits, &use, (uint32_t)volume(shape.cluster), counted);
+    return CJ_OK;
+}
+
+cj_status cj_function_occupancy(cj_function *function, const cj_occupancy_query *query, cj_cluster_occupancy *occupancy,
+                                cj_error *error) {
+    REQUIRE(function);
+    SIZED(cj_occupancy_query, query);
+    TRY(cj__sized_check(occupancy, "cj_cluster_occupancy", error));
+    cj_cluster_occupancy counted;
+    TRY(count(function, query, &counted, error));
+    cj__sized_write(occupancy, &counted, sizeof counted);
     return CJ_OK;
 }
 
 // Of the sizes that fit by the model: the declared one, or the largest.
 static uint32_t largest_by_model(const cj_limits *limits, const cj_block_use *use, uint32_t declared) {
     for (uint32_t cluster = declared ? declared : limits->max_cluster; cluster; cluster--) {
-        cj_cluster_occupancy o;
+        cj_cluster_occupancy o = {CJ_INIT(o)};
         count_by_model(limits, use, cluster, &o);
         if (o.active_clusters) return cluster;
         if (declared) return 0;
@@ -157,13 +168,13 @@ static uint32_t largest_by_model(const cj_limits *limits, const cj_block_use *us
 cj_status cj_function_max_cluster(cj_function *function, const cj_occupancy_query *query, uint32_t *blocks,
                                   cj_error *error) {
     REQUIRE(function);
-    REQUIRE(query);
+    SIZED(cj_occupancy_query, query);
     REQUIRE(blocks);
     const cj_device     *device = function->module->device;
     const cj_dim3        declared = function->contract.reqnctapercluster;
     cj_occupancy_query   single = *query;
     cj_launch_shape      shape;
-    cj_cluster_occupancy one;
+    cj_cluster_occupancy one = {CJ_INIT(one)};
     *blocks = 0;
     if (!device->limits.max_cluster) return CJ_OK;
     single.cluster = has_blocks(declared) ? declared : (cj_dim3){1, 1, 1};
@@ -194,15 +205,22 @@ static bool keeps_more(const cj_cluster_occupancy *o, const cj_cluster_occupancy
     return o->cluster < chosen->cluster;
 }
 
+// The elements are of the caller's size; what the choice reads is in every version.
+static const cj_cluster_occupancy *at(const cj_cluster_occupancy *candidates, size_t i) {
+    return (const cj_cluster_occupancy *)(const void *)((const char *)candidates + i * candidates->struct_size);
+}
+
 size_t cj_occupancy_choose(const cj_cluster_occupancy *candidates, size_t count, uint32_t needed, unsigned keep) {
     const cj_cluster_occupancy *chosen = NULL, *fullest = NULL;
+    if (!candidates || cj__sized_check(candidates, "cj_cluster_occupancy", NULL)) return count;
     for (size_t i = 0; i < count; i++)
-        if (candidates[i].active_clusters && keeps_more(&candidates[i], fullest)) fullest = &candidates[i];
+        if (at(candidates, i)->active_clusters && keeps_more(at(candidates, i), fullest)) fullest = at(candidates, i);
     for (size_t i = 0; i < count; i++) {
-        const cj_cluster_occupancy *o = &candidates[i];
+        const cj_cluster_occupancy *o = at(candidates, i);
         if (!o->active_clusters) continue;
         if (needed ? is_smaller(o, chosen, needed) : is_better_guess(o, chosen, resident(fullest) * keep)) chosen = o;
     }
     if (!chosen) chosen = fullest;
-    return chosen ? (size_t)(chosen - candidates) : count;
+    if (!chosen) return count;
+    return (size_t)((const char *)chosen - (const char *)candidates) / candidates->struct_size;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "error.h"
 
 typedef enum state { MAKING, MADE, FAILED } state;
@@ -31,13 +32,13 @@ void cj__registry_free(cj_registry *registry) {
 
 // Adds an entry for a value that the caller is about to make; NULL when out of memory.
 static cj_share *add_share(cj_registry *registry, const void *key, size_t bytes) {
-    cj_share *share = calloc(1, sizeof *share + bytes);
+    cj_share *share = cj__calloc(1, sizeof *share + bytes);
     if (!share) return NULL;
     share->holders = 1;
     share->bytes = bytes;
     memcpy(share->key, key, bytes);
     if (cj__map_put(&registry->shares, share->key, bytes, share)) return share;
-    free(share);
+    cj__free(share);
     return NULL;
 }
 
@@ -75,7 +76,7 @@ cj_status cj__registry_get(cj_registry *registry, const void *key, size_t bytes,
     if (found && found->state == FAILED) {
         status = found->error.status;
         if (error) *error = found->error;
-        if (!--found->holders) free(found);
+        if (!--found->holders) cj__free(found);
     }
     if (!status) *value = found->value;
     pthread_mutex_unlock(&registry->lock);
@@ -88,7 +89,7 @@ void *cj__registry_drop(cj_registry *registry, cj_share *share) {
     if (!--share->holders) {
         cj__map_remove(&registry->shares, share->key, share->bytes);
         value = share->value;
-        free(share);
+        cj__free(share);
     }
     pthread_mutex_unlock(&registry->lock);
     return value;

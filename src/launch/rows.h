@@ -64,15 +64,15 @@ cj_status cj__row_call_launch(cj_device *device, row_spec *spec, row_call *call,
     CALL_HANDLE(noun)                                                                                                  \
     cj_status noun##_run(struct noun *made, const noun##_arrays *arrays, cj_stream stream, cj_error *error) {          \
         REQUIRE(made);                                                                                                 \
-        REQUIRE(arrays);                                                                                               \
+        SIZED(noun##_arrays, arrays);                                                                                  \
         row_call call = call_of(&made->desc, arrays);                                                                  \
         return cj__row_call_run(made->call.kernel, made->desc.shape.align, &call, stream, error);                      \
     }                                                                                                                  \
     cj_status noun##_launch(cj_device *device, const noun##_desc *desc, const noun##_arrays *arrays, cj_stream stream, \
                             cj_error *error) {                                                                         \
         REQUIRE(device);                                                                                               \
-        REQUIRE(desc);                                                                                                 \
-        REQUIRE(arrays);                                                                                               \
+        SIZED(noun##_desc, desc);                                                                                      \
+        SIZED(noun##_arrays, arrays);                                                                                  \
         row_spec spec = spec_of(desc);                                                                                 \
         row_call call = call_of(desc, arrays);                                                                         \
         return cj__row_call_launch(device, &spec, &call, stream, error);                                               \

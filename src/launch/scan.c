@@ -120,8 +120,6 @@ static call_key key_of(const cj_scan_desc *d) {
 }
 
 static cj_status launch(cj_device *device, const cj_scan_desc *desc, arrays a, cj_stream stream, cj_error *error) {
-    REQUIRE(device);
-    REQUIRE(desc);
     cj_kernel     *kernel;
     const call_key key = key_of(desc);
     cj_status      status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);
@@ -131,13 +129,13 @@ static cj_status launch(cj_device *device, const cj_scan_desc *desc, arrays a, c
 cj_status cj_scan_launch(cj_device *device, const cj_scan_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream,
                          cj_error *error) {
     REQUIRE(device);
-    REQUIRE(desc);
+    SIZED(cj_scan_desc, desc);
     return launch(device, desc, (arrays){.x = x, .out = out}, stream, error);
 }
 
 cj_status cj_scan_launch_segmented(cj_device *device, const cj_scan_desc *desc, cj_ptr x, cj_ptr heads, cj_ptr out,
                                    cj_stream stream, cj_error *error) {
     REQUIRE(device);
-    REQUIRE(desc);
+    SIZED(cj_scan_desc, desc);
     return launch(device, desc, (arrays){.x = x, .heads = heads, .out = out, .segmented = true}, stream, error);
 }

@@ -101,7 +101,7 @@ static bool has_weights(const cj_kernel *kernel, const cj_stencil_desc *desc) {
 cj_status cj_stencil_launch(cj_device *device, const cj_stencil_desc *desc, cj_ptr in, cj_ptr out, cj_stream stream,
                             cj_error *error) {
     REQUIRE(device);
-    REQUIRE(desc);
+    SIZED(cj_stencil_desc, desc);
     cj_kernel *kernel = NULL;
     cj_status  status = CJ_OK;
     for (uint32_t attempt = 0; !status && (!kernel || !has_weights(kernel, desc)); attempt++) {

@@ -74,7 +74,7 @@ static call_key key_of(const cj_topk_desc *d) {
 cj_status cj_topk_launch(cj_device *device, const cj_topk_desc *desc, cj_ptr x, cj_ptr values, cj_ptr indices,
                          cj_stream stream, cj_error *error) {
     REQUIRE(device);
-    REQUIRE(desc);
+    SIZED(cj_topk_desc, desc);
     cj_kernel     *kernel;
     const call_key key = key_of(desc);
     cj_status      status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);

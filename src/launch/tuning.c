@@ -10,11 +10,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "allocate.h"
 #include "cache.h"
 #include "device.h"
 #include "error.h"
 #include "hash.h"
 #include "log.h"
+#include "sized.h"
 #include "tuning_file.h"
 
 // ---- a problem as text
@@ -119,7 +121,7 @@ static void visit_all(const wanted *w, const char *text, size_t bytes, cj_tuning
 }
 
 cj_status cj_tuning_each(const cj_tuning_filter *filter, cj_tuning_visit visit, void *user, cj_error *error) {
-    REQUIRE(filter);
+    SIZED(cj_tuning_filter, filter);
     REQUIRE(visit);
     wanted    w;
     char     *text = NULL;
@@ -127,7 +129,7 @@ cj_status cj_tuning_each(const cj_tuning_filter *filter, cj_tuning_visit visit, 
     cj_status status = want(filter, &w, error);
     if (!status) status = read_file(&text, &bytes, error);
     if (text) visit_all(&w, text, bytes, visit, user);
-    free(text);
+    cj__free(text);
     cj__text_free(&w.problem);
     return status;
 }
@@ -183,7 +185,7 @@ static bool find_choice(const cj_device *device, const cj_params *params, search
     s->found = false;
     if (is_switched_off() || !is_tunable(params)) return false;
     cj_error               error;
-    const cj_tuning_filter filter = {.device = device, .problem = params};
+    const cj_tuning_filter filter = {CJ_INIT(filter), .device = device, .problem = params};
     if (cj_tuning_each(&filter, take_choice, s, &error)) cj__log(CJ_LOG_DEBUG, "nothing is tuned: %s", error.message);
     return s->found;
 }
@@ -275,7 +277,7 @@ cj_status cj_tuning_keep(cj_device *device, const cj_params *problem, const cj_p
     cj_status status = check_time("time", time, error);
     if (!status) status = check_time("untuned", untuned, error);
     if (status) return status;
-    status = want(&(cj_tuning_filter){.device = device, .problem = problem}, &w, error);
+    status = want(&(cj_tuning_filter){CJ_INIT(cj_tuning_filter), .device = device, .problem = problem}, &w, error);
     write_choice(problem, choice, &chosen);
     today(day);
     if (!status && chosen.failed) status = cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for a choice");
@@ -303,7 +305,7 @@ static void count_one(void *user, const cj_tuning *tuning) {
 
 // Makes no file if there is nothing to forget.
 cj_status cj_tuning_forget(const cj_tuning_filter *filter, size_t *count, cj_error *error) {
-    REQUIRE(filter);
+    SIZED(cj_tuning_filter, filter);
     REQUIRE(count);
     *count = 0;
     cj_status status = cj_tuning_each(filter, count_one, count, error);

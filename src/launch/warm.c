@@ -7,6 +7,8 @@
 #define XXH_INLINE_ALL  // users of the library need no xxhash
 #include <xxhash.h>
 
+#include "allocate.h"
+
 typedef struct entry {
     cj_warm_key key;
     cj_kernel  *kernel;
@@ -47,7 +49,7 @@ cj_kernel *cj__warm_find(const cj_warm *warm, const cj_warm_key *key) {
 // An array of twice the capacity with all entries of the old one; NULL when out of memory.
 static cj_warm_array *grow(cj_warm_array *older) {
     const size_t   capacity = older ? 2 * older->capacity : FIRST_CAPACITY;
-    cj_warm_array *array = malloc(sizeof *array + capacity * sizeof array->slot[0]);
+    cj_warm_array *array = cj__malloc(sizeof *array + capacity * sizeof array->slot[0]);
     if (!array) return NULL;
     array->older = older;
     array->count = older ? older->count : 0;
@@ -71,7 +73,7 @@ static cj_kernel *add(cj_warm *warm, const cj_warm_key *key, cj_kernel *kernel, 
         if (!array) return NULL;
         atomic_store_explicit(&warm->array, array, memory_order_release);
     }
-    entry *made = malloc(sizeof *made);
+    entry *made = cj__malloc(sizeof *made);
     if (!made) return NULL;
     *made = (entry){*key, kernel, drop};
     atomic_store_explicit(slot_of(array, key, &found), made, memory_order_release);
@@ -94,11 +96,11 @@ void cj__warm_clear(cj_warm *warm) {
     for (size_t i = 0; array && i < array->capacity; i++) {
         entry *held = atomic_load_explicit(&array->slot[i], memory_order_relaxed);
         if (held) held->drop(held->kernel);
-        free(held);
+        cj__free(held);
     }
     while (array) {
         cj_warm_array *older = array->older;
-        free(array);
+        cj__free(array);
         array = older;
     }
 }

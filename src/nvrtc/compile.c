@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "allocate.h"
 #include "entry_name.h"
 #include "error.h"
 #include "text.h"
@@ -86,12 +87,12 @@ void cj__cuda_includes(const cj_nvrtc *nvrtc, cj_cuda_includes *includes) {
 // Numbers of all targets, the oldest first; to be freed.
 static cj_status list_archs(const cj_nvrtc *nvrtc, int **archs, int *count, cj_error *error) {
     int result = nvrtc->GetNumSupportedArchs(count);
-    *archs = result ? NULL : calloc((size_t)*count + 1, sizeof **archs);
+    *archs = result ? NULL : cj__calloc((size_t)*count + 1, sizeof **archs);
     if (result) return failed(nvrtc, result, "GetNumSupportedArchs", error);
     if (!*archs) return cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory while asking NVRTC for its targets");
     result = nvrtc->GetSupportedArchs(*archs);
     if (!result) return CJ_OK;
-    free(*archs);
+    cj__free(*archs);
     return failed(nvrtc, result, "GetSupportedArchs", error);
 }
 
@@ -100,7 +101,7 @@ cj_status cj__cuda_oldest(const cj_nvrtc *nvrtc, char arch[16], cj_error *error)
     cj_status status = list_archs(nvrtc, &archs, &count, error);
     if (status) return status;
     snprintf(arch, 16, "sm_%d", archs[0]);
-    free(archs);
+    cj__free(archs);
     return CJ_OK;
 }
 
@@ -115,7 +116,7 @@ static cj_status check_arch(const cj_nvrtc *nvrtc, const char *arch, cj_error *e
                           archs[0], archs[count - 1]);
         cj__hint(error, "leave arch NULL for the oldest that it has, or use another NVRTC (CLUSTERJIT_NVRTC)");
     }
-    free(archs);
+    cj__free(archs);
     return status;
 }
 
@@ -143,9 +144,9 @@ static cj_status refused(const cj_nvrtc *nvrtc, cj_nvrtc_program handle, const c
                          cj_error *error) {
     size_t bytes = 0;
     char  *log = NULL;
-    if (!nvrtc->GetProgramLogSize(handle, &bytes)) log = calloc(1, bytes + 1);
+    if (!nvrtc->GetProgramLogSize(handle, &bytes)) log = cj__calloc(1, bytes + 1);
     if (!log || nvrtc->GetProgramLog(handle, log)) {
-        free(log);
+        cj__free(log);
         return failed(nvrtc, result, "CompileProgram", error);
     }
     const char *first = first_error(log);
@@ -154,7 +155,7 @@ static cj_status refused(const cj_nvrtc *nvrtc, cj_nvrtc_program handle, const c
     cj__fail(error, CJ_COMPILER, "%s does not compile:\n%.*s", program->what, length, first);
     cj__hint(error, "%s", remedy(first, result == CJ_NVRTC_COMPILATION));
     if (error) error->driver_code = result;
-    free(log);
+    cj__free(log);
     return CJ_COMPILER;
 }
 
@@ -177,7 +178,7 @@ static cj_status get_ptx(const cj_nvrtc *nvrtc, cj_nvrtc_program handle, const c
     int       result = nvrtc->GetPTXSize(handle, &bytes);
     cj_status status = result ? failed(nvrtc, result, "GetPTXSize", error)
                               : put_names(nvrtc, handle, program, &text, error);
-    char     *made = status ? NULL : calloc(1, text.length + bytes + 1);
+    char     *made = status ? NULL : cj__calloc(1, text.length + bytes + 1);
     if (!status && (!made || text.failed))
         status = cj__fail(error, CJ_OUT_OF_MEMORY, "out of memory for %zu bytes of PTX", bytes);
     if (!status && text.length) memcpy(made, text.data, text.length);
@@ -185,7 +186,7 @@ static cj_status get_ptx(const cj_nvrtc *nvrtc, cj_nvrtc_program handle, const c
         status = failed(nvrtc, result, "GetPTX", error);
     cj__text_free(&text);
     if (status)
-        free(made);
+        cj__free(made);
     else
         *ptx = made;
     return status;

@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "error.h"
 #include "include_key.h"
+#include "sized.h"
 #include "text.h"
 #include "user_function.h"
 
@@ -142,7 +144,7 @@ static bool make_of_kept(const cj_cuda_desc *desc, cj_disk *disk, const cj_text 
     size_t length;
     if (!cj__disk_get(disk, key->data, key->length, &ptx, &length)) return false;
     cj_status status = make(desc, ptx, length, function, NULL);
-    free(ptx);
+    cj__free(ptx);
     return !status;
 }
 
@@ -190,7 +192,7 @@ static cj_status compile(const cj_cuda_desc *desc, const cj_nvrtc *nvrtc, const 
         if (!status && keeps) cj__disk_put(disk, key.data, key.length, ptx, strlen(ptx));
     }
     cj__disk_close(disk);
-    free(ptx);
+    cj__free(ptx);
     cj__text_free(&key);
     return status;
 }
@@ -213,6 +215,7 @@ cj_status cj_function_from_cuda(const cj_cuda_desc *desc, cj_user_function **fun
     cj_nvrtc nvrtc;
     char     oldest[16], what[160];
     if (!desc || !function) return cj__fail(error, CJ_INVALID_ARGUMENT, "cj_function_from_cuda: an argument is 0");
+    SIZED(cj_cuda_desc, desc);
     *function = NULL;
     cj_status status = check_desc(desc, error);
     if (!status) status = cj__nvrtc_open(&nvrtc, error);

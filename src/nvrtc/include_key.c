@@ -13,6 +13,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "allocate.h"
 #include "log.h"
 
 cj_disk *cj__cuda_disk(void) {
@@ -43,9 +44,9 @@ static char *read_file(const char *path) {
     FILE       *file = fopen(path, "rb");
     char       *text = NULL;
     if (file && !fstat(fileno(file), &about) && S_ISREG(about.st_mode) && about.st_size <= FILE_MAX)
-        text = calloc(1, (size_t)about.st_size + 1);
+        text = cj__calloc(1, (size_t)about.st_size + 1);
     if (text && fread(text, 1, (size_t)about.st_size, file) != (size_t)about.st_size) {
-        free(text);
+        cj__free(text);
         text = NULL;
     }
     if (file) fclose(file);
@@ -61,7 +62,7 @@ static bool exists(const char *path) {
 static bool add_file(scan *s, const char *path) {
     for (size_t i = 0; i < s->seen_count; i++)
         if (!strcmp(s->seen[i], path)) return true;
-    if (s->seen_count == FILES_MAX || !(s->seen[s->seen_count] = strdup(path))) return false;
+    if (s->seen_count == FILES_MAX || !(s->seen[s->seen_count] = cj__strdup(path))) return false;
     s->seen_count++;
     char *text = read_file(path);
     if (!text) return false;
@@ -69,7 +70,7 @@ static bool add_file(scan *s, const char *path) {
     cj__text_printf(s->key, "include %s %016" PRIx64 "%016" PRIx64 "\n", path, (uint64_t)hash.high64,
                     (uint64_t)hash.low64);
     const bool told = scan_text(s, text, path);
-    free(text);
+    cj__free(text);
     return told;
 }
 
@@ -142,7 +143,7 @@ static bool options_are_told(const cj_cuda_program *program) {
 
 bool cj__cuda_key_includes(cj_text *key, const cj_nvrtc *nvrtc, const cj_cuda_program *program) {
     struct stat about;
-    scan       *s = options_are_told(program) ? calloc(1, sizeof *s) : NULL;
+    scan       *s = options_are_told(program) ? cj__calloc(1, sizeof *s) : NULL;
     if (!s) return false;
     s->key = key;
     s->program = program;
@@ -152,7 +153,7 @@ bool cj__cuda_key_includes(cj_text *key, const cj_nvrtc *nvrtc, const cj_cuda_pr
         cj__text_printf(key, "headers %s %lld\n", directory, stat(directory, &about) ? 0LL : (long long)about.st_mtime);
     }
     const bool told = scan_text(s, program->text, program->file);
-    for (size_t i = 0; i < s->seen_count; i++) free(s->seen[i]);
-    free(s);
+    for (size_t i = 0; i < s->seen_count; i++) cj__free(s->seen[i]);
+    cj__free(s);
     return told;
 }

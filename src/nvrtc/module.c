@@ -8,9 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "allocate.h"
 #include "compile.h"
 #include "error.h"
 #include "include_key.h"
+#include "sized.h"
 
 // All that decides about the PTX, a line each, an empty one, the text. The compiler makes the file's name absolute.
 static bool write_key(cj_text *key, const cj_nvrtc *nvrtc, const cj_cuda_program *program) {
@@ -22,7 +24,7 @@ static bool write_key(cj_text *key, const cj_nvrtc *nvrtc, const cj_cuda_program
     cj__text_printf(key, "\ntarget %s\nentry %s\nfile %s/%s\n", program->arch, program->file, here ? here : "",
                     program->file);
     for (uint32_t i = 0; i < program->name_count; i++) cj__text_printf(key, "name %s\n", program->names[i]);
-    free(here);
+    free(here);  // the C library's
     if (!cj__cuda_key_includes(key, nvrtc, program)) return false;
     cj__text_printf(key, "\n%s", program->text);
     return !key->failed;
@@ -32,11 +34,11 @@ static bool get_kept(cj_disk *disk, const cj_text *key, char **ptx) {
     char  *kept;
     size_t length;
     if (!disk || !cj__disk_get(disk, key->data, key->length, &kept, &length)) return false;
-    *ptx = realloc(kept, length + 1);
+    *ptx = cj__realloc(kept, length, length + 1);
     if (*ptx)
         (*ptx)[length] = '\0';
     else
-        free(kept);
+        cj__free(kept);
     return *ptx;
 }
 
@@ -57,6 +59,7 @@ cj_status cj_ptx_from_cuda(const cj_cuda_source *source, char **ptx, size_t *len
     cj_nvrtc nvrtc;
     char     oldest[16], what[160];
     if (!source || !ptx) return cj__fail(error, CJ_INVALID_ARGUMENT, "cj_ptx_from_cuda: an argument is 0");
+    SIZED(cj_cuda_source, source);
     *ptx = NULL;
     if (!source->text) return cj__fail(error, CJ_INVALID_ARGUMENT, "cj_ptx_from_cuda: text is NULL");
     for (uint32_t i = 0; i < source->name_count; i++)

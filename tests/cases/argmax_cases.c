@@ -143,7 +143,7 @@ static void check_refusals(cj_device *device, cj_argmax *argmax, cj_ptr x, cj_pt
         assert_int_equal(cj_argmax_run(argmax, refused[i].x, refused[i].out, NULL, &error), CJ_INVALID_ARGUMENT);
         if (!strstr(error.message, refused[i].says)) fail_msg("%s: %s", refused[i].says, error.message);
     }
-    const cj_argmax_desc none = {.rows = 8};
+    const cj_argmax_desc none = {CJ_INIT(none), .rows = 8};
     cj_argmax           *made = NULL;
     assert_int_equal(cj_argmax_create(device, &none, &made, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "columns: 0"));
@@ -151,7 +151,7 @@ static void check_refusals(cj_device *device, cj_argmax *argmax, cj_ptr x, cj_pt
 
 void cj_test_argmax_call(cj_device *device) {
     enum { ROWS = 3, COLUMNS = 300, LARGEST = 77 };
-    const cj_argmax_desc desc = {.rows = ROWS, .columns = COLUMNS};
+    const cj_argmax_desc desc = {CJ_INIT(desc), .rows = ROWS, .columns = COLUMNS};
     float                x[ROWS][COLUMNS] = {{0}};
     uint32_t             found[ROWS];
     cj_argmax           *argmax = NULL;

@@ -65,7 +65,7 @@ static inline void expect_right(const async_case *c, const cj_cpu_options *optio
 }
 
 static inline void expect_fault(const async_case *c) {
-    const cj_cpu_options options = {.threads = 1};
+    const cj_cpu_options options = {CJ_INIT(options), .threads = 1};
     cj_error             error = {0};
     cj_status            status = run_async(c, &options, &error);
     if (status != CJ_HAZARD) fail_msg("%s: %s %s", c->name, cj_status_name(status), error.message);
@@ -85,10 +85,11 @@ static inline void run_case(const async_case *c) {
     }
     for (unsigned hazards = 0; hazards < 2; hazards++) {
         for (unsigned seed = 0; seed <= SEEDS; seed++) {
-            expect_right(
-                c, &(cj_cpu_options){.threads = 1, .random_schedule = seed > 0, .seed = seed, .hazards = hazards});
+            expect_right(c, &(cj_cpu_options){CJ_INIT(cj_cpu_options), .threads = 1, .random_schedule = seed > 0,
+                                              .seed = seed, .hazards = hazards});
         }
-        expect_right(c, &(cj_cpu_options){.threads = 1, .late_schedule = true, .hazards = hazards});
+        expect_right(
+            c, &(cj_cpu_options){CJ_INIT(cj_cpu_options), .threads = 1, .late_schedule = true, .hazards = hazards});
     }
 }
 
@@ -97,10 +98,11 @@ static inline void run_case(const async_case *c) {
 static inline void run_mutant(const async_case *c) {
     cj_error error = {0};
     for (unsigned late = 0; late < 2; late++) {
-        if (!run_async(c, &(cj_cpu_options){.threads = 1, .late_schedule = late}, &error) && first_wrong(c) == c->count)
+        if (!run_async(c, &(cj_cpu_options){CJ_INIT(cj_cpu_options), .threads = 1, .late_schedule = late}, &error) &&
+            first_wrong(c) == c->count)
             fail_msg("%s: the results are right, late %u", c->name, late);
     }
-    if (run_async(c, &(cj_cpu_options){.threads = 1, .hazards = true}, &error) != CJ_HAZARD)
+    if (run_async(c, &(cj_cpu_options){CJ_INIT(cj_cpu_options), .threads = 1, .hazards = true}, &error) != CJ_HAZARD)
         fail_msg("%s: no hazard was seen", c->name);
 }
 

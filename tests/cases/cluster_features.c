@@ -118,11 +118,8 @@ cj_status cj_feature_launch(cj_device *device, const cj_feature *feature, cj_fun
     const size_t bytes = cj_feature_bytes(feature);
     memory       m = {0};
     prepare(device, bytes, &m);
-    cj_launch_config config = {.function = function,
-                               .grid = feature->grid,
-                               .block = feature->block,
-                               .cluster = feature->cluster,
-                               .nonportable = true,
+    cj_launch_config config = {CJ_INIT(config),         .function = function,        .grid = feature->grid,
+                               .block = feature->block, .cluster = feature->cluster, .nonportable = true,
                                CJ_ARGS(m.out, m.map)};
     cj_status        status = cj_launch(device, &config, error);
     if (!status) status = cj_mem_read(device, words, m.out, bytes, NULL, error);

@@ -95,8 +95,8 @@ void cj_test_collective_user(cj_device *device, cj_strategy strategy) {
     cj_test_ok(cj_module_from_ptx(device, text, strlen(text), &module, &error), &error);
     cj_test_ok(cj_module_function(module, "turns", &function, &error), &error);
     cj_test_ok(cj_mem_alloc(device, sizeof out, &memory, &error), &error);
-    cj_launch_config config = {.function = function, .grid = {2, 2, 1}, .block = {BLOCK, 1, 1}, .cluster = {2, 2, 1},
-                               CJ_ARGS(memory)};
+    cj_launch_config config = {CJ_INIT(config),        .function = function, .grid = {2, 2, 1},
+                               .block = {BLOCK, 1, 1}, .cluster = {2, 2, 1}, CJ_ARGS(memory)};
     cj_status        status = cj_launch(device, &config, &error);
     if (status) print_error("%s", text);
     cj_test_ok(status, &error);

@@ -111,7 +111,8 @@ void cj_test_exchange_random(cj_device *device, uint64_t *state, uint32_t bytes)
                                      CJ_F16, CJ_BF16, CJ_I8,  CJ_U8,  CJ_I16, CJ_U16};
     // compute-sanitizer (CUDA 13.0) reports st.async in a cluster of one block as an invalid write.
     const uint32_t        least_size = cj_test_few() ? 2 : 1;
-    cj_exchange_desc      d = {.pattern = (cj_exchange_pattern)draw(state, 0, 3),
+    cj_exchange_desc      d = {CJ_INIT(d),
+                               .pattern = (cj_exchange_pattern)draw(state, 0, 3),
                                .strategy = (cj_exchange_strategy)draw(state, 0, 2),
                                .size = draw(state, least_size, 16),
                                .groups = draw(state, 1, 3),

@@ -115,14 +115,9 @@ static void make_matrices(problem *p, uint64_t *random) {
     make_matrix(p, BIAS, c, false, 1, 1 + (p->bias == 2 ? p->m : p->n), 1, random);
     make_matrix(p, D, d, d_order, p->m, p->n, p->batch, random);
     const matrix *x = p->matrix;
-    p->desc = (cj_gemm_desc){.lda = x[A].leading,
-                             .ldb = x[B].leading,
-                             .ldc = x[C].leading,
-                             .ldd = x[D].leading,
-                             .stride_a = x[A].stride,
-                             .stride_b = x[B].stride,
-                             .stride_c = x[C].stride,
-                             .stride_d = x[D].stride};
+    p->desc = (cj_gemm_desc){CJ_INIT(cj_gemm_desc),   .lda = x[A].leading,     .ldb = x[B].leading,
+                             .ldc = x[C].leading,     .ldd = x[D].leading,     .stride_a = x[A].stride,
+                             .stride_b = x[B].stride, .stride_c = x[C].stride, .stride_d = x[D].stride};
 }
 
 static void make_scales(problem *p, uint64_t *random) {
@@ -163,7 +158,8 @@ static void close_problem(problem *p) {
 
 static cj_gemm_operands operands_of(const problem *p) {
     const matrix *x = p->matrix;
-    return (cj_gemm_operands){.a = x[A].device,
+    return (cj_gemm_operands){CJ_INIT(cj_gemm_operands),
+                              .a = x[A].device,
                               .b = x[B].device,
                               .c = x[C].device,
                               .d = x[D].device,
@@ -515,18 +511,21 @@ static void what_is_refused(problem *p) {
     operands.bias = 0;
     for (size_t i = 0; i < CJ_TEST_COUNT(refusals); i++) {
         cj_gemm_operands given = operands;
+        cj_gemm_desc     desc = refusals[i].desc;
         cj_error         error = {0};
+        desc.struct_size = sizeof desc;
         given.a += refusals[i].skew;
-        assert_int_equal(cj_gemm_launch(p->device, &refusals[i].desc, &given, NULL, &error), CJ_INVALID_ARGUMENT);
+        assert_int_equal(cj_gemm_launch(p->device, &desc, &given, NULL, &error), CJ_INVALID_ARGUMENT);
         if (!strstr(error.message, refusals[i].says)) fail_msg("%s: %s", refusals[i].says, error.message);
     }
 }
 
 // Refuses operands of the launch, rather than fields of the description.
 static void operands_that_are_refused(problem *p) {
-    const cj_gemm_desc plain = {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .adds_c = true};
+    const cj_gemm_desc plain = {CJ_INIT(plain), .m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .adds_c = true};
     const cj_gemm_desc narrow = {
-        .m = 48, .n = 48, .k = 48, .dtype = CJ_E4M3, .b = CJ_GEMM_COLUMN, .adds_c = true, .out = CJ_GEMM_OUT_E4M3};
+        CJ_INIT(narrow),        .m = 48, .n = 48, .k = 48, .dtype = CJ_E4M3, .b = CJ_GEMM_COLUMN, .adds_c = true,
+        .out = CJ_GEMM_OUT_E4M3};
     const cj_gemm_operands all = operands_of(p);
     cj_gemm_operands       given[8];
     const struct {
@@ -620,9 +619,11 @@ void cj_test_gemm_calls(cj_device *device) {
     };
     uint64_t random = 3;
     for (size_t i = 0; i < CJ_TEST_COUNT(calls); i++) {
-        problem p;
+        problem      p;
+        cj_gemm_desc desc = calls[i].desc;
+        desc.struct_size = sizeof desc;
         open_problem(&p, device, calls[i].words, &random);
-        call(&p, &calls[i].desc, &random);
+        call(&p, &desc, &random);
         if (!i) what_is_refused(&p);
         if (!i) operands_that_are_refused(&p);
         close_problem(&p);

@@ -220,8 +220,9 @@ void cj_test_histogram_few(cj_device *device) {
 
 void cj_test_histogram_call(cj_device *device) {
     enum { N = 5000, BINS = 256 };
-    const cj_histogram_desc desc = {.n = N, .dtype = CJ_U8},
-                            remote = {.n = N, .dtype = CJ_U8, .cluster = 4, .strategy = CJ_HISTOGRAM_REMOTE};
+    const cj_histogram_desc desc = {CJ_INIT(desc), .n = N, .dtype = CJ_U8},
+                            remote = {CJ_INIT(remote), .n = N, .dtype = CJ_U8, .cluster = 4,
+                                      .strategy = CJ_HISTOGRAM_REMOTE};
     static uint8_t samples[N];
     uint32_t       expected[BINS] = {0}, found[BINS];
     uint64_t       seed = cj_test_seed();

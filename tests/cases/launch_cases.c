@@ -131,8 +131,8 @@ static void every_attribute_launches_or_is_refused_by_name(void **state) {
         {{.sync_domain_map = {0, 200}}, "launch-sync-domain"},
         {{.programmatic = true, .priority = -1, .sync_domain = CJ_SYNC_DOMAIN_REMOTE, .sync_domain_map = {1, 0}}, NULL},
     };
-    cj_launch_config config = {.function = find("rank"), .grid = {8, 1, 1}, .block = {32, 1, 1}, .cluster = {2, 1, 1},
-                               CJ_ARGS(memory)};
+    cj_launch_config config = {CJ_INIT(config),     .function = find("rank"), .grid = {8, 1, 1},
+                               .block = {32, 1, 1}, .cluster = {2, 1, 1},     CJ_ARGS(memory)};
     for (size_t i = 0; i < CJ_TEST_COUNT(rows); i++) {
         cj_error error = {0};
         poison(NULL);
@@ -149,8 +149,8 @@ static void every_attribute_launches_or_is_refused_by_name(void **state) {
 static void a_cluster_of_16_launches_when_asked_for(void **state) {
     (void)state;
     cj_error         error = {0};
-    cj_launch_config config = {.function = find("rank"), .grid = {32, 1, 1}, .block = {64, 1, 1}, .cluster = {16, 1, 1},
-                               CJ_ARGS(memory)};
+    cj_launch_config config = {CJ_INIT(config),     .function = find("rank"), .grid = {32, 1, 1},
+                               .block = {64, 1, 1}, .cluster = {16, 1, 1},    CJ_ARGS(memory)};
     assert_int_equal(cj_launch(device, &config, &error), CJ_CONTRACT);
     if (cj_device_limits(device)->max_cluster < 16) return;
     assert_string_equal(error.rule, "cluster-portable");
@@ -164,8 +164,8 @@ static void all_shared_memory_of_a_block_can_be_used(void **state) {
     (void)state;
     uint32_t         bytes = cj_device_limits(device)->shared_per_block_optin;
     cj_error         error = {0};
-    cj_launch_config config = {.function = find("far"), .grid = {1, 1, 1}, .block = {128, 1, 1}, .dynamic_shared = bytes,
-                               CJ_ARGS(memory, bytes)};
+    cj_launch_config config = {CJ_INIT(config),      .function = find("far"), .grid = {1, 1, 1},
+                               .block = {128, 1, 1}, .dynamic_shared = bytes, CJ_ARGS(memory, bytes)};
     cj_test_ok(cj_launch(device, &config, &error), &error);
     read_back(128);
     for (uint32_t i = 0; i < 128; i++) assert_int_equal(words[i], i ^ 1);
@@ -181,11 +181,14 @@ static void all_shared_memory_of_a_block_can_be_used(void **state) {
 static void a_cooperative_grid_meets(void **state) {
     (void)state;
     const cj_dim3        block = {256, 1, 1};
-    cj_cluster_occupancy occupancy;
+    cj_cluster_occupancy occupancy = {CJ_INIT(occupancy)};
     cj_error             error = {0};
     cj_ptr               counter = memory + sizeof words - 4;
-    cj_launch_config     config = {.function = find("meet"), .block = block, CJ_ARGS(memory, counter)};
-    cj_test_ok(cj_function_occupancy(config.function, &(cj_occupancy_query){.block = block}, &occupancy, &error), &error);
+    cj_launch_config     config = {CJ_INIT(config), .function = find("meet"), .block = block, CJ_ARGS(memory, counter)};
+    cj_test_ok(cj_function_occupancy(config.function,
+                                     &(cj_occupancy_query){CJ_INIT(cj_occupancy_query), .block = block}, &occupancy,
+                                     &error),
+               &error);
     const uint32_t most = occupancy.active_clusters;
     assert_true(most >= 256);
     config.grid = (cj_dim3){most, 1, 1};
@@ -231,7 +234,8 @@ static void a_cooperative_grid_meets_as_nvcc_has_it(void **state) {
     enum { BLOCKS = 100, THREADS_A_BLOCK = 64, N = BLOCKS * THREADS_A_BLOCK };
     cj_module       *own = NULL;
     cj_error         error = {0};
-    cj_launch_config config = {.grid = {BLOCKS, 1, 1}, .block = {THREADS_A_BLOCK, 1, 1}, CJ_ARGS(memory)};
+    cj_launch_config config = {CJ_INIT(config), .grid = {BLOCKS, 1, 1}, .block = {THREADS_A_BLOCK, 1, 1},
+                               CJ_ARGS(memory)};
     cj_test_ok(cj_module_from_ptx(device, grid_sync, sizeof grid_sync - 1, &own, &error), &error);
     cj_test_ok(cj_module_function(own, "grid_sync", &config.function, &error), &error);
     config.attributes.cooperative = true;
@@ -268,7 +272,7 @@ static void a_grid_of_clusters_has_all_its_blocks(void **state) {
     enum { CLUSTERS = 3, ROWS = 2, BLOCKS = 2 * CLUSTERS, THREADS_A_BLOCK = 64 };
     cj_module       *own = NULL;
     cj_error         error = {0};
-    cj_launch_config config = {.grid = {CLUSTERS, ROWS, 1}, .block = {1, 1, 1}, CJ_ARGS(memory)};
+    cj_launch_config config = {CJ_INIT(config), .grid = {CLUSTERS, ROWS, 1}, .block = {1, 1, 1}, CJ_ARGS(memory)};
     cj_test_ok(cj_module_from_ptx(device, counted, sizeof counted - 1, &own, &error), &error);
     cj_test_ok(cj_module_function(own, "counted", &config.function, &error), &error);
     for (config.block.x = 1; config.block.x <= THREADS_A_BLOCK; config.block.x += THREADS_A_BLOCK - 1) {
@@ -293,8 +297,10 @@ static void a_dependent_kernel_reads_what_the_one_before_it_wrote(void **state) 
     enum { N = 64 * 128 };
     cj_ptr           y = memory + N * sizeof *words;
     cj_error         error = {0};
-    cj_launch_config early = {.function = find("early"), .grid = {64, 1, 1}, .block = {128, 1, 1}, CJ_ARGS(memory)};
-    cj_launch_config late = {.function = find("late"), .grid = {64, 1, 1}, .block = {128, 1, 1}, CJ_ARGS(memory, y)};
+    cj_launch_config early = {CJ_INIT(early), .function = find("early"), .grid = {64, 1, 1}, .block = {128, 1, 1},
+                              CJ_ARGS(memory)};
+    cj_launch_config late = {CJ_INIT(late), .function = find("late"), .grid = {64, 1, 1}, .block = {128, 1, 1},
+                             CJ_ARGS(memory, y)};
     late.attributes.programmatic = true;
     for (int time = 0; time < 20; time++) {
         poison(NULL);
@@ -347,7 +353,7 @@ static void structures_and_tensor_maps_are_passed_by_value(void **state) {
     cj_tensormap     map;
     cj_error         error = {0};
     unsigned char    want[48], got[48];
-    cj_launch_config config = {.function = find("copy"), .grid = {1, 1, 1}, .block = {1, 1, 1},
+    cj_launch_config config = {CJ_INIT(config), .function = find("copy"), .grid = {1, 1, 1}, .block = {1, 1, 1},
                                CJ_ARGS(memory, given, map)};
     cj_test_ok(cj_tensormap_encode_tiled(device, &map, CJ_TENSORMAP_U32, 2, memory, dims, strides, box, steps,
                                          CJ_TENSORMAP_INTERLEAVE_NONE, CJ_TENSORMAP_SWIZZLE_NONE, CJ_TENSORMAP_L2_NONE,
@@ -361,8 +367,8 @@ static void structures_and_tensor_maps_are_passed_by_value(void **state) {
     assert_memory_equal(got, want, sizeof got);
 
     uint32_t short_of_it = 0;
-    config = (cj_launch_config){.function = config.function, .grid = {1, 1, 1}, .block = {1, 1, 1},
-                                CJ_ARGS(memory, short_of_it, map)};
+    config = (cj_launch_config){CJ_INIT(cj_launch_config), .function = config.function, .grid = {1, 1, 1},
+                                .block = {1, 1, 1}, CJ_ARGS(memory, short_of_it, map)};
     assert_int_equal(cj_launch(device, &config, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "argument 1 (given) has 4 bytes, but its .param has 24"));
 }
@@ -422,8 +428,8 @@ static cj_status launch_gradients(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_s
 }
 
 static cj_status launch_gemm(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
-    const cj_gemm_desc     desc = {.m = 64, .n = 64, .k = 64, .dtype = CJ_BF16};
-    const cj_gemm_operands operands = {.a = in, .b = in + 8192, .d = out, .alpha = 1};
+    const cj_gemm_desc     desc = {CJ_INIT(desc), .m = 64, .n = 64, .k = 64, .dtype = CJ_BF16};
+    const cj_gemm_operands operands = {CJ_INIT(operands), .a = in, .b = in + 8192, .d = out, .alpha = 1};
     return cj_gemm_kernel_launch(device, kernel, &desc, &operands, stream, error);
 }
 
@@ -520,7 +526,8 @@ static void *launch_often(void *user) {
     for (uint32_t i = 0; i < launches; i++) {
         cj_ptr           out = memory + (me->index * launches + i) * sizeof *words;
         uint32_t         value = me->index << 24 | i;
-        cj_launch_config config = {.function = me->function, .grid = {1, 1, 1}, .block = {1, 1, 1}, CJ_ARGS(out, value)};
+        cj_launch_config config = {CJ_INIT(config), .function = me->function, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                                   CJ_ARGS(out, value)};
         config.dynamic_shared = i % 64 == me->index ? 16 : 0;
         if (cj_launch(device, &config, &me->error)) return me;
     }

@@ -247,8 +247,9 @@ static size_t run_op(cj_device *device, cj_dtype type, cj_reduce_op op, const cj
     const size_t  bytes = cj_dtype_size(type);
     for (size_t i = 0; i < each; i++) {
         const cj_reduce_shape *shape = &cases->shape[turn++ % cases->shape_count];
-        cj_reduce_desc         desc = {.n = n, .op = op, .dtype = type, .block = shape->block,
-                                       .cluster = shape->cluster, .grid = shape->grid};
+        cj_reduce_desc         desc = {
+                    CJ_INIT(desc),      .n = n, .op = op, .dtype = type, .block = shape->block, .cluster = shape->cluster,
+                    .grid = shape->grid};
         unsigned char          result[OUT_BYTES] = {0}, twin[OUT_BYTES] = {0};
         char                   where[160];
         snprintf(where, sizeof where, "%s op %d n=%" PRIu64 " block=%u cluster=%d grid=%u shift=%" PRIu64,
@@ -313,7 +314,8 @@ static void reduce_floats(cj_device *device, const cj_reduce_shape *shape, cj_re
                           unsigned char out[OUT_BYTES]) {
     cj_error       error = {0};
     cj_ptr         x_at = 0, out_at = 0;
-    cj_reduce_desc desc = {.n = n, .op = op, .block = shape->block, .cluster = shape->cluster, .grid = shape->grid};
+    cj_reduce_desc desc = {CJ_INIT(desc),      .n = n, .op = op, .block = shape->block, .cluster = shape->cluster,
+                           .grid = shape->grid};
     cj_test_ok(cj_mem_alloc(device, n * 4, &x_at, &error), &error);
     cj_test_ok(cj_mem_alloc(device, OUT_BYTES, &out_at, &error), &error);
     cj_test_ok(cj_mem_write(device, x_at, x, n * 4, NULL, &error), &error);
@@ -436,7 +438,8 @@ void cj_test_reduce_parts(cj_device *device, uint64_t seed, int cases) {
         const uint64_t        size = cluster == CJ_REDUCE_NO_CLUSTER ? 1 : cluster;
         const uint64_t        most = cj_test_random(&seed) % 8 ? 12 : BLOCKS / (size > 4 ? size : 4);  // 129: all threads gather
         const uint32_t        groups = 1 + (uint32_t)(cj_test_random(&seed) % most);
-        const cj_reduce_desc  desc = {.n = 1 + cj_test_random(&seed) % (cj_test_random(&seed) % 3 ? MOST : 40),
+        const cj_reduce_desc  desc = {CJ_INIT(desc),
+                                      .n = 1 + cj_test_random(&seed) % (cj_test_random(&seed) % 3 ? MOST : 40),
                                       .dtype = CJ_U64,
                                       .block = 32 * (1 + (uint32_t)(cj_test_random(&seed) % 4)),
                                       .cluster = cluster,
@@ -485,8 +488,13 @@ void cj_test_reduce_shares(cj_device *device) {
     cj_test_ok(cj_mem_fill(device, x, 0, MOST * 8, NULL, &error), &error);
     for (size_t i = 0; i < CJ_TEST_COUNT(n) * CJ_TEST_COUNT(shapes); i++) {
         const cj_reduce_shape *s = &shapes[i % CJ_TEST_COUNT(shapes)];
-        const cj_reduce_desc   desc = {.n = n[i / CJ_TEST_COUNT(shapes)], .dtype = CJ_U64, .block = s->block,
-                                       .cluster = s->cluster, .grid = s->grid, .map = map};
+        const cj_reduce_desc   desc = {CJ_INIT(desc),
+                                       .n = n[i / CJ_TEST_COUNT(shapes)],
+                                       .dtype = CJ_U64,
+                                       .block = s->block,
+                                       .cluster = s->cluster,
+                                       .grid = s->grid,
+                                       .map = map};
         unsigned char          result[OUT_BYTES];
         uint64_t               counts;
         launch(device, &desc, x, out, NULL, result, "");
@@ -520,7 +528,11 @@ void cj_test_reduce_four_blocks(cj_device *device) {
     cj_test_ok(cj_mem_alloc(device, sizeof x, &in, &error), &error);
     cj_test_ok(cj_mem_alloc(device, sizeof found, &out, &error), &error);
     for (size_t k = 0; k < CJ_TEST_COUNT(wanted); k++) {
-        const cj_reduce_desc desc = {.n = N, .block = 256, .cluster = 4, .weight = wanted[k].weight,
+        const cj_reduce_desc desc = {CJ_INIT(desc),
+                                     .n = N,
+                                     .block = 256,
+                                     .cluster = 4,
+                                     .weight = wanted[k].weight,
                                      .result = CJ_REDUCE_TOTAL_AND_BLOCKS};
         double               total = 0;
         for (int i = 0; i < N; i++) x[i] = (float)((double)((uint64_t)i % wanted[k].period) * wanted[k].step);

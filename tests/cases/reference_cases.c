@@ -55,11 +55,8 @@ static void run_reference(cj_device *device, size_t which, uint32_t cluster, cj_
     cj_test_ok(cj_module_function(module, "reduce_reference", &function, &error), &error);
     cj_test_ok(cj_mem_fill(device, workspace, 0, WORKSPACE, NULL, &error), &error);
     for (int time = 0; time < 2; time++) {
-        cj_launch_config config = {.function = function,
-                                   .grid = {BLOCKS, 1, 1},
-                                   .block = {BLOCK, 1, 1},
-                                   .arguments = arguments,
-                                   .argument_count = 4};
+        cj_launch_config config = {CJ_INIT(config),        .function = function,   .grid = {BLOCKS, 1, 1},
+                                   .block = {BLOCK, 1, 1}, .arguments = arguments, .argument_count = 4};
         if (cluster) config.cluster = (cj_dim3){cluster, 1, 1};
         cj_test_ok(cj_mem_fill(device, out, 0xa5, 8, NULL, &error), &error);
         cj_test_ok(cj_launch(device, &config, &error), &error);
@@ -85,7 +82,7 @@ void cj_test_references(cj_device *device) {
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         size_t         bytes = cj_dtype_size(cases[i].type);
         uint64_t       want = 0, got = 0;
-        cj_reduce_desc desc = {.n = N, .op = cases[i].ours, .dtype = cases[i].type};
+        cj_reduce_desc desc = {CJ_INIT(desc), .n = N, .op = cases[i].ours, .dtype = cases[i].type};
         fill(cases[i].type, host);
         cj_test_ok(cj_mem_write(device, x, host, N * bytes, NULL, &error), &error);
         cj_test_ok(cj_reduce_launch(device, &desc, x, out, NULL, &error), &error);

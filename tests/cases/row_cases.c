@@ -295,14 +295,15 @@ static cj_rows shape_of(const problem *p) {
 }
 
 static cj_status call_softmax(cj_device *device, problem *p, cj_error *error) {
-    const cj_softmax_desc   desc = {.shape = shape_of(p),
+    const cj_softmax_desc   desc = {CJ_INIT(desc),
+                                    .shape = shape_of(p),
                                     .log = p->model.log,
                                     .mask = at(p, "mask") != 0,
                                     .scale = p->model.scale,
                                     .mask_rows = at(p, "mask") ? cj_params_get(&p->params, "mask-rows") : 0,
                                     .backward = at(p, "dy") != 0};
-    const cj_softmax_arrays arrays = {
-        .x = at(p, "x"), .y = at(p, "y"), .mask = at(p, "mask"), .dy = at(p, "dy"), .dx = at(p, "dx")};
+    const cj_softmax_arrays arrays = {CJ_INIT(arrays),       .x = at(p, "x"),   .y = at(p, "y"),
+                                      .mask = at(p, "mask"), .dy = at(p, "dy"), .dx = at(p, "dx")};
     cj_softmax *softmax = NULL;
     cj_status   status = p->shift ? CJ_OK : cj_softmax_create(device, &desc, &softmax, error);
     if (!status && softmax) status = cj_softmax_run(softmax, &arrays, NULL, error);
@@ -313,7 +314,8 @@ static cj_status call_softmax(cj_device *device, problem *p, cj_error *error) {
 }
 
 static cj_status call_norm(cj_device *device, problem *p, cj_error *error) {
-    const cj_norm_desc   desc = {.shape = shape_of(p),
+    const cj_norm_desc   desc = {CJ_INIT(desc),
+                                 .shape = shape_of(p),
                                  .kind = p->model.centered ? CJ_NORM_LAYER : CJ_NORM_RMS,
                                  .backward = at(p, "dy") != 0,
                                  .weight = at(p, "weight") != 0,
@@ -323,17 +325,10 @@ static cj_status call_norm(cj_device *device, problem *p, cj_error *error) {
                                  .weight_gradient = at(p, "dw") != 0,
                                  .bias_gradient = at(p, "db") != 0,
                                  .epsilon = p->model.epsilon};
-    const cj_norm_arrays arrays = {.x = at(p, "x"),
-                                   .residual = at(p, "residual"),
-                                   .weight = at(p, "weight"),
-                                   .bias = at(p, "bias"),
-                                   .y = at(p, "y"),
-                                   .sum = at(p, "sum"),
-                                   .mean = at(p, "mean"),
-                                   .rstd = at(p, "rstd"),
-                                   .dy = at(p, "dy"),
-                                   .dx = at(p, "dx"),
-                                   .dw = at(p, "dw"),
+    const cj_norm_arrays arrays = {CJ_INIT(arrays),           .x = at(p, "x"),       .residual = at(p, "residual"),
+                                   .weight = at(p, "weight"), .bias = at(p, "bias"), .y = at(p, "y"),
+                                   .sum = at(p, "sum"),       .mean = at(p, "mean"), .rstd = at(p, "rstd"),
+                                   .dy = at(p, "dy"),         .dx = at(p, "dx"),     .dw = at(p, "dw"),
                                    .db = at(p, "db")};
     cj_norm             *norm = NULL;
     cj_status            status = p->shift ? CJ_OK : cj_norm_create(device, &desc, &norm, error);
@@ -345,15 +340,16 @@ static cj_status call_norm(cj_device *device, problem *p, cj_error *error) {
 }
 
 static cj_status call_crossentropy(cj_device *device, problem *p, cj_error *error) {
-    const cj_crossentropy_desc   desc = {.shape = shape_of(p),
+    const cj_crossentropy_desc   desc = {CJ_INIT(desc),
+                                         .shape = shape_of(p),
                                          .label = p->model.array[row_model_find(&p->model, "label")].type,
                                          .has_ignore = 1,
                                          .ignore = (int32_t)p->model.ignore,
                                          .smoothing = p->model.smoothing,
                                          .gradient = at(p, "dx") != 0,
                                          .scale = p->model.scale};
-    const cj_crossentropy_arrays arrays = {
-        .x = at(p, "x"), .label = at(p, "label"), .loss = at(p, "loss"), .lse = at(p, "lse"), .dx = at(p, "dx")};
+    const cj_crossentropy_arrays arrays = {CJ_INIT(arrays),       .x = at(p, "x"),     .label = at(p, "label"),
+                                           .loss = at(p, "loss"), .lse = at(p, "lse"), .dx = at(p, "dx")};
     cj_crossentropy *crossentropy = NULL;
     cj_status        status = p->shift ? CJ_OK : cj_crossentropy_create(device, &desc, &crossentropy, error);
     if (!status && crossentropy) status = cj_crossentropy_run(crossentropy, &arrays, NULL, error);

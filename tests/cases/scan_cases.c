@@ -357,8 +357,8 @@ void cj_test_scan_random(cj_device *device, uint64_t *seed, uint64_t most) {
 
 void cj_test_scan_call(cj_device *device) {
     enum { ROWS = 3, COLUMNS = 1000, STRIDE = 1024, ALL = ROWS * STRIDE };
-    const cj_scan_desc desc = {
-        .rows = ROWS, .columns = COLUMNS, .dtype = CJ_U32, .stride = STRIDE, .out_stride = STRIDE};
+    const cj_scan_desc desc = {CJ_INIT(desc),   .rows = ROWS,     .columns = COLUMNS,
+                               .dtype = CJ_U32, .stride = STRIDE, .out_stride = STRIDE};
     static uint32_t x[ALL], found[ALL];
     uint64_t        seed = cj_test_seed();
     cj_error        error = {0};
@@ -389,7 +389,7 @@ void cj_test_scan_call(cj_device *device) {
     assert_non_null(strstr(error.message, "out: NULL"));
     cj_scan_destroy(scan);
     cj_mem_free(device, at);
-    const cj_scan_desc empty = {.rows = 1}, wrong = {.columns = 8, .dtype = CJ_U8};
+    const cj_scan_desc empty = {CJ_INIT(empty), .rows = 1}, wrong = {CJ_INIT(wrong), .columns = 8, .dtype = CJ_U8};
     assert_int_equal(cj_scan_create(device, &empty, &scan, &error), CJ_INVALID_ARGUMENT);
     assert_int_equal(cj_scan_create(device, &wrong, &scan, &error), CJ_INVALID_ARGUMENT);
 }
@@ -400,7 +400,7 @@ void cj_test_scan_call_segmented(cj_device *device) {
     static uint32_t x[COLUMNS], found[COLUMNS];
     uint8_t         flags[COLUMNS];
     int64_t         offsets[SEGMENTS + 1];
-    cj_scan_desc    desc = {.columns = COLUMNS, .dtype = CJ_U32, .heads = CJ_SCAN_FLAGS};
+    cj_scan_desc    desc = {CJ_INIT(desc), .columns = COLUMNS, .dtype = CJ_U32, .heads = CJ_SCAN_FLAGS};
     uint64_t        seed = cj_test_seed();
     cj_error        error = {0};
     cj_scan        *scan = NULL;
@@ -436,7 +436,7 @@ void cj_test_scan_call_segmented(cj_device *device) {
     desc.rows = 2;
     assert_int_equal(cj_scan_create(device, &desc, &scan, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "rows"));
-    desc = (cj_scan_desc){.columns = COLUMNS, .dtype = CJ_U32};
+    desc = (cj_scan_desc){CJ_INIT(cj_scan_desc), .columns = COLUMNS, .dtype = CJ_U32};
     assert_int_equal(cj_scan_launch_segmented(device, &desc, at, heads, at, NULL, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.hint, "description"));
     cj_mem_free(device, at);
@@ -539,12 +539,13 @@ void cj_test_scan_user(cj_device *device) {
     cj_error           error = {0};
     cj_test_ok(cj_function_from_ptx(affine, sizeof affine - 1, "then", &two, &op, &error), &error);
     cj_test_ok(cj_function_from_ptx(affine, sizeof affine - 1, "none", &nothing, &identity, &error), &error);
-    static const cj_scan_desc shapes[] = {{.rows = 1, .columns = 9000, .block = 32},
-                                          {.rows = 9, .columns = 1000},
-                                          {.rows = 300, .columns = 30},
-                                          {.rows = 3, .columns = 3000, .block = 128, .cluster = 8},
-                                          {.rows = 2, .columns = 4500, .block = 64, .heads = CJ_SCAN_FLAGS},
-                                          {.rows = 300, .columns = 30, .heads = CJ_SCAN_FLAGS}};
+    static const cj_scan_desc shapes[] = {
+        {CJ_INIT(cj_scan_desc), .rows = 1, .columns = 9000, .block = 32},
+        {CJ_INIT(cj_scan_desc), .rows = 9, .columns = 1000},
+        {CJ_INIT(cj_scan_desc), .rows = 300, .columns = 30},
+        {CJ_INIT(cj_scan_desc), .rows = 3, .columns = 3000, .block = 128, .cluster = 8},
+        {CJ_INIT(cj_scan_desc), .rows = 2, .columns = 4500, .block = 64, .heads = CJ_SCAN_FLAGS},
+        {CJ_INIT(cj_scan_desc), .rows = 300, .columns = 30, .heads = CJ_SCAN_FLAGS}};
     for (size_t i = 0; i < CJ_TEST_COUNT(shapes); i++) {
         cj_scan_desc desc = shapes[i];
         desc.dtype = CJ_U32;

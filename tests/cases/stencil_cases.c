@@ -275,12 +275,9 @@ static void read_and_check(call *c, const char *where) {
 void cj_test_stencil_calls(cj_device *device) {
     static const double lists[2][5] = {{0.1, 0.2, 0.3, 0.25, 0.15}, {-0.5, 0.125, 1, 0.25, 0.0625}};
     call                c = {.device = device,
-                             .desc = {.dim = 2,
-                                      .extent = {37, 5},
-                                      .steps = 3,
-                                      .boundary = CJ_STENCIL_CLAMP,
-                                      .weights = lists[0],
-                                      .weight_count = 5},
+                             .desc = {CJ_INIT(cj_stencil_desc), .dim = 2, .extent = {37, 5},
+                                      .steps = 3, .boundary = CJ_STENCIL_CLAMP,
+                                      .weights = lists[0], .weight_count = 5},
                              .q = {.n = {37, 5, 1},
                                    .batch = 1,
                                    .steps = 3,

@@ -243,7 +243,8 @@ void cj_test_topk_random(cj_device *device, uint64_t *seed, uint64_t most) {
 // All of the largest, each once, in any order.
 void cj_test_topk_call_unsorted(cj_device *device) {
     enum { COLUMNS = 3000, K = 40, STEP = 7 };  // STEP and COLUMNS have no common divisor
-    const cj_topk_desc desc = {.columns = COLUMNS, .k = K, .dtype = CJ_U32, .unsorted = true, .index_u32 = true};
+    const cj_topk_desc desc = {CJ_INIT(desc),   .columns = COLUMNS, .k = K,
+                               .dtype = CJ_U32, .unsorted = true,   .index_u32 = true};
     static uint32_t    x[COLUMNS];
     uint32_t           values[K], indices[K];
     bool               seen[K] = {0};
@@ -271,7 +272,7 @@ void cj_test_topk_call_unsorted(cj_device *device) {
 
 void cj_test_topk_call(cj_device *device) {
     enum { ROWS = 2, COLUMNS = 300, K = 3 };
-    const cj_topk_desc desc = {.rows = ROWS, .columns = COLUMNS, .k = K, .dtype = CJ_I32};
+    const cj_topk_desc desc = {CJ_INIT(desc), .rows = ROWS, .columns = COLUMNS, .k = K, .dtype = CJ_I32};
     int32_t            x[ROWS][COLUMNS], values[ROWS][K];
     int64_t            indices[ROWS][K];
     cj_error           error = {0};
@@ -312,8 +313,9 @@ void cj_test_topk_call(cj_device *device) {
     cj_mem_free(device, at);
     cj_mem_free(device, to);
     cj_mem_free(device, where);
-    const cj_topk_desc none = {.columns = 8}, wrong = {.columns = 8, .k = 1, .dtype = CJ_F64},
-                       both = {.columns = 8, .k = 1, .kth = true, .unsorted = true};
+    const cj_topk_desc none = {CJ_INIT(none), .columns = 8},
+                       wrong = {CJ_INIT(wrong), .columns = 8, .k = 1, .dtype = CJ_F64},
+                       both = {CJ_INIT(both), .columns = 8, .k = 1, .kth = true, .unsorted = true};
     assert_int_equal(cj_topk_create(device, &none, &topk, &error), CJ_INVALID_ARGUMENT);
     assert_int_equal(cj_topk_create(device, &wrong, &topk, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "f64"));

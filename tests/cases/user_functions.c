@@ -99,10 +99,10 @@ static cj_user_function *compile(const char *text, const char *source, cj_dtype 
     char              typed[1024];
     cj_user_function *function = NULL;
     cj_error          error = {0};
-    cj_cuda_desc      desc = {.expression = text, .signature = signature_of(type, arguments)};
+    cj_cuda_desc      desc = {CJ_INIT(desc), .expression = text, .signature = signature_of(type, arguments)};
     if (source) {
         snprintf(typed, sizeof typed, "typedef %s T;\n%s", c_types[type], source);
-        desc = (cj_cuda_desc){.function = text, .source = typed, .signature = desc.signature};
+        desc = (cj_cuda_desc){CJ_INIT(cj_cuda_desc), .function = text, .source = typed, .signature = desc.signature};
     }
     cj_test_ok(cj_function_from_cuda(&desc, &function, &error), &error);
     return function;
@@ -115,7 +115,7 @@ cj_user_function *cj_test_expression(const char *expression, cj_dtype type, uint
 void cj_test_nvrtc(void) {
     cj_user_function *function = NULL;
     cj_error          error = {0};
-    cj_cuda_desc      desc = {.expression = "0", .signature = {.result = CJ_F32}};
+    cj_cuda_desc      desc = {CJ_INIT(desc), .expression = "0", .signature = {.result = CJ_F32}};
     if (cj_function_from_cuda(&desc, &function, &error) == CJ_UNSUPPORTED) cj_test_skip("%s", error.message);
     cj_user_function_destroy(function);
 }

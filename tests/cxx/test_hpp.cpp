@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // clusterjit.hpp, every class of it, on the CPU device.
 #include <algorithm>
+#include <atomic>
 #include <clusterjit/clusterjit.hpp>
 #include <cstdio>
 #include <cstring>
+#include <memory_resource>
 #include <numeric>
 #include <type_traits>
 #include <vector>
@@ -265,6 +267,80 @@ void a_builders_error_names_the_line_of_the_program() {
     EXPECT(std::string(found.what()).find("test_hpp.cpp:" + std::to_string(here)) != std::string::npos);
 }
 
+// Host memory of the whole program's library, counted.
+class counting_resource : public std::pmr::memory_resource {
+  public:
+    std::atomic<long> taken{0}, given{0};
+
+  private:
+    void *do_allocate(std::size_t bytes, std::size_t alignment) override {
+        taken++;
+        return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+    }
+    void do_deallocate(void *memory, std::size_t bytes, std::size_t alignment) override {
+        given++;
+        std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
+    }
+    bool do_is_equal(const memory_resource &other) const noexcept override { return this == &other; }
+};
+counting_resource host_memory;
+
+void host_memory_is_from_a_resource() {
+    EXPECT(host_memory.taken == 0);
+    clusterjit::set_host_memory(host_memory);
+    EXPECT(clusterjit::check(".version 8.0\n.target sm_90\n.address_size 64\n").empty());
+    EXPECT(host_memory.taken > 0 && host_memory.given == host_memory.taken);
+    EXPECT(error_of([] { clusterjit::set_host_memory(host_memory); }).status() == CJ_INVALID_ARGUMENT);
+}
+
+// Pieces of one buffer.
+struct pool {
+    buffer<char> memory = cpu().allocate<char>(1 << 16);
+    std::size_t  used = 0;
+    int          out = 0;
+    bool         is_empty = false;
+
+    cj_ptr allocate(std::size_t bytes, cj_stream) {
+        if (is_empty) throw std::bad_alloc();
+        const cj_ptr piece = memory.address() + used;
+        used += (bytes + 255) / 256 * 256;
+        out++;
+        return piece;
+    }
+    void deallocate(cj_ptr, std::size_t, cj_stream) noexcept { out--; }
+};
+
+void workspaces_are_from_a_pool() {
+    pool pieces;
+    clusterjit::set_workspaces(cpu(), pieces);
+    cj_reduce_desc desc{};
+    desc.n = 1000;
+    desc.cluster = 2;
+    desc.grid = 4;
+    {
+        const clusterjit::reduce     sum(cpu(), desc);
+        const std::vector<float>     ones(desc.n, 1);
+        const buffer<float>          x = cpu().copy(ones), out = cpu().allocate<float>(2);
+        sum.run(x, out);
+        EXPECT(out.read()[0] == 1000 && pieces.out == 1 && pieces.used > 0);
+        pieces.is_empty = true;
+        EXPECT(error_of([&] { clusterjit::reduce(cpu(), desc); }).status() == CJ_OUT_OF_MEMORY);
+        clusterjit::set_workspaces(cpu(), nullptr);
+        EXPECT(error_of([&] { clusterjit::reduce(cpu(), desc); }).status() == CJ_OK);
+    }
+    EXPECT(pieces.out == 0);  // where it came from, though the device has another source now
+}
+
+// An earlier version's structure has no later fields; C++ sets the size by itself.
+void structures_say_their_size() {
+    cj_reduce_desc desc{};
+    EXPECT(desc.struct_size == sizeof desc);
+    desc.n = 10;
+    desc.struct_size = 0;
+    EXPECT(error_of([&] { clusterjit::reduce(cpu(), desc); }).status() == CJ_INVALID_ARGUMENT);
+    static_assert(std::is_trivially_copyable_v<cj_reduce_desc> && std::is_standard_layout_v<cj_reduce_desc>);
+}
+
 void what_work_throws_comes_out_of_time() {
     EXPECT(cpu().time([] {}) >= 0);
     bool thrown = false;
@@ -279,6 +355,9 @@ void what_work_throws_comes_out_of_time() {
 }  // namespace
 
 int main() {
+    host_memory_is_from_a_resource();  // before anything else
+    workspaces_are_from_a_pool();
+    structures_say_their_size();
     errors_carry_status_rule_message_and_hint();
     buffers_own_their_memory();
     memory_keeps_its_device_open();

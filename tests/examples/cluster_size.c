@@ -13,13 +13,14 @@ int main(int argc, char **argv) {
     cj_cluster_occupancy table[SIZES];
     cj_device           *device = open_device(argc, argv);
     cj_limits            limits = *cj_device_limits(device);
-    const cj_block_use   use = {.threads = 256, .registers = 40, .shared = 200 * 1024};
+    const cj_block_use   use = {CJ_INIT(use), .threads = 256, .registers = 40, .shared = 200 * 1024};
     if (!strcmp(cj_device_kind(device), "cpu")) must(cj_limits_named("h200", &limits, &error), &error);
 
     printf("%s, blocks of %u threads and %u KiB of shared memory\n", limits.name, use.threads,
            (unsigned)(use.shared / 1024));
     printf("cluster  clusters  blocks  SMs without work\n");
     for (size_t i = 0; i < SIZES; i++) {
+        table[i] = (cj_cluster_occupancy){CJ_INIT(cj_cluster_occupancy)};
         must(cj_occupancy_model(&limits, &use, sizes[i], &table[i], &error), &error);
         printf("%7u  %8u  %6u  %16u\n", sizes[i], table[i].active_clusters, table[i].active_clusters * sizes[i],
                table[i].sms_stranded);

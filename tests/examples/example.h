@@ -17,7 +17,7 @@ static inline void must(cj_status status, const cj_error *error) {
 static inline cj_device *open_device(int argc, char **argv) {
     cj_device        *device = NULL;
     cj_error          error;
-    cj_device_options options = {.spec = argc > 1 ? argv[1] : "auto"};
+    cj_device_options options = {CJ_INIT(options), .spec = argc > 1 ? argv[1] : "auto"};
     must(cj_device_open(&options, &device, &error), &error);
     printf("%s: %s\n", cj_device_name(device), cj_device_reason(device));
     return device;

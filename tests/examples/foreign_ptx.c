@@ -46,8 +46,8 @@ int main(int argc, char **argv) {
     must(cj_module_function(module, "ring", &ring, &error), &error);
     must(cj_mem_alloc(device, sizeof values, &out, &error), &error);
 
-    cj_launch_config config = {.function = ring, .grid = {BLOCKS - 1, 1, 1}, .block = {1, 1, 1}, .cluster = {CLUSTER, 1, 1},
-                               CJ_ARGS(out)};
+    cj_launch_config config = {CJ_INIT(config),    .function = ring,           .grid = {BLOCKS - 1, 1, 1},
+                               .block = {1, 1, 1}, .cluster = {CLUSTER, 1, 1}, CJ_ARGS(out)};
     if (!cj_launch(device, &config, &error)) return 1;  // 7 blocks make no clusters of 4
     printf("refused: %s (%s)\n", error.message, error.rule);
 

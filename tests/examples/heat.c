@@ -44,7 +44,8 @@ int main(int argc, char **argv) {
         for (int x = 0; x < EDGE; x++) plate[y * EDGE + x] = hypot(x - 20, y - 26) < 9 || (x > 44 && y > 50) ? 1 : 0;
 
     const double          before = heat_of(plate);
-    const cj_stencil_desc desc = {.dim = 2, .extent = {EDGE, EDGE}, .steps = STEPS, .boundary = CJ_STENCIL_PERIODIC};
+    const cj_stencil_desc desc = {CJ_INIT(desc), .dim = 2, .extent = {EDGE, EDGE}, .steps = STEPS,
+                                  .boundary = CJ_STENCIL_PERIODIC};
     must(cj_mem_alloc(device, sizeof plate, &now, &error), &error);
     must(cj_mem_alloc(device, sizeof plate, &next, &error), &error);
     must(cj_mem_write(device, now, plate, sizeof plate, NULL, &error), &error);

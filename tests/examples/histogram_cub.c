@@ -68,7 +68,7 @@ int main(int argc, char **argv) {
     if (!x) return 1;
     for (size_t i = 0; i < n; i++) x[i] = (state = state * 1664525u + 1013904223u) >> SHIFT;
 
-    c.desc = (cj_histogram_desc){.n = n, .bins = BINS, .dtype = CJ_U32};
+    c.desc = (cj_histogram_desc){CJ_INIT(cj_histogram_desc), .n = n, .bins = BINS, .dtype = CJ_U32};
     must(cj_mem_alloc(c.device, n * sizeof *x, &c.x, &error), &error);
     must(cj_mem_alloc(c.device, sizeof ours, &c.ours, &error), &error);
     must(cj_mem_alloc(c.device, sizeof theirs, &c.theirs, &error), &error);

@@ -93,8 +93,8 @@ int main(int argc, char **argv) {
     must(cj_module_function(module, "running_share", &function, &error), &error);
     must(cj_mem_alloc(device, sizeof from, &x, &error), &error);
     must(cj_mem_write(device, x, from, sizeof from, NULL, &error), &error);
-    const cj_launch_config config = {
-        .function = function, .grid = {ROWS * CLUSTER, 1, 1}, .block = {LANES, 1, 1}, CJ_ARGS(x)};
+    const cj_launch_config config = {CJ_INIT(config), .function = function, .grid = {ROWS * CLUSTER, 1, 1},
+                                     .block = {LANES, 1, 1}, CJ_ARGS(x)};
     must(cj_launch(device, &config, &error), &error);
     must(cj_mem_read(device, to, x, sizeof to, NULL, &error), &error);
 

@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
     must(cj_mem_write(device, in, x, sizeof x, stream, &error), &error);
 
     // One call: the first makes the kernel, later ones find it. Each stream has a workspace of its own.
-    const cj_reduce_desc desc = {.n = N};
+    const cj_reduce_desc desc = {CJ_INIT(desc), .n = N};
     for (int i = 0; i < 3; i++) must(cj_reduce_launch(device, &desc, in, out, stream, &error), &error);
     must(cj_mem_read(device, &sum, out, sizeof sum, stream, &error), &error);  // waits for the stream
 

@@ -153,8 +153,8 @@ int main(int argc, char **argv) {
     must(cj_mem_alloc(device, sizeof codes, &x, &error), &error);
     must(cj_mem_alloc(device, sizeof found, &sums, &error), &error);
     must(cj_mem_write(device, x, codes, sizeof codes, NULL, &error), &error);
-    const cj_launch_config config = {
-        .function = function, .grid = {2 * CLUSTERS, 1, 1}, .block = {THREADS, 1, 1}, CJ_ARGS(x, sums)};
+    const cj_launch_config config = {CJ_INIT(config), .function = function, .grid = {2 * CLUSTERS, 1, 1},
+                                     .block = {THREADS, 1, 1}, CJ_ARGS(x, sums)};
     must(cj_launch(device, &config, &error), &error);
     must(cj_mem_read(device, found, sums, sizeof found, NULL, &error), &error);
 

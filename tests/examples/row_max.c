@@ -109,11 +109,8 @@ int main(int argc, char **argv) {
     must(cj_mem_alloc(device, sizeof out, &to, &error), &error);
     must(cj_mem_write(device, from, x, sizeof x, NULL, &error), &error);
     void                  *arguments[] = {&from, &to};
-    const cj_launch_config config = {.function = function,
-                                     .grid = {ROWS * CLUSTER, 1, 1},
-                                     .block = {BLOCK, 1, 1},
-                                     .arguments = arguments,
-                                     .argument_count = 2};
+    const cj_launch_config config = {CJ_INIT(config),        .function = function,   .grid = {ROWS * CLUSTER, 1, 1},
+                                     .block = {BLOCK, 1, 1}, .arguments = arguments, .argument_count = 2};
     must(cj_launch(device, &config, &error), &error);
     must(cj_mem_read(device, out, to, sizeof out, NULL, &error), &error);
 

@@ -36,7 +36,8 @@ static cj_launch_config shape_of(const cj_function *function, const unsigned cha
     static const uint32_t blocks[] = {64, 1, 32, 33, 128, 96, 8, 2}, clusters[] = {4, 0, 2, 1};
     static const uint32_t dynamic[] = {0, 64, 1024, 16384};
     const cj_contract    *says = &function->contract;
-    cj_launch_config      config = {.block = {blocks[choice[0] % 8], 1, 1}, .dynamic_shared = dynamic[choice[2] % 4]};
+    cj_launch_config      config = {CJ_INIT(config), .block = {blocks[choice[0] % 8], 1, 1},
+                                    .dynamic_shared = dynamic[choice[2] % 4]};
     const uint32_t        cluster = clusters[choice[1] % 4];
     config.cluster = cluster ? (cj_dim3){cluster, 1, 1} : (cj_dim3){0, 0, 0};
     if (says->reqntid.x) config.block = says->reqntid;
@@ -66,7 +67,7 @@ static void launch(cj_device *device, cj_function *function, cj_ptr buffer, cons
     }
     cj_error error;
     cj_launch(device, &config, &error);
-    cj_cpu_stats stats;
+    cj_cpu_stats stats = {CJ_INIT(stats)};
     cj_cpu_stats_read(device, &stats, NULL);
 }
 
@@ -77,7 +78,8 @@ static void run(cj_device *device, const char *text, size_t size) {
     cj_error                   error;
     cj_ptr                     buffer;
     if (size >= 2 + sizeof choice) memcpy(choice, text + 2, sizeof choice);
-    const cj_cpu_options options = {.random_schedule = choice[5] & 1,
+    const cj_cpu_options options = {CJ_INIT(options),
+                                    .random_schedule = choice[5] & 1,
                                     .seed = choice[5],
                                     .hazards = !(choice[5] & 16),
                                     .threads = 1,
@@ -98,7 +100,7 @@ static void run(cj_device *device, const char *text, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
-    const cj_device_options options = {.spec = "cpu"};
+    const cj_device_options options = {CJ_INIT(options), .spec = "cpu"};
     cj_device              *device;
     char                   *text = malloc(size + 1);
     if (!text || cj_device_open(&options, &device, NULL)) abort();

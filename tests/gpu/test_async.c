@@ -25,7 +25,7 @@ static void every_kernel_agrees_with_the_chip(void **state) {
 int main(void) {
     gpu = cj_test_gpu();
     cj_error error = {0};
-    cj_test_ok(cj_device_open(&(cj_device_options){.spec = "cpu"}, &cpu, &error), &error);
+    cj_test_ok(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &cpu, &error), &error);
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_kernel_agrees_with_the_chip)};
     const int               failed = cmocka_run_group_tests(tests, NULL, NULL);
     cj_device_close(cpu);

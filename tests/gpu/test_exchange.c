@@ -27,7 +27,8 @@ static void large_chunks_and_many_groups_are_right(void **state) {
         for (int strategy = 0; strategy <= CJ_EXCHANGE_GLOBAL; strategy++)
             for (uint32_t size = 2; size <= 16; size *= 2)
                 for (size_t i = 0; i < (cj_test_few() ? 1 : CJ_TEST_COUNT(groups)); i++) {
-                    const cj_exchange_desc d = {.pattern = (cj_exchange_pattern)pattern,
+                    const cj_exchange_desc d = {CJ_INIT(d),
+                                                .pattern = (cj_exchange_pattern)pattern,
                                                 .strategy = (cj_exchange_strategy)strategy,
                                                 .n = cj_test_few() ? 1024 : 32768,
                                                 .size = size,
@@ -42,7 +43,8 @@ static void thousands_of_rounds_are_right(void **state) {
     (void)state;
     for (int pattern = 0; pattern <= CJ_EXCHANGE_ALL_TO_ALL; pattern++)
         for (int strategy = 0; strategy <= CJ_EXCHANGE_GLOBAL && !cj_test_few(); strategy++) {
-            const cj_exchange_desc d = {.pattern = (cj_exchange_pattern)pattern,
+            const cj_exchange_desc d = {CJ_INIT(d),
+                                        .pattern = (cj_exchange_pattern)pattern,
                                         .strategy = (cj_exchange_strategy)strategy,
                                         .n = 256,
                                         .size = 8,

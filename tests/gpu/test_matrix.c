@@ -19,7 +19,7 @@ static void both_devices_agree_with_plain_loops(void **state) {
 int main(void) {
     gpu = cj_test_gpu();
     cj_error error = {0};
-    cj_test_ok(cj_device_open(&(cj_device_options){.spec = "cpu"}, &cpu, &error), &error);
+    cj_test_ok(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &cpu, &error), &error);
     const struct CMUnitTest tests[] = {
         CJ_MATRIX_TEST(both_devices_agree_with_plain_loops, rows),
         CJ_MATRIX_TEST(both_devices_agree_with_plain_loops, mma),

@@ -11,7 +11,7 @@ static void both_take_the_same_for_out_of_bounds(void **state) {
     static cj_oob_sweep on_gpu, on_cpu;
     cj_device          *gpu = cj_test_gpu(), *cpu = NULL;
     cj_error            error = {0};
-    cj_test_ok(cj_device_open(&(cj_device_options){.spec = "cpu"}, &cpu, &error), &error);
+    cj_test_ok(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &cpu, &error), &error);
     cj_oob_run(gpu, &on_gpu);
     cj_oob_run(cpu, &on_cpu);
     cj_oob_print("GPU", &on_gpu);

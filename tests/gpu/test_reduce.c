@@ -18,7 +18,7 @@ static int open_devices(void **state) {
     (void)state;
     gpu = cj_test_gpu();
     print_message("%s: %s\n", cj_device_name(gpu), cj_device_reason(gpu));
-    return cj_device_open(&(cj_device_options){.spec = "cpu"}, &cpu, NULL) != CJ_OK;
+    return cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &cpu, NULL) != CJ_OK;
 }
 
 static int close_devices(void **state) {

@@ -43,7 +43,7 @@ static void control_rows_agree_with_the_chip(void **state) {
 int main(void) {
     gpu = cj_test_gpu();
     cj_error error = {0};
-    cj_test_ok(cj_device_open(&(cj_device_options){.spec = "cpu"}, &cpu, &error), &error);
+    cj_test_ok(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &cpu, &error), &error);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(register_rows_agree_with_the_chip), cmocka_unit_test(memory_rows_agree_with_the_chip),
         cmocka_unit_test(atomic_rows_agree_with_the_chip),   cmocka_unit_test(warp_rows_agree_with_the_chip),

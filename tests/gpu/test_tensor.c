@@ -7,7 +7,7 @@ static void tiles_agree_with_the_chip(void **state) {
     (void)state;
     cj_device *gpu = cj_test_gpu(), *cpu = NULL;
     cj_error   error = {0};
-    cj_test_ok(cj_device_open(&(cj_device_options){.spec = "cpu"}, &cpu, &error), &error);
+    cj_test_ok(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &cpu, &error), &error);
     const cj_semantics result = cj_tensor_compare(gpu, cpu, cj_test_seed());
     print_message("%u tiles compared, %u differ, %u not executed by the CPU device, %u failed\n", result.forms,
                   result.different, result.refused, result.failed);

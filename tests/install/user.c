@@ -9,8 +9,8 @@ int main(void) {
     cj_device        *device = NULL;
     cj_reduce        *reduce = NULL;
     cj_ptr            in = 0, out = 0;
-    cj_device_options options = {0};
-    cj_reduce_desc    desc = {0};
+    cj_device_options options = {CJ_INIT(options)};
+    cj_reduce_desc    desc = {CJ_INIT(desc)};
 
     for (int i = 0; i < 1024; i++) x[i] = (float)i;
     options.spec = "cpu";

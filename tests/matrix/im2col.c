@@ -190,7 +190,8 @@ static cj_status launch(bench *b, const shape *s, cj_im2col_way way, uint32_t wo
     if (!status) status = cj_module_from_ptx(b->device, ptx, strlen(ptx), &module, error);
     if (!status) status = cj_module_function(module, "kernel", &function, error);
     if (!status) {
-        const cj_launch_config config = {.function = function,
+        const cj_launch_config config = {CJ_INIT(config),
+                                         .function = function,
                                          .grid = {1, 1, 1},
                                          .block = {THREADS, 1, 1},
                                          .dynamic_shared = words * 4,

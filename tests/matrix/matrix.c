@@ -173,11 +173,9 @@ static bool launch(void *user) {
     launcher        *l = user;
     cj_error         error = {0};
     void            *arguments[] = {&l->in, &l->out, &l->c.a, &l->c.b};
-    cj_launch_config config = {.function = l->function,
-                               .grid = {1, 1, 1},
-                               .block = {l->threads, 1, 1},
-                               .arguments = arguments,
-                               .argument_count = 4};
+    cj_launch_config config = {CJ_INIT(config),        .function = l->function,
+                               .grid = {1, 1, 1},      .block = {l->threads, 1, 1},
+                               .arguments = arguments, .argument_count = 4};
     cj_test_ok(cj_mem_write(l->device, l->in, l->buffers->in, CJ_MATRIX_BYTES, NULL, &error), &error);
     cj_test_ok(cj_mem_write(l->device, l->out, l->buffers->out, CJ_MATRIX_BYTES, NULL, &error), &error);
     const cj_status status = cj_launch(l->device, &config, &error);

@@ -214,7 +214,8 @@ static void adds_five(const char *ptx) {
     cj_test_ok(cj_module_function(module, "k", &function, &error), &error);
     cj_test_ok(cj_mem_alloc(cj_test_device, sizeof value, &memory, &error), &error);
     cj_test_ok(cj_mem_write(cj_test_device, memory, &value, sizeof value, NULL, &error), &error);
-    const cj_launch_config one = {.function = function, .grid = {1, 1, 1}, .block = {1, 1, 1}, CJ_ARGS(memory)};
+    const cj_launch_config one = {CJ_INIT(one), .function = function, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                                  CJ_ARGS(memory)};
     cj_test_ok(cj_launch(cj_test_device, &one, &error), &error);
     cj_test_ok(cj_mem_read(cj_test_device, &value, memory, sizeof value, NULL, &error), &error);
     assert_int_equal(value, 15);

@@ -75,6 +75,20 @@ def test_a_first_call_in_a_capture_is_refused():
         cj.softmax(x)
 
 
+def test_workspaces_are_from_torchs_caching_allocator():
+    x = torch.ones(1 << 22, device="cuda")
+    cjt.use_caching_allocator()
+    try:
+        before = torch.cuda.memory_allocated()
+        with cj.sum.plan(x, cluster=4, grid=32) as plan:
+            assert plan.workspace_bytes and torch.cuda.memory_allocated() >= before + plan.workspace_bytes
+            assert float(plan(x)) == 1 << 22
+            torch.cuda.synchronize()
+        assert torch.cuda.memory_allocated() <= before + 512  # the result alone
+    finally:
+        cj.device("gpu").set_workspaces(None)
+
+
 def test_a_graph_captures_a_training_step():
     x, w = torch.randn(64, 256, device="cuda", dtype=torch.bfloat16), torch.randn(512, 256, device="cuda", dtype=torch.bfloat16)
     gain, labels = torch.ones(256, device="cuda", dtype=torch.bfloat16), torch.randint(512, (64,), device="cuda")

@@ -164,3 +164,37 @@ def test_a_text_that_breaks_a_rule_is_no_kernel():
 def test_emit_is_the_text_of_a_family():
     for family in ("reduce", "collective", "gemm"):
         assert cj.check(cj.emit(family)) == []
+
+
+def test_workspaces_are_from_a_pool():
+    from clusterjit._library import ffi, lib, thread
+    device, live = cj.device("cpu"), {}
+
+    def allocate(size, stream):
+        memory = ffi.new("cj_ptr *")
+        assert stream == 0 and lib.cj_mem_alloc(device.handle, size, memory, thread.error) == 0
+        live[memory[0]] = size
+        return memory[0]
+
+    def free(memory, size, stream):
+        assert live.pop(memory) == size and stream == 0
+        lib.cj_mem_free(device.handle, memory)
+
+    x = np.ones(4000, np.float32)
+    device.set_workspaces(allocate, free)
+    try:
+        with cj.sum.plan(x, cluster=2, grid=8) as plan:
+            assert list(live.values()) == [plan.workspace_bytes] and plan(x) == 4000
+            device.set_workspaces(lambda size, stream: 0, free)
+            with pytest.raises(cj.OutOfMemory, match="has no [0-9]+ bytes for a workspace"):
+                cj.sum.plan(x, cluster=2, grid=8)
+    finally:
+        device.set_workspaces(None)
+    assert not live
+
+
+def test_a_structure_says_its_size():
+    from clusterjit._library import ffi, lib, made, sized
+    assert sized("cj_reduce_desc").struct_size == ffi.sizeof("cj_reduce_desc")
+    with pytest.raises(cj.InvalidArgument, match="cj_reduce_desc: struct_size is 0"):
+        made("cj_reduce *", lib.cj_reduce_create, cj.device("cpu").handle, ffi.new("cj_reduce_desc *"))

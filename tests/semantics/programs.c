@@ -16,7 +16,8 @@ static cj_status run(const cj_program *program, cj_device *device, cj_ptr out, u
     cj_status    status = cj_module_from_ptx(device, program->ptx, strlen(program->ptx), &module, error);
     if (!status) status = cj_module_function(module, "kernel", &function, error);
     if (!status) {
-        const cj_launch_config config = {.function = function,
+        const cj_launch_config config = {CJ_INIT(config),
+                                         .function = function,
                                          .grid = {1, 1, 1},
                                          .block = {program->threads, 1, 1},
                                          .arguments = (void *[]){&out},

@@ -367,7 +367,8 @@ static cj_status launch(const comparison *c, side *s, const cj_experiment *e, cj
     if (!status) status = cj_mem_fill(s->device, s->out, 0xa5, out_bytes, NULL, error);
     if (!status) {
         void                  *arguments[] = {&s->in, &s->out, &s->space, x};
-        const cj_launch_config config = {.function = function,
+        const cj_launch_config config = {CJ_INIT(config),
+                                         .function = function,
                                          .grid = shapes[c->group].grid,
                                          .block = shapes[c->group].block,
                                          .cluster = shapes[c->group].cluster,

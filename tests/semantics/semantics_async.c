@@ -124,7 +124,8 @@ static cj_status run(const bench *b, const cj_async_case *c, const cj_async_stat
     if (!status) status = cj_mem_write(b->device, b->in, in, sizeof *in, NULL, error);
     if (!status) status = cj_mem_write(b->device, b->out, out, sizeof *out, NULL, error);
     if (status) return status;
-    const cj_launch_config config = {.function = function,
+    const cj_launch_config config = {CJ_INIT(config),
+                                     .function = function,
                                      .grid = {c->blocks, 1, 1},
                                      .block = {c->threads, 1, 1},
                                      .cluster = {c->blocks > 1 ? c->blocks : 0, c->blocks > 1, c->blocks > 1},

@@ -57,11 +57,9 @@ static void run_form(cj_device *device, unsigned form, cj_ptr out, uint16_t *res
     cj_oob_ptx(ptx, form);
     cj_test_ok(cj_module_from_ptx(device, ptx, strlen(ptx), &module, &error), &error);
     cj_test_ok(cj_module_function(module, "kernel", &function, &error), &error);
-    const cj_launch_config config = {.function = function,
-                                     .grid = {CJ_OOB_CODES / 256, 1, 1},
-                                     .block = {256, 1, 1},
-                                     .arguments = (void *[]){&out},
-                                     .argument_count = 1};
+    const cj_launch_config config = {
+        CJ_INIT(config),      .function = function,          .grid = {CJ_OOB_CODES / 256, 1, 1},
+        .block = {256, 1, 1}, .arguments = (void *[]){&out}, .argument_count = 1};
     cj_test_ok(cj_launch(device, &config, &error), &error);
     cj_test_ok(cj_mem_read(device, results, out, RESULT_BYTES, NULL, &error), &error);
     cj_module_unload(module);

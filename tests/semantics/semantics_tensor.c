@@ -186,7 +186,8 @@ static cj_status run(const bench *b, const cj_tensor_case *c, memory *m, cj_erro
     if (!status) status = cj_mem_write(b->device, at, m, sizeof *m, NULL, error);
     if (status) return status;
     const unsigned         blocks = blocks_of(c), cluster = blocks > 1 ? 1 : 0;
-    const cj_launch_config config = {.function = function,
+    const cj_launch_config config = {CJ_INIT(config),
+                                     .function = function,
                                      .grid = {blocks, 1, 1},
                                      .block = {THREADS, 1, 1},
                                      .cluster = {cluster * blocks, cluster, cluster},

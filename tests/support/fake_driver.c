@@ -70,18 +70,24 @@ typedef struct capture {
 
 static capture *capturing;  // the captured launches of the only stream that captures; the stream's handle points to it
 
-// All allocations of the fake, in a list, so that a reset can free what a test did not release. 16 bytes, so that the
-// data keeps malloc's alignment.
+// All allocations of the fake, in a list, so that a reset can free what a test did not release. Data begin at multiples of
+// 256 bytes, as cuMemAlloc's do.
+enum { BLOCK_ALIGNMENT = 256 };
 typedef struct block {
-    struct block *next, *previous;
+    _Alignas(BLOCK_ALIGNMENT) struct block *next;
+    struct block *previous;
 } block;
 
 static block block_list = {&block_list, &block_list};
 
 // Zeroed; NULL when out of memory.
 static void *block_make(size_t bytes) {
-    block *made = bytes > SIZE_MAX - sizeof *made ? NULL : calloc(1, sizeof *made + bytes);
+    const size_t room = bytes > SIZE_MAX - 2 * sizeof(block)
+                            ? 0
+                            : (bytes + 2 * sizeof(block) - 1) / sizeof(block) * sizeof(block);
+    block       *made = room ? aligned_alloc(BLOCK_ALIGNMENT, room) : NULL;
     if (!made) return NULL;
+    memset(made, 0, room);
     pthread_mutex_lock(&lock);
     *made = (block){block_list.next, &block_list};
     made->next->previous = block_list.next = made;

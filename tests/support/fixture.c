@@ -7,7 +7,8 @@ cj_device *cj_test_device;
 
 int cj_test_open_cpu(void **state) {
     (void)state;
-    return cj_device_open(&(cj_device_options){.spec = "cpu"}, &cj_test_device, NULL) != CJ_OK;
+    return cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &cj_test_device, NULL) !=
+           CJ_OK;
 }
 
 int cj_test_open_watched(void **state) {
@@ -29,7 +30,7 @@ int cj_test_close(void **state) {
 }
 
 void cj_test_watch(uint64_t seed) {
-    const cj_cpu_options options = {.hazards = true, .random_schedule = seed > 0, .seed = seed};
+    const cj_cpu_options options = {CJ_INIT(options), .hazards = true, .random_schedule = seed > 0, .seed = seed};
     cj_error             error = {0};
     cj_test_ok(cj_cpu_configure(cj_test_device, &options, &error), &error);
 }

@@ -29,7 +29,7 @@ typedef struct launch_shape {
 
 enum { RESULTS = 4096 };
 
-static cj_cpu_options cpu_options;  // for devices that are opened from now on
+static cj_cpu_options cpu_options = {CJ_INIT(cpu_options)};  // for devices that are opened from now on
 static cj_hazard      found[64];    // by the last run_kernel
 static size_t         found_count;
 
@@ -39,7 +39,7 @@ static inline void keep_found(const cj_device *device) {
 }
 
 static inline cj_device *open_cpu(void) {
-    const cj_device_options options = {.spec = "cpu"};
+    const cj_device_options options = {CJ_INIT(options), .spec = "cpu"};
     cj_device              *device = NULL;
     cj_error                error = {0};
     cj_test_ok(cj_device_open(&options, &device, &error), &error);
@@ -60,6 +60,7 @@ static inline cj_status run_kernel(const char *ptx, launch_shape shape, uint64_t
     if (!status) status = cj_module_function(module, "kernel", &function, error);
     if (!status) {
         const cj_launch_config config = {
+            CJ_INIT(config),
             .function = function,
             .grid = {shape.grid, 1, 1},
             .block = {shape.block, 1, 1},

@@ -46,7 +46,8 @@ static uint32_t threads(void) {
 
 static void configure(uint64_t seed, bool hazards) {
     cj_error       error = {0};
-    cj_cpu_options options = {.hazards = hazards,
+    cj_cpu_options options = {CJ_INIT(options),
+                              .hazards = hazards,
                               .random_schedule = seed > 0 && seed < LATE,
                               .late_schedule = seed == LATE,
                               .seed = seed,

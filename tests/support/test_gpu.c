@@ -8,7 +8,7 @@
 cj_device *cj_test_gpu(void) {
     cj_device *device = NULL;
     cj_error   error = {0};
-    cj_status  status = cj_device_open(&(cj_device_options){.spec = "gpu"}, &device, &error);
+    cj_status status = cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "gpu"}, &device, &error);
     if (status == CJ_OK) return device;
 
     const char *required = getenv("CJ_REQUIRE_GPU");

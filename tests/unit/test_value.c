@@ -186,14 +186,14 @@ static void conditions_and_loops_run_their_bodies_as_often_as_c_would(void **sta
     cj_function      *function;
     cj_ptr            out;
     uint32_t          found[THREADS];
-    cj_device_options options = {.spec = "cpu"};
+    cj_device_options options = {CJ_INIT(options), .spec = "cpu"};
     cj_test_ok(text ? CJ_OK : CJ_INVALID_KERNEL, &error);
     cj_test_ok(cj_device_open(&options, &device, &error), &error);
     cj_test_ok(cj_module_from_ptx(device, text, strlen(text), &module, &error), &error);
     cj_test_ok(cj_module_function(module, "k", &function, &error), &error);
     cj_test_ok(cj_mem_alloc(device, sizeof found, &out, &error), &error);
-    const cj_launch_config config = {
-        .function = function, .grid = {1, 1, 1}, .block = {THREADS, 1, 1}, CJ_ARGS(out)};
+    const cj_launch_config config = {CJ_INIT(config), .function = function, .grid = {1, 1, 1}, .block = {THREADS, 1, 1},
+                                     CJ_ARGS(out)};
     cj_test_ok(cj_launch(device, &config, &error), &error);
     cj_test_ok(cj_mem_read(device, found, out, sizeof found, NULL, &error), &error);
     for (uint32_t t = 0; t < THREADS; t++) assert_int_equal(found[t], wanted(t));

@@ -99,7 +99,8 @@ static int run(const arguments *a, plot *p) {
     line        *lines = calloc(contest_count, sizeof *lines);
     int          code = lines ? open_peers(&peers, a->peers) : message_error(CJ_OUT_OF_MEMORY, "no memory for the figures");
     r.lines = lines;
-    if (!code && cj_device_open(&(cj_device_options){.spec = a->device}, &r.device, &error)) code = message_failure(&error);
+    if (!code && cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = a->device}, &r.device, &error))
+        code = message_failure(&error);
     if (!code) code = measure_all(&r, a, &peers, lines);
     if (!code) code = show(&r, a, p);
     cj_device_close(r.device);

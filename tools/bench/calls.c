@@ -103,8 +103,10 @@ typedef union description {
 // The four functions of a typed handle without its type; `how` is its run on pointers `p`.
 #define HANDLE(family, how)                                                                                          \
     static cj_status family##_make(cj_device *device, const description *desc, void **handle, cj_error *error) {     \
-        cj_##family *made = NULL;                                                                                    \
-        cj_status    status = cj_##family##_create(device, &desc->family, &made, error);                             \
+        cj_##family       *made = NULL;                                                                              \
+        cj_##family##_desc whole = desc->family;                                                                     \
+        whole.struct_size = sizeof whole;                                                                            \
+        cj_status status = cj_##family##_create(device, &whole, &made, error);                                       \
         *handle = made;                                                                                              \
         return status;                                                                                               \
     }                                                                                                                \
@@ -113,18 +115,24 @@ typedef union description {
     static const cj_kernel *family##_beneath(const void *handle) { return cj_##family##_kernel(handle); }
 
 HANDLE(reduce, cj_reduce_run(handle, p[0], p[1], stream, error))
-HANDLE(softmax, cj_softmax_run(handle, &(cj_softmax_arrays){p[0], p[1], p[2], p[3], p[4]}, stream, error))
-HANDLE(norm,
-       cj_norm_run(handle, &(cj_norm_arrays){p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11]},
-                   stream, error))
+HANDLE(softmax, cj_softmax_run(handle, &(cj_softmax_arrays){CJ_INIT(cj_softmax_arrays), p[0], p[1], p[2], p[3], p[4]},
+                               stream, error))
+HANDLE(norm, cj_norm_run(handle,
+                         &(cj_norm_arrays){CJ_INIT(cj_norm_arrays), p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7],
+                                           p[8], p[9], p[10], p[11]},
+                         stream, error))
 HANDLE(crossentropy,
-       cj_crossentropy_run(handle, &(cj_crossentropy_arrays){p[0], p[1], p[2], p[3], p[4]}, stream, error))
+       cj_crossentropy_run(handle,
+                           &(cj_crossentropy_arrays){CJ_INIT(cj_crossentropy_arrays), p[0], p[1], p[2], p[3], p[4]},
+                           stream, error))
 HANDLE(topk, cj_topk_run(handle, p[0], p[1], p[2], stream, error))
 HANDLE(argmax, cj_argmax_run(handle, p[0], p[1], stream, error))
 HANDLE(scan, cj_scan_run(handle, p[0], p[1], stream, error))
 HANDLE(histogram, cj_histogram_run(handle, p[0], p[1], stream, error))
-HANDLE(gemm, cj_gemm_run(handle, &(cj_gemm_operands){.a = p[0], .b = p[1], .d = p[2], .bias = p[3], .alpha = 1}, stream,
-                         error))
+HANDLE(gemm, cj_gemm_run(handle,
+                         &(cj_gemm_operands){CJ_INIT(cj_gemm_operands), .a = p[0], .b = p[1], .d = p[2], .bias = p[3],
+                                             .alpha = 1},
+                         stream, error))
 
 typedef struct family {
     const char  *name;
@@ -214,7 +222,8 @@ static int read_words(const family *type, const char *words, description *desc, 
 
 int calls_open(const char *spec, cj_device **device, char *text) {
     cj_error error;
-    return tell(cj_device_open(&(cj_device_options){.spec = spec}, device, &error), &error, text);
+    return tell(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = spec}, device, &error), &error,
+                text);
 }
 
 int calls_make(cj_device *device, const char *name, const char *words, call **made, char *text) {
@@ -242,6 +251,7 @@ int calls_gemm_words(const char *words, cj_gemm_desc *desc, char *text) {
     memset(&whole, 0, sizeof whole);
     int status = read_words(type, words, &whole, text);
     *desc = whole.gemm;
+    desc->struct_size = sizeof *desc;
     return status;
 }
 

@@ -20,7 +20,7 @@ static const char *lacks(const cj_gemm_desc *desc) {
 }
 
 int calls_cublas_open(cj_device *device, const char *words, cublas **made, unsigned *algorithms, char *text) {
-    cj_gemm_desc desc;
+    cj_gemm_desc desc = {CJ_INIT(desc)};
     int          status = calls_gemm_words(words, &desc, text);
     if (status) return status;
     const char *lack = lacks(&desc);

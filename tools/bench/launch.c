@@ -106,9 +106,10 @@ static cj_status set_up_ours(bench *b) {
     memcpy(b->arguments, arguments, sizeof arguments);
     memcpy(b->own_arguments, arguments, sizeof b->own_arguments);
     for (int i = 0; i < 4; i++) b->bytes[i] = 8;
-    b->ours = (cj_launch_config){.grid = plan->grid, .block = plan->block, .cluster = plan->cluster, .stream = b->stream,
-                                 .arguments = b->arguments, .argument_count = 4, .argument_bytes = b->bytes,
-                                 .attributes.programmatic = plan->programmatic};
+    b->ours = (cj_launch_config){
+        CJ_INIT(cj_launch_config), .grid = plan->grid,         .block = plan->block,
+        .cluster = plan->cluster,  .stream = b->stream,        .arguments = b->arguments,
+        .argument_count = 4,       .argument_bytes = b->bytes, .attributes.programmatic = plan->programmatic};
     return status ? status : cj_module_function(b->module, plan->entry, &b->ours.function, &b->error);
 }
 
@@ -130,8 +131,8 @@ static bool set_up_theirs(bench *b) {
 static bool set_up(bench *b, const char *spec) {
     CUcontext context;
     cj_error *error = &b->error;
-    *b = (bench){.desc = {.n = N, .cluster = 4}};
-    if (cj_device_open(&(cj_device_options){.spec = spec}, &b->device, error)) return false;
+    *b = (bench){.desc = {CJ_INIT(cj_reduce_desc), .n = N, .cluster = 4}};
+    if (cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = spec}, &b->device, error)) return false;
     snprintf(error->message, sizeof error->message, "the driver API failed");
     const int ordinal = strchr(spec, ':') ? atoi(strchr(spec, ':') + 1) : 0;
     if (!load_driver(&b->cuda) || b->cuda.DevicePrimaryCtxRetain(&context, ordinal) || b->cuda.CtxSetCurrent(context) ||
@@ -219,7 +220,8 @@ static void *launch_often(void *user) {
     for (uint32_t i = 0; i < LAUNCHES && !me->failed; i++) {
         cj_ptr           out = me->out + (me->index * LAUNCHES + i) * sizeof(uint32_t);
         uint32_t         value = me->index * LAUNCHES + i;
-        cj_launch_config config = {.function = me->function, .grid = {1, 1, 1}, .block = {1, 1, 1}, CJ_ARGS(out, value)};
+        cj_launch_config config = {CJ_INIT(config), .function = me->function, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                                   CJ_ARGS(out, value)};
         me->failed = cj_launch(me->b->device, &config, NULL) != CJ_OK;
     }
     return NULL;

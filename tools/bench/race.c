@@ -154,7 +154,8 @@ static cj_status open_reference(race *r, cj_error *error) {
     uint32_t         blocks = (uint32_t)(wanted < most ? wanted : most) / unit * unit;
     char            *ptx = NULL;
     r->temporary_bytes = 16 + 8 * (size_t)blocks;
-    r->reference = (cj_launch_config){.grid = {blocks, 1, 1}, .block = {REFERENCE_BLOCK, 1, 1}};
+    r->reference = (cj_launch_config){CJ_INIT(cj_launch_config), .grid = {blocks, 1, 1},
+                                      .block = {REFERENCE_BLOCK, 1, 1}};
     if (cluster) r->reference.cluster = (cj_dim3){cluster, 1, 1};
     r->sides[PEER].launch = launch_reference;
     cj_status status = cj__reference_compile("reduce", cj_limits_arch(limits), CJ_F32, "a + b", "0", cluster, &ptx, error);

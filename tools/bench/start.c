@@ -64,8 +64,8 @@ static cj_status first_reference(const problem *p, uint32_t cluster, double *ms,
     uint64_t         n = N;
     float            sum = 0;
     void            *arguments[] = {&x, &out, &n, &workspace};
-    cj_launch_config config = {
-        .grid = {BLOCKS, 1, 1}, .block = {BLOCK, 1, 1}, .arguments = arguments, .argument_count = 4};
+    cj_launch_config config = {CJ_INIT(config), .grid = {BLOCKS, 1, 1}, .block = {BLOCK, 1, 1}, .arguments = arguments,
+                               .argument_count = 4};
     double           start = now_ms();
     if (cluster) config.cluster = (cj_dim3){cluster, 1, 1};
     cj_status status = cj__reference_compile("reduce", cj_limits_arch(cj_device_limits(p->device)), CJ_F32, "a + b",
@@ -162,8 +162,8 @@ static int child(const struct way *way, const char *spec) {
     static float      x[N];
     double            ms = 0;
     cj_error          error = {0};
-    problem           p = {.desc = {.n = N, .cluster = 4}};
-    cj_device_options options = {.spec = spec};
+    problem           p = {.desc = {CJ_INIT(cj_reduce_desc), .n = N, .cluster = 4}};
+    cj_device_options options = {CJ_INIT(options), .spec = spec};
     for (int i = 0; i < N; i++) x[i] = 1;
     cj_status status = cj_device_open(&options, &p.device, &error);
     if (!status) status = cj_mem_alloc(p.device, sizeof x, &p.x, &error);
@@ -224,7 +224,7 @@ static int measure_all(const char *spec, int runs, bool json) {
     int    failed = !mkdtemp(directory);
     setenv("CUDA_CACHE_DISABLE", "1", 1);  // the driver's own cache of what it compiles
     cj_device *device = NULL;
-    if (!failed && !cj_device_open(&(cj_device_options){.spec = spec}, &device, NULL))
+    if (!failed && !cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = spec}, &device, NULL))
         snprintf(name, sizeof name, "%s", cj_device_name(device));
     cj_device_close(device);
     if (json) printf("{\n  \"device\": \"%s\",\n  \"n\": %d,\n  \"runs\": %d,\n  \"rows\": [\n", name, N, runs);

@@ -213,9 +213,9 @@ class function {
     function(cj_device *device, cj_function *entry) noexcept : device_(device), entry_(entry) {}
 
     cj_function  *get() const noexcept { return entry_; }
-    cj_entry_info info() const noexcept {
+    cj_entry_info info() const {
         cj_entry_info info{};
-        cj_function_info(entry_, &info);
+        call(cj_function_info, static_cast<const cj_function *>(entry_), &info);
         return info;
     }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "allocate.h"
 #include "cpu_device.h"
 #include "error.h"
 #include "hazard.h"
@@ -39,7 +40,7 @@ static cj_cpu_memory *memory_of(cj_device *device) { return &((cj_cpu_device *)d
 static void free_findings(cj_cpu_findings *findings) {
     if (!findings) return;
     pthread_mutex_destroy(&findings->lock);
-    free(findings);
+    cj__free(findings);
 }
 
 static void cpu_close(cj_device *device) {
@@ -48,9 +49,9 @@ static void cpu_close(cj_device *device) {
     cj__heap_free(&cpu->memory, cpu->heap);
     cj__cpu_memory_free(&cpu->memory);
     free_findings(cpu->findings);
-    free(cpu->line);
+    cj__free(cpu->line);
     pthread_mutex_destroy(&cpu->lock);
-    free(cpu);
+    cj__free(cpu);
 }
 
 // ---- memory
@@ -117,11 +118,11 @@ static void cpu_unload(cj_module *base) {
     for (cj_function *next, *function = base->functions; function; function = next) {
         next = function->next;
         cj__cpu_program_free(((cpu_function *)function)->program);
-        free(function);
+        cj__free(function);
     }
     for (size_t i = 0; i < module->variable_count; i++) cj__cpu_release(module->memory, module->variable[i].address);
-    free(module->variable);
-    free(module);
+    cj__free(module->variable);
+    cj__free(module);
 }
 
 // A variable without a size belongs to another module: a kernel that uses it is refused with that reason.
@@ -192,11 +193,11 @@ static cj_status cpu_load(cj_device *device, const char *ptx, size_t length, cj_
                           cj_error *error) {
     (void)ptx, (void)length;
     cj_status   status = CJ_OK;
-    cpu_module *made = calloc(1, sizeof *made);
+    cpu_module *made = cj__calloc(1, sizeof *made);
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for a module");
     made->memory = memory_of(device);
     for (size_t i = 0; i < ir->item_count; i++) each_variable(made, &ir->item[i], NULL, count_variable);
-    made->variable = calloc(made->variable_count + 1, sizeof *made->variable);
+    made->variable = cj__calloc(made->variable_count + 1, sizeof *made->variable);
     made->variable_count = 0;
     if (!made->variable) status = cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for a module's variables");
     for (size_t i = 0; i < ir->item_count && !status; i++)
@@ -211,12 +212,12 @@ static cj_status cpu_load(cj_device *device, const char *ptx, size_t length, cj_
 
 static cj_status cpu_find_function(cj_module *base, const cj_ir_func *entry, cj_function **function, cj_error *error) {
     const cpu_module *module = (const cpu_module *)base;
-    cpu_function     *made = calloc(1, sizeof *made);
+    cpu_function     *made = cj__calloc(1, sizeof *made);
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for %s", entry->name);
     cj_status status = cj__cpu_prepare(entry, module->variable, module->variable_count, &cj__cpu_instructions,
                                        &made->program, error);
     if (status)
-        free(made);
+        cj__free(made);
     else
         *function = &made->base;
     return status;
@@ -229,7 +230,7 @@ static cj_status cpu_find_global(cj_module *base, const cj_ir_var *var, cj_ptr *
 // ---- launches
 
 static unsigned char *copy_arguments(const cj_cpu_program *program, const cj_launch_config *config) {
-    unsigned char    *buffer = calloc(1, program->param_bytes + 1u);
+    unsigned char    *buffer = cj__calloc(1, program->param_bytes + 1u);
     const cj_ir_func *entry = program->entry;
     for (size_t i = 0; buffer && i < entry->param_count; i++) {
         const cj_cpu_symbol *symbol = cj__cpu_symbol_of(program, entry->param[i]);
@@ -240,7 +241,7 @@ static unsigned char *copy_arguments(const cj_cpu_program *program, const cj_lau
 
 // Makes the state that watches and counts the launch; NULL for what is not asked for. release_launch frees it.
 static cj_status equip_launch(cj_cpu_launch *launch, cj_error *error) {
-    launch->findings = calloc(1, sizeof *launch->findings);
+    launch->findings = cj__calloc(1, sizeof *launch->findings);
     if (launch->findings) {
         launch->findings->module = launch->program->entry->module;
         pthread_mutex_init(&launch->findings->lock, NULL);
@@ -263,7 +264,7 @@ static void keep_results(cj_cpu_device *device, cj_cpu_launch *launch, uint64_t 
     device->stats.seconds += seconds;
     if (launch->counts) {
         cj__stats_sum(launch->program, launch->counts, &device->stats);
-        free(device->line);
+        cj__free(device->line);
         device->line = cj__stats_lines(launch->program, launch->counts, &device->line_count);
     } else {
         device->stats.thread_instructions += instructions;
@@ -297,7 +298,7 @@ static cj_status run_launch(cj_cpu_device *device, cj_cpu_launch *launch, cj_err
     if (!launch->watch) cj__cpu_written_mark_all(launch->ranges);
     cj__watch_close(launch);
     if (launch->findings) keep_results(device, launch, instructions, (milliseconds_now() - start) * 1e-3);
-    free(launch->counts);
+    cj__free(launch->counts);
     return status;
 }
 
@@ -387,7 +388,7 @@ static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, c
     status = run_launch(cpu, &launch, error);
     cj__cpu_ranges_drop(&cpu->memory, launch.ranges);
     cpu_free(device, workspace);
-    free(param);
+    cj__free(param);
     return status;
 }
 
@@ -446,11 +447,11 @@ cj_status cj__cpu_open(const cj_device_options *options, cj_device **device, cj_
     const cj_limits *limits;
     cj_status        status = cj_limits_builtin("sm_90", &limits, error);
     if (status) return status;
-    cj_cpu_device *made = calloc(1, sizeof *made);
+    cj_cpu_device *made = cj__calloc(1, sizeof *made);
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the CPU device");
     status = cj__cpu_memory_init(&made->memory, &made->base.limits, error);
     if (status) {
-        free(made);
+        cj__free(made);
         return status;
     }
     pthread_mutex_init(&made->lock, NULL);

@@ -16,6 +16,7 @@ typedef struct cj_cpu_device {
     cj_cpu_options          options;   // complete: cj__cpu_complete
     pthread_mutex_t         lock;      // of what follows
     struct cj_cpu_heap     *heap;      // NULL until a kernel allocates
+    cj_cpu_heap_block       heap_block;  // that cj_cpu_heap_at found last
     struct cj_cpu_findings *findings;  // of the last launch that ended; NULL: none yet
     cj_cpu_stats            stats;     // of the launches that ended since it was cleared
     cj_cpu_line_stats      *line;      // of the last launch that was counted

@@ -4,6 +4,7 @@
 #include "error.h"
 #include "hazard.h"
 #include "heap.h"
+#include "sized.h"
 
 enum { STACK_BYTES_MAX = 512 << 10 };
 
@@ -17,7 +18,7 @@ static cj_status refuse_device(const cj_device *device, cj_error *error) {
 
 // A heap of another size takes the place of one without blocks; a launch makes it.
 static cj_status resize_heap(cj_cpu_device *cpu, uint64_t bytes, cj_error *error) {
-    cj_cpu_heap_state state;
+    cj_cpu_heap_state state = {CJ_INIT(state)};
     if (bytes > CJ_HEAP_MOST)
         return cj__fail(error, CJ_INVALID_ARGUMENT, "cj_cpu_configure: heap_bytes is %llu; the most is %llu",
                         (unsigned long long)bytes, (unsigned long long)CJ_HEAP_MOST);
@@ -40,7 +41,7 @@ cj_status cj_cpu_configure(cj_device *device, const cj_cpu_options *options, cj_
     REQUIRE(device);
     cj_cpu_device *cpu = cpu_of(device);
     if (!cpu) return refuse_device(device, error);
-    if (!options) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: options is 0", __func__);
+    SIZED(cj_cpu_options, options);
     if (options->stack_bytes > STACK_BYTES_MAX) {
         return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: stack_bytes is %u; the most is %d", __func__,
                         options->stack_bytes, STACK_BYTES_MAX);
@@ -61,18 +62,19 @@ cj_status cj_cpu_heap_read(const cj_device *device, cj_cpu_heap_state *state, cj
     REQUIRE(device);
     const cj_cpu_device *cpu = cpu_of(device);
     if (!cpu) return refuse_device(device, error);
-    if (!state) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: state is 0", __func__);
-    *state = (cj_cpu_heap_state){.limit = cpu->options.heap_bytes};
-    if (cpu->heap) cj__heap_read(cpu->heap, state);
+    TRY(cj__sized_check(state, "cj_cpu_heap_state", error));
+    cj_cpu_heap_state now = {CJ_INIT(now), .limit = cpu->options.heap_bytes};
+    if (cpu->heap) cj__heap_read(cpu->heap, &now);
+    cj__sized_write(state, &now, sizeof now);
     return CJ_OK;
 }
 
-bool cj_cpu_heap_at(const cj_device *device, size_t index, cj_cpu_heap_block *block) {
-    const cj_cpu_device *cpu = cpu_of(device);
-    cj_heap_block        found;
-    if (!cpu || !block || !cpu->heap || !cj__heap_at(cpu->heap, index, &found)) return false;
-    *block = (cj_cpu_heap_block){found.begin, found.bytes, found.line, found.thread, found.block};
-    return true;
+const cj_cpu_heap_block *cj_cpu_heap_at(const cj_device *device, size_t index) {
+    cj_cpu_device *cpu = cpu_of(device);
+    cj_heap_block  found;
+    if (!cpu || !cpu->heap || !cj__heap_at(cpu->heap, index, &found)) return NULL;
+    cpu->heap_block = (cj_cpu_heap_block){found.begin, found.bytes, found.line, found.thread, found.block};
+    return &cpu->heap_block;
 }
 
 size_t cj_cpu_hazard_count(const cj_device *device) {
@@ -97,8 +99,8 @@ cj_status cj_cpu_stats_read(const cj_device *device, cj_cpu_stats *stats, cj_err
     REQUIRE(device);
     const cj_cpu_device *cpu = cpu_of(device);
     if (!cpu) return refuse_device(device, error);
-    if (!stats) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: stats is 0", __func__);
-    *stats = cpu->stats;
+    TRY(cj__sized_check(stats, "cj_cpu_stats", error));
+    cj__sized_write(stats, &cpu->stats, sizeof cpu->stats);
     return CJ_OK;
 }
 
@@ -106,7 +108,7 @@ cj_status cj_cpu_stats_clear(cj_device *device, cj_error *error) {
     REQUIRE(device);
     cj_cpu_device *cpu = cpu_of(device);
     if (!cpu) return refuse_device(device, error);
-    cpu->stats = (cj_cpu_stats){0};
+    cpu->stats = (cj_cpu_stats){CJ_INIT(cj_cpu_stats)};
     return CJ_OK;
 }
 

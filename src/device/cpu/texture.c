@@ -4,6 +4,7 @@
 
 #include "cpu_device.h"
 #include "error.h"
+#include "sized.h"
 
 static cj_status refuse_device(const cj_device *device, const char *call, cj_error *error) {
     cj__fail(error, CJ_UNSUPPORTED, "%s: %s is no CPU device", call, device->limits.name);
@@ -52,8 +53,8 @@ static cj_status check_sampler(const cj_cpu_image *image, const cj_sampler *samp
 cj_status cj_cpu_texture_create(cj_device *device, const cj_image *image, const cj_sampler *sampler, uint64_t *texture,
                                 cj_error *error) {
     REQUIRE(device);
-    REQUIRE(image);
-    REQUIRE(sampler);
+    SIZED(cj_image, image);
+    SIZED(cj_sampler, sampler);
     REQUIRE(texture);
     if (!is_cpu(device)) return refuse_device(device, __func__, error);
     cj_cpu_device *cpu = (cj_cpu_device *)device;
@@ -67,7 +68,7 @@ cj_status cj_cpu_texture_create(cj_device *device, const cj_image *image, const 
 
 cj_status cj_cpu_surface_create(cj_device *device, const cj_image *image, uint64_t *surface, cj_error *error) {
     REQUIRE(device);
-    REQUIRE(image);
+    SIZED(cj_image, image);
     REQUIRE(surface);
     if (!is_cpu(device)) return refuse_device(device, __func__, error);
     cj_cpu_device *cpu = (cj_cpu_device *)device;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "error.h"
 
 static cj_status gpu_alloc(cj_device *device, size_t bytes, cj_ptr *memory, cj_error *error) {
@@ -98,7 +99,7 @@ static cj_status gpu_encode_tensor(cj_device *device, const cj_tensor_tile *tile
 static void gpu_close(cj_device *device) {
     cj_gpu *gpu = cj__gpu(device);
     if (gpu->retained) gpu->driver.DevicePrimaryCtxRelease(gpu->device);
-    free(gpu);
+    cj__free(gpu);
 }
 
 static const cj_device_ops gpu_ops = {
@@ -236,7 +237,7 @@ static cj_status retain_context(cj_gpu *gpu, unsigned ordinal, cj_error *error) 
 }
 
 cj_status cj__cuda_open(const cj_device_options *options, unsigned ordinal, cj_device **device, cj_error *error) {
-    cj_gpu *gpu = calloc(1, sizeof *gpu);
+    cj_gpu *gpu = cj__calloc(1, sizeof *gpu);
     if (!gpu) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for a device");
     gpu->base.ops = &gpu_ops;
     cj_status status = cj__driver_load(&gpu->driver, options->resolver, options->resolver_user, error);

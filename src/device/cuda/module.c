@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "allocate.h"
 #include "error.h"
 #include "gpu.h"
 
@@ -72,7 +73,7 @@ cj_status cj__gpu_load(cj_device *device, const char *image, size_t length, cj_i
     (void)length;  // a text ends with its NUL; an image contains its length
     cj_gpu        *gpu = cj__gpu(device);
     bool           pushed;
-    cj_gpu_module *made = calloc(1, sizeof *made);
+    cj_gpu_module *made = cj__calloc(1, sizeof *made);
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for a module");
     cj_status status = cj__gpu_enter(gpu, &pushed, error);
     if (!status) {
@@ -80,7 +81,7 @@ cj_status cj__gpu_load(cj_device *device, const char *image, size_t length, cj_i
         cj__gpu_leave(gpu, pushed);
     }
     if (status) {
-        free(made);
+        cj__free(made);
         return status;
     }
     *module = &made->base;
@@ -96,7 +97,7 @@ static cj_status link_image(const cj_driver *driver, CUlinkState state, const ch
         CJ_CU(driver, error, LinkAddData, state, CU_JIT_INPUT_PTX, text, length + 1, "ptx", 0, NULL, NULL);
     if (!status) status = CJ_CU(driver, error, LinkComplete, state, &linked, &size);
     if (status) return status;
-    *image = malloc(size);
+    *image = cj__malloc(size);
     if (!*image) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for an image of %zu bytes", size);
     memcpy(*image, linked, size);
     *bytes = size;
@@ -139,7 +140,7 @@ void cj__gpu_compiler(const cj_device *device, char *line, size_t size) {
     if (path) stat(path, &file);
     snprintf(line, size, "driver %u, %s of %lld B from %lld, no options", device->limits.driver_version,
              slash ? slash + 1 : "a library", (long long)file.st_size, (long long)file.st_mtime);
-    free(path);
+    free(path);  // the C library's
 }
 
 void cj__gpu_unload(cj_module *module) {
@@ -151,9 +152,9 @@ void cj__gpu_unload(cj_module *module) {
     }
     for (cj_function *function = module->functions, *next; function; function = next) {
         next = function->next;
-        free(function);
+        cj__free(function);
     }
-    free(module);
+    cj__free(module);
 }
 
 // Loads the function's code now: lazy loading would make the first launch slow, and make it wait for running kernels.
@@ -176,7 +177,7 @@ static cj_status find_entry(cj_gpu *gpu, CUmodule module, const char *name, cj_g
 cj_status cj__gpu_function(cj_module *module, const cj_ir_func *entry, cj_function **function, cj_error *error) {
     cj_gpu          *gpu = cj__gpu(module->device);
     bool             pushed;
-    cj_gpu_function *made = calloc(1, sizeof *made);
+    cj_gpu_function *made = cj__calloc(1, sizeof *made);
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for function %s", entry->name);
     cj_status status = cj__gpu_enter(gpu, &pushed, error);
     if (!status) {
@@ -184,7 +185,7 @@ cj_status cj__gpu_function(cj_module *module, const cj_ir_func *entry, cj_functi
         cj__gpu_leave(gpu, pushed);
     }
     if (status) {
-        free(made);
+        cj__free(made);
         return status;
     }
     *function = &made->base;

@@ -369,9 +369,9 @@ static bool check_text(const cj_plan *plan, const char *text) {
 static cj_device *open_device(const draw *d) {
     cj_device           *device = NULL;
     cj_error             error;
-    const cj_cpu_options options = {
-        .threads = 1, .hazards = d->seed % 2, .random_schedule = d->seed % 4 < 2, .seed = d->seed};
-    if (cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, &error) ||
+    const cj_cpu_options options = {CJ_INIT(options), .threads = 1, .hazards = d->seed % 2,
+                                    .random_schedule = d->seed % 4 < 2, .seed = d->seed};
+    if (cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &device, &error) ||
         cj_cpu_configure(device, &options, &error)) {
         complain("%s", error.message);
         exit(2);

@@ -70,22 +70,23 @@ static void what_nothing_orders_is_delayed(void **state) {
         const delay *d = &delays[i];
         uint64_t     longest = 0, seen = 0;
         for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-            const uint64_t got = result_of(d, (cj_cpu_options){.random_schedule = true, .seed = seed});
+            const uint64_t got = result_of(
+                d, (cj_cpu_options){CJ_INIT(cj_cpu_options), .random_schedule = true, .seed = seed});
             seen += got >= d->least;
             longest = got > longest ? got : longest;
         }
         print_message("%s: %llu at most, %llu seeds\n", d->name, (unsigned long long)longest, (unsigned long long)seen);
         assert_true(seen >= d->often);
         for (unsigned late = 0; late < 2; late++)
-            assert_true(result_of(d, (cj_cpu_options){.late_schedule = late}) <= d->fixed);
+            assert_true(result_of(d, (cj_cpu_options){CJ_INIT(cj_cpu_options), .late_schedule = late}) <= d->fixed);
     }
 }
 
 static void a_schedule_is_of_one_kind(void **state) {
     (void)state;
     cj_error             error = {0};
-    const cj_cpu_options both = {.random_schedule = true, .late_schedule = true};
-    cpu_options = (cj_cpu_options){0};
+    const cj_cpu_options both = {CJ_INIT(both), .random_schedule = true, .late_schedule = true};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options)};
     cj_device *device = open_cpu();
     assert_int_equal(cj_cpu_configure(device, &both, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "both random_schedule and late_schedule"));

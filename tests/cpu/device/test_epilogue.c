@@ -61,11 +61,8 @@ static cj_status run_epilogue(const char *ptx, uint32_t tensor[WORDS], cj_error 
                error);
     cj_test_ok(cj_module_from_ptx(device, ptx, strlen(ptx), &module, error), error);
     cj_test_ok(cj_module_function(module, "kernel", &function, error), error);
-    const cj_launch_config config = {.function = function,
-                                     .grid = {1, 1, 1},
-                                     .block = {THREADS, 1, 1},
-                                     .arguments = (void *[]){&map},
-                                     .argument_count = 1};
+    const cj_launch_config config = {CJ_INIT(config),          .function = function,          .grid = {1, 1, 1},
+                                     .block = {THREADS, 1, 1}, .arguments = (void *[]){&map}, .argument_count = 1};
     const cj_status        status = cj_launch(device, &config, error);
     keep_found(device);
     cj_test_ok(cj_mem_read(device, tensor, memory, WORDS * 4, NULL, NULL), NULL);
@@ -97,7 +94,8 @@ static void tiles_are_stored_while_the_next_is_computed(void **state) {
     (void)state;
     static uint32_t tensor[WORDS];
     for (unsigned seed = 0; seed < 8; seed++) {  // 0: the fixed schedule
-        cpu_options = (cj_cpu_options){.hazards = true, .random_schedule = seed, .seed = seed + cj_test_seed()};
+        cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = true, .random_schedule = seed,
+                                       .seed = seed + cj_test_seed()};
         for (size_t i = 0; i < CJ_TEST_COUNT(manners); i++) {
             cj_error        error = {0};
             const cj_status status = run_epilogue(manners[i].ptx, tensor, &error);

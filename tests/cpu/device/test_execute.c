@@ -297,11 +297,9 @@ typedef struct reduction {
 
 static cj_status launch_reduction(void *user, cj_error *error) {
     reduction             *r = user;
-    const cj_launch_config config = {.function = r->function,
-                                     .grid = {4, 1, 1},
-                                     .block = {256, 1, 1},
-                                     .cluster = {4, 1, 1},
-                                     .arguments = (void *[]){&r->x, &r->out, &r->n},
+    const cj_launch_config config = {CJ_INIT(config),      .function = r->function,
+                                     .grid = {4, 1, 1},    .block = {256, 1, 1},
+                                     .cluster = {4, 1, 1}, .arguments = (void *[]){&r->x, &r->out, &r->n},
                                      .argument_count = 3};
     return cj_launch(r->device, &config, error);
 }
@@ -406,6 +404,7 @@ int main(void) {
         cmocka_unit_test(memory_calls),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    cpu_options = (cj_cpu_options){.hazards = true, .random_schedule = true, .seed = 1};  // these kernels are correct
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = true, .random_schedule = true,
+                                   .seed = 1};  // these kernels are correct
     return failed + cmocka_run_group_tests_name("under watch", tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static cj_module *module;
 static int set_up(void **state) {
     (void)state;
     cj_error error = {0};
-    cpu_options = (cj_cpu_options){.hazards = true};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = true};
     device = open_cpu();
     cj_test_ok(cj_module_from_ptx(device, text, sizeof text - 1, &module, &error), &error);
     return 0;
@@ -55,7 +55,10 @@ static void add(void) {
     cj_function *function = NULL;
     cj_error     error = {0};
     cj_test_ok(cj_module_function(module, "add", &function, &error), &error);
-    cj_test_ok(cj_launch(device, &(cj_launch_config){.function = function, .grid = {1, 1, 1}, .block = {1, 1, 1}}, &error),
+    cj_test_ok(cj_launch(device,
+                         &(cj_launch_config){CJ_INIT(cj_launch_config), .function = function, .grid = {1, 1, 1},
+                                             .block = {1, 1, 1}},
+                         &error),
                &error);
 }
 

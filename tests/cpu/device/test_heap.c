@@ -44,15 +44,15 @@ static void close_all(void) {
 
 static cj_status launch(uint64_t *words, unsigned grid, unsigned block, cj_error *error) {
     cj_test_ok(cj_mem_write(device, memory, words, RESULTS * 8, NULL, error), error);
-    const cj_launch_config config = {
-        .function = function, .grid = {grid, 1, 1}, .block = {block, 1, 1}, CJ_ARGS(memory)};
+    const cj_launch_config config = {CJ_INIT(config), .function = function, .grid = {grid, 1, 1},
+                                     .block = {block, 1, 1}, CJ_ARGS(memory)};
     const cj_status status = cj_launch(device, &config, error);
     cj_test_ok(cj_mem_read(device, words, memory, RESULTS * 8, NULL, error), error);
     return status;
 }
 
 static cj_cpu_heap_state heap(void) {
-    cj_cpu_heap_state state;
+    cj_cpu_heap_state state = {CJ_INIT(state)};
     cj_error          error = {0};
     cj_test_ok(cj_cpu_heap_read(device, &state, &error), &error);
     return state;
@@ -75,15 +75,15 @@ static void expect_apart(const model *m, uint64_t address, uint64_t bytes) {
 }
 
 static void expect_blocks(const model *m) {
-    cj_cpu_heap_block block;
-    uint64_t          used = 0, before = 0;
-    size_t            count = 0;
-    for (; cj_cpu_heap_at(device, count, &block); count++) {
+    const cj_cpu_heap_block *block;
+    uint64_t                 used = 0, before = 0;
+    size_t                   count = 0;
+    for (; (block = cj_cpu_heap_at(device, count)); count++) {
         size_t i = 0;
-        while (i < m->count && m->address[i] != block.address) i++;
-        assert_true(i < m->count && m->bytes[i] == block.bytes && block.address > before && block.line > 0);
-        used += block.bytes;
-        before = block.address;
+        while (i < m->count && m->address[i] != block->address) i++;
+        assert_true(i < m->count && m->bytes[i] == block->bytes && block->address > before && block->line > 0);
+        used += block->bytes;
+        before = block->address;
     }
     assert_int_equal(count, m->count);
     assert_int_equal(used, m->used);
@@ -97,7 +97,7 @@ static void blocks_are_those_of_a_model(void **state) {
     uint64_t        random = cj_test_seed();
     model           m = {.count = 0};
     unsigned        refused = 0;
-    open_with((cj_cpu_options){.hazards = true, .heap_bytes = 1 << 16});
+    open_with((cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = true, .heap_bytes = 1 << 16});
     for (unsigned n = 0; n < 600; n++) {
         cj_error error = {0};
         memset(words, 0, 16);
@@ -133,7 +133,7 @@ static void serve_threads(bool hazards) {
     enum { GRID = 32, BLOCK = 64, THREADS = GRID * BLOCK };
     static uint64_t words[RESULTS];
     memset(words, 0, sizeof words);
-    open_with((cj_cpu_options){.threads = 4, .hazards = hazards});
+    open_with((cj_cpu_options){CJ_INIT(cj_cpu_options), .threads = 4, .hazards = hazards});
     for (unsigned round = 0; round < 20; round++) {
         cj_error error = {0};
         for (unsigned t = 0; t < THREADS; t++) {
@@ -173,22 +173,26 @@ static void a_heap_with_blocks_keeps_its_size(void **state) {
     static uint64_t words[RESULTS] = {100};
     cj_error        error = {0};
     cj_ptr          block;
-    open_with((cj_cpu_options){.threads = 1});
+    open_with((cj_cpu_options){CJ_INIT(cj_cpu_options), .threads = 1});
     assert_int_equal(heap().limit, 8 << 20);
-    cj_test_ok(cj_cpu_configure(device, &(cj_cpu_options){.heap_bytes = 1000}, &error), &error);
+    cj_test_ok(cj_cpu_configure(device, &(cj_cpu_options){CJ_INIT(cj_cpu_options), .heap_bytes = 1000}, &error),
+               &error);
     assert_int_equal(heap().limit, 1008);
     cj_test_ok(launch(words, 1, 1, &error), &error);
     block = words[0];
-    assert_int_equal(cj_cpu_configure(device, &(cj_cpu_options){.heap_bytes = 2000}, &error), CJ_INVALID_ARGUMENT);
+    assert_int_equal(cj_cpu_configure(device, &(cj_cpu_options){CJ_INIT(cj_cpu_options), .heap_bytes = 2000}, &error),
+                     CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "the heap of 1008 bytes holds 1 blocks"));
     assert_int_equal(cj_mem_read(device, words, block, 8, NULL, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "of the heap of kernels"));
     words[0] = 0, words[1] = block;
     cj_test_ok(launch(words, 1, 1, &error), &error);
-    cj_test_ok(cj_cpu_configure(device, &(cj_cpu_options){.heap_bytes = 2000}, &error), &error);
+    cj_test_ok(cj_cpu_configure(device, &(cj_cpu_options){CJ_INIT(cj_cpu_options), .heap_bytes = 2000}, &error),
+               &error);
     assert_int_equal(heap().limit, 2000);
-    assert_int_equal(cj_cpu_configure(device, &(cj_cpu_options){.heap_bytes = 1ull << 40}, &error),
-                     CJ_INVALID_ARGUMENT);
+    assert_int_equal(
+        cj_cpu_configure(device, &(cj_cpu_options){CJ_INIT(cj_cpu_options), .heap_bytes = 1ull << 40}, &error),
+        CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "the most is 34359738368"));
     close_all();
 }
@@ -198,7 +202,7 @@ static void misuse_across_launches_is_found(void **state) {
     (void)state;
     static uint64_t words[RESULTS];
     cj_error        error = {0};
-    open_with((cj_cpu_options){.threads = 1});
+    open_with((cj_cpu_options){CJ_INIT(cj_cpu_options), .threads = 1});
     words[0] = 40;
     cj_test_ok(launch(words, 1, 1, &error), &error);
     const uint64_t block = words[0];
@@ -232,7 +236,7 @@ static void other_functions_without_a_body_are_refused_with_what_to_do(void **st
         cj_error error = {0};
         snprintf(text, sizeof text, "%s.extern .func %s ();\n%s%s    call %s;\n%s", HEAD, cases[i].name, ENTRY, OPEN,
                  cases[i].name, CLOSE);
-        cpu_options = (cj_cpu_options){0};
+        cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options)};
         assert_int_equal(run_kernel(text, (launch_shape){1, 1, 0, 0}, results, &error), CJ_UNSUPPORTED);
         if (!strstr(error.message, cases[i].words) || !strstr(error.message, cases[i].name))
             fail_msg("'%s' does not say '%s'", error.message, cases[i].words);

@@ -43,7 +43,8 @@ static void an_entry_is_found_by_the_names_of_the_source(void **state) {
                  {"scale", NULL},
                  {"", NULL},
                  {"ns::scale<float, 5>", NULL}};
-    cj_module *module = load(&(cj_cuda_source){.text = kernels, .names = names, .name_count = 2});
+    cj_module *module = load(
+        &(cj_cuda_source){CJ_INIT(cj_cuda_source), .text = kernels, .names = names, .name_count = 2});
     (void)state;
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_function *function, *wanted = NULL;
@@ -64,14 +65,14 @@ static void an_entry_is_found_by_the_names_of_the_source(void **state) {
 static void a_hazard_names_the_line_of_the_source(void **state) {
     static const char racing[] = "__global__ void pairs(int *x) {\n    __shared__ int s[64];\n    s[threadIdx.x] = 1;\n"
                                  "    x[threadIdx.x] = s[threadIdx.x ^ 32];\n}\n";
-    cj_module        *module = load(&(cj_cuda_source){.text = racing, .name = "dir/pairs.cu"});
+    cj_module        *module = load(&(cj_cuda_source){CJ_INIT(cj_cuda_source), .text = racing, .name = "dir/pairs.cu"});
     cj_function      *pairs;
     cj_error          error = {0};
     cj_ptr            x;
     (void)state;
     cj_test_ok(cj_module_function(module, "pairs", &pairs, &error), &error);
     cj_test_ok(cj_mem_alloc(cj_test_device, 256, &x, &error), &error);
-    cj_launch_config config = {.function = pairs, .grid = {1, 1, 1}, .block = {64, 1, 1}, CJ_ARGS(x)};
+    cj_launch_config config = {CJ_INIT(config), .function = pairs, .grid = {1, 1, 1}, .block = {64, 1, 1}, CJ_ARGS(x)};
     assert_int_equal(cj_launch(cj_test_device, &config, &error), CJ_HAZARD);
     bool found = false;
     for (size_t i = 0; i < cj_cpu_hazard_count(cj_test_device); i++) {
@@ -96,17 +97,20 @@ static void what_does_not_compile_is_refused_in_the_compilers_words(void **state
     static const char *const empty[] = {" "}, *const missing[] = {"nothing<3>"},
                              *const unknown[] = {"--no-such-option"};
     (void)state;
-    refused(&(cj_cuda_source){.text = "\n__global__ void k() { y = 1; }", .name = "k.cu"}, CJ_COMPILER,
-            "'k.cu' does not compile:\nk.cu(2): error: identifier \"y\" is undefined");
-    refused(&(cj_cuda_source){.text = "?"}, CJ_COMPILER, "'<source>' does not compile:\n<source>(1): error: ");
-    refused(&(cj_cuda_source){.text = kernels, .names = missing, .name_count = 1}, CJ_COMPILER, "nothing");
-    refused(&(cj_cuda_source){.text = kernels, .names = empty, .name_count = 1}, CJ_INVALID_ARGUMENT,
-            "expression 0 is empty");
-    refused(&(cj_cuda_source){.text = kernels, .names = NULL, .name_count = 1}, CJ_INVALID_ARGUMENT,
-            "expression 0 is empty");
-    refused(&(cj_cuda_source){.text = NULL}, CJ_INVALID_ARGUMENT, "text is NULL");
-    refused(&(cj_cuda_source){.text = kernels, .arch = "sm_12"}, CJ_UNSUPPORTED, "'sm_12'");
-    refused(&(cj_cuda_source){.text = kernels, .options = unknown, .option_count = 1}, CJ_COMPILER, "");
+    refused(&(cj_cuda_source){CJ_INIT(cj_cuda_source), .text = "\n__global__ void k() { y = 1; }", .name = "k.cu"},
+            CJ_COMPILER, "'k.cu' does not compile:\nk.cu(2): error: identifier \"y\" is undefined");
+    refused(&(cj_cuda_source){CJ_INIT(cj_cuda_source), .text = "?"}, CJ_COMPILER,
+            "'<source>' does not compile:\n<source>(1): error: ");
+    refused(&(cj_cuda_source){CJ_INIT(cj_cuda_source), .text = kernels, .names = missing, .name_count = 1}, CJ_COMPILER,
+            "nothing");
+    refused(&(cj_cuda_source){CJ_INIT(cj_cuda_source), .text = kernels, .names = empty, .name_count = 1},
+            CJ_INVALID_ARGUMENT, "expression 0 is empty");
+    refused(&(cj_cuda_source){CJ_INIT(cj_cuda_source), .text = kernels, .names = NULL, .name_count = 1},
+            CJ_INVALID_ARGUMENT, "expression 0 is empty");
+    refused(&(cj_cuda_source){CJ_INIT(cj_cuda_source), .text = NULL}, CJ_INVALID_ARGUMENT, "text is NULL");
+    refused(&(cj_cuda_source){CJ_INIT(cj_cuda_source), .text = kernels, .arch = "sm_12"}, CJ_UNSUPPORTED, "'sm_12'");
+    refused(&(cj_cuda_source){CJ_INIT(cj_cuda_source), .text = kernels, .options = unknown, .option_count = 1},
+            CJ_COMPILER, "");
 }
 
 // ---- keeping
@@ -162,7 +166,7 @@ static int compile_kept(const cj_cuda_source *source) {
 
 static void a_module_is_kept_under_all_that_decides(void **state) {
     static const char *const options[] = {"-DUSED=1"};
-    cj_cuda_source           source = {.text = kernels};
+    cj_cuda_source           source = {CJ_INIT(source), .text = kernels};
     (void)state;
     assert_int_equal(compile_kept(&source), 1);
     source.name = "k.cu";
@@ -184,8 +188,8 @@ static void a_header_that_changes_is_compiled_anew(void **state) {
     char              option[80], *ptx;
     const char *const options[] = {option};
     cj_error          error = {0};
-    cj_cuda_source    source = {
-           .text = "#include \"one.h\"\n__global__ void k(int *x) { *x = VALUE; }", .options = options, .option_count = 1};
+    cj_cuda_source source = {CJ_INIT(source), .text = "#include \"one.h\"\n__global__ void k(int *x) { *x = VALUE; }",
+                             .options = options, .option_count = 1};
     (void)state;
     snprintf(option, sizeof option, "-I%s", directory);
     write_file("one.h", "#include <two.h>\n");

@@ -87,15 +87,16 @@ static cj_status run(const pair *p, const char *body, uint64_t seed, cj_device *
     uint64_t     numbers[256];
     for (unsigned i = 0; i < 256; i++) numbers[i] = i * 0x100000003u;
     snprintf(text, sizeof text, "%s%s%s%s%s%s%s", HEAD, ENTRY, TILE, OPEN, THREAD, body, CLOSE);
-    cpu_options = (cj_cpu_options){
-        .hazards = true, .random_schedule = seed != 0, .seed = seed, .threads = seed % 2 ? 4 : 1};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = true, .random_schedule = seed != 0, .seed = seed,
+                                   .threads = seed % 2 ? 4 : 1};
     *device = open_cpu();
     cj_test_ok(cj_mem_alloc(*device, 4096, &memory, error), error);
     cj_test_ok(cj_mem_fill(*device, memory, 0, 4096, NULL, error), error);
     cj_test_ok(cj_mem_write(*device, memory + 256, numbers, sizeof numbers, NULL, error), error);
     cj_test_ok(cj_module_from_ptx(*device, text, strlen(text), &module, error), error);
     cj_test_ok(cj_module_function(module, "kernel", &function, error), error);
-    const cj_launch_config config = {.function = function,
+    const cj_launch_config config = {CJ_INIT(config),
+                                     .function = function,
                                      .grid = {p->shape.grid, 1, 1},
                                      .block = {p->shape.block, 1, 1},
                                      .arguments = (void *[]){&memory},

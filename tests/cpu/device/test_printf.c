@@ -23,7 +23,7 @@ static void take(void *user, const char *text, size_t bytes) {
 }
 
 static cj_cpu_options collecting(uint32_t threads) {
-    return (cj_cpu_options){.threads = threads, .print = take, .print_user = printed};
+    return (cj_cpu_options){CJ_INIT(cj_cpu_options), .threads = threads, .print = take, .print_user = printed};
 }
 
 #define DECLARE ".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 b);\n"
@@ -221,7 +221,7 @@ static void a_text_that_is_cut_says_so_once(void **state) {
     static const char text[] = HEAD DECLARE ENTRY OPEN "    mov.u64 %l1, %out;\n    add.u64 %l2, %out, 512;\n" CALL CLOSE;
     static uint64_t   results[RESULTS];
     cj_error          error = {0};
-    cpu_options = (cj_cpu_options){.threads = 1, .print = take_last};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .threads = 1, .print = take_last};
     memcpy(results, "%1048576d", 10);
     cj_test_ok(run_kernel(text, (launch_shape){1, 66, 0, 0}, results, &error), &error);
     assert_string_equal(last, said);

@@ -151,8 +151,8 @@ static uint32_t host_threads = 1;
 static cj_status run_text(const char *ptx, launch_shape shape, uint64_t seed, cj_error *error) {
     static uint64_t results[RESULTS];
     memset(results, 0, sizeof results);
-    cpu_options = (cj_cpu_options){
-        .hazards = true, .random_schedule = seed != 0, .seed = seed, .threads = host_threads};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = true, .random_schedule = seed != 0, .seed = seed,
+                                   .threads = host_threads};
     return run_kernel(ptx, shape, results, error);
 }
 
@@ -231,11 +231,9 @@ static void an_endless_poll_meets_the_limit(void **state) {
     for (uint32_t k = 0; k < 2 * 3 * 3 * 2; k++) {
         const uint32_t seed = k / 2 % 3, grid = 3 + k / 18 * 5;
         cj_error       error = {0};
-        cpu_options = (cj_cpu_options){.hazards = k % 2,
-                                       .random_schedule = seed != 0,
-                                       .seed = seed,
-                                       .threads = 1 + k / 6 % 3,
-                                       .instruction_limit = 20000};
+        cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options),      .hazards = k % 2,
+                                       .random_schedule = seed != 0, .seed = seed,
+                                       .threads = 1 + k / 6 % 3,     .instruction_limit = 20000};
         const cj_status status = run_kernel(ptx, (launch_shape){grid, 1, 0, 0}, results, &error);
         if (status != CJ_HAZARD || strcmp(error.rule, "livelock"))
             fail_msg("%u blocks, seed %u, %u host threads: %s %s", grid, seed, cpu_options.threads,
@@ -255,12 +253,13 @@ static void a_hazard_names_both_sides(void **state) {
     cj_module   *module = NULL;
     cj_function *function = NULL;
     cj_ptr       memory = 0;
-    cpu_options = (cj_cpu_options){.hazards = true, .threads = 1};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = true, .threads = 1};
     device = open_cpu();
     cj_test_ok(cj_mem_alloc(device, RESULTS * 8, &memory, &error), &error);
     cj_test_ok(cj_module_from_ptx(device, ptx, strlen(ptx), &module, &error), &error);
     cj_test_ok(cj_module_function(module, "kernel", &function, &error), &error);
-    const cj_launch_config config = {.function = function,
+    const cj_launch_config config = {CJ_INIT(config),
+                                     .function = function,
                                      .grid = {2, 1, 1},
                                      .block = {64, 1, 1},
                                      .arguments = (void *[]){&memory},
@@ -290,7 +289,8 @@ static void a_hazard_names_both_sides(void **state) {
 
 // Reads two words: whether that is reported depends on who has written the second.
 static cj_status read_two(cj_device *device, cj_function *function, cj_ptr memory, cj_error *error) {
-    const cj_launch_config config = {.function = function,
+    const cj_launch_config config = {CJ_INIT(config),
+                                     .function = function,
                                      .grid = {1, 1, 1},
                                      .block = {1, 1, 1},
                                      .arguments = (void *[]){&memory},
@@ -307,7 +307,7 @@ static void memory_that_somebody_has_written(void **state) {
     cj_module        *module[2] = {NULL};
     cj_function      *reader = NULL, *writer = NULL;
     cj_ptr            memory[3] = {0};
-    cpu_options = (cj_cpu_options){.hazards = true};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = true};
     cj_device *device = open_cpu();
     for (int i = 0; i < 3; i++) cj_test_ok(cj_mem_alloc(device, 64, &memory[i], &error), &error);
     cj_test_ok(cj_module_from_ptx(device, reads, strlen(reads), &module[0], &error), &error);
@@ -329,7 +329,7 @@ static void memory_that_somebody_has_written(void **state) {
 
     // A launch that is not watched may have written anything.
     assert_int_equal(read_two(device, reader, memory[2], &error), CJ_HAZARD);
-    cj_test_ok(cj_cpu_configure(device, &(cj_cpu_options){0}, &error), &error);
+    cj_test_ok(cj_cpu_configure(device, &(cj_cpu_options){CJ_INIT(cj_cpu_options)}, &error), &error);
     cj_test_ok(read_two(device, writer, memory[2], &error), &error);
     cj_test_ok(cj_cpu_configure(device, &cpu_options, &error), &error);
     cj_test_ok(read_two(device, reader, memory[2], &error), &error);
@@ -438,13 +438,9 @@ static void run_reduction(reduction *r, const char *text) {
     uint32_t count = 3;
     for (uint32_t i = 0; i < r->plan.derived_count; i++) arguments[count++] = &r->plan.derived[i];
     arguments[count++] = &workspace;
-    const cj_launch_config config = {.function = function,
-                                     .grid = r->plan.grid,
-                                     .block = r->plan.block,
-                                     .cluster = r->plan.cluster,
-                                     .nonportable = true,
-                                     .arguments = arguments,
-                                     .argument_count = count};
+    const cj_launch_config config = {CJ_INIT(config),        .function = function,       .grid = r->plan.grid,
+                                     .block = r->plan.block, .cluster = r->plan.cluster, .nonportable = true,
+                                     .arguments = arguments, .argument_count = count};
     r->status = cj_launch(device, &config, &r->error);
     keep_found(device);
     cj_test_ok(cj_mem_read(device, &r->bits, out, 4, NULL, NULL), NULL);
@@ -479,11 +475,10 @@ static void the_reduction_needs_each_of_its_barriers(void **state) {
         memcpy(text, r.text, strlen(r.text) + 1);
         for (unsigned i = 0; i < 2 && m->from[i]; i++) replace(text, size, m->from[i], m->to[i]);
         for (uint64_t seed = 0; seed < 4; seed++) {
-            cpu_options = (cj_cpu_options){.hazards = true,
-                                           .random_schedule = seed != 0,
-                                           .seed = seed,
-                                           .threads = host_threads,
-                                           .instruction_limit = 20 * 1000 * 1000};  // it executes 7 million
+            cpu_options = (cj_cpu_options){
+                CJ_INIT(cj_cpu_options),      .hazards = true,
+                .random_schedule = seed != 0, .seed = seed,
+                .threads = host_threads,      .instruction_limit = 20 * 1000 * 1000};  // it executes 7 million
             memset(&r.error, 0, sizeof r.error);
             run_reduction(&r, text);
             if (is_named(m, &r)) continue;
@@ -503,8 +498,8 @@ static void the_reduction_is_right_under_any_schedule(void **state) {
         uint32_t  bits = 0;
         plan_reduction(&r, "f32", clusters[k], "32");
         for (uint64_t seed = 0; seed < (k ? 8 : 101); seed++) {
-            cpu_options = (cj_cpu_options){
-                .hazards = true, .random_schedule = seed != 0, .seed = seed, .threads = host_threads};
+            cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = true, .random_schedule = seed != 0,
+                                           .seed = seed, .threads = host_threads};
             run_reduction(&r, r.text);
             cj_test_ok(r.status, &r.error);
             if (!seed) bits = r.bits;

@@ -28,10 +28,10 @@ static void a_seed_gives_one_schedule(void **state) {
     const launch_shape shape = {8, 64, 4, 0};
     cj_error           error = {0};
     unsigned           different = 0;
-    cj_test_ok(run_with((cj_cpu_options){.threads = 1}, tickets, shape, &error), &error);
+    cj_test_ok(run_with((cj_cpu_options){CJ_INIT(cj_cpu_options), .threads = 1}, tickets, shape, &error), &error);
     for (unsigned i = 0; i < 512; i++) assert_int_equal(results[i], i);  // the fixed one: in order
     for (uint64_t seed = 1; seed < 8; seed++) {
-        const cj_cpu_options options = {.random_schedule = true, .seed = seed, .threads = 1};
+        const cj_cpu_options options = {CJ_INIT(options), .random_schedule = true, .seed = seed, .threads = 1};
         cj_test_ok(run_with(options, tickets, shape, &error), &error);
         if (memcmp(first, results, BYTES)) different++;
         memcpy(first, results, BYTES);
@@ -62,14 +62,16 @@ static void host_threads_change_nothing(void **state) {
     const launch_shape shape = {96, 128, 2, 0};
     cj_error           error = {0};
     for (uint32_t threads = 0; threads < 6; threads++) {
-        cj_test_ok(run_with((cj_cpu_options){.threads = threads}, sums, shape, &error), &error);
+        cj_test_ok(run_with((cj_cpu_options){CJ_INIT(cj_cpu_options), .threads = threads}, sums, shape, &error),
+                   &error);
         for (uint64_t i = 0; i < 96; i++) assert_int_equal(results[i], (i * 128 + i * 128 + 127) * 64);
         assert_int_equal(results[1024], 96 * 128);
         float adds;
         memcpy(&adds, &results[1025], 4);
         assert_true(adds == 96.0f * 128.0f);
     }
-    cj_test_ok(run_with((cj_cpu_options){.hazards = true, .threads = 4}, sums, shape, &error), &error);
+    cj_test_ok(run_with((cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = true, .threads = 4}, sums, shape, &error),
+               &error);
 }
 
 // ---- clusters that wait for each other
@@ -90,7 +92,10 @@ static void clusters_wait_for_each_other(void **state) {
     (void)state;
     const launch_shape          shape = {20, 64, 0, 0};
     static const cj_cpu_options options[] = {
-        {.threads = 1}, {.threads = 3}, {.hazards = true}, {.hazards = true, .random_schedule = true, .seed = 3}};
+        {CJ_INIT(cj_cpu_options), .threads = 1},
+        {CJ_INIT(cj_cpu_options), .threads = 3},
+        {CJ_INIT(cj_cpu_options), .hazards = true},
+        {CJ_INIT(cj_cpu_options), .hazards = true, .random_schedule = true, .seed = 3}};
     for (size_t k = 0; k < CJ_TEST_COUNT(options); k++) {
         cj_error error = {0};
         cj_test_ok(run_with(options[k], meetings, shape, &error), &error);
@@ -107,7 +112,7 @@ static void a_livelock_ends_with_a_picture(void **state) {
             "    setp.eq.u32 %p1, %r1, 0;\n    @%p1 bra spin;\nwait:\n    bar.sync 0;\n");
     for (uint32_t threads = 1; threads < 3; threads++) {
         cj_error             error = {0};
-        const cj_cpu_options options = {.instruction_limit = 1000000, .threads = threads};
+        const cj_cpu_options options = {CJ_INIT(options), .instruction_limit = 1000000, .threads = threads};
         assert_int_equal(run_with(options, ptx, (launch_shape){2, 64, 0, 0}, &error), CJ_HAZARD);
         assert_string_equal(error.rule, "livelock");
         assert_non_null(strstr(error.message, "its limit of 1000000 thread instructions"));
@@ -116,7 +121,8 @@ static void a_livelock_ends_with_a_picture(void **state) {
         assert_true(error.line > 0);
     }
     cj_error error = {0};
-    cj_test_ok(run_with((cj_cpu_options){.instruction_limit = 1000000}, tickets, (launch_shape){8, 64, 4, 0}, &error),
+    cj_test_ok(run_with((cj_cpu_options){CJ_INIT(cj_cpu_options), .instruction_limit = 1000000}, tickets,
+                        (launch_shape){8, 64, 4, 0}, &error),
                &error);
 }
 
@@ -148,8 +154,8 @@ static void progress_is_told_about_twice_a_second(void **state) {
     cj_error             error = {0};
     progress             seen = {0};
     const double         start = seconds();
-    const cj_cpu_options options = {
-        .threads = 1, .progress = note_progress, .progress_user = &seen, .instruction_limit = 500000000};
+    const cj_cpu_options options = {CJ_INIT(options), .threads = 1, .progress = note_progress, .progress_user = &seen,
+                                    .instruction_limit = 500000000};
     assert_int_equal(run_with(options, ptx, (launch_shape){3, 32, 0, 0}, &error), CJ_HAZARD);
     assert_string_equal(error.rule, "livelock");
     assert_int_equal(seen.clusters, 3);
@@ -175,17 +181,14 @@ static void counts_are_those_of_threads(void **state) {
     cj_module   *module = NULL;
     cj_function *function = NULL;
     cj_ptr       memory = 0;
-    cj_cpu_stats stats = {0};
-    cpu_options = (cj_cpu_options){.stats = true};
+    cj_cpu_stats stats = {CJ_INIT(stats)};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .stats = true};
     device = open_cpu();
     cj_test_ok(cj_mem_alloc(device, RESULTS * 8, &memory, &error), &error);
     cj_test_ok(cj_module_from_ptx(device, ptx, strlen(ptx), &module, &error), &error);
     cj_test_ok(cj_module_function(module, "kernel", &function, &error), &error);
-    const cj_launch_config config = {.function = function,
-                                     .grid = {4, 1, 1},
-                                     .block = {64, 1, 1},
-                                     .cluster = {2, 1, 1},
-                                     .arguments = (void *[]){&memory},
+    const cj_launch_config config = {CJ_INIT(config),     .function = function, .grid = {4, 1, 1},
+                                     .block = {64, 1, 1}, .cluster = {2, 1, 1}, .arguments = (void *[]){&memory},
                                      .argument_count = 1};
     cj_test_ok(cj_launch(device, &config, &error), &error);
     cj_test_ok(cj_cpu_stats_read(device, &stats, &error), &error);

@@ -109,7 +109,8 @@ static void one_thread_frees_a_stage_for_its_warp_group(void **state) {
     (void)state;
     static uint64_t results[RESULTS];
     for (unsigned seed = 0; seed < 8; seed++) {  // 0: the fixed schedule
-        cpu_options = (cj_cpu_options){.hazards = true, .random_schedule = seed, .seed = seed + cj_test_seed()};
+        cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = true, .random_schedule = seed,
+                                       .seed = seed + cj_test_seed()};
         for (size_t i = 0; i < CJ_TEST_COUNT(manners); i++) {
             cj_error error = {0};
             put_inputs(results);

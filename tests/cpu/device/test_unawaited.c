@@ -121,7 +121,8 @@ static void measure(const char *name, const char *ptx, unsigned threads) {
     cj_test_ok(cj_mem_write(device, memory, (unsigned char[4096]){0}, 4096, NULL, &error), &error);
     cj_test_ok(cj_module_from_ptx(device, ptx, strlen(ptx), &module, &error), &error);
     cj_test_ok(cj_module_function(module, "kernel", &function, &error), &error);
-    const cj_launch_config config = {.function = function,
+    const cj_launch_config config = {CJ_INIT(config),
+                                     .function = function,
                                      .grid = {1, 1, 1},
                                      .block = {threads, 1, 1},
                                      .arguments = (void *[]){&memory, &rounds},
@@ -142,9 +143,9 @@ static void unawaited_work_takes_time_in_proportion(void **state) {
     (void)state;
     const uint64_t       seed = cj_test_seed();
     const cj_cpu_options schedules[] = {
-        {.hazards = true, .threads = 1},
-        {.hazards = true, .threads = 1, .late_schedule = true},
-        {.hazards = true, .threads = 1, .random_schedule = true, .seed = seed},
+        {CJ_INIT(cj_cpu_options), .hazards = true, .threads = 1},
+        {CJ_INIT(cj_cpu_options), .hazards = true, .threads = 1, .late_schedule = true},
+        {CJ_INIT(cj_cpu_options), .hazards = true, .threads = 1, .random_schedule = true, .seed = seed},
     };
     for (size_t k = 0; k < SCHEDULES; k++) {
         cpu_options = schedules[(seed + k) % CJ_TEST_COUNT(schedules)];

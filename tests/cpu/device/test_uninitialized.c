@@ -117,7 +117,8 @@ static void write_kernel(char *ptx, size_t size, const use *it, bool is_faulty) 
 static cj_status run(const char *ptx, uint64_t seed, cj_error *error) {
     static uint64_t results[RESULTS];
     memset(results, 0, sizeof results);
-    cpu_options = (cj_cpu_options){.hazards = true, .random_schedule = seed != 0, .seed = seed};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = true, .random_schedule = seed != 0,
+                                   .seed = seed};
     return run_kernel(ptx, (launch_shape){.grid = 1, .block = 32}, results, error);
 }
 

@@ -15,8 +15,9 @@ static float     *array;  // COUNT elements of the host's, on the heap
 static int set_up(void **state) {
     (void)state;
     cj_error error = {0};
-    cj_test_ok(cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, &error), &error);
-    cj_test_ok(cj_cpu_configure(device, &(cj_cpu_options){.hazards = true}, &error), &error);
+    cj_test_ok(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &device, &error),
+               &error);
+    cj_test_ok(cj_cpu_configure(device, &(cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = true}, &error), &error);
     array = aligned_alloc(16, COUNT * sizeof *array);
     assert_non_null(array);
     for (int i = 0; i < COUNT; i++) array[i] = (float)i;
@@ -38,7 +39,8 @@ static cj_ptr wrapped(void *host, size_t bytes) {
 }
 
 static cj_status sum(cj_ptr x, cj_ptr out, cj_error *error) {
-    return cj_reduce_launch(device, &(cj_reduce_desc){.n = COUNT, .dtype = CJ_F32}, x, out, NULL, error);
+    return cj_reduce_launch(device, &(cj_reduce_desc){CJ_INIT(cj_reduce_desc), .n = COUNT, .dtype = CJ_F32}, x, out,
+                            NULL, error);
 }
 
 static void a_kernel_reads_and_writes_the_callers_arrays(void **state) {

@@ -10,8 +10,8 @@
 
 static void watch(uint64_t seed) {
     cj_error       error = {0};
-    cj_cpu_options options = {.hazards = true, .random_schedule = seed > 0, .seed = seed, .threads = 1,
-                              .instruction_limit = 100 * 1000 * 1000};
+    cj_cpu_options options = {CJ_INIT(options), .hazards = true, .random_schedule = seed > 0,
+                              .seed = seed,     .threads = 1,    .instruction_limit = 100 * 1000 * 1000};
     cj_test_ok(cj_cpu_configure(cj_test_device, &options, &error), &error);
 }
 

@@ -7,8 +7,8 @@
 
 static void configure(uint64_t seed) {
     cj_error       error = {0};
-    cj_cpu_options options = {
-        .hazards = true, .random_schedule = seed > 0, .seed = seed, .instruction_limit = 1000 * 1000 * 1000};
+    cj_cpu_options options = {CJ_INIT(options), .hazards = true, .random_schedule = seed > 0, .seed = seed,
+                              .instruction_limit = 1000 * 1000 * 1000};
     cj_test_ok(cj_cpu_configure(cj_test_device, &options, &error), &error);
 }
 
@@ -18,7 +18,8 @@ static void run_all(const uint32_t *n, size_t n_count, const uint32_t *size, siz
         for (int strategy = 0; strategy <= CJ_EXCHANGE_GLOBAL; strategy++)
             for (size_t i = 0; i < n_count; i++)
                 for (size_t k = 0; k < size_count; k++) {
-                    cj_exchange_desc d = {.pattern = (cj_exchange_pattern)pattern,
+                    cj_exchange_desc d = {CJ_INIT(d),
+                                          .pattern = (cj_exchange_pattern)pattern,
                                           .strategy = (cj_exchange_strategy)strategy,
                                           .n = n[i],
                                           .size = size[k],
@@ -47,7 +48,8 @@ static void chunks_of_several_tiles_are_right(void **state) {
     (void)state;
     for (int pattern = 0; pattern <= CJ_EXCHANGE_ALL_TO_ALL; pattern++)
         for (int strategy = 0; strategy <= CJ_EXCHANGE_GLOBAL; strategy++) {
-            cj_exchange_desc d = {.pattern = (cj_exchange_pattern)pattern,
+            cj_exchange_desc d = {CJ_INIT(d),
+                                  .pattern = (cj_exchange_pattern)pattern,
                                   .strategy = (cj_exchange_strategy)strategy,
                                   .n = 4 * 1111,
                                   .size = 2,
@@ -57,8 +59,13 @@ static void chunks_of_several_tiles_are_right(void **state) {
             cj_test_exchange(cj_test_device, &d);
             d.grid = 2;
             cj_test_exchange(cj_test_device, &d);
-            d = (cj_exchange_desc){
-                .pattern = d.pattern, .strategy = d.strategy, .n = 32768, .size = 2, .halo = 16384, .repeat = 2};
+            d = (cj_exchange_desc){CJ_INIT(cj_exchange_desc),
+                                   .pattern = d.pattern,
+                                   .strategy = d.strategy,
+                                   .n = 32768,
+                                   .size = 2,
+                                   .halo = 16384,
+                                   .repeat = 2};
             cj_test_exchange(cj_test_device, &d);
         }
 }
@@ -73,8 +80,9 @@ static void long_parts_are_right(void **state) {
     uint64_t seed = cj_test_seed();
     for (unsigned i = 0; i < CJ_TEST_COUNT(cases); i++) {
         const uint32_t   n = cases[i].part, size = cases[i].size;
-        cj_exchange_desc d = {.pattern = CJ_EXCHANGE_ALL_TO_ALL, .n = n * size, .size = size, .groups = 2, .repeat = 8 + i % 2,
-                              .block = cases[i].block, .grid = i % 2 ? size : 0};
+        cj_exchange_desc d = {
+            CJ_INIT(d),          .pattern = CJ_EXCHANGE_ALL_TO_ALL, .n = n * size,           .size = size, .groups = 2,
+            .repeat = 8 + i % 2, .block = cases[i].block,           .grid = i % 2 ? size : 0};
         configure(i % 3 ? seed + i : 0);
         cj_test_exchange(cj_test_device, &d);
         if (size > 3) continue;
@@ -101,7 +109,8 @@ static void an_exchange_in_place_is_right(void **state) {
     (void)state;
     enum { SIZE = 4, N = 100 };
     for (int strategy = 0; strategy <= CJ_EXCHANGE_GLOBAL; strategy++) {
-        const cj_exchange_desc desc = {.pattern = CJ_EXCHANGE_RING,
+        const cj_exchange_desc desc = {CJ_INIT(desc),
+                                       .pattern = CJ_EXCHANGE_RING,
                                        .strategy = (cj_exchange_strategy)strategy,
                                        .n = N,
                                        .size = SIZE,
@@ -130,21 +139,28 @@ static void refused(cj_exchange_desc desc, cj_status status, const char *words) 
 
 static void what_cannot_be_exchanged_is_refused_by_name(void **state) {
     (void)state;
-    refused((cj_exchange_desc){.n = 0}, CJ_INVALID_ARGUMENT, "n: 0");
-    refused((cj_exchange_desc){.n = 1, .size = 17}, CJ_INVALID_ARGUMENT, "size: 17");
-    refused((cj_exchange_desc){.n = 10, .size = 4, .pattern = CJ_EXCHANGE_ALL_TO_ALL}, CJ_INVALID_ARGUMENT,
-            "multiple of the 4");
-    refused((cj_exchange_desc){.n = 10, .halo = 11, .pattern = CJ_EXCHANGE_HALO}, CJ_INVALID_ARGUMENT, "halo=11");
-    refused((cj_exchange_desc){.n = 10, .size = 4, .grid = 6}, CJ_INVALID_ARGUMENT, "grid=6");
-    refused((cj_exchange_desc){.n = 10, .align = 2}, CJ_INVALID_ARGUMENT, "align=2");
-    refused((cj_exchange_desc){.n = UINT32_MAX, .dtype = CJ_F64}, CJ_INVALID_ARGUMENT, "exceeds 4 GiB");
-    refused((cj_exchange_desc){.n = 1, .pattern = (cj_exchange_pattern)9}, CJ_INVALID_ARGUMENT, "pattern: 9");
-    refused((cj_exchange_desc){.n = 1, .strategy = (cj_exchange_strategy)9}, CJ_INVALID_ARGUMENT, "strategy: 9");
+    refused((cj_exchange_desc){CJ_INIT(cj_exchange_desc), .n = 0}, CJ_INVALID_ARGUMENT, "n: 0");
+    refused((cj_exchange_desc){CJ_INIT(cj_exchange_desc), .n = 1, .size = 17}, CJ_INVALID_ARGUMENT, "size: 17");
+    refused((cj_exchange_desc){CJ_INIT(cj_exchange_desc), .n = 10, .size = 4, .pattern = CJ_EXCHANGE_ALL_TO_ALL},
+            CJ_INVALID_ARGUMENT, "multiple of the 4");
+    refused((cj_exchange_desc){CJ_INIT(cj_exchange_desc), .n = 10, .halo = 11, .pattern = CJ_EXCHANGE_HALO},
+            CJ_INVALID_ARGUMENT, "halo=11");
+    refused((cj_exchange_desc){CJ_INIT(cj_exchange_desc), .n = 10, .size = 4, .grid = 6}, CJ_INVALID_ARGUMENT,
+            "grid=6");
+    refused((cj_exchange_desc){CJ_INIT(cj_exchange_desc), .n = 10, .align = 2}, CJ_INVALID_ARGUMENT, "align=2");
+    refused((cj_exchange_desc){CJ_INIT(cj_exchange_desc), .n = UINT32_MAX, .dtype = CJ_F64}, CJ_INVALID_ARGUMENT,
+            "exceeds 4 GiB");
+    refused((cj_exchange_desc){CJ_INIT(cj_exchange_desc), .n = 1, .pattern = (cj_exchange_pattern)9},
+            CJ_INVALID_ARGUMENT, "pattern: 9");
+    refused((cj_exchange_desc){CJ_INIT(cj_exchange_desc), .n = 1, .strategy = (cj_exchange_strategy)9},
+            CJ_INVALID_ARGUMENT, "strategy: 9");
     cj_error error = {0};
-    assert_int_equal(cj_exchange_launch(cj_test_device, &(cj_exchange_desc){.n = 4}, 4096, 4100, NULL, &error),
+    assert_int_equal(cj_exchange_launch(cj_test_device, &(cj_exchange_desc){CJ_INIT(cj_exchange_desc), .n = 4}, 4096,
+                                        4100, NULL, &error),
                      CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "out: 0x1004 is not a multiple of 16"));
-    assert_int_equal(cj_exchange_launch(cj_test_device, &(cj_exchange_desc){.n = 4}, 0, 4096, NULL, &error),
+    assert_int_equal(cj_exchange_launch(cj_test_device, &(cj_exchange_desc){CJ_INIT(cj_exchange_desc), .n = 4}, 0, 4096,
+                                        NULL, &error),
                      CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "x: NULL"));
 }

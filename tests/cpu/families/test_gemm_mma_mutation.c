@@ -83,7 +83,8 @@ static cj_status run(const cj_specimen *specimen, cj_function *function, void *o
     for (size_t i = 0; i < CJ_TEST_COUNT(scalars); i++) arguments[count++] = scalars[i];
     for (uint32_t i = 0; i < k->plan.derived_count; i++) arguments[count++] = &k->plan.derived[i];
     arguments[count++] = &k->workspace;
-    cj_launch_config config = {.function = function,
+    cj_launch_config config = {CJ_INIT(config),
+                               .function = function,
                                .grid = k->plan.grid,
                                .block = k->plan.block,
                                .dynamic_shared = k->plan.dynamic_shared,

@@ -107,14 +107,10 @@ static cj_status run(const cj_specimen *specimen, cj_function *function, void *o
     for (uint32_t i = 0; i < k->plan.derived_count; i++) arguments[count++] = &k->plan.derived[i];
     arguments[count++] = &k->workspace;
     for (unsigned i = 0; !status && i < GEMM_MAPS; i++) status = encode(k, i, &map[i], error);
-    cj_launch_config config = {.function = function,
-                               .grid = k->plan.grid,
-                               .block = k->plan.block,
-                               .cluster = k->plan.cluster,
-                               .dynamic_shared = k->plan.dynamic_shared,
-                               .nonportable = true,
-                               .arguments = arguments,
-                               .argument_count = count};
+    cj_launch_config config = {
+        CJ_INIT(config),        .function = function,       .grid = k->plan.grid,
+        .block = k->plan.block, .cluster = k->plan.cluster, .dynamic_shared = k->plan.dynamic_shared,
+        .nonportable = true,    .arguments = arguments,     .argument_count = count};
     if (!status) status = cj_mem_fill(cj_test_device, k->at[GEMM_MAP_D], 0xa5, BYTES, NULL, error);
     if (!status) status = cj_mem_fill(cj_test_device, k->workspace, 0, k->plan.workspace_bytes + 1, NULL, error);
     if (!status) status = cj_launch(cj_test_device, &config, error);

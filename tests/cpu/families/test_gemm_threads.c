@@ -38,7 +38,7 @@ static void *multiply(void *user) {
     const unsigned launches = cj_test_few() ? FEW : LAUNCHES;
     for (unsigned i = 0; i < launches; i++) {
         const unsigned         set = i / 3 % 2;  // three launches alike, then three others
-        const cj_gemm_operands o = {.a = w->a[set], .b = w->b, .d = w->d[set], .alpha = 1};
+        const cj_gemm_operands o = {CJ_INIT(o), .a = w->a[set], .b = w->b, .d = w->d[set], .alpha = 1};
         uint16_t               got[ELEMENTS];
         w->wrong += cj_mem_fill(cj_test_device, w->d[set], 0xff, sizeof got, NULL, NULL) ||
                     cj_gemm_run(gemm, &o, NULL, NULL) ||
@@ -58,7 +58,7 @@ static cj_ptr allocate(float x) {
 
 static void threads_share_a_handle(void **state) {
     (void)state;
-    const cj_gemm_desc desc = {.m = SIZE, .n = SIZE, .k = SIZE, .dtype = CJ_BF16};
+    const cj_gemm_desc desc = {CJ_INIT(desc), .m = SIZE, .n = SIZE, .k = SIZE, .dtype = CJ_BF16};
     worker             w[THREADS];
     pthread_t          thread[THREADS];
     cj_error           error = {0};

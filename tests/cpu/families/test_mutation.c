@@ -158,14 +158,10 @@ static cj_status run(const cj_specimen *specimen, cj_function *function, void *o
             arguments[count++] = memcpy(&derived[i], &k->plan.derived[i], 8);
         if (k->plan.launches) arguments[count++] = &turn;
         arguments[count++] = &workspace;
-        cj_launch_config config = {.function = function,
-                                   .grid = k->plan.grid,
-                                   .block = k->plan.block,
-                                   .cluster = k->plan.cluster,
-                                   .dynamic_shared = k->plan.dynamic_shared,
-                                   .nonportable = true,
-                                   .arguments = arguments,
-                                   .argument_count = count};
+        cj_launch_config config = {
+            CJ_INIT(config),        .function = function,       .grid = k->plan.grid,
+            .block = k->plan.block, .cluster = k->plan.cluster, .dynamic_shared = k->plan.dynamic_shared,
+            .nonportable = true,    .arguments = arguments,     .argument_count = count};
         status = cj_mem_fill(cj_test_device, result, 0xa5, OUT * 8, NULL, error);
         do status = status ? status : cj_launch(cj_test_device, &config, error);
         while (!status && ++turn < k->plan.launches);

@@ -15,9 +15,10 @@ static cj_device *device;
 
 static void open_device(uint64_t seed) {
     cj_error error = {0};
-    cj_test_ok(cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, &error), &error);
-    cj_cpu_options options = {
-        .random_schedule = seed != 0, .seed = seed, .hazards = true, .instruction_limit = 1 << 28};
+    cj_test_ok(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &device, &error),
+               &error);
+    cj_cpu_options options = {CJ_INIT(options), .random_schedule = seed != 0, .seed = seed, .hazards = true,
+                              .instruction_limit = 1 << 28};
     cj_test_ok(cj_cpu_configure(device, &options, &error), &error);
 }
 
@@ -29,7 +30,8 @@ static cj_status launch(const probe_kernel *kernel, const probe_shape *shape, co
     cj_module       *module = NULL;
     cj_ptr           out = 0;
     uint32_t         size = shape->cluster;
-    cj_launch_config config = {.grid = {l->blocks, 1, 1},
+    cj_launch_config config = {CJ_INIT(config),
+                               .grid = {l->blocks, 1, 1},
                                .block = {shape->threads, 1, 1},
                                .cluster = {size, size > 0, size > 0},
                                .nonportable = true,

@@ -52,7 +52,7 @@ static void variance_keeps_its_digits_far_from_zero(void **state) {
 
 static void arrays_that_are_missing_or_misaligned_are_refused_by_name(void **state) {
     (void)state;
-    const cj_reduce_desc desc = {.n = 8};
+    const cj_reduce_desc desc = {CJ_INIT(desc), .n = 8};
     const struct {
         cj_ptr      x, out;
         const char *says;

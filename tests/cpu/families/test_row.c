@@ -152,7 +152,7 @@ static void any_shape_type_stride_and_alignment_is_right(void **state) {
 // ---- numbers that are none, or far from 0
 
 static void softmax_row(const cj_softmax_desc *desc, const float *x, float *y, size_t count) {
-    cj_softmax_arrays arrays = {0};
+    cj_softmax_arrays arrays = {CJ_INIT(arrays)};
     cj_error          error = {0};
     cj_test_ok(cj_mem_alloc(cj_test_device, count * sizeof *x, &arrays.x, &error), &error);
     cj_test_ok(cj_mem_alloc(cj_test_device, count * sizeof *y, &arrays.y, &error), &error);
@@ -173,7 +173,8 @@ static void nan_and_infinities_make_the_row_nan_and_minus_infinity_a_zero(void *
     static const float want[ROWS][COLUMNS] = {
         {NAN, NAN, NAN, NAN, NAN}, {NAN, NAN, NAN, NAN, NAN}, {NAN, NAN, NAN, NAN, NAN}, {0, 0.5f, 0, 0.5f, 0}};
     float y[ROWS][COLUMNS];
-    softmax_row(&(cj_softmax_desc){.shape = {.rows = ROWS, .columns = COLUMNS}}, x[0], y[0], (size_t)ROWS * COLUMNS);
+    softmax_row(&(cj_softmax_desc){CJ_INIT(cj_softmax_desc), .shape = {.rows = ROWS, .columns = COLUMNS}}, x[0], y[0],
+                (size_t)ROWS * COLUMNS);
     for (int r = 0; r < ROWS; r++)
         for (int c = 0; c < COLUMNS; c++)
             if (isnan(want[r][c]) ? !isnan(y[r][c]) : y[r][c] != want[r][c])
@@ -185,8 +186,8 @@ static void layernorm_far_from_zero_loses_nothing(void **state) {
     (void)state;
     enum { COLUMNS = 4096 };
     static float   x[COLUMNS], y[COLUMNS];
-    cj_norm_desc   desc = {.shape = {.rows = 1, .columns = COLUMNS}, .kind = CJ_NORM_LAYER};
-    cj_norm_arrays arrays = {0};
+    cj_norm_desc   desc = {CJ_INIT(desc), .shape = {.rows = 1, .columns = COLUMNS}, .kind = CJ_NORM_LAYER};
+    cj_norm_arrays arrays = {CJ_INIT(arrays)};
     cj_error       error = {0};
     for (int c = 0; c < COLUMNS; c++) x[c] = c % 2 ? 10001 : 9999;
     cj_test_ok(cj_mem_alloc(cj_test_device, sizeof x, &arrays.x, &error), &error);
@@ -206,8 +207,8 @@ static void labels_beyond_the_columns_make_the_loss_nan(void **state) {
     enum { ROWS = 5, COLUMNS = 6 };
     static const float     x[ROWS][COLUMNS] = {{1, 2, 3, 4, 5, 6}, {1}, {1}, {1}, {1}};
     static const int64_t   label[ROWS] = {5, -1, COLUMNS, INT64_C(1) << 33, -100};
-    cj_crossentropy_desc   desc = {.shape = {.rows = ROWS, .columns = COLUMNS}};
-    cj_crossentropy_arrays arrays = {0};
+    cj_crossentropy_desc   desc = {CJ_INIT(desc), .shape = {.rows = ROWS, .columns = COLUMNS}};
+    cj_crossentropy_arrays arrays = {CJ_INIT(arrays)};
     cj_error               error = {0};
     float                  loss[ROWS];
     cj_test_ok(cj_mem_alloc(cj_test_device, sizeof x, &arrays.x, &error), &error);
@@ -377,8 +378,8 @@ static void impossible_rows_are_refused_by_name(void **state) {
 
 static void missing_and_misaligned_arrays_are_refused_by_name(void **state) {
     (void)state;
-    const cj_softmax_desc   desc = {.shape = {.rows = 2, .columns = 8}};
-    const cj_softmax_arrays missing = {.x = 256}, crooked = {.x = 256, .y = 260};
+    const cj_softmax_desc   desc = {CJ_INIT(desc), .shape = {.rows = 2, .columns = 8}};
+    const cj_softmax_arrays missing = {CJ_INIT(missing), .x = 256}, crooked = {CJ_INIT(crooked), .x = 256, .y = 260};
     cj_softmax             *softmax = NULL;
     cj_error                error = {0};
     cj_test_ok(cj_softmax_create(cj_test_device, &desc, &softmax, &error), &error);
@@ -388,13 +389,13 @@ static void missing_and_misaligned_arrays_are_refused_by_name(void **state) {
     assert_non_null(strstr(error.message, "y: 0x104 is not a multiple of 16 bytes"));
     cj_softmax_destroy(softmax);
 
-    const cj_softmax_desc   masked = {.shape = desc.shape, .mask = 1};
-    const cj_softmax_arrays mask = {.x = 256, .y = 512, .mask = 770};
+    const cj_softmax_desc   masked = {CJ_INIT(masked), .shape = desc.shape, .mask = 1};
+    const cj_softmax_arrays mask = {CJ_INIT(mask), .x = 256, .y = 512, .mask = 770};
     assert_int_equal(cj_softmax_launch(cj_test_device, &masked, &mask, NULL, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "mask: 0x302 is not a multiple of 4 bytes"));
-    const cj_norm_desc   backward = {.shape = desc.shape, .backward = 1, .bias_gradient = 1};
-    const cj_norm_arrays db = {.x = 256, .dy = 256, .dx = 512, .rstd = 256, .db = 770};
-    const cj_norm_arrays rstd = {.x = 256, .dy = 256, .dx = 512, .rstd = 258, .db = 768};
+    const cj_norm_desc   backward = {CJ_INIT(backward), .shape = desc.shape, .backward = 1, .bias_gradient = 1};
+    const cj_norm_arrays db = {CJ_INIT(db), .x = 256, .dy = 256, .dx = 512, .rstd = 256, .db = 770};
+    const cj_norm_arrays rstd = {CJ_INIT(rstd), .x = 256, .dy = 256, .dx = 512, .rstd = 258, .db = 768};
     assert_int_equal(cj_norm_launch(cj_test_device, &backward, &db, NULL, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "db: 0x302 is not a multiple of 4 bytes"));
     assert_int_equal(cj_norm_launch(cj_test_device, &backward, &rstd, NULL, &error), CJ_INVALID_ARGUMENT);
@@ -403,8 +404,8 @@ static void missing_and_misaligned_arrays_are_refused_by_name(void **state) {
 
 static void a_norm_of_no_kind_is_refused_by_name(void **state) {
     (void)state;
-    const cj_norm_desc   desc = {.shape = {.rows = 2, .columns = 8}, .kind = (cj_norm_kind)5};
-    const cj_norm_arrays arrays = {.x = 256, .y = 512};
+    const cj_norm_desc   desc = {CJ_INIT(desc), .shape = {.rows = 2, .columns = 8}, .kind = (cj_norm_kind)5};
+    const cj_norm_arrays arrays = {CJ_INIT(arrays), .x = 256, .y = 512};
     cj_norm             *norm = NULL;
     cj_error             error = {0}, again = {0};
     assert_int_equal(cj_norm_create(cj_test_device, &desc, &norm, &error), CJ_INVALID_ARGUMENT);
@@ -415,9 +416,10 @@ static void a_norm_of_no_kind_is_refused_by_name(void **state) {
 
 static void forward_passes_with_gradients_of_weights_are_refused_by_name(void **state) {
     (void)state;
-    const cj_norm_desc   forward = {.shape = {.rows = 2, .columns = 8}, .weight_gradient = 1};
-    const cj_norm_desc   backward = {.shape = {.rows = 2, .columns = 8}, .backward = 1, .weight_gradient = 1};
-    const cj_norm_arrays missing = {.x = 256, .dy = 256, .dx = 256, .rstd = 256};
+    const cj_norm_desc   forward = {CJ_INIT(forward), .shape = {.rows = 2, .columns = 8}, .weight_gradient = 1};
+    const cj_norm_desc   backward = {CJ_INIT(backward), .shape = {.rows = 2, .columns = 8}, .backward = 1,
+                                     .weight_gradient = 1};
+    const cj_norm_arrays missing = {CJ_INIT(missing), .x = 256, .dy = 256, .dx = 256, .rstd = 256};
     cj_norm             *norm = NULL;
     cj_error             error = {0};
     assert_int_equal(cj_norm_create(cj_test_device, &forward, &norm, &error), CJ_INVALID_ARGUMENT);

@@ -48,7 +48,7 @@ static void math_functions_are_right(void **state) {
         want += x[i] > 0 ? sqrt((double)x[i]) : exp((double)x[i]);
     }
     cj_user_function *map = cj_test_expression("x > 0 ? sqrtf(x) : expf(x)", CJ_F32, 1);
-    const float       got = reduced(&(cj_reduce_desc){.n = N, .map = map, .cluster = 4}, x);
+    const float       got = reduced(&(cj_reduce_desc){CJ_INIT(cj_reduce_desc), .n = N, .map = map, .cluster = 4}, x);
     cj_user_function_destroy(map);
     if (!(fabs(got - want) < 1e-5 * want)) fail_msg("%.9g is not %.9g", (double)got, want);
 }
@@ -62,7 +62,7 @@ static void a_kernel_keeps_its_functions_alive(void **state) {
     cj_user_function *op = cj_test_expression("fabsf(a) > fabsf(b) ? fabsf(a) : fabsf(b)", CJ_F32, 2);
     cj_user_function *identity = cj_test_expression("0", CJ_F32, 0);
     cj_reduce        *reduce = NULL;
-    cj_reduce_desc    desc = {.n = 3, .op_function = op, .identity = identity};
+    cj_reduce_desc    desc = {CJ_INIT(desc), .n = 3, .op_function = op, .identity = identity};
     cj_test_ok(cj_reduce_create(cj_test_device, &desc, &reduce, &error), &error);
     cj_user_function_destroy(op);
     cj_user_function_destroy(identity);
@@ -94,7 +94,9 @@ static void kernels_of_one_call_tell_functions_apart(void **state) {
         float             result = 0;
         const char *const maps[] = {"x", "x * 2", "x * 3", "x * 4", "x * 5"};
         cj_user_function *map = cj_test_expression(maps[factor - 1], CJ_F32, 1);
-        cj_test_ok(cj_reduce_launch(cj_test_device, &(cj_reduce_desc){.n = 3, .map = map}, in, out, NULL, &error), &error);
+        cj_test_ok(cj_reduce_launch(cj_test_device, &(cj_reduce_desc){CJ_INIT(cj_reduce_desc), .n = 3, .map = map}, in,
+                                    out, NULL, &error),
+                   &error);
         cj_user_function_destroy(map);
         cj_test_ok(cj_mem_read(cj_test_device, &result, out, sizeof result, NULL, &error), &error);
         assert_true(result == 6 * (float)factor);

@@ -29,10 +29,13 @@ static void two_operations_without_order_end_in_both_orders(void **state) {
     for (size_t i = 0; i < CJ_TEST_COUNT(async_pairs); i++) {
         unsigned seen = 0;
         for (uint64_t seed = 1; seed <= SEEDS; seed++)
-            seen |= value_of(&async_pairs[i], &(cj_cpu_options){.threads = 1, .random_schedule = true, .seed = seed});
+            seen |= value_of(&async_pairs[i], &(cj_cpu_options){CJ_INIT(cj_cpu_options), .threads = 1,
+                                                                .random_schedule = true, .seed = seed});
         if (seen != 3) fail_msg("%s: only in one order, under %d seeds", async_pairs[i].name, SEEDS);
         // Late: the youngest first, always.
-        assert_int_equal(value_of(&async_pairs[i], &(cj_cpu_options){.threads = 1, .late_schedule = true}), 1);
+        assert_int_equal(
+            value_of(&async_pairs[i], &(cj_cpu_options){CJ_INIT(cj_cpu_options), .threads = 1, .late_schedule = true}),
+            1);
     }
 }
 
@@ -40,7 +43,8 @@ static void what_only_the_watch_sees(void **state) {
     (void)state;
     for (size_t i = 0; i < CJ_TEST_COUNT(async_unordered); i++) {
         cj_error  error = {0};
-        cj_status status = run_async(&async_unordered[i], &(cj_cpu_options){.threads = 1, .hazards = true}, &error);
+        cj_status status = run_async(&async_unordered[i],
+                                     &(cj_cpu_options){CJ_INIT(cj_cpu_options), .threads = 1, .hazards = true}, &error);
         assert_int_equal(status, CJ_HAZARD);
         assert_string_equal(error.rule, async_unordered[i].rule);
     }
@@ -101,7 +105,7 @@ static void reductions_of_every_type(void **state) {
         cj_error         error = {0};
         char             ptx[16384];
         async_reduction_ptx(ptx, sizeof ptx, r->operation, r->old, r->given);
-        cpu_options = (cj_cpu_options){0};
+        cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options)};
         cj_test_ok(run_kernel(ptx, (launch_shape){1, 1, 0, 0}, async_results, &error), &error);
         if (async_results[0] == r->expected) continue;
         fail_msg("%s of 0x%llx and 0x%llx is 0x%llx, not 0x%llx", r->operation, (unsigned long long)r->old,

@@ -52,7 +52,8 @@ static void waits_cost_the_same_in_any_cluster(void **state) {
 // 3 is what is allowed, and 1.7 usual, for the memory of 65,536 copies in flight. Looking at all of them each round made it 5.5.
 static void copies_cost_the_same_however_many_are_in_flight(void **state) {
     (void)state;
-    cpu_options = (cj_cpu_options){.threads = 1, .random_schedule = true, .seed = cj_test_seed()};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .threads = 1, .random_schedule = true,
+                                   .seed = cj_test_seed()};
     const double few = cost(COPIES("32", COPY), 1), many = cost(COPIES("2", FOUR FOUR FOUR FOUR), 16);
     print_message("256 and 65,536 copies in flight: %.1f, %.1f ms\n", few * 1e3, many * 1e3);
     assert_true(many < 3 * few);

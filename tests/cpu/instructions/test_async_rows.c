@@ -18,7 +18,8 @@ static void every_kernel_is_as_its_model(void **state) {
     const cj_async_family *family = *state;
     const uint64_t         seed = cj_test_seed();
     for (unsigned i = 0; i < SCHEDULES; i++) {
-        const cj_cpu_options options = {.threads = 1, .hazards = i > 0, .random_schedule = i > 0, .seed = seed + i};
+        const cj_cpu_options options = {CJ_INIT(options), .threads = 1, .hazards = i > 0, .random_schedule = i > 0,
+                                        .seed = seed + i};
         cj_error             error = {0};
         cj_test_ok(cj_cpu_configure(cpu, &options, &error), &error);
         const unsigned failed = cj_async_check(family, cpu, seed);
@@ -31,7 +32,7 @@ int main(void) {
     struct CMUnitTest tests[FAMILIES_MAX];
     size_t            count = 0;
     cj_error          error = {0};
-    cj_test_ok(cj_device_open(&(cj_device_options){.spec = "cpu"}, &cpu, &error), &error);
+    cj_test_ok(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &cpu, &error), &error);
     for (; cj_async_families[count]; count++) {
         tests[count] = (struct CMUnitTest)cmocka_unit_test(every_kernel_is_as_its_model);
         tests[count].name = cj_async_families[count]->name;

@@ -9,12 +9,13 @@
 static void columns_are_what_a_walk_gives(void **state) {
     (void)state;
     for (int hazards = 0; hazards <= 1; hazards++) {
-        cpu_options = (cj_cpu_options){.hazards = hazards, .random_schedule = hazards, .seed = cj_test_seed()};
+        cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = hazards, .random_schedule = hazards,
+                                       .seed = cj_test_seed()};
         cj_device *device = open_cpu();
         assert_int_equal(cj_im2col_run(device, cj_test_seed()), 0);
         cj_device_close(device);
     }
-    cpu_options = (cj_cpu_options){0};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options)};
 }
 
 typedef struct arguments {
@@ -104,12 +105,11 @@ static void refuse(cj_device *device, const cj_tensormap *map, const refusal *r)
     cj_test_ok(cj_mem_write(device, out, &words, sizeof words, NULL, &error), &error);
     cj_test_ok(cj_module_from_ptx(device, ptx, strlen(ptx), &module, &error), &error);
     cj_test_ok(cj_module_function(module, "kernel", &function, &error), &error);
-    const cj_launch_config config = {.function = function,
-                                     .grid = {1, 1, 1},
-                                     .block = {32, 1, 1},
-                                     .dynamic_shared = 4096,
-                                     .arguments = (void *[]){&out, &copied, &words, copy.at, copy.offset},
-                                     .argument_count = 5};
+    const cj_launch_config config = {
+        CJ_INIT(config),        .function = function,
+        .grid = {1, 1, 1},      .block = {32, 1, 1},
+        .dynamic_shared = 4096, .arguments = (void *[]){&out, &copied, &words, copy.at, copy.offset},
+        .argument_count = 5};
     assert_int_equal(cj_launch(device, &config, &error), CJ_HAZARD);
     assert_string_equal(error.rule, r->rule);
     if (!strstr(error.message, r->message)) fail_msg("no '%s' in '%s'", r->message, error.message);

@@ -95,7 +95,7 @@ static void faults_are_reported_and_their_twins_are_not(void **state) {
     (void)state;
     unsigned        failed = 0;
     static uint64_t results[RESULTS];
-    cpu_options = (cj_cpu_options){.hazards = true};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = true};
     for (unsigned seed = 0; seed < 6; seed++) {  // 0: the fixed schedule
         cpu_options.random_schedule = seed;
         cpu_options.seed = seed;
@@ -113,7 +113,7 @@ static void faults_are_reported_and_their_twins_are_not(void **state) {
             failed++;
         }
     }
-    cpu_options = (cj_cpu_options){0};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options)};
     assert_int_equal(failed, 0);
 }
 
@@ -132,12 +132,12 @@ static void results_come_with_the_wait(void **state) {
         const size_t k = i % CJ_TEST_COUNT(runs);
         cj_error     error = {0};
         float        got;
-        cpu_options = (cj_cpu_options){.late_schedule = i != k};
+        cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .late_schedule = i != k};
         cj_test_ok(run_kernel(runs[k].ptx, (launch_shape){1, 128, 0, 0}, results, &error), &error);
         memcpy(&got, results, sizeof got);
         if (got != runs[k].expected) fail_msg("run %zu: %g, not %g", i, (double)got, (double)runs[k].expected);
     }
-    cpu_options = (cj_cpu_options){0};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options)};
 }
 
 int main(void) {

@@ -21,7 +21,8 @@ static void one_nan_is_out_of_bounds(void **state) {
     static cj_oob_sweep sweep;
     cj_device          *device = NULL;
     cj_error            error = {0};
-    cj_test_ok(cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, &error), &error);
+    cj_test_ok(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &device, &error),
+               &error);
     cj_oob_run(device, &sweep);
     cj_oob_print("CPU device", &sweep);
     for (unsigned i = 0; i < CJ_OOB_FORMS * CJ_OOB_PLACES * CJ_OOB_CODES; i++) {

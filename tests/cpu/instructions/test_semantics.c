@@ -50,12 +50,15 @@ static void every_row_is_compared_or_says_why_not(void **state) {
 }
 
 int main(void) {
-    const cj_device_options options = {.spec = "cpu"};
+    const cj_device_options options = {CJ_INIT(options), .spec = "cpu"};
     cj_error                error = {0};
     cj_test_ok(cj_device_open(&options, &fixed, &error), &error);
     cj_test_ok(cj_device_open(&options, &watched, &error), &error);
-    cj_test_ok(cj_cpu_configure(watched, &(cj_cpu_options){.random_schedule = true, .seed = cj_test_seed(), .hazards = true},
-                                &error), &error);
+    cj_test_ok(cj_cpu_configure(watched,
+                                &(cj_cpu_options){CJ_INIT(cj_cpu_options), .random_schedule = true,
+                                                  .seed = cj_test_seed(), .hazards = true},
+                                &error),
+               &error);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(register_rows), cmocka_unit_test(memory_rows),  cmocka_unit_test(atomic_rows),
         cmocka_unit_test(warp_rows),     cmocka_unit_test(address_rows), cmocka_unit_test(control_rows),

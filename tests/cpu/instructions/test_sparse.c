@@ -6,11 +6,12 @@
 
 // Under a random schedule and watched, so that what is asynchronous is done at any time.
 static void check(const cj_matrix_family *family) {
-    cpu_options = (cj_cpu_options){.hazards = true, .random_schedule = true, .seed = cj_test_seed()};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = true, .random_schedule = true,
+                                   .seed = cj_test_seed()};
     cj_device     *device = open_cpu();
     const unsigned failed = cj_matrix_run(family, device, cj_test_seed());
     cj_device_close(device);
-    cpu_options = (cj_cpu_options){0};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options)};
     if (failed) fail_msg("%u of %u kernels fail", failed, family->count());
 }
 

@@ -6,12 +6,13 @@
 static void programs_give_what_they_should(void **state) {
     (void)state;
     for (int hazards = 0; hazards <= 1; hazards++) {
-        cpu_options = (cj_cpu_options){.hazards = hazards, .random_schedule = hazards, .seed = cj_test_seed()};
+        cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = hazards, .random_schedule = hazards,
+                                       .seed = cj_test_seed()};
         cj_device *device = open_cpu();
         assert_int_equal(cj_programs_run(&cj_stack_programs, device), 0);
         cj_device_close(device);
     }
-    cpu_options = (cj_cpu_options){0};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options)};
 }
 
 static void expect_hazard(const char *ptx, const char *rule, const char *message) {
@@ -49,8 +50,9 @@ static void a_larger_stack_takes_deeper_calls(void **state) {
     cpu_options.stack_bytes = 0;
 
     cj_device *device = open_cpu();
-    assert_int_equal(cj_cpu_configure(device, &(cj_cpu_options){.stack_bytes = (512 << 10) + 1}, &error),
-                     CJ_INVALID_ARGUMENT);
+    assert_int_equal(
+        cj_cpu_configure(device, &(cj_cpu_options){CJ_INIT(cj_cpu_options), .stack_bytes = (512 << 10) + 1}, &error),
+        CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "stack_bytes is 524289"));
     cj_device_close(device);
 }

@@ -185,7 +185,8 @@ static void formatted_stores_convert(void **state) {
         {CJ_TEXEL_F32, 0x3f800000, {0, 0, 0x80, 0x3f}},
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
-        cj_image       image = {.address = texels, .format = cases[i].format, .channels = 1, .width = 8, .height = 2};
+        cj_image       image = {CJ_INIT(image), .address = texels, .format = cases[i].format,
+                                .channels = 1,  .width = 8,        .height = 2};
         const unsigned bytes = texel_bytes(&image);
         cj_error       error = {0};
         uint64_t       handle;
@@ -214,7 +215,7 @@ static void reductions_are_atomic(void **state) {
         {"sured.p.1d.min.b32.trap [%handle, {1}], %t;", (uint32_t)-9, (uint32_t)-9},
         {"sured.b.1d.add.u32.zero [%handle, {64}], %t;", 5, 5},
     };
-    const cj_image image = {.address = texels, .format = CJ_TEXEL_S32, .channels = 1, .width = 16};
+    const cj_image image = {CJ_INIT(image), .address = texels, .format = CJ_TEXEL_S32, .channels = 1, .width = 16};
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_error error = {0};
         uint64_t handle;
@@ -229,14 +230,15 @@ static void reductions_are_atomic(void **state) {
 
 static void misuse_is_found(void **state) {
     (void)state;
-    const cj_image image = {.address = texels, .format = CJ_TEXEL_U16, .channels = 2, .width = 4, .height = 3};
+    const cj_image image = {CJ_INIT(image), .address = texels, .format = CJ_TEXEL_U16,
+                            .channels = 2,  .width = 4,        .height = 3};
     cj_error       error = {0};
     uint64_t       handle;
     cj_test_ok(cj_mem_fill(device, texels, 0, TEXELS_MOST, NULL, &error), &error);
     cj_test_ok(cj_cpu_surface_create(device, &image, &handle, &error), &error);
     expect_hazard(handle, "suld.b.2d.b32.trap {%o0}, [%handle, {16, 0}];", "out-of-bounds",
                   "4 bytes at byte 16 of row 0 of slice 0 lie outside of the surface, 4 x 3 x 1 texels of 4 bytes");
-    const cj_image narrow = {.address = texels, .format = CJ_TEXEL_U8, .channels = 1, .width = 2};
+    const cj_image narrow = {CJ_INIT(narrow), .address = texels, .format = CJ_TEXEL_U8, .channels = 1, .width = 2};
     uint64_t       two;
     cj_test_ok(cj_cpu_surface_create(device, &narrow, &two, &error), &error);
     expect_hazard(two, "suld.b.1d.b32.clamp {%o0}, [%handle, {0}];", "out-of-bounds", "2 x 1 x 1 texels of 1 bytes");

@@ -70,6 +70,7 @@ static cj_status run_bench(bench *b, const char *ptx, cj_tensormap *map, uint32_
     cj_test_ok(cj_module_from_ptx(b->device, ptx, strlen(ptx), &module, error), error);
     cj_test_ok(cj_module_function(module, "kernel", &function, error), error);
     const cj_launch_config config = {
+        CJ_INIT(config),
         .function = function,
         .grid = {size.grid, 1, 1},
         .block = {size.block, 1, 1},
@@ -93,13 +94,14 @@ static void tiles_are_as_their_model(void **state) {
     (void)state;
     const uint64_t seed = cj_test_seed();
     for (unsigned watched = 0; watched < 2; watched++) {
-        cpu_options = (cj_cpu_options){.threads = 1, .hazards = watched, .random_schedule = watched, .seed = seed};
+        cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .threads = 1, .hazards = watched,
+                                       .random_schedule = watched, .seed = seed};
         cj_device     *cpu = open_cpu();
         const unsigned failed = cj_tensor_check(cpu, seed);
         cj_device_close(cpu);
         if (failed) fail_msg("%u of %u tiles are not", failed, cj_tensor_count());
     }
-    cpu_options = (cj_cpu_options){0};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options)};
 }
 
 static const tensor swizzled = {CJ_TENSORMAP_U16,          2, 2, {64, 64}, {128}, {64, 16}, {1, 1}, {0, 8},
@@ -130,7 +132,7 @@ static bool multicast(unsigned iterations, const char *wait, const cj_cpu_option
         for (unsigned block = 0; block < 4; block++) right &= sums[block * 128 + thread] == sum;
     }
     close_bench(&b);
-    cpu_options = (cj_cpu_options){0};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options)};
     return right;
 }
 
@@ -138,7 +140,8 @@ static void a_tile_for_four_blocks(void **state) {
     (void)state;
     for (unsigned iterations = 4; iterations <= 16; iterations *= 2) {
         for (unsigned seed = 0; seed < 4; seed++) {
-            const cj_cpu_options options = {.random_schedule = seed > 0, .seed = seed, .hazards = iterations == 4};
+            const cj_cpu_options options = {CJ_INIT(options), .random_schedule = seed > 0, .seed = seed,
+                                            .hazards = iterations == 4};
             cj_status            status;
             assert_true(multicast(iterations, wait_for_tile, &options, &status));
             assert_int_equal(status, CJ_OK);
@@ -150,12 +153,12 @@ static void a_tile_that_nobody_waits_for(void **state) {
     (void)state;
     cj_status status;
     for (unsigned late = 0; late < 2; late++) {
-        const cj_cpu_options options = {.late_schedule = late};
+        const cj_cpu_options options = {CJ_INIT(options), .late_schedule = late};
         assert_true(!multicast(4, "", &options, &status) || status == CJ_HAZARD);
         assert_true(multicast(4, wait_for_tile, &options, &status));
         assert_int_equal(status, CJ_OK);
     }
-    multicast(4, "", &(cj_cpu_options){.hazards = true}, &status);
+    multicast(4, "", &(cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = true}, &status);
     assert_int_equal(status, CJ_HAZARD);
 }
 
@@ -176,7 +179,7 @@ static uint32_t stored_and_loaded(const char *wait, bool late) {
     const tensor t = {CJ_TENSORMAP_U32, 1, 4, {64}, {0}, {4}, {1}, {0}, 0, 0};
     char         ptx[PTX_BYTES];
     cj_error     error = {0};
-    cpu_options = (cj_cpu_options){.late_schedule = late};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .late_schedule = late};
     bench        b = open_bench();
     cj_tensormap map = encode(&b, &t);
     memset(b.tensor_bytes, 0, TENSOR_BYTES);
@@ -184,7 +187,7 @@ static uint32_t stored_and_loaded(const char *wait, bool late) {
     cj_test_ok(run_bench(&b, ptx, &map, 64, t.at, (shape){1, 32, 0}, &error), &error);
     const uint32_t sum = *(const uint32_t *)(const void *)b.out_bytes;
     close_bench(&b);
-    cpu_options = (cj_cpu_options){0};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options)};
     return sum;
 }
 

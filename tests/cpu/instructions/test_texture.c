@@ -114,7 +114,7 @@ static double expected(const reference *r, unsigned dims, const float coordinate
 static cj_sampler draw_sampler(uint64_t *random, const cj_image *image) {
     const bool wide = image->format == CJ_TEXEL_U32 || image->format == CJ_TEXEL_S32;
     const bool real = image->format == CJ_TEXEL_F16 || image->format == CJ_TEXEL_F32;
-    cj_sampler sampler = {.normalized = below(random, 2), .as_integer = !real && below(random, 2)};
+    cj_sampler sampler = {CJ_INIT(sampler), .normalized = below(random, 2), .as_integer = !real && below(random, 2)};
     for (unsigned k = 0; k < 3; k++) sampler.address[k] = (cj_address_mode)below(random, 4);
     for (unsigned k = 0; k < CHANNELS; k++) sampler.border[k] = (float)(1 + below(random, 9));
     if (!wide && !sampler.as_integer && below(random, 3)) sampler.filter = CJ_FILTER_LINEAR;
@@ -300,11 +300,11 @@ static void gathers_take_one_component(void **state) {
 static void halves_come_in_pairs(void **state) {
     (void)state;
     static const uint16_t codes[4] = {0x3c00, 0xc000, 0x3555, 0x7bff};  // 1, -2, 1/3, the largest
-    const cj_image        image = {.address = texels, .format = CJ_TEXEL_F16, .channels = 4, .width = 1};
+    const cj_image image = {CJ_INIT(image), .address = texels, .format = CJ_TEXEL_F16, .channels = 4, .width = 1};
     cj_error              error = {0};
     uint64_t              handle;
     cj_test_ok(cj_mem_write(device, texels, codes, sizeof codes, NULL, &error), &error);
-    cj_test_ok(cj_cpu_texture_create(device, &image, &(cj_sampler){0}, &handle, &error), &error);
+    cj_test_ok(cj_cpu_texture_create(device, &image, &(cj_sampler){CJ_INIT(cj_sampler)}, &handle, &error), &error);
     run(handle, "tex.1d.v2.f16x2.f32 {%o0, %o1}, [%handle, {%f0}];");
     assert_int_equal(out[5][0], 0xc0003c00);
     assert_int_equal(out[5][1], 0x7bff3555);
@@ -312,11 +312,13 @@ static void halves_come_in_pairs(void **state) {
 
 static void queries_tell_the_extents(void **state) {
     (void)state;
-    const cj_image image = {
-        .address = texels, .format = CJ_TEXEL_U8, .channels = 1, .width = 9, .height = 5, .layers = 3};
+    const cj_image image = {CJ_INIT(image), .address = texels, .format = CJ_TEXEL_U8, .channels = 1, .width = 9,
+                            .height = 5,    .layers = 3};
     cj_error error = {0};
     uint64_t handle, surface;
-    cj_test_ok(cj_cpu_texture_create(device, &image, &(cj_sampler){.normalized = true}, &handle, &error), &error);
+    cj_test_ok(
+        cj_cpu_texture_create(device, &image, &(cj_sampler){CJ_INIT(cj_sampler), .normalized = true}, &handle, &error),
+        &error);
     cj_test_ok(cj_cpu_surface_create(device, &image, &surface, &error), &error);
     run(handle, "txq.width.b32 %o0, [%handle];\n    txq.height.b32 %o1, [%handle];\n    txq.depth.b32 %o2, [%handle];\n"
                 "    txq.array_size.b32 %o3, [%handle];\n    txq.normalized_coords.b32 %o4, [%handle];\n"
@@ -336,12 +338,13 @@ static void queries_tell_the_extents(void **state) {
 
 static void wrong_handles_are_named(void **state) {
     (void)state;
-    const cj_image image = {.address = texels, .format = CJ_TEXEL_F32, .channels = 1, .width = 4, .height = 4};
+    const cj_image image = {CJ_INIT(image), .address = texels, .format = CJ_TEXEL_F32,
+                            .channels = 1,  .width = 4,        .height = 4};
     cj_error       error = {0};
     uint64_t       first, second, third;
     memset(in, 0, sizeof in);
     cj_test_ok(cj_mem_fill(device, texels, 0, TEXELS_MOST, NULL, &error), &error);
-    cj_test_ok(cj_cpu_texture_create(device, &image, &(cj_sampler){0}, &first, &error), &error);
+    cj_test_ok(cj_cpu_texture_create(device, &image, &(cj_sampler){CJ_INIT(cj_sampler)}, &first, &error), &error);
     expect_hazard(first, FETCH, "texture-handle", "the texture has 2 dimensions, the instruction takes 1");
     expect_hazard(first, "tex.a2d.v4.f32.f32 {%o0, %o1, %o2, %o3}, [%handle, {%r0, %f0, %f1, %f1}];", "texture-handle",
                   "the instruction takes 2 and a layer");
@@ -349,7 +352,7 @@ static void wrong_handles_are_named(void **state) {
     expect_hazard(texels, FETCH, "texture-handle", "is no texture");
     cj_cpu_texture_destroy(device, first);
     expect_hazard(first, FETCH, "texture-handle", "or one that was destroyed");
-    cj_test_ok(cj_cpu_texture_create(device, &image, &(cj_sampler){0}, &second, &error), &error);
+    cj_test_ok(cj_cpu_texture_create(device, &image, &(cj_sampler){CJ_INIT(cj_sampler)}, &second, &error), &error);
     assert_true(first != second);  // though its place is the same
     expect_hazard(first, FETCH, "texture-handle", "or one that was destroyed");
     cj_test_ok(cj_cpu_surface_create(device, &image, &third, &error), &error);
@@ -358,12 +361,12 @@ static void wrong_handles_are_named(void **state) {
 
 static void texels_that_are_gone_are_out_of_bounds(void **state) {
     (void)state;
-    cj_image image = {.format = CJ_TEXEL_F32, .channels = 1, .width = 4};
+    cj_image image = {CJ_INIT(image), .format = CJ_TEXEL_F32, .channels = 1, .width = 4};
     cj_error error = {0};
     uint64_t handle;
     memset(in, 0, sizeof in);
     cj_test_ok(cj_mem_alloc(device, 16, &image.address, &error), &error);
-    cj_test_ok(cj_cpu_texture_create(device, &image, &(cj_sampler){0}, &handle, &error), &error);
+    cj_test_ok(cj_cpu_texture_create(device, &image, &(cj_sampler){CJ_INIT(cj_sampler)}, &handle, &error), &error);
     expect_hazard(handle, FETCH, "uninitialized", "which nothing has written");
     cj_mem_free(device, image.address);
     expect_hazard(handle, FETCH, "out-of-bounds", "are in no allocation");
@@ -372,11 +375,12 @@ static void texels_that_are_gone_are_out_of_bounds(void **state) {
 // Not even a barrier makes a write visible to a texture of the same launch; the next launch sees it.
 static void a_texture_does_not_see_what_its_launch_writes(void **state) {
     (void)state;
-    const cj_image image = {.address = outputs, .format = CJ_TEXEL_U32, .channels = 1, .width = sizeof out / 4};
+    const cj_image image = {CJ_INIT(image), .address = outputs, .format = CJ_TEXEL_U32, .channels = 1,
+                            .width = sizeof out / 4};
     cj_error       error = {0};
     uint64_t       handle;
     cj_test_ok(cj_mem_fill(device, outputs, 0, sizeof out, NULL, &error), &error);
-    cj_test_ok(cj_cpu_texture_create(device, &image, &(cj_sampler){0}, &handle, &error), &error);
+    cj_test_ok(cj_cpu_texture_create(device, &image, &(cj_sampler){CJ_INIT(cj_sampler)}, &handle, &error), &error);
     for (unsigned t = 0; t < THREADS; t++) in[t][0] = 8 * t;
     run(handle, "tex.1d.v4.u32.s32 {%o0, %o1, %o2, %o3}, [%handle, {%r0}];");
     expect_hazard(handle,
@@ -406,8 +410,9 @@ static void what_the_device_does_not_have_is_refused_when_it_is_reached(void **s
 
 static void wrong_descriptions_name_the_field(void **state) {
     (void)state;
-    const cj_image   good = {.address = texels, .format = CJ_TEXEL_U16, .channels = 2, .width = 4, .height = 4};
-    const cj_sampler point = {0};
+    const cj_image   good = {CJ_INIT(good), .address = texels, .format = CJ_TEXEL_U16,
+                             .channels = 2, .width = 4,        .height = 4};
+    const cj_sampler point = {CJ_INIT(point)};
     cj_image         image = good;
     cj_sampler       sampler = point;
     uint64_t         handle;
@@ -440,7 +445,8 @@ static void wrong_descriptions_name_the_field(void **state) {
     REFUSED(sampler.srgb = true, CJ_UNSUPPORTED, "srgb");
 #undef REFUSED
     cj_error error = {0};
-    image = (cj_image){.address = texels, .format = CJ_TEXEL_F32, .channels = 1, .width = 4, .linear = true};
+    image = (cj_image){CJ_INIT(cj_image), .address = texels, .format = CJ_TEXEL_F32,
+                       .channels = 1,     .width = 4,        .linear = true};
     assert_int_equal(cj_cpu_surface_create(device, &image, &handle, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "linear memory has no surface"));
 }
@@ -466,8 +472,8 @@ static void each_row_looks_at_its_handle(void **state) {
         cj_test_entry(&text, "k", lines);
         cj_test_ok(cj_module_from_ptx(device, text.data, text.length, &module, &error), &error);
         cj_test_ok(cj_module_function(module, "k", &function, &error), &error);
-        const cj_launch_config config = {
-            .function = function, .grid = {1, 1, 1}, .block = {1, 1, 1}, CJ_ARGS(parameter)};
+        const cj_launch_config config = {CJ_INIT(config), .function = function, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                                         CJ_ARGS(parameter)};
         if (cj_launch(device, &config, &error) != CJ_HAZARD || strcmp(error.rule, "texture-handle") != 0)
             fail_msg("%s: '%s', rule '%s'", row->sample, error.message, error.rule);
         cj_module_unload(module);

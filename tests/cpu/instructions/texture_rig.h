@@ -18,7 +18,7 @@ static uint32_t      in[THREADS][8], out[THREADS][8];
 static int set_up(void **state) {
     (void)state;
     cj_error error = {0};
-    cpu_options = (cj_cpu_options){.hazards = true, .threads = 2};
+    cpu_options = (cj_cpu_options){CJ_INIT(cj_cpu_options), .hazards = true, .threads = 2};
     device = open_cpu();
     cj_test_ok(cj_mem_alloc(device, TEXELS_MOST, &texels, &error), &error);
     cj_test_ok(cj_mem_alloc(device, sizeof in, &inputs, &error), &error);
@@ -65,11 +65,11 @@ static inline cj_status run_with(uint64_t handle, const char *body, cj_error *er
     cj_test_ok(cj_mem_write(device, inputs, in, sizeof in, NULL, error), error);
     cj_test_ok(cj_module_from_ptx(device, ptx, length, &module, error), error);
     cj_test_ok(cj_module_function(module, "kernel", &function, error), error);
-    const cj_status status = cj_launch(
-        device,
-        &(cj_launch_config){
-            .function = function, .grid = {2, 1, 1}, .block = {THREADS / 2, 1, 1}, CJ_ARGS(handle, inputs, outputs)},
-        error);
+    const cj_status status = cj_launch(device,
+                                       &(cj_launch_config){CJ_INIT(cj_launch_config), .function = function,
+                                                           .grid = {2, 1, 1}, .block = {THREADS / 2, 1, 1},
+                                                           CJ_ARGS(handle, inputs, outputs)},
+                                       error);
     cj_module_unload(module);
     if (!status) cj_test_ok(cj_mem_read(device, out, outputs, sizeof out, NULL, error), error);
     return status;
@@ -109,7 +109,7 @@ static inline uint32_t below(uint64_t *random, uint32_t end) { return (uint32_t)
 
 // An image of random bytes, also between the rows. Halves and floats are finite.
 static inline cj_image draw_image(uint64_t *random, unsigned dims, bool layered) {
-    cj_image image = {.address = texels, .format = formats[below(random, CJ_TEST_COUNT(formats))]};
+    cj_image image = {CJ_INIT(image), .address = texels, .format = formats[below(random, CJ_TEST_COUNT(formats))]};
     image.channels = 1u << below(random, 3);
     const uint32_t texel = texel_bytes(&image);
     image.width = 1 + below(random, 9);

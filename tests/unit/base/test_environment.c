@@ -23,7 +23,8 @@ static void child(const char *log, const char *tuning, bool callback) {
     for (int time = 0; time < 2; time++) {
         cj_device *device = NULL;
         cj_log_set(callback ? hear : NULL, NULL);
-        if (cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, NULL)) dprintf(1, "no device\n");
+        if (cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &device, NULL))
+            dprintf(1, "no device\n");
         cj_device_close(device);
     }
 }

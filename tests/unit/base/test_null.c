@@ -13,6 +13,7 @@
 
 // Where a header allows NULL. What is made then, other tests look at.
 static const char *const optional[] = {
+    "cj_workspaces_set workspaces",
     "cj_device_open options",
     "cj_check_ptx options",
     "cj_format_ptx text_length",
@@ -57,17 +58,17 @@ static cj_error     error_of_call;
 static uint64_t     numbers[64];
 static _Alignas(64) unsigned char bytes[1 << 16];  // plain data, all zero
 
-static const cj_reduce_desc       reduce_desc = {.n = 16};
-static const cj_histogram_desc    histogram_desc = {.n = 16, .bins = 4};
-static const cj_stencil_desc      stencil_desc = {.extent = {4, 4, 1}};
-static const cj_scan_desc         scan_desc = {.rows = 1, .columns = 16};
-static const cj_topk_desc         topk_desc = {.rows = 1, .columns = 16, .k = 2};
-static const cj_argmax_desc       argmax_desc = {.rows = 1, .columns = 16};
-static const cj_exchange_desc     exchange_desc = {.pattern = CJ_EXCHANGE_RING};
-static const cj_gemm_desc         gemm_desc = {.m = 16, .n = 16, .k = 16, .dtype = CJ_BF16};
-static const cj_softmax_desc      softmax_desc = {.shape = {.rows = 1, .columns = 16}};
-static const cj_norm_desc         norm_desc = {.shape = {.rows = 1, .columns = 16}};
-static const cj_crossentropy_desc crossentropy_desc = {.shape = {.rows = 1, .columns = 16}};
+static const cj_reduce_desc       reduce_desc = {CJ_INIT(reduce_desc), .n = 16};
+static const cj_histogram_desc    histogram_desc = {CJ_INIT(histogram_desc), .n = 16, .bins = 4};
+static const cj_stencil_desc      stencil_desc = {CJ_INIT(stencil_desc), .extent = {4, 4, 1}};
+static const cj_scan_desc         scan_desc = {CJ_INIT(scan_desc), .rows = 1, .columns = 16};
+static const cj_topk_desc         topk_desc = {CJ_INIT(topk_desc), .rows = 1, .columns = 16, .k = 2};
+static const cj_argmax_desc       argmax_desc = {CJ_INIT(argmax_desc), .rows = 1, .columns = 16};
+static const cj_exchange_desc     exchange_desc = {CJ_INIT(exchange_desc), .pattern = CJ_EXCHANGE_RING};
+static const cj_gemm_desc         gemm_desc = {CJ_INIT(gemm_desc), .m = 16, .n = 16, .k = 16, .dtype = CJ_BF16};
+static const cj_softmax_desc      softmax_desc = {CJ_INIT(softmax_desc), .shape = {.rows = 1, .columns = 16}};
+static const cj_norm_desc         norm_desc = {CJ_INIT(norm_desc), .shape = {.rows = 1, .columns = 16}};
+static const cj_crossentropy_desc crossentropy_desc = {CJ_INIT(crossentropy_desc), .shape = {.rows = 1, .columns = 16}};
 
 static cj_softmax      *softmax;
 static cj_norm         *norm;
@@ -102,30 +103,33 @@ static cj_gemm         *gemm;
 #define GOOD_cj_gemm(name) gemm
 
 // Plain data.
-#define GOOD_cj_block_use(name) ((void *)bytes)
-#define GOOD_cj_check_options(name) ((void *)bytes)
-#define GOOD_cj_cluster_occupancy(name) ((void *)bytes)
-#define GOOD_cj_contract_query(name) ((void *)bytes)
-#define GOOD_cj_cpu_options(name) ((void *)bytes)
-#define GOOD_cj_cpu_heap_state(name) ((void *)bytes)
-#define GOOD_cj_cpu_heap_block(name) ((void *)bytes)
-#define GOOD_cj_cpu_stats(name) ((void *)bytes)
-#define GOOD_cj_image(name) ((void *)bytes)
-#define GOOD_cj_sampler(name) ((void *)bytes)
-#define GOOD_cj_crossentropy_arrays(name) ((void *)bytes)
+#define GOOD_cj_allocator(name) SIZED_DATA(cj_allocator)
+#define GOOD_cj_workspaces(name) SIZED_DATA(cj_workspaces)
+#define SIZED_DATA(type) (&(type){CJ_INIT(type)})
+#define GOOD_cj_block_use(name) SIZED_DATA(cj_block_use)
+#define GOOD_cj_check_options(name) SIZED_DATA(cj_check_options)
+#define GOOD_cj_cluster_occupancy(name) SIZED_DATA(cj_cluster_occupancy)
+#define GOOD_cj_contract_query(name) SIZED_DATA(cj_contract_query)
+#define GOOD_cj_cpu_options(name) SIZED_DATA(cj_cpu_options)
+#define GOOD_cj_cpu_heap_state(name) SIZED_DATA(cj_cpu_heap_state)
+#define GOOD_cj_entry_info(name) SIZED_DATA(cj_entry_info)
+#define GOOD_cj_cpu_stats(name) SIZED_DATA(cj_cpu_stats)
+#define GOOD_cj_image(name) SIZED_DATA(cj_image)
+#define GOOD_cj_sampler(name) SIZED_DATA(cj_sampler)
+#define GOOD_cj_crossentropy_arrays(name) SIZED_DATA(cj_crossentropy_arrays)
 #define GOOD_int(name) ((void *)bytes)
-#define GOOD_cj_cuda_desc(name) ((void *)bytes)
-#define GOOD_cj_cuda_source(name) ((void *)bytes)
-#define GOOD_cj_device_options(name) ((void *)bytes)
-#define GOOD_cj_gemm_operands(name) ((void *)bytes)
-#define GOOD_cj_launch_config(name) ((void *)bytes)
+#define GOOD_cj_cuda_desc(name) SIZED_DATA(cj_cuda_desc)
+#define GOOD_cj_cuda_source(name) SIZED_DATA(cj_cuda_source)
+#define GOOD_cj_device_options(name) SIZED_DATA(cj_device_options)
+#define GOOD_cj_gemm_operands(name) SIZED_DATA(cj_gemm_operands)
+#define GOOD_cj_launch_config(name) SIZED_DATA(cj_launch_config)
 #define GOOD_cj_launch_shape(name) ((void *)bytes)
-#define GOOD_cj_norm_arrays(name) ((void *)bytes)
-#define GOOD_cj_occupancy_query(name) ((void *)bytes)
+#define GOOD_cj_norm_arrays(name) SIZED_DATA(cj_norm_arrays)
+#define GOOD_cj_occupancy_query(name) SIZED_DATA(cj_occupancy_query)
 #define GOOD_cj_signature(name) ((void *)bytes)
-#define GOOD_cj_softmax_arrays(name) ((void *)bytes)
+#define GOOD_cj_softmax_arrays(name) SIZED_DATA(cj_softmax_arrays)
 #define GOOD_cj_tensormap(name) ((void *)bytes)
-#define GOOD_cj_tuning_filter(name) ((void *)bytes)
+#define GOOD_cj_tuning_filter(name) SIZED_DATA(cj_tuning_filter)
 #define GOOD_cj_user_function(name) ((void *)bytes)
 #define GOOD_void(name) ((void *)bytes)
 #define GOOD_voidpointers(name) ((void *)bytes)
@@ -211,7 +215,7 @@ static void what_cannot_be_right_is_refused_at_once(void **state) {
     cj_error     error = {0};
     cj_gemm     *product = NULL;
     cj_norm     *made = NULL;
-    cj_gemm_desc g = {.m = 128, .n = 128, .k = 64, .dtype = CJ_BF16};
+    cj_gemm_desc g = {CJ_INIT(g), .m = 128, .n = 128, .k = 64, .dtype = CJ_BF16};
     cj_norm_desc n = norm_desc;
     const struct {
         uint64_t   *leading;
@@ -242,7 +246,7 @@ static int set_up(void **state) {
     (void)state;
     cj_error         e = {0};
     const cj_family *family;
-    cj_test_ok(cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, &e), &e);
+    cj_test_ok(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &device, &e), &e);
     limits = *cj_device_limits(device);
     cj_test_ok(cj_family_find("reduce", &family, &e), &e);
     cj_params_init(&params, family);

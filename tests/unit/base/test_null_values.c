@@ -133,8 +133,6 @@ static char text[16] = "u32";
 #define GOOD_cj_pipeline(name) ((void *)plain)
 #define GOOD_cj_pipeline_at(name) ((void *)plain)
 #define GOOD_cj_matrix_place(name) ((void *)plain)
-#define GOOD_cj_entry_info(name) ((void *)plain)
-#define GOOD_cj_cpu_heap_block(name) ((void *)plain)
 #define GOOD_cj_cluster_occupancy(name) ((void *)plain)
 
 // Objects that one call alone takes beside its pointer that is NULL.
@@ -259,7 +257,8 @@ static void parameters_of_no_family_are_refused(void **state) {
     cj_device *device = NULL;
     cj_error   error = {0};
     char       word[16];
-    cj_test_ok(cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, &error), &error);
+    cj_test_ok(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &device, &error),
+               &error);
     cj_params_init(&none, NULL);
     const cj_status refused[] = {
         cj_params_set(&none, "n", "1", &error),

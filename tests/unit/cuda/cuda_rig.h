@@ -16,7 +16,7 @@ static const char kernel[] =
     ".visible .entry fixed(.param .u64 out)\n.explicitcluster\n.reqnctapercluster 2, 2, 1\n{\n    ret;\n}\n";
 
 static inline cj_status open_fake(const char *spec, void *context, cj_device **device, cj_error *error) {
-    const cj_device_options options = {.spec = spec, .context = context, .resolver = cj_fake_resolve};
+    const cj_device_options options = {CJ_INIT(options), .spec = spec, .context = context, .resolver = cj_fake_resolve};
     return cj_device_open(&options, device, error);
 }
 
@@ -58,14 +58,9 @@ static inline void rig_close(rig *r) {
 static inline cj_status launch(const rig *r, cj_function *function, cj_dim3 cluster, uint32_t shared, cj_error *error) {
     uint64_t               out = 0x1234567890abcdefu;
     void                  *arguments[] = {&out};
-    const cj_launch_config config = {.function = function,
-                                     .grid = {16, 2, 1},
-                                     .block = {64, 1, 1},
-                                     .cluster = cluster,
-                                     .dynamic_shared = shared,
-                                     .stream = (void *)8,
-                                     .arguments = arguments,
-                                     .argument_count = 1,
+    const cj_launch_config config = {CJ_INIT(config),     .function = function,   .grid = {16, 2, 1},
+                                     .block = {64, 1, 1}, .cluster = cluster,     .dynamic_shared = shared,
+                                     .stream = (void *)8, .arguments = arguments, .argument_count = 1,
                                      .nonportable = true};
     return cj_launch(r->device, &config, error);
 }
@@ -74,13 +69,9 @@ static inline cj_status launch(const rig *r, cj_function *function, cj_dim3 clus
 static inline cj_status launch_on(const rig *r, cj_stream stream, const cj_launch_attributes *attributes,
                                   cj_error *error) {
     uint64_t               out = 0;
-    const cj_launch_config config = {.function = r->k,
-                                     .grid = {16, 1, 1},
-                                     .block = {64, 1, 1},
-                                     .cluster = {2, 1, 1},
-                                     .stream = stream,
-                                     .attributes = *attributes,
-                                     CJ_ARGS(out)};
+    const cj_launch_config config = {CJ_INIT(config),           .function = r->k,     .grid = {16, 1, 1},
+                                     .block = {64, 1, 1},       .cluster = {2, 1, 1}, .stream = stream,
+                                     .attributes = *attributes, CJ_ARGS(out)};
     return cj_launch(r->device, &config, error);
 }
 

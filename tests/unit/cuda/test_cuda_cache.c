@@ -56,7 +56,7 @@ static int quick_sync(int file) { return (void)file, 0; }
 
 static cj_device *open_device(void) {
     static cj_files         quick;
-    const cj_device_options options = {.spec = "gpu", .resolver = cj_fake_resolve};
+    const cj_device_options options = {CJ_INIT(options), .spec = "gpu", .resolver = cj_fake_resolve};
     cj_device              *device = NULL;
     cj_keep                *keep;
     cj_error                error = {0};
@@ -333,7 +333,8 @@ static void the_cpu_device_keeps_nothing_on_disk(void **state) {
     cj_device *device = NULL;
     cj_error   error = {0};
     cj_module *module = NULL;
-    cj_test_ok(cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, &error), &error);
+    cj_test_ok(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &device, &error),
+               &error);
     cj_test_ok(cj_module_get(device, kernel, sizeof kernel - 1, &module, &error), &error);
     cj_module_release(module);
     cj_device_close(device);

@@ -124,8 +124,8 @@ static void arguments_are_kept_by_their_kind(void **state) {
     uint16_t     h = 7;
     cj_test_ok(cj_module_from_ptx(r.device, ptx, sizeof ptx - 1, &module, &error), &error);
     cj_test_ok(cj_module_function(module, "$five", &five, &error), &error);
-    const cj_launch_config config = {
-        .function = five, .grid = {0, 1, 1}, .block = {1, 1, 1}, .attributes.priority = -1, CJ_ARGS(p, f, d, s, h)};
+    const cj_launch_config config = {CJ_INIT(config),    .function = five,          .grid = {0, 1, 1},
+                                     .block = {1, 1, 1}, .attributes.priority = -1, CJ_ARGS(p, f, d, s, h)};
     assert_int_equal(cj_launch(r.device, &config, &error), CJ_CONTRACT);
     ASSERT_KEPT("_five-", ptx, "--entry '$five'",
                 " --arg 'u64[1048576]=zeros' --arg 'f32=0.5' --arg 'bytes:8=000000000000f07f' --arg 'bytes:4=01020304' "
@@ -287,11 +287,13 @@ static void a_hazard_on_the_cpu_device_is_kept(void **state) {
     cj_function      *function = NULL;
     cj_ptr            memory = 0;
     cj_error          error = {0};
-    cj_test_ok(cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, &error), &error);
+    cj_test_ok(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &device, &error),
+               &error);
     cj_test_ok(cj_mem_alloc(device, 4, &memory, &error), &error);
     cj_test_ok(cj_module_from_ptx(device, ptx, sizeof ptx - 1, &module, &error), &error);
     cj_test_ok(cj_module_function(module, "beyond", &function, &error), &error);
-    const cj_launch_config config = {.function = function, .grid = {1, 1, 1}, .block = {1, 1, 1}, CJ_ARGS(memory)};
+    const cj_launch_config config = {CJ_INIT(config), .function = function, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                                     CJ_ARGS(memory)};
     assert_int_equal(cj_launch(device, &config, &error), CJ_HAZARD);
     ASSERT_KEPT(
         "beyond-", ptx, "# HAZARD\n",

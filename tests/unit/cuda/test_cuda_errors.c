@@ -52,7 +52,7 @@ static cj_error load_and_launch(const char *ptx, const char *entry, const cj_lau
     return error;
 }
 
-#define LAUNCH(entry, ...) load_and_launch(text, entry, &(cj_launch_config){__VA_ARGS__})
+#define LAUNCH(entry, ...) load_and_launch(text, entry, &(cj_launch_config){CJ_INIT(cj_launch_config), __VA_ARGS__})
 
 // ---- launches
 
@@ -91,7 +91,7 @@ static void cluster_that_cannot_be_resident_by_the_limits_alone(void **state) {
     cj_test_ok(cj_limits_named("h200", &limits, &error), &error);
     limits.gpc_sms[0] = 12;  // a part whose largest GPC is smaller than its largest cluster
     memset(limits.gpc_sms + 1, 0, sizeof limits.gpc_sms - sizeof limits.gpc_sms[0]);
-    const cj_contract_query query = {.limits = &limits,
+    const cj_contract_query query = {CJ_INIT(query), .limits = &limits,
                                      .shape = {.grid = {16, 1, 1},
                                                .block = {1024, 1, 1},
                                                .cluster = {16, 1, 1},
@@ -153,7 +153,7 @@ static void bad_dimension(void **state) {
 
 // ---- texts
 
-static const cj_launch_config one_block = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
+static const cj_launch_config one_block = {CJ_INIT(one_block), .grid = {1, 1, 1}, .block = {1, 1, 1}};
 
 static void ptx_newer_than_the_driver(void **state) {
     (void)state;
@@ -212,8 +212,9 @@ static cj_error compile(const cj_cuda_desc *desc) {
 
 static void unresolved_user_function(void **state) {
     (void)state;
-    cj_error error = compile(&(cj_cuda_desc){
-        .function = "score", .source = "__device__ int score(int x) { return x; }", .signature = unary});
+    cj_error error = compile(&(cj_cuda_desc){CJ_INIT(cj_cuda_desc), .function = "score",
+                                             .source = "__device__ int score(int x) { return x; }",
+                                             .signature = unary});
     says(&error, "user-function", "unresolved user function 'score': wanted __device__ float score(float x)",
          "have the source define it with these very types: __device__ float score(float x)");
 }
@@ -233,8 +234,7 @@ static void unresolved_user_function_of_ptx(void **state) {
 
 static void user_source_error(void **state) {
     (void)state;
-    cj_error error = compile(&(cj_cuda_desc){.function = "score",
-                                             .name = "score.cu",
+    cj_error error = compile(&(cj_cuda_desc){CJ_INIT(cj_cuda_desc), .function = "score", .name = "score.cu",
                                              .source = "// mine\n__device__ float score(float x) {\n    return y;\n}\n",
                                              .signature = unary});
     says(&error, "", "score.cu(3): error: identifier \"y\" is undefined\n      return y;\n             ^",
@@ -278,7 +278,8 @@ static void no_driver(void **state) {
     }
     cj_device *device = NULL;
     cj_error   error = {0};
-    assert_int_equal(cj_device_open(&(cj_device_options){.spec = "gpu"}, &device, &error), CJ_NO_DEVICE);
+    assert_int_equal(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "gpu"}, &device, &error),
+                     CJ_NO_DEVICE);
     says(&error, "", "libcuda.so.1 was not found",
          "install the NVIDIA driver, or use the cpu device (dlopen: libcuda.so.1:");
 }

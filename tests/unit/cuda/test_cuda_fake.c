@@ -65,8 +65,8 @@ static void what_only_the_cpu_device_has_is_refused(void **state) {
     (void)state;
     cj_error     error = {0};
     rig          r = rig_open();
-    cj_cpu_stats stats = {0};
-    assert_int_equal(cj_cpu_configure(r.device, &(cj_cpu_options){0}, &error), CJ_UNSUPPORTED);
+    cj_cpu_stats stats = {CJ_INIT(stats)};
+    assert_int_equal(cj_cpu_configure(r.device, &(cj_cpu_options){CJ_INIT(cj_cpu_options)}, &error), CJ_UNSUPPORTED);
     assert_int_equal(cj_cpu_stats_read(r.device, &stats, &error), CJ_UNSUPPORTED);
     assert_int_equal(cj_cpu_stats_clear(r.device, &error), CJ_UNSUPPORTED);
     assert_int_equal(cj_cpu_hazard_count(r.device), 0);
@@ -275,8 +275,8 @@ static cj_status compile(cj_device *device, cj_error *error) {
 }
 
 static cj_status ask_occupancy(cj_function *function, cj_error *error) {
-    const cj_occupancy_query query = {.block = {64, 1, 1}, .cluster = {16, 1, 1}};
-    cj_cluster_occupancy     occupancy;
+    const cj_occupancy_query query = {CJ_INIT(query), .block = {64, 1, 1}, .cluster = {16, 1, 1}};
+    cj_cluster_occupancy     occupancy = {CJ_INIT(occupancy)};
     return cj_function_occupancy(function, &query, &occupancy, error);
 }
 

@@ -100,29 +100,35 @@ static cj_status get_function(cj_module **module, cj_function **function, cj_err
 
 static cj_status launch_attributes(cj_function *function, cj_error *error) {
     uint64_t               out = 0;
-    const cj_launch_config config = {
-        .function = function,
-        .grid = {32, 1, 1},
-        .block = {64, 1, 1},
-        .cluster = {16, 1, 1},
-        .dynamic_shared = 100 << 10,
-        .nonportable = true,
-        .attributes = {.cluster_scheduling = CJ_CLUSTER_SCHEDULING_SPREAD, .programmatic = true, .priority = -1,
-                       .sync_domain = CJ_SYNC_DOMAIN_REMOTE},
-        CJ_ARGS(out)};
+    const cj_launch_config config = {CJ_INIT(config),
+                                     .function = function,
+                                     .grid = {32, 1, 1},
+                                     .block = {64, 1, 1},
+                                     .cluster = {16, 1, 1},
+                                     .dynamic_shared = 100 << 10,
+                                     .nonportable = true,
+                                     .attributes = {.cluster_scheduling = CJ_CLUSTER_SCHEDULING_SPREAD,
+                                                    .programmatic = true,
+                                                    .priority = -1,
+                                                    .sync_domain = CJ_SYNC_DOMAIN_REMOTE},
+                                     CJ_ARGS(out)};
     return cj_launch(device, &config, error);
 }
 
 static cj_status launch_cooperative(cj_function *function, cj_error *error) {
     uint64_t               out = 0;
-    const cj_launch_config config = {.function = function, .grid = {4, 1, 1}, .block = {64, 1, 1},
-                                     .attributes = {.cooperative = true}, CJ_ARGS(out)};
+    const cj_launch_config config = {CJ_INIT(config),
+                                     .function = function,
+                                     .grid = {4, 1, 1},
+                                     .block = {64, 1, 1},
+                                     .attributes = {.cooperative = true},
+                                     CJ_ARGS(out)};
     return cj_launch(device, &config, error);
 }
 
 static cj_status ask_occupancy(cj_function *function, cj_error *error) {
-    const cj_occupancy_query query = {.block = {128, 1, 1}, .cluster = {4, 1, 1}};
-    cj_cluster_occupancy     occupancy;
+    const cj_occupancy_query query = {CJ_INIT(query), .block = {128, 1, 1}, .cluster = {4, 1, 1}};
+    cj_cluster_occupancy     occupancy = {CJ_INIT(occupancy)};
     uint32_t                 largest = 0;
     cj_status                status = cj_function_occupancy(function, &query, &occupancy, error);
     return status ? status : cj_function_max_cluster(function, &query, &largest, error);
@@ -145,7 +151,7 @@ static cj_status use_module(cj_error *error) {
 }
 
 static cj_status call_reduce(cj_stream stream, cj_error *error) {
-    const cj_reduce_desc desc = {.n = 1000};
+    const cj_reduce_desc desc = {CJ_INIT(desc), .n = 1000};
     return cj_reduce_launch(device, &desc, 4096, 8192, stream, error);
 }
 

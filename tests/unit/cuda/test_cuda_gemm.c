@@ -15,8 +15,8 @@ static void maps_are_encoded_when_pointers_change(void **state) {
     cj_device         *device = NULL;
     cj_gemm           *gemm = NULL;
     cj_error           error = {0};
-    const cj_gemm_desc desc = {.m = 256, .n = 256, .k = 128, .dtype = CJ_BF16};
-    cj_gemm_operands   o = {.a = 0x10000, .b = 0x20000, .d = 0x30000, .alpha = 1};
+    const cj_gemm_desc desc = {CJ_INIT(desc), .m = 256, .n = 256, .k = 128, .dtype = CJ_BF16};
+    cj_gemm_operands   o = {CJ_INIT(o), .a = 0x10000, .b = 0x20000, .d = 0x30000, .alpha = 1};
     cj_test_ok(open_fake("gpu", NULL, &device, &error), &error);
     cj_test_ok(cj_gemm_create(device, &desc, &gemm, &error), &error);
     cj_test_ok(cj_gemm_run(gemm, &o, NULL, &error), &error);
@@ -42,8 +42,8 @@ static void leading_dimensions_change_them_too(void **state) {
     (void)state;
     cj_device             *device = NULL;
     cj_error               error = {0};
-    cj_gemm_desc           desc = {.m = 256, .n = 256, .k = 128, .dtype = CJ_BF16};
-    const cj_gemm_operands o = {.a = 0x10000, .b = 0x20000, .d = 0x30000, .alpha = 1};
+    cj_gemm_desc           desc = {CJ_INIT(desc), .m = 256, .n = 256, .k = 128, .dtype = CJ_BF16};
+    const cj_gemm_operands o = {CJ_INIT(o), .a = 0x10000, .b = 0x20000, .d = 0x30000, .alpha = 1};
     cj_test_ok(open_fake("gpu", NULL, &device, &error), &error);
     for (int i = 0; i < 2; i++) cj_test_ok(cj_gemm_launch(device, &desc, &o, NULL, &error), &error);
     assert_int_equal(encoded(), MAPS);

@@ -81,8 +81,8 @@ static void a_large_cluster_that_was_not_asked_for_is_refused_by_name(void **sta
     rig                    r = rig_open();
     uint64_t               out = 0;
     cj_error               error = {0};
-    const cj_launch_config config = {
-        .function = r.k, .grid = {16, 1, 1}, .block = {64, 1, 1}, .cluster = {16, 1, 1}, CJ_ARGS(out)};
+    const cj_launch_config config = {CJ_INIT(config),     .function = r.k,       .grid = {16, 1, 1},
+                                     .block = {64, 1, 1}, .cluster = {16, 1, 1}, CJ_ARGS(out)};
     assert_int_equal(cj_launch(r.device, &config, &error), CJ_CONTRACT);
     assert_string_equal(error.rule, "cluster-portable");
     assert_int_equal(cj_fake_driver.nonportable_optins, 0);
@@ -122,9 +122,9 @@ static void a_variable_is_where_the_driver_says(void **state) {
 static void occupancy_is_the_drivers_count(void **state) {
     (void)state;
     rig                  r = rig_open();
-    cj_cluster_occupancy o;
+    cj_cluster_occupancy o = {CJ_INIT(o)};
     uint32_t             largest = 0;
-    cj_occupancy_query   query = {.block = {64, 1, 1}, .cluster = {4, 1, 1}};
+    cj_occupancy_query   query = {CJ_INIT(query), .block = {64, 1, 1}, .cluster = {4, 1, 1}};
     cj_error             error = {0};
     cj_test_ok(cj_function_occupancy(r.k, &query, &o, &error), &error);
     assert_true(o.from_driver && o.gpc_limited);
@@ -276,7 +276,8 @@ static void a_cooperative_grid_that_is_too_large_is_refused_by_name(void **state
     cj_test_ok(launch_with(&r, &(cj_launch_attributes){.cooperative = true}, &error), &error);
 
     uint64_t         out = 0;
-    cj_launch_config config = {.function = r.k, .grid = {264, 1, 1}, .block = {64, 1, 1}, CJ_ARGS(out)};
+    cj_launch_config config = {CJ_INIT(config), .function = r.k, .grid = {264, 1, 1}, .block = {64, 1, 1},
+                               CJ_ARGS(out)};
     config.attributes.cooperative = true;
     cj_test_ok(cj_launch(r.device, &config, &error), &error);
     config.grid.x = 265;
@@ -291,13 +292,16 @@ static void arguments_are_held_against_the_parameters(void **state) {
     cj_error         error = {0};
     uint32_t         narrow = 0;
     uint64_t         out = 7;
-    cj_launch_config config = {.function = r.k, .grid = {1, 1, 1}, .block = {32, 1, 1}, CJ_ARGS(narrow)};
+    cj_launch_config config = {CJ_INIT(config), .function = r.k, .grid = {1, 1, 1}, .block = {32, 1, 1},
+                               CJ_ARGS(narrow)};
     assert_int_equal(cj_launch(r.device, &config, &error), CJ_INVALID_ARGUMENT);
     assert_contains(error.message, "k: argument 0 (out) has 4 bytes, but its .param has 8");
-    config = (cj_launch_config){.function = r.k, .grid = {1, 1, 1}, .block = {32, 1, 1}, CJ_ARGS(out, narrow)};
+    config = (cj_launch_config){CJ_INIT(cj_launch_config), .function = r.k, .grid = {1, 1, 1}, .block = {32, 1, 1},
+                                CJ_ARGS(out, narrow)};
     assert_int_equal(cj_launch(r.device, &config, &error), CJ_INVALID_ARGUMENT);
     assert_contains(error.message, "k takes 1 arguments, but 2 are given");
-    config = (cj_launch_config){.function = r.k, .grid = {1, 1, 1}, .block = {32, 1, 1}, CJ_ARGS(out)};
+    config = (cj_launch_config){CJ_INIT(cj_launch_config), .function = r.k, .grid = {1, 1, 1}, .block = {32, 1, 1},
+                                CJ_ARGS(out)};
     cj_test_ok(cj_launch(r.device, &config, &error), &error);
     assert_int_equal(cj_fake_driver.launch.first_argument, 7);
     rig_close(&r);
@@ -325,8 +329,8 @@ typedef struct captured_work {
 static cj_status launch_captured(void *user, cj_stream stream, cj_error *error) {
     const captured_work   *work = user;
     uint64_t               out = 0;
-    const cj_launch_config config = {
-        .function = work->r->k, .grid = {1, 1, 1}, .block = {32, 1, 1}, .stream = stream, CJ_ARGS(out)};
+    const cj_launch_config config = {CJ_INIT(config),     .function = work->r->k, .grid = {1, 1, 1},
+                                     .block = {32, 1, 1}, .stream = stream,       CJ_ARGS(out)};
     if (work->fails) return fail_work(NULL, error);
     cj_status status = cj_launch(work->r->device, &config, error);
     if (!status && work->synchronizes) status = cj_synchronize(work->r->device, stream, error);

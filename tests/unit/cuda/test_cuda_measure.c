@@ -12,8 +12,8 @@ typedef struct work {
 static cj_status launch_work(void *user, unsigned copy, cj_stream stream, cj_error *error) {
     work                  *w = user;
     uint64_t               out = 0;
-    const cj_launch_config config = {
-        .function = w->r->k, .grid = {1, 1, 1}, .block = {32, 1, 1}, .stream = stream, CJ_ARGS(out)};
+    const cj_launch_config config = {CJ_INIT(config),     .function = w->r->k, .grid = {1, 1, 1},
+                                     .block = {32, 1, 1}, .stream = stream,    CJ_ARGS(out)};
     cj_status status = CJ_OK;
     if (copy > w->highest_set) w->highest_set = copy;
     for (unsigned i = 0; !status && i < w->kernels; i++) status = cj_launch(w->r->device, &config, error);

@@ -25,7 +25,7 @@ static void hear(void *user, cj_log_level level, const char *message) {
 
 static int open_device(void **state) {
     (void)state;
-    const cj_device_options options = {.spec = "gpu", .resolver = cj_fake_resolve};
+    const cj_device_options options = {CJ_INIT(options), .spec = "gpu", .resolver = cj_fake_resolve};
     cj_fake_reset();
     setenv("CLUSTERJIT_CACHE_DIR", "", 1);
     warnings = 0;
@@ -127,7 +127,7 @@ static void a_failed_get_leaves_nothing_and_may_be_tried_again(void **state) {
 
 static void a_warm_call_only_launches(void **state) {
     (void)state;
-    const cj_reduce_desc desc = {.n = 1000, .grid = 8};
+    const cj_reduce_desc desc = {CJ_INIT(desc), .n = 1000, .grid = 8};
     cj_error             error = {0};
     const char          *symbol;
     bool                 optional;
@@ -148,7 +148,8 @@ static void a_warm_call_only_launches(void **state) {
 
 static void every_stream_has_its_workspace(void **state) {
     (void)state;
-    const cj_reduce_desc desc = {.n = 1000, .grid = 8}, other = {.n = 1000, .op = CJ_REDUCE_MAX, .grid = 8};
+    const cj_reduce_desc desc = {CJ_INIT(desc), .n = 1000, .grid = 8},
+                         other = {CJ_INIT(other), .n = 1000, .op = CJ_REDUCE_MAX, .grid = 8};
     for (uintptr_t i = 0; i < 10; i++) cj_test_ok(call(&desc, stream(i % 5), NULL), NULL);
     assert_int_equal(cj_fake_driver.alive_memory, 5);
     assert_int_equal(cj_fake_driver.alive_modules, 1);
@@ -160,7 +161,7 @@ static void every_stream_has_its_workspace(void **state) {
 }
 
 static void *call_on_own_stream(void *user) {
-    const cj_reduce_desc desc = {.n = 1000, .grid = 8};
+    const cj_reduce_desc desc = {CJ_INIT(desc), .n = 1000, .grid = 8};
     const cj_stream      per_thread = (cj_stream)2;
     for (int i = 0; i < 3; i++) {
         if (call(&desc, per_thread, NULL)) return user;
@@ -178,14 +179,14 @@ static void the_per_thread_stream_is_one_for_each_thread(void **state) {
         assert_null(failed);
     }
     assert_true(cj_fake_driver.alive_memory >= 1);
-    const cj_reduce_desc desc = {.n = 1000, .grid = 8};
+    const cj_reduce_desc desc = {CJ_INIT(desc), .n = 1000, .grid = 8};
     cj_test_ok(call(&desc, (cj_stream)2, NULL), NULL);
     assert_true(cj_fake_driver.alive_memory >= 2);  // a thread that has ended may have left its place to another
 }
 
 static void a_wrong_description_is_refused_every_time(void **state) {
     (void)state;
-    const cj_reduce_desc desc = {.n = 0}, grid = {.n = 10, .cluster = 4, .grid = 6};
+    const cj_reduce_desc desc = {CJ_INIT(desc), .n = 0}, grid = {CJ_INIT(grid), .n = 10, .cluster = 4, .grid = 6};
     cj_error             error = {0};
     for (int i = 0; i < 2; i++) {
         assert_int_equal(call(&desc, NULL, &error), CJ_INVALID_ARGUMENT);
@@ -200,7 +201,7 @@ static void a_wrong_description_is_refused_every_time(void **state) {
 static void a_device_closes_with_its_last_kernel(void **state) {
     (void)state;
     const cj_params      params = params_of("4");
-    const cj_reduce_desc desc = {.n = 1000, .grid = 8};
+    const cj_reduce_desc desc = {CJ_INIT(desc), .n = 1000, .grid = 8};
     cj_kernel           *kernel = get(&params, NULL);
     cj_test_ok(call(&desc, NULL, NULL), NULL);
     cj_device_close(device);
@@ -220,7 +221,9 @@ static atomic_int next_thread;
 static void *get_and_launch(void *user) {
     const uintptr_t      me = (uintptr_t)atomic_fetch_add(&next_thread, 1);
     const cj_params     *params = user;
-    const cj_reduce_desc desc[] = {{.n = 1000, .grid = 8}, {.n = 1000, .op = CJ_REDUCE_MAX, .grid = 8}, {.n = 77, .dtype = CJ_F64, .grid = 8}};
+    const cj_reduce_desc desc[] = {{CJ_INIT(cj_reduce_desc), .n = 1000, .grid = 8},
+                                   {CJ_INIT(cj_reduce_desc), .n = 1000, .op = CJ_REDUCE_MAX, .grid = 8},
+                                   {CJ_INIT(cj_reduce_desc), .n = 77, .dtype = CJ_F64, .grid = 8}};
     for (int i = 0; i < ROUNDS; i++) {
         cj_error  error;
         cj_stream on = i % 8 == 0 ? NULL : stream(me % 6);

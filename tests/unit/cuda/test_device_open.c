@@ -11,7 +11,7 @@ static cj_proc no_symbol(void *user, const char *symbol, int version) {
 }
 
 static cj_status open_spec(const char *spec, cj_device **device, cj_error *error) {
-    const cj_device_options options = {.spec = spec, .resolver = no_symbol};
+    const cj_device_options options = {CJ_INIT(options), .spec = spec, .resolver = no_symbol};
     return cj_device_open(&options, device, error);
 }
 
@@ -87,7 +87,7 @@ static void a_context_and_an_ordinal_exclude_each_other(void **state) {
     int                     context = 0;
     cj_device              *device = NULL;
     cj_error                error = {0};
-    const cj_device_options options = {.spec = "gpu:1", .context = &context, .resolver = no_symbol};
+    const cj_device_options options = {CJ_INIT(options), .spec = "gpu:1", .context = &context, .resolver = no_symbol};
     assert_int_equal(cj_device_open(&options, &device, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "gpu:1"));
     assert_int_equal(cj_device_open(&options, NULL, &error), CJ_INVALID_ARGUMENT);
@@ -173,11 +173,8 @@ static void launches_are_checked_first(void **state) {
     uint64_t         out = 0;
     uint32_t         n = 0;
     void            *arguments[] = {&out, &n};
-    cj_launch_config config = {.function = function,
-                               .grid = {1, 1, 1},
-                               .block = {32, 1, 1},
-                               .arguments = arguments,
-                               .argument_count = 2};
+    cj_launch_config config = {CJ_INIT(config),     .function = function,   .grid = {1, 1, 1},
+                               .block = {32, 1, 1}, .arguments = arguments, .argument_count = 2};
     cj_test_ok(cj_launch(device, &config, &error), &error);
     assert_int_equal(cj_launch(other, &config, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "another device"));

@@ -237,7 +237,7 @@ static cj_limits complete(launch *l) {
 }
 
 // Whether row `at` of the table of rules is one of the rule.
-static bool is_rule(unsigned at, const char *id) { return !strcmp(cj_contract_rule_at(at).id, id); }
+static bool is_rule(unsigned at, const char *id) { return !strcmp(cj_contract_rule_at(at)->id, id); }
 
 static void each_rule_explains_itself(void **state) {
     (void)state;
@@ -251,7 +251,7 @@ static void each_rule_explains_itself(void **state) {
             if (!(broken >> at & 1) || !is_rule(at, c->rule)) continue;
             cj_error words;
             assert_int_equal(cj__contract_explain(at, &l.kernel, &l.shape, &limits, &words),
-                             cj_contract_rule_at(at).severity);
+                             cj_contract_rule_at(at)->severity);
             assert_string_equal(words.rule, c->rule);
             assert_true(strlen(words.hint) > 0);
             found |= strstr(words.message, c->message) && strstr(words.hint, c->hint);
@@ -269,7 +269,7 @@ static void what_nearly_breaks_a_rule_breaks_none(void **state) {
         const uint64_t  broken = cj__contract_broken(&l.kernel, &l.shape, &limits);
         for (unsigned at = 0; at < cj_contract_rule_count(); at++) {
             if (broken >> at & 1)
-                fail_msg("case %zu, nearly %s: breaks %s", i, cases[i].rule, cj_contract_rule_at(at).id);
+                fail_msg("case %zu, nearly %s: breaks %s", i, cases[i].rule, cj_contract_rule_at(at)->id);
         }
         assert_int_equal(cj__contract_check(&l.kernel, &l.shape, &limits, NULL), CJ_OK);
     }
@@ -283,7 +283,7 @@ static void only_errors_refuse(void **state) {
         const uint64_t  broken = cj__contract_broken(&l.kernel, &l.shape, &limits);
         bool            errors = false;
         for (unsigned at = 0; at < cj_contract_rule_count(); at++) {
-            errors |= (broken >> at & 1) && cj_contract_rule_at(at).severity == CJ_SEVERITY_ERROR;
+            errors |= (broken >> at & 1) && cj_contract_rule_at(at)->severity == CJ_SEVERITY_ERROR;
         }
         assert_int_equal(cj__contract_check(&l.kernel, &l.shape, &limits, NULL), errors ? CJ_CONTRACT : CJ_OK);
     }
@@ -292,13 +292,13 @@ static void only_errors_refuse(void **state) {
 static void no_rule_is_untested(void **state) {
     (void)state;
     for (size_t i = 0; i < cj_contract_rule_count(); i++) {
-        const char *id = cj_contract_rule_at(i).id;
+        const char *id = cj_contract_rule_at(i)->id;
         bool        tested = false;
         for (size_t j = 0; j < CJ_TEST_COUNT(cases); j++) tested |= !strcmp(id, cases[j].rule);
         if (!tested) fail_msg("no launch here breaks rule %s", id);
         assert_true(strlen(id) < sizeof((cj_error *)NULL)->rule);
     }
-    assert_null(cj_contract_rule_at(cj_contract_rule_count()).id);
+    assert_null(cj_contract_rule_at(cj_contract_rule_count()));
 }
 
 // --- random launches ---
@@ -357,7 +357,7 @@ static void the_first_error_is_the_first_of_all(void **state) {
         cj_status      status = cj__contract_check(&l.kernel, &l.shape, &limits, &first);
         unsigned       at = 0;
         while (at < cj_contract_rule_count() &&
-               !((broken >> at & 1) && cj_contract_rule_at(at).severity == CJ_SEVERITY_ERROR))
+               !((broken >> at & 1) && cj_contract_rule_at(at)->severity == CJ_SEVERITY_ERROR))
             at++;
         assert_int_equal(status, at < cj_contract_rule_count() ? CJ_CONTRACT : CJ_OK);
         if (!status) continue;
@@ -416,11 +416,10 @@ static void a_query_names_every_broken_rule(void **state) {
     cj_error  error = {0};
     char      seen[512] = "";
     cj_limits_named("h200", &limits, NULL);
-    cj_contract_query query = {.limits = &limits,
-                               .ptx = ptx,
-                               .length = sizeof ptx - 1,
-                               .entry = "one",
-                               .shape = {.grid = {2, 1, 1}, .block = {32, 1, 1}, .dynamic_shared = 50000}};
+    cj_contract_query query = {
+        CJ_INIT(query), .limits = &limits,
+        .ptx = ptx,     .length = sizeof ptx - 1,
+        .entry = "one", .shape = {.grid = {2, 1, 1}, .block = {32, 1, 1}, .dynamic_shared = 50000}};
     assert_int_equal(cj_contract_check(&query, count_rule, seen, &error), CJ_CONTRACT);
     assert_string_equal(seen, "block-required! cluster-missing! shared-optin! ");
     assert_string_equal(error.rule, "block-required");
@@ -438,8 +437,8 @@ static void a_query_that_cannot_be_read_says_why(void **state) {
     cj_limits limits;
     cj_error  error = {0};
     cj_limits_named("h200", &limits, NULL);
-    cj_contract_query query = {
-        .limits = &limits, .ptx = ptx, .length = sizeof ptx - 1, .shape = {.grid = {1, 1, 1}, .block = {1, 1, 1}}};
+    cj_contract_query query = {CJ_INIT(query), .limits = &limits, .ptx = ptx, .length = sizeof ptx - 1,
+                               .shape = {.grid = {1, 1, 1}, .block = {1, 1, 1}}};
     assert_int_equal(cj_contract_check(&query, NULL, NULL, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.hint, "name one: one, two"));
     query.entry = "three";

@@ -67,7 +67,7 @@ static void count(void *user, const cj_tuning *tuning) {
 static size_t kept(void) {
     size_t   n = 0;
     cj_error error = {0};
-    cj_test_ok(cj_tuning_each(&(cj_tuning_filter){0}, count, &n, &error), &error);
+    cj_test_ok(cj_tuning_each(&(cj_tuning_filter){CJ_INIT(cj_tuning_filter)}, count, &n, &error), &error);
     return n;
 }
 
@@ -167,7 +167,7 @@ static void forgetting_takes_what_is_meant(void **state) {
     const cj_family       *topk;
     cj_error               error = {0};
     size_t                 gone = 7;
-    const cj_tuning_filter one = {.device = cj_test_device, .problem = &params}, all = {0};
+    const cj_tuning_filter one = {CJ_INIT(one), .device = cj_test_device, .problem = &params}, all = {CJ_INIT(all)};
     cj_test_ok(cj_tuning_forget(&all, &gone, &error), &error);
     assert_int_equal(gone, 0);
     assert_int_not_equal(access(file, F_OK), 0);  // and made no file
@@ -175,7 +175,7 @@ static void forgetting_takes_what_is_meant(void **state) {
     keep("m=400", "tile=64x64");
     keep("m=500", "tile=64x64");
     cj_test_ok(cj_family_find("topk", &topk, &error), &error);
-    cj_test_ok(cj_tuning_forget(&(cj_tuning_filter){.family = topk}, &gone, &error), &error);
+    cj_test_ok(cj_tuning_forget(&(cj_tuning_filter){CJ_INIT(cj_tuning_filter), .family = topk}, &gone, &error), &error);
     assert_int_equal(gone, 0);
     cj_test_ok(cj_tuning_forget(&one, &gone, &error), &error);
     assert_int_equal(gone, 1);
@@ -223,7 +223,7 @@ static void is_sound(void *user, const cj_tuning *t) {
 
 static void check_sound(void) {
     cj_error error = {0};
-    cj_test_ok(cj_tuning_each(&(cj_tuning_filter){0}, is_sound, NULL, &error), &error);
+    cj_test_ok(cj_tuning_each(&(cj_tuning_filter){CJ_INIT(cj_tuning_filter)}, is_sound, NULL, &error), &error);
 }
 
 static void every_truncation_leaves_whole_lines(void **state) {

@@ -28,16 +28,15 @@ static void refused(const cj_cuda_desc *desc, cj_status status, const char *cons
 
 static void errors_have_the_users_lines_and_a_caret(void **state) {
     (void)state;
-    refused(&(cj_cuda_desc){.expression = "x +\n  y * 2", .name = "--map", .signature = unary}, CJ_COMPILER,
+    refused(&(cj_cuda_desc){CJ_INIT(cj_cuda_desc), .expression = "x +\n  y * 2", .name = "--map", .signature = unary},
+            CJ_COMPILER,
             (const char *const[]){
                 "the expression 'x +\n  y * 2' does not compile:\n--map(2): error: identifier \"y\" is undefined\n"
                 "    y * 2\n    ^\n",
                 NULL});
-    refused(&(cj_cuda_desc){.expression = "sqrtf(x", .signature = unary}, CJ_COMPILER,
+    refused(&(cj_cuda_desc){CJ_INIT(cj_cuda_desc), .expression = "sqrtf(x", .signature = unary}, CJ_COMPILER,
             (const char *const[]){"<expression>(1): error: expected a \")\"\n  sqrtf(x\n", NULL});
-    refused(&(cj_cuda_desc){.function = "f",
-                            .name = "mine.cu",
-                            .signature = unary,
+    refused(&(cj_cuda_desc){CJ_INIT(cj_cuda_desc), .function = "f", .name = "mine.cu", .signature = unary,
                             .source = "// first\n__device__ float f(float x) {\n    int unused;\n    return x +;\n}\n"},
             CJ_COMPILER,
             (const char *const[]){"does not compile:\nmine.cu(4): error: expected an expression\n      return x +;\n",
@@ -56,7 +55,8 @@ static void a_function_of_another_signature_is_refused_with_the_one_wanted(void 
         "static const float f = 1;",
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(sources); i++) {
-        refused(&(cj_cuda_desc){.function = "f", .source = sources[i], .signature = unary}, CJ_COMPILER, words);
+        refused(&(cj_cuda_desc){CJ_INIT(cj_cuda_desc), .function = "f", .source = sources[i], .signature = unary},
+                CJ_COMPILER, words);
     }
 }
 
@@ -70,7 +70,7 @@ static void an_overload_or_a_template_of_the_signature_is_found(void **state) {
     for (size_t i = 0; i < CJ_TEST_COUNT(sources); i++) {
         cj_user_function *function = NULL;
         cj_error          error = {0};
-        cj_cuda_desc      desc = {.function = "f", .source = sources[i], .signature = unary};
+        cj_cuda_desc      desc = {CJ_INIT(desc), .function = "f", .source = sources[i], .signature = unary};
         cj_test_ok(cj_function_from_cuda(&desc, &function, &error), &error);
         assert_string_equal(cj_user_function_text(function), "f");
         cj_user_function_destroy(function);
@@ -86,37 +86,37 @@ static void includes_that_are_missing_or_endless_are_refused(void **state) {
     fprintf(file, "#include \"%s\"\n", path);
     fclose(file);
     snprintf(source, sizeof source, "#include \"%s\"\n__device__ float f(float x) { return x; }", path);
-    refused(&(cj_cuda_desc){.function = "f", .source = source, .signature = unary}, CJ_COMPILER,
+    refused(&(cj_cuda_desc){CJ_INIT(cj_cuda_desc), .function = "f", .source = source, .signature = unary}, CJ_COMPILER,
             (const char *const[]){"error", NULL});
     unlink(path);
-    refused(&(cj_cuda_desc){.function = "f", .source = source, .signature = unary}, CJ_COMPILER,
+    refused(&(cj_cuda_desc){CJ_INIT(cj_cuda_desc), .function = "f", .source = source, .signature = unary}, CJ_COMPILER,
             (const char *const[]){"<source>(1)", "cannot open source file", NULL});
 }
 
 static void code_from_elsewhere_is_refused(void **state) {
     (void)state;
-    refused(&(cj_cuda_desc){.expression = "printf(\"%f\", x), x", .signature = unary}, CJ_COMPILER,
-            (const char *const[]){"'vprintf', which is not in its source", NULL});
+    refused(&(cj_cuda_desc){CJ_INIT(cj_cuda_desc), .expression = "printf(\"%f\", x), x", .signature = unary},
+            CJ_COMPILER, (const char *const[]){"'vprintf', which is not in its source", NULL});
 }
 
 static void descriptions_that_say_too_little_are_refused(void **state) {
     (void)state;
-    refused(&(cj_cuda_desc){.signature = unary}, CJ_INVALID_ARGUMENT,
+    refused(&(cj_cuda_desc){CJ_INIT(cj_cuda_desc), .signature = unary}, CJ_INVALID_ARGUMENT,
             (const char *const[]){"expression and function", "none", NULL});
-    refused(&(cj_cuda_desc){.expression = "x", .function = "f", .signature = unary}, CJ_INVALID_ARGUMENT,
-            (const char *const[]){"both", NULL});
-    refused(&(cj_cuda_desc){.function = "f", .signature = unary}, CJ_INVALID_ARGUMENT,
+    refused(&(cj_cuda_desc){CJ_INIT(cj_cuda_desc), .expression = "x", .function = "f", .signature = unary},
+            CJ_INVALID_ARGUMENT, (const char *const[]){"both", NULL});
+    refused(&(cj_cuda_desc){CJ_INIT(cj_cuda_desc), .function = "f", .signature = unary}, CJ_INVALID_ARGUMENT,
             (const char *const[]){"source is NULL", NULL});
-    refused(&(cj_cuda_desc){.expression = " ", .signature = unary}, CJ_INVALID_ARGUMENT,
+    refused(&(cj_cuda_desc){CJ_INIT(cj_cuda_desc), .expression = " ", .signature = unary}, CJ_INVALID_ARGUMENT,
             (const char *const[]){"is empty", NULL});
-    refused(&(cj_cuda_desc){.expression = "x", .arch = "sm_12", .signature = unary}, CJ_UNSUPPORTED,
-            (const char *const[]){"'sm_12'", NULL});
+    refused(&(cj_cuda_desc){CJ_INIT(cj_cuda_desc), .expression = "x", .arch = "sm_12", .signature = unary},
+            CJ_UNSUPPORTED, (const char *const[]){"'sm_12'", NULL});
 }
 
 static void without_nvrtc_it_says_what_was_looked_for(void **state) {
     (void)state;
     setenv("CLUSTERJIT_NVRTC", "/nowhere/libnvrtc.so", 1);
-    refused(&(cj_cuda_desc){.expression = "x", .signature = unary}, CJ_UNSUPPORTED,
+    refused(&(cj_cuda_desc){CJ_INIT(cj_cuda_desc), .expression = "x", .signature = unary}, CJ_UNSUPPORTED,
             (const char *const[]){"CUDA C needs NVRTC", "looked for /nowhere/libnvrtc.so", NULL});
     unsetenv("CLUSTERJIT_NVRTC");
 }
@@ -160,7 +160,7 @@ static int compile_kept(const cj_cuda_desc *desc) {
 static void what_was_compiled_is_kept_under_all_that_decides(void **state) {
     (void)state;
     const char *const fast[] = {"--use_fast_math"};
-    cj_cuda_desc      desc = {.expression = "expf(x)", .signature = unary};
+    cj_cuda_desc      desc = {CJ_INIT(desc), .expression = "expf(x)", .signature = unary};
     assert_int_equal(compile_kept(&desc), 1);
     assert_int_equal(compile_kept(&desc), 1);
     desc.arch = "sm_90";
@@ -198,7 +198,7 @@ static void read_only_key(char **key, size_t *bytes) {
 // A key whose value is another function's shows that what is kept is used.
 static void what_is_kept_is_used(void **state) {
     (void)state;
-    cj_cuda_desc      two = {.expression = "2", .signature = {.result = CJ_I32}};
+    cj_cuda_desc      two = {CJ_INIT(two), .expression = "2", .signature = {.result = CJ_I32}};
     cj_user_function *function = NULL;
     cj_error          error = {0};
     cj_disk          *disk = NULL;
@@ -227,8 +227,7 @@ static void what_is_kept_is_used(void **state) {
 
 static void what_includes_files_is_not_kept(void **state) {
     (void)state;
-    cj_cuda_desc desc = {.function = "f",
-                         .signature = unary,
+    cj_cuda_desc desc = {CJ_INIT(desc), .function = "f", .signature = unary,
                          .source = "#if 0\n#include \"other.h\"\n#endif\n__device__ float f(float x) { return x; }"};
     assert_int_equal(compile_kept(&desc), 0);
 }
@@ -239,7 +238,7 @@ static void *compile_some(void *user) {
     for (int i = 0; i < 4; i++) {
         char              expression[64];
         cj_user_function *function = NULL;
-        cj_cuda_desc      desc = {.expression = expression, .signature = unary};
+        cj_cuda_desc      desc = {CJ_INIT(desc), .expression = expression, .signature = unary};
         snprintf(expression, sizeof expression, "x * %d + %d", *(int *)user, i);
         if (cj_function_from_cuda(&desc, &function, NULL)) return user;
         cj_user_function_destroy(function);

@@ -37,7 +37,7 @@ static void rules_are_told_apart_and_explained(void **state) {
 static cj_report *check(const char *ptx, const char *arch) {
     cj_report *report = NULL;
     cj_error   error = {0};
-    const cj_check_options options = {.arch = arch};
+    const cj_check_options options = {CJ_INIT(options), .arch = arch};
     cj_test_ok(cj_check_ptx(ptx, strlen(ptx), &options, &report, &error), &error);
     return report;
 }
@@ -83,7 +83,7 @@ static void targets_can_be_replaced(void **state) {
     assert_string_equal(cj_report_at(report, 0)->rule, "target-arch");
     assert_non_null(strstr(cj_report_at(report, 0)->message, "it is held against sm_100"));
     cj_report_destroy(report);
-    const cj_check_options options = {.arch = "sm_91"};
+    const cj_check_options options = {CJ_INIT(options), .arch = "sm_91"};
     cj_error error = {0};
     assert_int_equal(cj_check_ptx(ptx, sizeof ptx - 1, &options, &report, &error), CJ_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "sm_91"));
@@ -132,16 +132,16 @@ static void rows_can_be_listed(void **state) {
     (void)state;
     bool clusters = false;
     for (size_t i = 0; i < cj_isa_count(); i++) {
-        cj_isa_row row;
-        cj_isa_at(i, &row);
-        assert_true(*row.syntax && *row.sample);
-        if (!strncmp(row.syntax, "mapa", 4)) {
+        const cj_isa_row *row = cj_isa_at(i);
+        assert_true(*row->syntax && *row->sample);
+        if (!strncmp(row->syntax, "mapa", 4)) {
             clusters = true;
-            assert_int_equal(row.target, 90);
-            assert_non_null(strstr(row.effects, "cluster"));
+            assert_int_equal(row->target, 90);
+            assert_non_null(strstr(row->effects, "cluster"));
         }
     }
     assert_true(clusters);
+    assert_null(cj_isa_at(cj_isa_count()));
 }
 
 static void formatting_is_a_fixed_point(void **state) {

@@ -156,17 +156,15 @@ static void run(void (*write)(cj_builder *b, const cj_user_function *function, c
     cj_module   *module = NULL;
     cj_function *kernel = NULL;
     cj_ptr       out = 0;
-    cj_test_ok(cj_device_open(&(cj_device_options){.spec = "cpu"}, &device, &error), &error);
+    cj_test_ok(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &device, &error),
+               &error);
     cj_test_ok(cj_module_from_ptx(device, text, strlen(text), &module, &error), &error);
     cj_test_ok(cj_module_function(module, "k", &kernel, &error), &error);
     cj_test_ok(cj_mem_alloc(device, 32 * sizeof *value, &out, &error), &error);
     void *arguments[] = {&out};
     cj_test_ok(cj_launch(device,
-                         &(cj_launch_config){.function = kernel,
-                                             .grid = {1, 1, 1},
-                                             .block = {32, 1, 1},
-                                             .arguments = arguments,
-                                             .argument_count = 1},
+                         &(cj_launch_config){CJ_INIT(cj_launch_config), .function = kernel, .grid = {1, 1, 1},
+                                             .block = {32, 1, 1}, .arguments = arguments, .argument_count = 1},
                          &error),
                &error);
     cj_test_ok(cj_mem_read(device, value, out, 32 * sizeof *value, NULL, &error), &error);

@@ -116,7 +116,7 @@ static int add_report(const cj_report *report, findings *found) {
 // Adds the findings of the rules and of the assembler; *report owns the strings of the rules' findings.
 static int find_static(const check_options *o, const assembler *tool, document *d, cj_report **report,
                        assembly *assembled, findings *found) {
-    cj_check_options rules = {.arch = o->arch};
+    cj_check_options rules = {CJ_INIT(rules), .arch = o->arch};
     cj_error         error;
     if (cj_check_ptx(d->text, d->length, &rules, report, &error)) return message_failure(&error);
     int code = add_report(*report, found);
@@ -205,7 +205,8 @@ int cmd_check(int argc, char **argv) {
     check_options o = {
         .path = calloc((size_t)argc, sizeof *o.path),
         .words = {argc, argv},
-        .machine = {.cpu = {.hazards = true, .instruction_limit = LIMIT * UINT64_C(1000000)}, .aside = true}};
+        .machine = {.cpu = {CJ_INIT(cj_cpu_options), .hazards = true, .instruction_limit = LIMIT * UINT64_C(1000000)},
+                    .aside = true}};
     if (!o.path) return message_error(CJ_OUT_OF_MEMORY, "no memory for the names of the files");
     args_parse(&check_spec, argc, argv, &o, NULL);
     assembler tool;

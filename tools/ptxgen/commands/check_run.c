@@ -185,7 +185,8 @@ static void minimize_entry(check_run *r, const launch_options *l, const document
                   .first_seed = first,
                   .last_seed = last,
                   .hazard = seen->hazard};
-    cj_function_info(function, &m.info);
+    m.info = (cj_entry_info){CJ_INIT(cj_entry_info)};
+    cj_function_info(function, &m.info, NULL);
     const bool smaller = minimize_run(&m);
     char      *text = repeat_text(&r->words, &m.machine, entry, &m.launch);
     minimize_note(&m, smaller, text);
@@ -249,7 +250,7 @@ static int cannot_load(const document *d, const cj_error *error, bool has_errors
 
 int check_run_document(check_run *r, const launch_options *launch, const machine_options *machine, document *d,
                        bool has_errors) {
-    cj_device_options where = {.spec = "cpu"};
+    cj_device_options where = {CJ_INIT(where), .spec = "cpu"};
     cj_device        *device = NULL;
     cj_module        *module = NULL;
     cj_error          error;

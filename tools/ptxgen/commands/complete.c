@@ -117,11 +117,9 @@ static void offer_targets(completion *c) {
 }
 
 static void offer_instructions(completion *c) {
-    cj_isa_row row;
-    char       name[TOKEN];
+    char name[TOKEN];
     for (size_t i = 0; i < cj_isa_count(); i++) {
-        cj_isa_at(i, &row);
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(row.syntax, ".{ "), row.syntax);
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(cj_isa_at(i)->syntax, ".{ "), cj_isa_at(i)->syntax);
         offer(c, name, "instruction");
     }
 }

@@ -192,7 +192,8 @@ static int find_limits(const char *target, cj_limits *limits) {
 }
 
 static int judge(const contract_options *o, document *ptx, const cj_limits *limits) {
-    const cj_contract_query query = {.limits = limits,
+    const cj_contract_query query = {CJ_INIT(query),
+                                     .limits = limits,
                                      .ptx = ptx ? ptx->text : NULL,
                                      .length = ptx ? ptx->length : 0,
                                      .entry = o->entry,

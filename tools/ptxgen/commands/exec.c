@@ -161,9 +161,9 @@ static int launch_once(exec_options *o, cj_device *device, document *ptx, cj_fun
 
 // exec opts in to non-portable clusters; a program must do that itself.
 static void note_nonportable(const exec_options *o, const cj_device *device, const cj_function *function) {
-    cj_entry_info info;
+    cj_entry_info info = {CJ_INIT(info)};
     char          note[160];
-    cj_function_info(function, &info);
+    cj_function_info(function, &info, NULL);
     const cj_dim3  c = o->launch.cluster.x ? o->launch.cluster : info.cluster;
     const uint64_t blocks = (uint64_t)c.x * c.y * c.z, portable = cj_device_limits(device)->max_cluster_portable;
     if (blocks <= portable || blocks > cj_device_limits(device)->max_cluster) return;
@@ -228,7 +228,8 @@ static int minimize_launch(exec_options *o, cj_device *device, document *ptx, cj
     int      code = find_hazard(o, device, function, &m.hazard, &found);
     if (code || !found) return code;
     m.machine = o->machine;
-    cj_function_info(function, &m.info);
+    m.info = (cj_entry_info){CJ_INIT(cj_entry_info)};
+    cj_function_info(function, &m.info, NULL);
     const bool smaller = minimize_run(&m);
     o->launch.grid = m.launch.grid;
     o->launch.cluster = m.launch.cluster;
@@ -307,7 +308,7 @@ static int print_json(const exec_options *o, const cj_device *device, const cj_m
                                on_cpu ? machine_schedule(&o->machine, schedule) : NULL, "outputs", o->outputs,
                                    "findings", o->findings, "stats", machine_stats_json(&o->machine, device, ptx),
                                    "repeat", o->repeat ? output_json_text(o->repeat) : NULL);
-    cj_cpu_stats stats;
+    cj_cpu_stats stats = {CJ_INIT(stats)};
     if (!cj_cpu_stats_read(device, &stats, NULL)) {
         json_object_set_new(object, "time_ms", json_real(stats.seconds * 1e3));
         json_object_set_new(object, "thread_instructions", output_json_uint(stats.thread_instructions));
@@ -346,7 +347,7 @@ static int run_document(exec_options *o, cj_device *device, document *ptx) {
 }
 
 static int run_on_device(exec_options *o) {
-    cj_device_options where = {.spec = o->device};
+    cj_device_options where = {CJ_INIT(where), .spec = o->device};
     cj_device        *device = NULL;
     cj_error          error;
     char              target[CUDA_TARGET];

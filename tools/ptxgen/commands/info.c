@@ -150,7 +150,7 @@ static int print_json(const cj_device *device, const toolchain_item *tools) {
 int cmd_info(int argc, char **argv) {
     info_options o = {.device = "auto"};
     args_parse(&info_spec, argc, argv, &o, NULL);
-    cj_device_options chosen = {.spec = o.device};
+    cj_device_options chosen = {CJ_INIT(chosen), .spec = o.device};
     cj_device        *device;
     cj_error          error;
     if (cj_device_open(&chosen, &device, &error)) return message_failure(&error);

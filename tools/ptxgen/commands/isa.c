@@ -121,9 +121,8 @@ static void print_sets(const char *prefix) {
     for (size_t i = 0; (set = cj_isa_set_at(i)); i++) {
         bool used = false;
         for (size_t k = 0; k < cj_isa_count() && !used; k++) {
-            cj_isa_row row;
-            cj_isa_at(k, &row);
-            used = form_begins(row.syntax, prefix) && form_uses(row.syntax, set->name);
+            const char *syntax = cj_isa_at(k)->syntax;
+            used = form_begins(syntax, prefix) && form_uses(syntax, set->name);
         }
         if (!used) continue;
         printf("%s$%-*s", title, SET_COLUMN - 1, set->name);
@@ -142,17 +141,16 @@ static json_t *sets_json(void) {
 int cmd_isa(int argc, char **argv) {
     isa_options o = {.prefix = ""};
     args_parse(&isa_spec, argc, argv, &o, NULL);
-    json_t    *array = o.json ? json_array() : NULL;
-    size_t     found = 0;
-    cj_isa_row row;
+    json_t *array = o.json ? json_array() : NULL;
+    size_t  found = 0;
     for (size_t i = 0; i < cj_isa_count(); i++) {
-        cj_isa_at(i, &row);
-        if (!form_begins(row.syntax, o.prefix)) continue;
+        const cj_isa_row *row = cj_isa_at(i);
+        if (!form_begins(row->syntax, o.prefix)) continue;
         if (array)
-            json_array_append_new(array, row_json(&row));
+            json_array_append_new(array, row_json(row));
         else if (found == 0)
             printf("%sPTX   target   form, operands (effects)\n", legend);
-        if (!array) print_row(&row);
+        if (!array) print_row(row);
         found++;
     }
     if (found && array) return output_json(json_pack("{s:o, s:o}", "forms", array, "sets", sets_json()));

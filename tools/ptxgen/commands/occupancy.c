@@ -164,7 +164,7 @@ static bool is_listed(uint64_t size) {
 // Counts the cluster that the kernel declares with the declared dimensions, in any size.
 static cj_status count_file(const occupancy_options *o, row *r, cj_error *error) {
     kernel                  k = {.text = o->ptx.text, .length = o->ptx.length, .entry = o->entry, .query = o->query};
-    const cj_contract_query text = {.ptx = k.text, .length = k.length, .entry = k.entry};
+    const cj_contract_query text = {CJ_INIT(text), .ptx = k.text, .length = k.length, .entry = k.entry};
     cj_launch_shape         shape;
     cj_status               status = cj_contract_shape(&text, &shape, error);
     if (status) return status;
@@ -183,7 +183,7 @@ static int count_all(occupancy_options *o, row rows[SIZE_COUNT], size_t *count) 
     cj_error error;
     for (size_t i = 0; i < SIZE_COUNT; i++) {
         row *r = &rows[*count];
-        *r = (row){.size = sizes[i]};
+        *r = (row){.size = sizes[i], .count = {CJ_INIT(cj_cluster_occupancy)}};
         cj_status status = o->family ? count_family(o, r, &noted, &error) : count_file(o, r, &error);
         if (status == CJ_INVALID_ARGUMENT && o->family) continue;
         if (status) return o->family ? message_failure(&error) : finding_refuse(&o->ptx, &error);
@@ -312,7 +312,8 @@ static int show(const occupancy_options *o, const row *rows, size_t count) {
 static int open_target(occupancy_options *o) {
     cj_error error;
     if (o->target) return cj_limits_named(o->target, &o->limits, &error) ? message_failure(&error) : CODE_OK;
-    if (cj_device_open(&(cj_device_options){.spec = o->spec}, &o->device, &error)) return message_failure(&error);
+    if (cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = o->spec}, &o->device, &error))
+        return message_failure(&error);
     o->limits = *cj_device_limits(o->device);
     if (!strcmp(cj_device_kind(o->device), "gpu")) return CODE_OK;
     cj_device_close(o->device);  // the CPU device has the limits of an H200, and no driver
@@ -338,7 +339,7 @@ static bool names_family(int argc, char **argv) {
 }
 
 int cmd_occupancy(int argc, char **argv) {
-    occupancy_options o = {.keep = CJ_OCCUPANCY_KEEP};
+    occupancy_options o = {.query = {CJ_INIT(cj_occupancy_query)}, .keep = CJ_OCCUPANCY_KEEP};
     args_family       family;
     if (names_family(argc, argv)) {
         args_parse(&family_spec, argc, argv, &o, &family);

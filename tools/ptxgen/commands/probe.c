@@ -78,8 +78,9 @@ int cmd_probe(int argc, char **argv) {
     args_parse(&probe_spec, argc, argv, &o, NULL);
     probe_report *report = calloc(1, sizeof *report);
     if (!report) return message_error(CJ_OUT_OF_MEMORY, "no memory for the report");
-    int code = cj_device_open(&(cj_device_options){.spec = o.spec}, &report->device, &error) ? message_failure(&error)
-                                                                                             : CODE_OK;
+    int code = cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = o.spec}, &report->device, &error)
+                   ? message_failure(&error)
+                   : CODE_OK;
     if (!code) code = suitable(report->device);
     if (!code && o.plot) code = plot_open(&p, o.plot);
     if (!code) code = report_all(&o, report, &p);

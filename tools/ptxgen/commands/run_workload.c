@@ -52,7 +52,7 @@ static int write_output(runner *r) {
 }
 
 static int open_device(runner *r) {
-    cj_device_options options = {.spec = r->options->device};
+    cj_device_options options = {CJ_INIT(options), .spec = r->options->device};
     cj_error          error;
     if (cj_device_open(&options, &r->w.device, &error)) return message_failure(&error);
     return machine_apply(&r->machine, r->w.device);
@@ -65,7 +65,7 @@ static void release(runner *r);
 
 static void *open_seed(void *user) {
     const runner           *of = user;
-    const cj_device_options options = {.spec = "cpu"};
+    const cj_device_options options = {CJ_INIT(options), .spec = "cpu"};
     runner                 *r = malloc(sizeof *r);
     cj_error                error;
     if (!r) return NULL;
@@ -81,8 +81,8 @@ static bool fails(void *user, void *on, const machine_options *machine) {
     runner  *r = on;
     cj_error error;
     (void)user;
-    return cj_cpu_configure(r->w.device, &machine->cpu, &error) ||
-           workload_try(&r->w, r->kernel, 0, NULL, &r->verdict) || !r->verdict.ok;
+    return machine_configure(machine, r->w.device, &error) || workload_try(&r->w, r->kernel, 0, NULL, &r->verdict) ||
+           !r->verdict.ok;
 }
 
 static void close_seed(void *on) {
@@ -126,7 +126,7 @@ static const char *failure_of(const runner *r, int code) {
 
 static const char *try_once(runner *r, const machine_options *machine) {
     cj_error  error;
-    const int code = cj_cpu_configure(r->w.device, &machine->cpu, &error)
+    const int code = machine_configure(machine, r->w.device, &error)
                          ? CODE_DEVICE
                          : workload_try(&r->w, r->kernel, 0, NULL, &r->verdict);
     return failure_of(r, code);
@@ -140,7 +140,7 @@ static bool fails_so(void *user, void *on, const machine_options *machine) {
 static void find_failure(runner *r) {
     message_quiet(true);
     runner      *whole = open_seed(r);
-    cj_cpu_stats stats;
+    cj_cpu_stats stats = {CJ_INIT(stats)};
     if (whole) snprintf(r->failure, sizeof r->failure, "%s", try_once(whole, &r->machine));
     if (whole && strcmp(r->failure, "livelock") && !cj_cpu_stats_read(whole->w.device, &stats, NULL))
         r->machine.cpu.instruction_limit = minimize_limit(&stats);

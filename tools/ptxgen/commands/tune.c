@@ -224,7 +224,9 @@ static int keep(const tune *t) {
         status = cj_tuning_keep(t->s.w.device, problem, &winner->params, winner->v->race->time.median,
                                 tune_plan(t)->v->race->time.median, &error);
     else
-        status = cj_tuning_forget(&(cj_tuning_filter){.device = t->s.w.device, .problem = problem}, &forgotten, &error);
+        status = cj_tuning_forget(
+            &(cj_tuning_filter){CJ_INIT(cj_tuning_filter), .device = t->s.w.device, .problem = problem}, &forgotten,
+            &error);
     return status ? message_failure(&error) : CODE_OK;
 }
 
@@ -307,7 +309,7 @@ static bool any_given(const args_family *family) {
 }
 
 static int show_kept(const tune_options *o, const args_family *family) {
-    const cj_tuning_filter filter = {.family = family ? family->params.family : NULL,
+    const cj_tuning_filter filter = {CJ_INIT(filter), .family = family ? family->params.family : NULL,
                                      .problem = family && any_given(family) ? &family->params : NULL};
     if (o->list + o->forget + o->dry_run > 1)
         return message_error(CJ_INVALID_ARGUMENT, "--list, --forget and --dry-run exclude each other");

@@ -84,7 +84,8 @@ static int become_ptx(document *d, char *ptx, size_t length) {
 }
 
 static int compile(document *d, const cuda_options *o, const char *arch) {
-    const cj_cuda_source source = {.text = d->text,
+    const cj_cuda_source source = {CJ_INIT(source),
+                                   .text = d->text,
                                    .name = d->name,
                                    .names = o->name,
                                    .name_count = o->name_count,

@@ -27,8 +27,8 @@ static int compile(args_family *family, size_t index, cj_dtype type) {
     const cj_param_info *info = cj_family_param(family->params.family, index);
     char                 names[CJ_FUNCTION_ARGUMENTS][NAME], flag[64];
     snprintf(flag, sizeof flag, "--%s", info->name);
-    cj_cuda_desc desc = {
-        .expression = family->expression[index], .name = flag, .signature = signature_of(info, type, names)};
+    cj_cuda_desc desc = {CJ_INIT(desc), .expression = family->expression[index], .name = flag,
+                         .signature = signature_of(info, type, names)};
     cj_error error;
     if (cj_function_from_cuda(&desc, &family->function[index], &error) ||
         cj_params_set_function(&family->params, info->name, family->function[index], &error))

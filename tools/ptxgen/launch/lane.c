@@ -6,7 +6,7 @@
 #include "message.h"
 
 static int load(lane *l, const document *ptx, const char *entry) {
-    const cj_device_options where = {.spec = "cpu"};
+    const cj_device_options where = {CJ_INIT(where), .spec = "cpu"};
     cj_error                error;
     if (cj_device_open(&where, &l->device, &error) ||
         cj_module_from_ptx(l->device, ptx->text, ptx->length, &l->module, &error))
@@ -26,7 +26,7 @@ lane *lane_open(const launch_options *launch, const document *ptx, const char *e
 
 cj_status lane_launch(lane *l, const machine_options *machine, cj_error *error) {
     *error = (cj_error){0};
-    cj_status status = cj_cpu_configure(l->device, &machine->cpu, error);
+    cj_status status = machine_configure(machine, l->device, error);
     if (!status && arguments_upload(&l->launch.arguments, l->device)) status = CJ_OUT_OF_MEMORY;
     return status ? status : launch_run(&l->launch, l->device, l->function, error);
 }

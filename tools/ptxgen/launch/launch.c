@@ -136,8 +136,8 @@ static int derive_arguments(launch_options *l, const char *path, const cj_functi
 }
 
 int launch_derive(launch_options *l, const char *path, const cj_function *function, bool *made) {
-    cj_entry_info info;
-    cj_function_info(function, &info);
+    cj_entry_info info = {CJ_INIT(info)};
+    cj_function_info(function, &info, NULL);
     *made = false;
     int code = derive_shape(l, path, &info, made);
     if (code || l->arguments.count || !cj_function_param_count(function)) return code;
@@ -151,7 +151,8 @@ cj_status launch_run(const launch_options *l, cj_device *device, cj_function *fu
     void *value[ARGUMENTS_MAX];
     for (unsigned i = 0; i < l->arguments.count; i++)
         value[i] = (void *)(uintptr_t)argument_value(&l->arguments.item[i]);
-    cj_launch_config config = {.function = function,
+    cj_launch_config config = {CJ_INIT(config),
+                               .function = function,
                                .grid = l->grid,
                                .block = l->block,
                                .cluster = l->cluster,

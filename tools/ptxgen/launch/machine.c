@@ -105,9 +105,15 @@ static void print_aside(void *user, const char *text, size_t bytes) {
     fwrite(text, 1, bytes, stderr);
 }
 
-int machine_apply(const machine_options *o, cj_device *device) {
-    cj_error       error;
+cj_status machine_configure(const machine_options *o, cj_device *device, cj_error *error) {
     cj_cpu_options options = o->cpu;
+    options.struct_size = sizeof options;
+    return cj_cpu_configure(device, &options, error);
+}
+
+int machine_apply(const machine_options *o, cj_device *device) {
+    cj_error        error;
+    machine_options on = *o;
     if (strcmp(cj_device_kind(device), "cpu")) {
         if (!o->given) return CODE_OK;
         return message_error(CJ_INVALID_ARGUMENT,
@@ -115,10 +121,10 @@ int machine_apply(const machine_options *o, cj_device *device) {
                              "this is %s\nadd --device cpu",
                              cj_device_name(device));
     }
-    if (options.random_schedule) options.threads = 1;  // so that the seed alone determines what happens
-    if (isatty(STDERR_FILENO)) options.progress = show_progress;
-    if (o->aside) options.print = print_aside;
-    return cj_cpu_configure(device, &options, &error) ? message_failure(&error) : CODE_OK;
+    if (on.cpu.random_schedule) on.cpu.threads = 1;  // so that the seed alone determines what happens
+    if (isatty(STDERR_FILENO)) on.cpu.progress = show_progress;
+    if (o->aside) on.cpu.print = print_aside;
+    return machine_configure(&on, device, &error) ? message_failure(&error) : CODE_OK;
 }
 
 finding machine_finding(document *ptx, const cj_hazard *hazard) {
@@ -165,14 +171,14 @@ int machine_report(const cj_device *device, document *ptx, cj_status status, con
 }
 
 void machine_stats(const machine_options *o, const cj_device *device, document *ptx) {
-    cj_cpu_stats stats;
+    cj_cpu_stats stats = {CJ_INIT(stats)};
     if (!o->cpu.stats || cj_cpu_stats_read(device, &stats, NULL)) return;
     stats_print(&stats);
     if (ptx) lines_print(device, ptx);
 }
 
 json_t *machine_stats_json(const machine_options *o, const cj_device *device, document *ptx) {
-    cj_cpu_stats stats;
+    cj_cpu_stats stats = {CJ_INIT(stats)};
     if (!o->cpu.stats || cj_cpu_stats_read(device, &stats, NULL)) return NULL;
     json_t *object = stats_json(&stats);
     if (ptx) json_object_set_new(object, "lines", lines_json(device, ptx));

@@ -47,6 +47,9 @@ bool machine_set(machine_options *o, int key, const char *value);
 // Applies the options. Returns an exit code: a GPU refuses options of the CPU device.
 int machine_apply(const machine_options *o, cj_device *device);
 
+// Configures the CPU device as they say, and nothing more.
+cj_status machine_configure(const machine_options *o, cj_device *device, cj_error *error);
+
 // Advances to the next launch's options; false after the last seed.
 bool machine_next(machine_options *o);
 

@@ -155,7 +155,7 @@ static bool shrink_all(minimize *m, uint64_t *numbers, shape *s) {
 
 static void bound_trials(minimize *m) {
     lane        *l = lane_open(&m->launch, m->ptx, m->entry);
-    cj_cpu_stats stats;
+    cj_cpu_stats stats = {CJ_INIT(stats)};
     cj_error     error;
     if (!l) return;
     lane_launch(l, &m->machine, &error);

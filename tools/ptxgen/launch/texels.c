@@ -89,7 +89,8 @@ static int read_option(texels *t, const char *text, const char *at, const char *
 int texels_parse(texels *t, const char *text, const char **fill, size_t *length) {
     const char *at = text + strlen(texture_prefix), *open = strchr(at, '['), *close = open ? strchr(open, ']') : NULL;
     uint64_t    dims[DIMS_MAX] = {0};
-    *t = (texels){.is_surface = *text == 's', .image.channels = 1};
+    *t = (texels){
+        .is_surface = *text == 's', .image = {CJ_INIT(cj_image), .channels = 1}, .sampler = {CJ_INIT(cj_sampler)}};
     if (!close || (close[1] != '@' && close[1] != '='))
         return message_error(CJ_INVALID_ARGUMENT, "--arg '%s': it is %.7s:TYPE[DIMS]@I or %.7s:TYPE[DIMS]=FILL\n" HINT,
                              text, text, text);

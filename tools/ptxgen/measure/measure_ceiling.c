@@ -132,11 +132,10 @@ static cj_status load(ceiling *c, cj_error *error) {
 
 static cj_status launch(void *user, unsigned copy, cj_stream stream, cj_error *error) {
     const trial     *t = user;
-    cj_launch_config config = {.function = t->function,
-                               .grid = {t->grid, 1, 1},
-                               .block = {t->block, 1, 1},
-                               .stream = stream,
-                               CJ_ARGS(t->c->from, t->c->to, t->block_bytes, t->step, t->turn, t->turns)};
+    cj_launch_config config = {
+        CJ_INIT(config),         .function = t->function,
+        .grid = {t->grid, 1, 1}, .block = {t->block, 1, 1},
+        .stream = stream,        CJ_ARGS(t->c->from, t->c->to, t->block_bytes, t->step, t->turn, t->turns)};
     (void)copy;  // there is one set of buffers, much larger than the cache
     return cj_launch(t->c->device, &config, error);
 }

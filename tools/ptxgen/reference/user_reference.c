@@ -141,8 +141,8 @@ int user_reference_open(user_reference *u, cj_dtype type, const cj_user_function
     u->identity = identity;
     u->count = parts;
     if (!map && !op) return CODE_OK;
-    if (cj_device_open(&(cj_device_options){.spec = "cpu"}, &u->device, &error) || load(u, map, op, &error) ||
-        cj_mem_alloc(u->device, chunk * size, &u->elements, &error) ||
+    if (cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &u->device, &error) ||
+        load(u, map, op, &error) || cj_mem_alloc(u->device, chunk * size, &u->elements, &error) ||
         (op && (cj_mem_alloc(u->device, (parts + 1) * size, &u->parts, &error) ||
                 cj_mem_alloc(u->device, chunk, &u->begins, &error) || begin_parts(u, identity, &error))))
         return message_failure(&error);
@@ -161,11 +161,9 @@ void user_reference_close(user_reference *u) {
 static cj_status run(user_reference *u, cj_function *function, const void *elements, uint64_t n, uint32_t grid,
                      uint32_t block, cj_ptr part, cj_error *error) {
     void            *arguments[] = {&u->elements, &n, &part, &u->begins};
-    cj_launch_config config = {.function = function,
-                               .grid = {grid, 1, 1},
-                               .block = {block, 1, 1},
-                               .arguments = arguments,
-                               .argument_count = cj_function_param_count(function)};
+    cj_launch_config config = {CJ_INIT(config),        .function = function,
+                               .grid = {grid, 1, 1},   .block = {block, 1, 1},
+                               .arguments = arguments, .argument_count = cj_function_param_count(function)};
     cj_status status = cj_mem_write(u->device, u->elements, elements, (size_t)n * cj_dtype_size(u->type), NULL, error);
     return status ? status : cj_launch(u->device, &config, error);
 }

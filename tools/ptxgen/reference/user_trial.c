@@ -44,11 +44,9 @@ static int apply(user_reference *u, trial *tried, size_t count, size_t left, siz
     }
     element_narrow(u->type, wide, 2 * count, stored);
     void            *arguments[] = {&memory, &n};
-    cj_launch_config config = {.function = u->apply,
-                               .grid = {(uint32_t)(count + BLOCK - 1) / BLOCK, 1, 1},
-                               .block = {BLOCK, 1, 1},
-                               .arguments = arguments,
-                               .argument_count = 2};
+    cj_launch_config config = {
+        CJ_INIT(config),        .function = u->apply,   .grid = {(uint32_t)(count + BLOCK - 1) / BLOCK, 1, 1},
+        .block = {BLOCK, 1, 1}, .arguments = arguments, .argument_count = 2};
     cj_status        status = cj_mem_alloc(u->device, 2 * count * size, &memory, &error);
     if (!status) status = cj_mem_write(u->device, memory, stored, 2 * count * size, NULL, &error);
     if (!status) status = cj_launch(u->device, &config, &error);

@@ -115,7 +115,7 @@ static bool shrink(const workload *w, cj_params *p, sizes *s) {
 static bool run_once(workload *t, trial *found) {
     cj_kernel       *kernel = NULL;
     workload_verdict verdict;
-    cj_cpu_stats     stats;
+    cj_cpu_stats     stats = {CJ_INIT(stats)};
     double           ms = 0;
     const double     begin = progress_clock();
     bool             done = !t->type->open(t) && !cj_kernel_create(t->device, &t->params, &kernel, NULL);

@@ -27,13 +27,13 @@ static cj_status load(subject *s, cj_error *error) {
     cj_device    *device = s->report->device;
     char         *text = NULL;
     size_t        length = 0;
-    cj_entry_info info = {0};
+    cj_entry_info info = {CJ_INIT(info)};
     cj_status     status = probe_write(s->kernel, &s->shape, s->report->arch, &text, &length, error);
     if (!status) status = cj_module_from_ptx(device, text, length, &s->module, error);
     if (!status) status = cj_module_function(s->module, s->kernel->name, &s->function, error);
     cj_text_free(text);
     if (status) return status;
-    cj_function_info(s->function, &info);
+    cj_function_info(s->function, &info, NULL);
     uint32_t half = cj_device_limits(device)->shared_per_sm / 2;
     s->ballast = info.static_shared < half ? half - info.static_shared : 0;
     return CJ_OK;
@@ -41,7 +41,7 @@ static cj_status load(subject *s, cj_error *error) {
 
 // As many blocks as are resident at once, PROBE_BLOCKS_MAX at most; 0 if not even one cluster fits.
 static cj_status count_blocks(subject *s, cj_cluster_occupancy *occupancy, cj_error *error) {
-    const cj_occupancy_query query = {.dynamic_shared = s->ballast};
+    const cj_occupancy_query query = {CJ_INIT(query), .dynamic_shared = s->ballast};
     cj_status                status = cj_function_occupancy(s->function, &query, occupancy, error);
     uint32_t                 size = s->shape.cluster ? s->shape.cluster : 1, most = PROBE_BLOCKS_MAX / size;
     if (!status) s->blocks = size * (occupancy->active_clusters < most ? occupancy->active_clusters : most);
@@ -67,7 +67,8 @@ static void drop(subject *s) {
 static cj_status launch(subject *s, uint32_t rounds, uint32_t step, cj_error *error) {
     cj_device             *device = s->report->device;
     uint32_t               size = s->shape.cluster;
-    const cj_launch_config config = {.function = s->function,
+    const cj_launch_config config = {CJ_INIT(config),
+                                     .function = s->function,
                                      .grid = {s->blocks, 1, 1},
                                      .block = {s->shape.threads, 1, 1},
                                      .cluster = {size, size > 0, size > 0},
@@ -104,7 +105,7 @@ static int weave(subject *walk) {
     subject w = {.report = walk->report, .kernel = &probe_weave, .shape = {.threads = 256, .bytes = walk->shape.bytes}};
     uint32_t             slots = (uint32_t)(walk->shape.bytes / 128);
     cj_error             error;
-    cj_cluster_occupancy occupancy;
+    cj_cluster_occupancy occupancy = {CJ_INIT(occupancy)};
     cj_status            status = load(&w, &error);
     if (!status) status = count_blocks(&w, &occupancy, &error);
     if (!status) status = provide(&w, &error);
@@ -222,7 +223,7 @@ static int leave_out(const probe_figure *figure, uint32_t room) {
 static int measure_figure(probe_report *report, const probe_figure *figure, uint32_t cluster, unsigned index) {
     subject              s = {.report = report, .kernel = figure->kernel, .shape = figure->shape};
     probe_result        *r = &report->result[report->count];
-    cj_cluster_occupancy occupancy = {0};
+    cj_cluster_occupancy occupancy = {CJ_INIT(occupancy)};
     cj_error             error;
     const uint32_t       room = cj_device_limits(report->device)->shared_per_block_optin;
     s.shape.cluster = cluster;

@@ -40,7 +40,8 @@ static int refuse_options(const study_options *o) {
 
 static int open_device(study *s) {
     cj_error error;
-    if (cj_device_open(&(cj_device_options){.spec = s->options.device}, &s->w.device, &error))
+    if (cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = s->options.device}, &s->w.device,
+                       &error))
         return message_failure(&error);
     int code = s->options.admit ? s->options.admit(s->w.device) : CODE_OK;
     if (code) return code;
@@ -103,10 +104,11 @@ static cj_status launch(void *user, unsigned copy, cj_stream stream, cj_error *e
 static cj_status count_sms(const study *s, variant *v, cj_error *error) {
     cj_module           *module = NULL;
     cj_function         *function = NULL;
-    cj_cluster_occupancy count = {0};
+    cj_cluster_occupancy count = {CJ_INIT(count)};
     const char          *ptx = cj_kernel_ptx(v->kernel);
     const cj_plan       *p = &v->plan;
-    cj_occupancy_query   query = {.block = p->block, .cluster = p->cluster, .dynamic_shared = p->dynamic_shared};
+    cj_occupancy_query   query = {CJ_INIT(query), .block = p->block, .cluster = p->cluster,
+                                  .dynamic_shared = p->dynamic_shared};
     cj_status            status = cj_module_from_ptx(s->w.device, ptx, strlen(ptx), &module, error);
     if (!status) status = cj_module_function(module, p->entry, &function, error);
     if (!status) status = cj_function_occupancy(function, &query, &count, error);
@@ -174,6 +176,7 @@ int study_check(study *s, variant *v, unsigned sets, double *milliseconds) {
     for (unsigned i = 0; i < checked; i++) {
         int code = workload_try(v->w, v->kernel, (unsigned)((uint64_t)i * copies / checked), milliseconds, &verdict);
         if (code) return code;
+        v->stats.struct_size = sizeof v->stats;
         if (!s->gpu) cj_cpu_stats_read(s->w.device, &v->stats, NULL);
         if (!verdict.ok) return workload_wrong(&verdict, NULL);
     }

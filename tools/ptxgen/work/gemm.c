@@ -213,14 +213,9 @@ static void read_params(const workload *w, gemm *g) {
     g->beta = g->matrix[C].is_there ? 0.5F : 0;
     choose_scales(g);
     const matrix *x = g->matrix;
-    g->desc = (cj_gemm_desc){.lda = x[A].leading,
-                             .ldb = x[B].leading,
-                             .ldc = x[C].leading,
-                             .ldd = x[D].leading,
-                             .stride_a = x[A].stride,
-                             .stride_b = x[B].stride,
-                             .stride_c = x[C].stride,
-                             .stride_d = x[D].stride};
+    g->desc = (cj_gemm_desc){CJ_INIT(cj_gemm_desc),   .lda = x[A].leading,     .ldb = x[B].leading,
+                             .ldc = x[C].leading,     .ldd = x[D].leading,     .stride_a = x[A].stride,
+                             .stride_b = x[B].stride, .stride_c = x[C].stride, .stride_d = x[D].stride};
 }
 
 // Computed in floating point, since whole numbers could wrap.
@@ -317,7 +312,8 @@ static cj_status poison(workload *w, unsigned copy, cj_error *error) {
 static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
     const gemm            *g = w->state;
     const matrix          *x = g->matrix;
-    const cj_gemm_operands operands = {.a = x[A].at[copy],
+    const cj_gemm_operands operands = {CJ_INIT(operands),
+                                       .a = x[A].at[copy],
                                        .b = x[B].at[copy],
                                        .c = x[C].is_there ? x[C].at[copy] : 0,
                                        .d = x[D].at[copy],

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "error.h"
 #include "half.h"
 
@@ -90,7 +91,7 @@ const char *cj__cpu_tensor_fault(const cj_cpu_tensor *map) {
 // ---- tiles
 
 cj_cpu_tile *cj__cpu_tile_new(const cj_cpu_tensor *map, const int32_t *at, const uint16_t *offset) {
-    cj_cpu_tile *tile = calloc(1, sizeof *tile);
+    cj_cpu_tile *tile = cj__calloc(1, sizeof *tile);
     if (!tile) return NULL;
     tile->users = 1;
     tile->map = *map;
@@ -111,7 +112,7 @@ cj_cpu_tile *cj__cpu_tile_new(const cj_cpu_tensor *map, const int32_t *at, const
 }
 
 void cj__cpu_tile_drop(cj_cpu_tile *tile) {
-    if (tile && !--tile->users) free(tile);
+    if (tile && !--tile->users) cj__free(tile);
 }
 
 // The part of the innermost dimension that is inside of the tensor: elements [*first, *end) of a row. Stores write

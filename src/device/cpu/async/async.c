@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "hazard.h"
 #include "late.h"
 #include "random.h"
@@ -24,12 +25,12 @@ enum {
 
 bool cj__cpu_async_new(cj_cpu_cluster *cluster) {
     const size_t  warps = (size_t)cluster->launch->ranks * cluster->launch->warps;
-    cj_cpu_async *async = calloc(1, sizeof *async);
+    cj_cpu_async *async = cj__calloc(1, sizeof *async);
     if (!async) return false;
     cluster->async = async;
     cluster->mbarriers = &async->mbarriers;
-    async->groups = calloc(warps * CJ_LANES, sizeof *async->groups);
-    async->polls = calloc(warps, sizeof *async->polls);
+    async->groups = cj__calloc(warps * CJ_LANES, sizeof *async->groups);
+    async->polls = cj__calloc(warps, sizeof *async->polls);
     return async->groups && async->polls;
 }
 
@@ -44,9 +45,9 @@ void cj__cpu_async_free(cj_cpu_async *async) {
     if (!async) return;
     forget(async);
     cj__cpu_mbarriers_free(&async->mbarriers);
-    free(async->groups);
-    free(async->polls);
-    free(async);
+    cj__free(async->groups);
+    cj__free(async->polls);
+    cj__free(async);
 }
 
 // How each kind of work is scheduled in this cluster, and whether waits for mbarriers tire.

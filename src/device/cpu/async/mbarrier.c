@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "hazard.h"
 
 enum { CAPACITY_FIRST = 64, DESCRIBED_MAX = 4 };
@@ -22,7 +23,7 @@ void cj__cpu_mbarriers_clear(cj_cpu_mbarriers *mbarriers) {
 
 void cj__cpu_mbarriers_free(cj_cpu_mbarriers *mbarriers) {
     cj__cpu_mbarriers_clear(mbarriers);
-    free(mbarriers->slot);
+    cj__free(mbarriers->slot);
 }
 
 // The slot of the mbarrier at a place, or the empty slot where it would be added. Blocks mostly have theirs at the same
@@ -38,7 +39,7 @@ static cj_cpu_mbarrier *slot_of(const cj_cpu_mbarriers *mbarriers, const cj_cpu_
 static bool enlarge(cj_cpu_mbarriers *mbarriers) {
     const cj_cpu_mbarriers old = *mbarriers;
     mbarriers->capacity = old.capacity ? 2 * old.capacity : CAPACITY_FIRST;
-    mbarriers->slot = calloc(mbarriers->capacity, sizeof *mbarriers->slot);
+    mbarriers->slot = cj__calloc(mbarriers->capacity, sizeof *mbarriers->slot);
     if (!mbarriers->slot) {
         *mbarriers = old;
         return false;
@@ -46,7 +47,7 @@ static bool enlarge(cj_cpu_mbarriers *mbarriers) {
     for (size_t i = 0; i < old.capacity; i++) {
         if (old.slot[i].block) *slot_of(mbarriers, old.slot[i].block, old.slot[i].offset) = old.slot[i];
     }
-    free(old.slot);
+    cj__free(old.slot);
     mbarriers->inits++;
     return true;
 }

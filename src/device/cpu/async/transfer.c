@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "hazard.h"
 #include "random.h"
 #include "stats.h"
@@ -130,8 +131,8 @@ void cj__transfer_discard(cj_cpu_async *async, cj_cpu_transfer *t) {
     cj__transfer_end_watch(&t->reader);
     cj__transfer_end_watch(&t->writer);
     cj__cpu_tile_drop(t->tile);
-    free(t->data);
-    free(t);
+    cj__free(t->data);
+    cj__free(t);
 }
 
 // ---- begin
@@ -163,9 +164,9 @@ cj_cpu_step cj__cpu_async_begin(cj_cpu_transfer transfer) {
     const cj_cpu_who who = transfer.who;
     cj_cpu_cluster  *cluster = who.w->block->cluster;
     cj_cpu_async    *async = cluster->async;
-    cj_cpu_transfer *made = malloc(sizeof *made);
+    cj_cpu_transfer *made = cj__malloc(sizeof *made);
     if (!made || !count_in_flight(&transfer, 1)) {
-        free(made);
+        cj__free(made);
         out_of_memory(cluster);
         return CJ_STEP_STOP;
     }
@@ -214,7 +215,9 @@ static unsigned char *host_of(const cj_cpu_spot *end, const cj_cpu_run *run) {
 
 static bool read_source(cj_cpu_transfer *t) {
     const cj_watch_async *agent = t->signal == CJ_SIGNAL_BULK_GROUP ? &t->reader : &t->writer;
-    if (t->bytes > CJ_SMALL_BYTES && !(t->data = malloc(t->bytes))) { return out_of_memory(t->who.w->block->cluster); }
+    if (t->bytes > CJ_SMALL_BYTES && !(t->data = cj__malloc(t->bytes))) {
+        return out_of_memory(t->who.w->block->cluster);
+    }
     unsigned char *data = t->data ? t->data : t->small;
     const bool     loads_tile = t->tile && !t->from.block;
     if (loads_tile)
@@ -312,7 +315,7 @@ static bool signal_group(cj_cpu_async *async, cj_cpu_transfer *t) {
         cj__transfer_discard(async, t);
         return true;
     }
-    free(t->data);
+    cj__free(t->data);
     t->data = NULL;
     leave_stage(async, t);
     enter(async, t, CJ_STAGE_DONE);

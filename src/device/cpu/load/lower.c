@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "call.h"
 #include "error.h"
 #include "hazard.h"
@@ -153,7 +154,7 @@ static bool lower_all(cj_cpu_prepare *p) {
 
 cj_status cj__cpu_prepare(const cj_ir_func *entry, const cj_cpu_variable *variables, size_t variable_count,
                           const cj_cpu_instructions *instructions, cj_cpu_program **program, cj_error *error) {
-    cj_cpu_program *made = calloc(1, sizeof *made);
+    cj_cpu_program *made = cj__calloc(1, sizeof *made);
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to prepare %s", entry->name);
     made->entry = entry;
     cj_cpu_prepare p = {.program = made,

@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "allocate.h"
+
 cj_cpu_prints *cj__prints_new(void) {
-    cj_cpu_prints *prints = calloc(1, sizeof *prints);
+    cj_cpu_prints *prints = cj__calloc(1, sizeof *prints);
     if (prints) pthread_mutex_init(&prints->lock, NULL);
     return prints;
 }
@@ -21,7 +23,7 @@ void cj__print(cj_cpu_cluster *cluster, const cj_text *text) {
 static bool has_room(cj_cpu_prints *prints) {
     if (prints->count < prints->capacity) return true;
     const size_t    capacity = prints->capacity ? 2 * prints->capacity : 16;
-    cj_cpu_printed *larger = realloc(prints->printed, capacity * sizeof *larger);
+    cj_cpu_printed *larger = cj__realloc(prints->printed, prints->capacity * sizeof *larger, capacity * sizeof *larger);
     if (!larger) return false;
     prints->printed = larger;
     prints->capacity = capacity;
@@ -74,6 +76,6 @@ void cj__prints_show(cj_cpu_prints *prints, const cj_cpu_options *options) {
     if (prints->lost) show_lost(options, prints->lost);
     if (prints->count && !options->print) fflush(stdout);
     pthread_mutex_destroy(&prints->lock);
-    free(prints->printed);
-    free(prints);
+    cj__free(prints->printed);
+    cj__free(prints);
 }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "allocate.h"
+
 const cj_cpu_symbol *cj__cpu_symbol_of(const cj_cpu_program *program, const cj_ir_var *var) {
     for (size_t i = 0; i < program->symbol_count; i++) {
         if (program->symbol[i].var == var) return &program->symbol[i];
@@ -23,5 +25,5 @@ const cj_cpu_symbol *cj__cpu_nearest(const cj_cpu_program *program, cj_space spa
 void cj__cpu_program_free(cj_cpu_program *program) {
     if (!program) return;
     cj__arena_free(&program->arena);
-    free(program);
+    cj__free(program);
 }

@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "element.h"
 #include "lanes.h"
 
 enum { BANKS = 32, BANK_BYTES = 4, SECTOR_BYTES = 32, WARPGROUP = 4 * CJ_LANES };
 
 cj_cpu_counts *cj__stats_new(const cj_cpu_program *program) {
-    cj_cpu_counts *made = calloc(1, sizeof *made + program->op_count * sizeof *made->op);
+    cj_cpu_counts *made = cj__calloc(1, sizeof *made + program->op_count * sizeof *made->op);
     if (made) made->count = program->op_count;
     return made;
 }
@@ -197,7 +198,7 @@ static void merge_line(cj_cpu_line_stats *into, const cj_cpu_line_stats *from) {
 
 cj_cpu_line_stats *cj__stats_lines(const cj_cpu_program *program, const cj_cpu_counts *counts, size_t *count) {
     static const cj_cpu_op_counts none;
-    cj_cpu_line_stats            *line = calloc(program->op_count + 1, sizeof *line);
+    cj_cpu_line_stats            *line = cj__calloc(program->op_count + 1, sizeof *line);
     size_t                        used = 0, kept = 0;
     *count = 0;
     if (!line) return NULL;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "allocate.h"
 #include "error.h"
 
 #define LIVE 0x80000000u  // in run: the segment is a block; in owner: the block is live
@@ -27,13 +28,13 @@ struct cj_cpu_heap {
 };
 
 cj_status cj__heap_new(cj_cpu_memory *memory, uint64_t bytes, cj_cpu_heap **heap, cj_error *error) {
-    cj_cpu_heap *made = calloc(1, sizeof *made);
+    cj_cpu_heap *made = cj__calloc(1, sizeof *made);
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the heap of kernels");
     made->limit = bytes;
     made->granules = (uint32_t)(bytes / CJ_HEAP_GRANULE);
-    made->run = calloc(made->granules + 1u, sizeof *made->run);
-    made->owner = calloc(made->granules + 1u, sizeof *made->owner);
-    made->record = calloc(made->granules + 1u, sizeof *made->record);
+    made->run = cj__calloc(made->granules + 1u, sizeof *made->run);
+    made->owner = cj__calloc(made->granules + 1u, sizeof *made->owner);
+    made->record = cj__calloc(made->granules + 1u, sizeof *made->record);
     made->state.limit = bytes;
     pthread_mutex_init(&made->lock, NULL);
     cj_status status = CJ_OK;
@@ -53,10 +54,10 @@ void cj__heap_free(cj_cpu_memory *memory, cj_cpu_heap *heap) {
     if (!heap) return;
     if (heap->begin) cj__cpu_release(memory, heap->begin);
     pthread_mutex_destroy(&heap->lock);
-    free(heap->run);
-    free(heap->owner);
-    free(heap->record);
-    free(heap);
+    cj__free(heap->run);
+    cj__free(heap->owner);
+    cj__free(heap->record);
+    cj__free(heap);
 }
 
 // The first free segment from granule `from` to `to` with so many granules, or `to`. Joins free segments that follow each other.

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "allocate.h"
 #include "error.h"
 
 enum { CHUNK = 256, CHUNKS = 4096, CHANNELS_MAX = 4, LAYERS_MAX = 2048 };
@@ -13,9 +14,9 @@ static const uint64_t tags[] = {[CJ_IMAGE_TEXTURE] = 0x5458, [CJ_IMAGE_SURFACE] 
 void cj__images_init(cj_cpu_images *images) { pthread_mutex_init(&images->lock, NULL); }
 
 void cj__images_free(cj_cpu_images *images) {
-    for (uint32_t i = 0; images->chunk && i < CHUNKS; i++) free(images->chunk[i]);
-    free(images->chunk);
-    free(images->vacant);
+    for (uint32_t i = 0; images->chunk && i < CHUNKS; i++) cj__free(images->chunk[i]);
+    cj__free(images->chunk);
+    cj__free(images->vacant);
     pthread_mutex_destroy(&images->lock);
 }
 
@@ -101,15 +102,16 @@ static cj_cpu_image *place_at(const cj_cpu_images *images, uint32_t index) {
 static bool extend(cj_cpu_images *images) {
     if (images->count == CHUNK * CHUNKS) return false;
     if (!images->chunk) {
-        cj_cpu_image **made = calloc(CHUNKS, sizeof *made);
+        cj_cpu_image **made = cj__calloc(CHUNKS, sizeof *made);
         if (!made) return false;
         __atomic_store_n(&images->chunk, made, __ATOMIC_RELEASE);
     }
     if (images->count % CHUNK || images->chunk[images->count / CHUNK]) return true;
-    uint32_t *vacant = realloc(images->vacant, (images->count + CHUNK) * sizeof *vacant);
+    uint32_t *vacant = cj__realloc(images->vacant, images->count * sizeof *vacant,
+                                   (images->count + CHUNK) * sizeof *vacant);
     if (!vacant) return false;
     images->vacant = vacant;
-    cj_cpu_image *made = calloc(CHUNK, sizeof *made);
+    cj_cpu_image *made = cj__calloc(CHUNK, sizeof *made);
     if (made) __atomic_store_n(&images->chunk[images->count / CHUNK], made, __ATOMIC_RELEASE);
     return made;
 }

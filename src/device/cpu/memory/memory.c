@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "error.h"
 
 enum { ALIGNMENT = 256 };
 
 cj_status cj__cpu_memory_init(cj_cpu_memory *memory, const cj_limits *limits, cj_error *error) {
     memory->limits = limits;
-    memory->ranges = calloc(1, sizeof *memory->ranges);
+    memory->ranges = cj__calloc(1, sizeof *memory->ranges);
     if (!memory->ranges) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the device's list of allocations");
     memory->ranges->users = 1;
     pthread_mutex_init(&memory->lock, NULL);
@@ -21,15 +22,15 @@ cj_status cj__cpu_memory_init(cj_cpu_memory *memory, const cj_limits *limits, cj
 static void drop(cj_cpu_ranges *ranges) {
     if (--ranges->users) return;
     for (size_t i = 0; i < ranges->count; i++) {
-        if (!--ranges->range[i].written->lists) free(ranges->range[i].written);
+        if (!--ranges->range[i].written->lists) cj__free(ranges->range[i].written);
     }
-    free(ranges);
+    cj__free(ranges);
 }
 
 void cj__cpu_memory_free(cj_cpu_memory *memory) {
     for (size_t i = 0; i < memory->ranges->count; i++) {
         const cj_cpu_range *range = &memory->ranges->range[i];
-        if (!range->wrapped) free((void *)(uintptr_t)range->begin);
+        if (!range->wrapped) cj__free((void *)(uintptr_t)range->begin);
     }
     drop(memory->ranges);
     pthread_mutex_destroy(&memory->lock);
@@ -51,7 +52,7 @@ static size_t above(const cj_cpu_ranges *ranges, uint64_t address) {
 // A copy of a list with room for more; NULL when out of memory.
 static cj_cpu_ranges *copy_list(const cj_cpu_ranges *old) {
     const size_t capacity = 2 * old->count + 16;
-    cj_cpu_ranges *new = malloc(sizeof *new + capacity * sizeof *new->range);
+    cj_cpu_ranges *new = cj__malloc(sizeof *new + capacity * sizeof *new->range);
     if (!new) return NULL;
     *new = (cj_cpu_ranges){.users = 1, .count = old->count, .capacity = capacity};
     memcpy(new->range, old->range, old->count * sizeof *new->range);
@@ -85,7 +86,7 @@ static bool erase(cj_cpu_memory *memory, size_t at) {
     if (!list) return false;
     const cj_cpu_range gone = list->range[at];
     memmove(&list->range[at], &list->range[at + 1], (--list->count - at) * sizeof *list->range);
-    if (!--gone.written->lists) free(gone.written);
+    if (!--gone.written->lists) cj__free(gone.written);
     if (!gone.wrapped) memory->allocated -= gone.end - gone.begin;
     return true;
 }
@@ -110,7 +111,7 @@ static cj_status add(cj_cpu_memory *memory, const cj_cpu_range *range, cj_error 
     const bool           added = !other && insert(memory, at, range);
     pthread_mutex_unlock(&memory->lock);
     if (added) return CJ_OK;
-    free(range->written);
+    cj__free(range->written);
     if (!other) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the device's list of allocations");
     cj__fail(error, CJ_INVALID_ARGUMENT,
              "%llu bytes at 0x%llx are the CPU device's already: %llu bytes at 0x%llx are %s",
@@ -128,10 +129,10 @@ static cj_status allocate(cj_cpu_memory *memory, size_t bytes, const char *name,
                         (unsigned long long)memory->limits->global_bytes);
     }
     const size_t    room = (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    void           *data = aligned_alloc(ALIGNMENT, room);
-    cj_cpu_written *written = data ? calloc(1, sizeof *written + bytes / 8 + 1) : NULL;
+    void           *data = cj__aligned_alloc(ALIGNMENT, room);
+    cj_cpu_written *written = data ? cj__calloc(1, sizeof *written + bytes / 8 + 1) : NULL;
     if (!written) {
-        free(data);
+        cj__free(data);
         return cj__fail(error, CJ_OUT_OF_MEMORY, "no host memory for %zu bytes on the CPU device", bytes);
     }
     if (!heap) memset(data, CJ_POISON, bytes);  // malloc fills its blocks; a heap may be large, and mostly is not used
@@ -139,7 +140,7 @@ static cj_status allocate(cj_cpu_memory *memory, size_t bytes, const char *name,
     const uint64_t  begin = (uintptr_t)data;
     const cj_status status = add(memory, &(cj_cpu_range){begin, begin + bytes, name, written, false, heap}, error);
     if (status) {
-        free(data);
+        cj__free(data);
         return status;
     }
     *address = begin;
@@ -160,7 +161,7 @@ cj_status cj__cpu_wrap(cj_cpu_memory *memory, void *host, size_t bytes, cj_error
     if (bytes > UINTPTR_MAX - begin)
         return cj__fail(error, CJ_INVALID_ARGUMENT, "%zu bytes from 0x%llx on are past the end of the host's addresses",
                         bytes, (unsigned long long)begin);
-    cj_cpu_written *written = calloc(1, sizeof *written);
+    cj_cpu_written *written = cj__calloc(1, sizeof *written);
     if (!written) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the device's list of allocations");
     written->all = true;
     return add(memory, &(cj_cpu_range){begin, begin + bytes, NULL, written, true, NULL}, error);
@@ -174,7 +175,7 @@ void cj__cpu_release(cj_cpu_memory *memory, cj_ptr address) {
     const bool owned = known && !memory->ranges->range[at - 1].wrapped;
     const bool gone = known && erase(memory, at - 1);
     pthread_mutex_unlock(&memory->lock);
-    if (owned && gone) free((void *)(uintptr_t)address);
+    if (owned && gone) cj__free((void *)(uintptr_t)address);
 }
 
 cj_cpu_ranges *cj__cpu_ranges_hold(cj_cpu_memory *memory) {

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "allocate.h"
 #include "async.h"
 #include "delay.h"
 #include "error.h"
@@ -89,13 +90,13 @@ static void free_cluster(cj_cpu_cluster *cluster) {
     if (cluster) cj__cpu_async_free(cluster->async);
     if (cluster) cj__watch_detach(cluster);
     if (cluster) cj__print_end(cluster);
-    free(cluster);
+    cj__free(cluster);
 }
 
 // A cluster with all of its threads' state, in one allocation; NULL when out of memory.
 static cj_cpu_cluster *new_cluster(const cj_cpu_launch *launch, cj_cpu_counts *counts, cj_undefined *undefined) {
     const layout    size = lay_out(launch);
-    unsigned char  *at = aligned_alloc(ALIGNMENT, size.all);
+    unsigned char  *at = cj__aligned_alloc(ALIGNMENT, size.all);
     cj_cpu_cluster *cluster = (cj_cpu_cluster *)(void *)at;
     if (!at) return NULL;
     *cluster = (cj_cpu_cluster){
@@ -254,11 +255,11 @@ static uint64_t window_of(const grid *g) {
 }
 
 static worker *open_workers(grid *g) {
-    worker *workers = calloc(g->workers, sizeof *workers);
+    worker *workers = cj__calloc(g->workers, sizeof *workers);
     bool    whole = workers != NULL;
+    for (uint32_t i = 0; whole && i < g->workers; i++) workers[i].grid = g;  // which a worker without memory reads, too
     for (uint32_t i = 0; whole && i < g->workers; i++) {
-        workers[i].grid = g;
-        workers[i].cluster = calloc(g->held_most, sizeof(cj_cpu_cluster *));
+        workers[i].cluster = cj__calloc(g->held_most, sizeof(cj_cpu_cluster *));
         if (g->launch->counts) workers[i].counts = cj__stats_new(g->launch->program);
         if (g->launch->watch) workers[i].undefined = cj__undefined_open(g->launch->program);
         whole = workers[i].cluster && (workers[i].counts || !g->launch->counts) &&
@@ -270,11 +271,11 @@ static worker *open_workers(grid *g) {
 
 static void close_workers(const grid *g, worker *workers) {
     for (uint32_t i = 0; workers && i < g->workers; i++) {
-        free(workers[i].counts);
+        cj__free(workers[i].counts);
         cj__undefined_close(workers[i].undefined);
-        free(workers[i].cluster);
+        cj__free(workers[i].cluster);
     }
-    free(workers);
+    cj__free(workers);
 }
 
 // Runs worker 0 on the caller's thread and the others on threads of their own; continues without a thread that cannot

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "spare.h"
 
 enum { CHILD_BITS = 4, CHILDREN = 1 << CHILD_BITS, LANES = 32 };
@@ -241,7 +242,7 @@ static cj_known *join_leaves(cj_known *into, cj_known *from) {
         joined = hold(into);
     else if (found.extras && (joined = merge_leaves(leaf, &found)) != NULL)
         joined->operations = hold(operations);
-    if (!is_same && found.extras != few) free(found.extras);
+    if (!is_same && found.extras != few) cj__free(found.extras);
     drop(operations);
     drop(into);
     return joined;

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "allocate.h"
+
 static size_t bytes_of(const cj_shadow *shadow, size_t index, unsigned shift) {
     return sizeof(cj_page) + cj__page_rows(shadow, index, shift) * sizeof(cj_row);
 }
@@ -124,7 +126,7 @@ void cj__page_free(cj_shadow *shadow, size_t index) {
     for (cj_location *next, *location = page->location; location; location = next) {
         next = location->next;
         for (unsigned i = 0; i < CJ_SCOPES; i++) cj__clock_drop(location->released[i].clock);
-        free(location);
+        cj__free(location);
     }
     if (shadow->room.pool.is_shared) free_rows(shadow, index, page);
     shadow->page[index] = NULL;

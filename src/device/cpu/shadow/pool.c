@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "spare.h"
 
 enum { SLAB = 1 << 16, LEAST = 5 };  // LEAST: the logarithm of the smallest size
@@ -43,7 +44,7 @@ void *cj__pool_take(cj_pool *pool, size_t bytes) {
 
 void cj__pool_give(cj_pool *pool, void *memory, size_t bytes) {
     if (pool->is_shared) {
-        free(memory);
+        cj__free(memory);
         return;
     }
     if (!memory) return;
@@ -60,6 +61,6 @@ void cj__pool_reset(cj_pool *pool) {
 void cj__pool_free(cj_pool *pool) {
     for (cj_slab *next, *slab = pool->first; slab; slab = next) {
         next = slab->next;
-        free(slab);
+        cj__free(slab);
     }
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "allocate.h"
 #include "page.h"
 
 cj_shadow *cj__shadow_new(uint64_t bytes, const cj_cpu_range *range) {
@@ -25,7 +26,7 @@ void cj__shadow_free(cj_shadow *shadow) {
     if (!shadow) return;
     cj__shadow_clear(shadow);
     cj__pool_free(&shadow->room.pool);
-    free(shadow);
+    cj__free(shadow);
 }
 
 // ---- the short way: an access, if each access of the cell is ordered before it, reads as it does, or is atomic as it is

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "allocate.h"
+
 enum { STEP = 32, SIZES = 32 };  // sizes up to STEP * (SIZES - 1) are kept
 
 typedef struct piece {
@@ -14,7 +16,7 @@ static _Thread_local piece *spare[SIZES];
 _Thread_local bool cj__watch_starved;
 
 void *cj__watch_calloc(size_t bytes) {
-    void *memory = calloc(1, bytes);
+    void *memory = cj__calloc(1, bytes);
     if (!memory) cj__watch_starved = true;
     return memory;
 }
@@ -33,7 +35,7 @@ void cj__spare_give(void *memory, size_t bytes) {
     const size_t size = cj__spare_round(bytes) / STEP;
     piece       *given = memory;
     if (size >= SIZES) {
-        free(memory);
+        cj__free(memory);
         return;
     }
     given->next = spare[size];
@@ -44,7 +46,7 @@ void cj__spare_free(void) {
     for (size_t i = 0; i < SIZES; i++) {
         for (piece *next; spare[i]; spare[i] = next) {
             next = spare[i]->next;
-            free(spare[i]);
+            cj__free(spare[i]);
         }
     }
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "learn.h"
 
 // Adds one agent for every thread. The array doubles, since a thread may have thousands of operations in flight.
@@ -10,7 +11,7 @@ static bool add_chains(cj_watch_block *watch, uint32_t stride) {
     const uint32_t count = watch->chain_count + stride;
     if (count > watch->chain_capacity) {
         const uint32_t  capacity = 2 * watch->chain_capacity > count ? 2 * watch->chain_capacity : count;
-        cj_watch_chain *more = realloc(watch->chain, capacity * sizeof *more);
+        cj_watch_chain *more = cj__realloc(watch->chain, watch->chain_capacity * sizeof *more, capacity * sizeof *more);
         if (!more) return cj__watch_starved = true, false;
         watch->chain = more;
         watch->chain_capacity = capacity;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "error.h"
 #include "lanes.h"
 #include "report.h"
@@ -12,12 +13,12 @@
 
 cj_status cj__watch_open(cj_cpu_launch *launch, cj_error *error) {
     const cj_cpu_program *program = launch->program;
-    cj_watch             *watch = calloc(1, sizeof *watch);
+    cj_watch             *watch = cj__calloc(1, sizeof *watch);
     launch->watch = watch;
     cj__watch_starved = false;
     if (watch) {
         watch->order = cj__watch_orders(program);
-        watch->global = calloc(launch->ranges->count + 1, sizeof(cj_shadow *));
+        watch->global = cj__calloc(launch->ranges->count + 1, sizeof(cj_shadow *));
         cj__watch_open_locks(watch, launch->options.threads > 1);
         for (size_t i = 0; i < launch->ranges->count; i++)
             if (launch->ranges->range[i].heap) cj__cpu_written_itemize(&launch->ranges->range[i]);
@@ -36,9 +37,9 @@ void cj__watch_close(cj_cpu_launch *launch) {
         if (watch->global[i]) cj__shadow_settle(watch->global[i]);
         cj__shadow_free(watch->global[i]);
     }
-    free(watch->global);
-    free(watch->order);
-    free(watch);
+    cj__free(watch->global);
+    cj__free(watch->order);
+    cj__free(watch);
     cj__spare_free();
     launch->watch = NULL;
 }
@@ -49,7 +50,7 @@ bool cj__watch_attach(cj_cpu_cluster *cluster) {
     const cj_cpu_launch *launch = cluster->launch;
     for (uint32_t i = 0; launch->watch && i < launch->ranks; i++) {
         cj_cpu_block   *block = &cluster->block[i];
-        cj_watch_block *watch = calloc(1, sizeof *watch + launch->warps * sizeof *watch->warp);
+        cj_watch_block *watch = cj__calloc(1, sizeof *watch + launch->warps * sizeof *watch->warp);
         if (!watch) return false;
         block->watch = watch;
         watch->shared = cj__shadow_new(launch->shared_bytes, NULL);
@@ -80,7 +81,7 @@ static void reset_block(cj_cpu_block *block) {
     cj__clock_drop(watch->exits);
     watch->exits = NULL;
     watch->remote = false;
-    free(watch->chain);
+    cj__free(watch->chain);
     watch->chain = NULL;
     watch->chain_count = watch->chain_capacity = 0;
     memset(watch->running, 0, sizeof watch->running);
@@ -107,7 +108,7 @@ void cj__watch_detach(cj_cpu_cluster *cluster) {
         if (!block->watch) continue;
         reset_block(block);
         cj__shadow_free(block->watch->shared);
-        free(block->watch);
+        cj__free(block->watch);
     }
     cj__sync_free(&cluster->sync);
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
+
 static const struct {
     cj_word  word;
     cj_scope scope;
@@ -74,7 +76,7 @@ static void find_guesses(const cj_cpu_program *program, cj_watch_order *order) {
 }
 
 cj_watch_order *cj__watch_orders(const cj_cpu_program *program) {
-    cj_watch_order *order = calloc(program->op_count + 1, sizeof *order);
+    cj_watch_order *order = cj__calloc(program->op_count + 1, sizeof *order);
     if (!order) return NULL;
     for (size_t i = 0; i < program->op_count; i++) order[i] = order_of(&program->op[i]);
     find_guesses(program, order);

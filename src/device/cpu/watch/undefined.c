@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate.h"
 #include "lanes.h"
 #include "report.h"
 
@@ -155,14 +156,14 @@ static void prepare_all(cj_undefined *u) {
 }
 
 cj_undefined *cj__undefined_open(const cj_cpu_program *program) {
-    cj_undefined *u = calloc(1, sizeof *u);
+    cj_undefined *u = cj__calloc(1, sizeof *u);
     size_t        slots = 1;
     for (size_t i = 0; i < program->op_count; i++) slots += program->op[i].flow ? program->op[i].flow->slots : 0;
     if (!u) return NULL;
     u->program = program;
-    u->op = calloc(program->op_count + 1, sizeof *u->op);
-    u->slot = calloc(slots, sizeof *u->slot);
-    u->from = calloc(program->op_count + 1, sizeof *u->from);
+    u->op = cj__calloc(program->op_count + 1, sizeof *u->op);
+    u->slot = cj__calloc(slots, sizeof *u->slot);
+    u->from = cj__calloc(program->op_count + 1, sizeof *u->from);
     if (!u->op || !u->slot || !u->from) return cj__undefined_close(u), NULL;
     prepare_all(u);
     return u;
@@ -170,10 +171,10 @@ cj_undefined *cj__undefined_open(const cj_cpu_program *program) {
 
 void cj__undefined_close(cj_undefined *u) {
     if (!u) return;
-    free(u->op);
-    free(u->slot);
-    free(u->from);
-    free(u);
+    cj__free(u->op);
+    cj__free(u->slot);
+    cj__free(u->from);
+    cj__free(u);
 }
 
 // ---- registers

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "address.h"
+#include "allocate.h"
 #include "async.h"
 #include "chunks.h"
 #include "exec.h"
@@ -145,7 +146,7 @@ static cj_cpu_wgmma_mark *mark_of(const cj_cpu_warp *w, uint32_t slot) { return 
 
 static bool has_marks(cj_cpu_warp *w) {
     const size_t count = w->block->cluster->launch->program->file_bytes / MARK_BYTES + 1;
-    if (!w->wgmma.mark) w->wgmma.mark = calloc(count, sizeof *w->wgmma.mark);
+    if (!w->wgmma.mark) w->wgmma.mark = cj__calloc(count, sizeof *w->wgmma.mark);
     return w->wgmma.mark;
 }
 
@@ -210,12 +211,12 @@ static void drop_first(cj_cpu_warp *w) {
     if (w->wgmma.mark) visit_sealed(it, count_sealed, &(uint32_t){UINT32_MAX});
     cj__watch_end(&it->watch);
     cj__sync_free(&it->ended);
-    free(it);
+    cj__free(it);
 }
 
 void cj__cpu_wgmma_drop(cj_cpu_warp *w) {
     while (w->wgmma.first) drop_first(w);
-    free(w->wgmma.mark);
+    cj__free(w->wgmma.mark);
     w->wgmma.mark = NULL;
 }
 
@@ -333,9 +334,9 @@ CJ_EXEC(mma_async) {
     if (!w->wgmma.fenced) {
         return cj__cpu_hazard(w, op, 0, CJ_HAZARD_WGMMA_REGISTERS, "no wgmma.fence stands before the first one");
     }
-    cj_cpu_wgmma *it = malloc(sizeof *it);
+    cj_cpu_wgmma *it = cj__malloc(sizeof *it);
     if (!it || (w->watch && !has_marks(w))) {
-        free(it);
+        cj__free(it);
         w->block->cluster->status = CJ_OUT_OF_MEMORY;
         return CJ_STEP_STOP;
     }
