@@ -30,11 +30,11 @@ void cj__shadow_free(cj_shadow *shadow) {
 
 // ---- the short way: an access, if each access of the cell is ordered before it, reads as it does, or is atomic as it is
 
-// Some lanes of an accessor: all in `mask`, 1 << log_count of them that share a row, or lanes together.
+// Some lanes of an accessor: all in `mask`, 1 << log_count of them that share a row, or lanes together. Eight bytes are one
+// register of a call.
 typedef struct some_lanes {
-    uint32_t   mask;
-    unsigned   log_count;
-    cj_sharing sharing;
+    uint32_t mask;
+    uint16_t log_count, sharing;
 } some_lanes;
 
 // Lanes of a warp up to a time, at which they had an access with these flags.
@@ -185,7 +185,7 @@ static bool pass_row(walk *v, const cj_page *page, cj_row *row, uint64_t from, u
     const uint64_t before = from - v->offset;
     const bool     is_all = (to - from) >> bits && v->sharing == CJ_ALONE &&
                         (v->each == ALL || !(before & ((UINT64_C(1) << v->each) - 1)));
-    some_lanes by = {0, v->each < bits ? bits - v->each : 0, CJ_SPREAD};
+    some_lanes by = {0, (uint16_t)(v->each < bits ? bits - v->each : 0), CJ_SPREAD};
     if (is_all) {
         by.mask = cj__lanes_from((unsigned)__builtin_ctz(v->lanes) + (unsigned)(before >> v->each), by.log_count);
         v->a->access.mask = by.mask;
