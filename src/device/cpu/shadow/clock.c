@@ -483,6 +483,16 @@ uint32_t cj__clock_unknown(const cj_clock *clock, cj_view view, const cj_agents 
     return rest.mask && view == CJ_VIEW_PROGRESS ? unknown_in_view(clock, CJ_VIEW_MEMORY, &rest, time) : rest.mask;
 }
 
+uint32_t cj__clock_least(const cj_clock *clock, uint32_t block, uint16_t *warps) {
+    const cj_known *leaf = clock ? leaf_of(clock->tree[CJ_VIEW_MEMORY], block) : NULL;
+    uint32_t        least = leaf && leaf->warps ? UINT32_MAX : 0;
+    *warps = leaf ? leaf->warps : 0;
+    for (uint32_t i = 0; i < *warps; i++) {
+        if (times_of(leaf)[i] < least) least = times_of(leaf)[i];
+    }
+    return least;
+}
+
 static bool has_block(const cj_clock *clock, cj_view view, uint32_t block) {
     return leaf_of(clock->tree[view], block) || leaf_of(clock->tree[operations_of(view)], block);
 }

@@ -93,6 +93,8 @@ void cj__clock_add(cj_clock **into, cj_view view, cj_agents agents, uint32_t tim
 
 // The agents in the mask that are not known up to this time.
 uint32_t cj__clock_unknown(const cj_clock *clock, cj_view view, const cj_agents *agents, uint32_t time);
+// The time up to which all threads of a block are known in MEMORY; *warps: how many warps it has. 0: not known.
+uint32_t cj__clock_least(const cj_clock *clock, uint32_t block, uint16_t *warps);
 // Whether anything of a block is known in PROGRESS.
 bool cj__clock_met(const cj_clock *clock, uint32_t block);
 

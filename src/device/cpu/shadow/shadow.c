@@ -52,7 +52,7 @@ static inline bool is_before(cj_accessor *a, some_lanes by, some_past past) {
         return a->is_partial = true;
     const bool      to_async = access->use.flags & ~past.flags & CJ_USE_ASYNC_PROXY;
     const cj_view   view = to_async && past.flags & CJ_USE_WRITE ? a->proxy : CJ_VIEW_MEMORY;
-    cj_shadow_memo *memo = &a->memo[(past.block + past.group) % CJ_SHADOW_MEMOS];
+    cj_shadow_memo *memo = &a->memo[(past.block + past.group) % CJ_SHADOW_WARPS];
     if (memo->now == a->now && memo->block == past.block && memo->group == past.group && past.time <= memo->time &&
         !(past.lanes & ~memo->mask) && memo->view == view)
         return true;
@@ -68,6 +68,20 @@ static inline bool is_before(cj_accessor *a, some_lanes by, some_past past) {
 static inline bool is_alike(const cj_accessor *a, unsigned flags, unsigned scope) {
     if (!((flags | a->access.use.flags) & CJ_USE_WRITE)) return true;
     return scope >= CJ_SCOPE_GPU && a->access.use.scope >= CJ_SCOPE_GPU;
+}
+
+// Whether the accessor knows all threads of the roll's block up to its last atomic, or is atomic as they are.
+static inline bool is_roll_quiet(cj_accessor *a, const cj_roll *roll) {
+    cj_shadow_memo *memo = &a->memo[CJ_SHADOW_WARPS];
+    if (is_alike(a, roll->use.flags, roll->use.scope)) return true;
+    if (a->access.use.flags & CJ_USE_ASYNC_PROXY) return false;
+    if (memo->now != a->now || memo->block != roll->block) {
+        uint16_t       warps;
+        const uint32_t least = cj__clock_least(a->now, roll->block, &warps);
+        *memo = (cj_shadow_memo){a->now, CJ_VIEW_MEMORY, roll->block, warps, least, UINT32_MAX};
+    }
+    a->is_partial = true;
+    return roll->groups <= memo->group && roll->last <= memo->time;
 }
 
 static inline bool is_crowd_quiet(cj_accessor *a, const cj_crowd *many, some_lanes by) {
@@ -93,7 +107,7 @@ static inline bool is_quiet(cj_accessor *a, const cj_cell *c, some_lanes by) {
 }
 
 bool cj__shadow_suffices(const cj_accessor *a, const cj_clock *other) {
-    for (unsigned i = 0; i < CJ_SHADOW_MEMOS; i++) {
+    for (unsigned i = 0; i < CJ_SHADOW_WARPS; i++) {
         const cj_shadow_memo *memo = &a->memo[i];
         const cj_agents       agents = {.block = memo->block, .group = (uint16_t)memo->group, .mask = memo->mask};
         if (memo->now == a->now && cj__clock_unknown(other, memo->view, &agents, memo->time)) return false;
@@ -139,6 +153,13 @@ static inline bool keep_shortly(const walk *v, cj_cell *c, some_lanes by) {
     return v->is_short && is_quiet(v->a, c, by) && keep(v, c, by);
 }
 
+// Before a look at the cell of granule k: it gets what the roll has of it, unless no look at that is needed.
+static inline void open_roll(const walk *v, const cj_row *row, unsigned k) {
+    cj_cell *c = &row->granule[k];
+    if (c->write_use & CJ_ROLLED && !(v->is_short && is_roll_quiet(v->a, row->roll)))
+        cj__roll_settle(row->roll, c, k, &v->shadow->room);
+}
+
 // Checks and records the access to one granule. False when out of memory.
 static bool judge_cell(walk *v, cj_cell *c, uint64_t offset, uint64_t bytes, some_lanes by) {
     cj_access earlier;
@@ -169,8 +190,10 @@ static bool keep_quietly(const walk *v, cj_cell *c, some_lanes by) {
 static bool pass_granules(walk *v, const cj_page *page, cj_row *row, uint64_t from, uint64_t to) {
     const uint64_t bytes = UINT64_C(1) << page->shift;
     for (; from < to; from += bytes) {
-        cj_cell         *c = &row->granule[(from >> page->shift) % CJ_ROW];
+        const unsigned   k = (unsigned)(from >> page->shift) % CJ_ROW;
+        cj_cell         *c = &row->granule[k];
         const some_lanes by = {v->lanes << ((from - v->offset) >> v->each), 0, v->sharing};
+        open_roll(v, row, k);
         if (keep_shortly(v, c, by)) continue;
         v->a->access.mask = by.mask;
         if (!(v->found ? judge_cell(v, c, from, bytes, by) : keep_quietly(v, c, by))) return false;
@@ -225,14 +248,29 @@ static bool pass(walk *v, uint64_t lane_bytes) {
     return true;
 }
 
+// A granule that has a cell of its own; c NULL: none.
+typedef struct own_cell {
+    cj_row  *row;
+    cj_cell *c;
+    unsigned k;  // in the row
+} own_cell;
+
+// The granule that these bytes are.
+static inline own_cell find_own(const cj_shadow *shadow, uint64_t offset, uint64_t bytes) {
+    cj_page *page = shadow->page[offset >> CJ_PAGE_BITS];
+    if (!page || bytes != UINT64_C(1) << page->shift || offset & (bytes - 1)) return (own_cell){0};
+    cj_row        *row = &page->row[offset % CJ_PAGE >> cj__row_bits(page)];
+    const unsigned k = (unsigned)(offset >> page->shift) % CJ_ROW;
+    return (own_cell){row, row->granule ? &row->granule[k] : NULL, k};
+}
+
 // Records the access of one lane to one granule that has a cell of its own, if there is nothing to report.
 static inline bool keep_one(cj_shadow *shadow, cj_accessor *accessor, uint64_t offset, uint64_t bytes) {
-    const cj_page *page = shadow->page[offset >> CJ_PAGE_BITS];
-    if (!page || bytes != UINT64_C(1) << page->shift || offset % bytes) return false;
-    const cj_row *row = &page->row[offset % CJ_PAGE >> cj__row_bits(page)];
-    walk          v = {.shadow = shadow, .a = accessor, .is_short = may_be_short(&accessor->access)};
-    return row->granule && keep_shortly(&v, &row->granule[(offset >> page->shift) % CJ_ROW],
-                                        (some_lanes){accessor->access.mask, 0, CJ_ALONE});
+    const walk     v = {.shadow = shadow, .a = accessor, .is_short = may_be_short(&accessor->access)};
+    const own_cell own = find_own(shadow, offset, bytes);
+    if (!own.c) return false;
+    open_roll(&v, own.row, own.k);
+    return keep_shortly(&v, own.c, (some_lanes){accessor->access.mask, 0, CJ_ALONE});
 }
 
 bool cj__shadow_access(cj_shadow *shadow, cj_accessor *accessor, uint64_t offset, uint64_t bytes, cj_shadow_found found,
@@ -250,6 +288,26 @@ bool cj__shadow_access(cj_shadow *shadow, cj_accessor *accessor, uint64_t offset
     const bool     is_done = pass(&v, bytes);
     accessor->access.mask = mask;
     return is_done;
+}
+
+// Records an atomic in the row's roll, if there is nothing to report.
+static inline bool join_roll(cj_shadow *shadow, cj_accessor *a, own_cell own) {
+    if (shadow->range || (own.row->roll && !is_roll_quiet(a, own.row->roll))) return false;
+    return is_quiet(a, own.c, (some_lanes){a->access.mask, 0, CJ_ALONE}) &&
+           cj__roll_add(&own.row->roll, own.c, own.k, &a->access, &shadow->room);
+}
+
+uint32_t cj__shadow_atomics(cj_shadow *shadow, cj_accessor *accessor, uint32_t lanes, const uint64_t *address,
+                            uint64_t begin, uint64_t bytes) {
+    uint32_t left = 0;
+    for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(rest);
+        const own_cell own = find_own(shadow, address[lane] - begin, bytes);
+        accessor->access.mask = 1u << lane;
+        if (own.c && join_roll(shadow, accessor, own)) continue;
+        left |= (uint32_t)!keep_one(shadow, accessor, address[lane] - begin, bytes) << lane;
+    }
+    return left;
 }
 
 bool cj__shadow_side_by_side(cj_shadow *shadow, cj_accessor *accessor, uint32_t lanes, uint64_t offset,
@@ -376,11 +434,12 @@ static void visit_cell(const cj_cell *c, unsigned part, unsigned parts, uint32_t
     }
 }
 
-void cj__shadow_visit(const cj_shadow *shadow, uint32_t block, cj_shadow_visit *visit, void *user) {
+void cj__shadow_visit(cj_shadow *shadow, uint32_t block, cj_shadow_visit *visit, void *user) {
     for (size_t i = 0; i < cj__shadow_pages(shadow); i++) {
-        const cj_page *page = shadow->page[i];
-        const size_t   granules = page ? cj__page_rows(shadow, i, page->shift) * CJ_ROW : 0;
+        cj_page     *page = shadow->page[i];
+        const size_t granules = page ? cj__page_rows(shadow, i, page->shift) * CJ_ROW : 0;
         for (size_t k = 0; k < granules; k++) {
+            if (k % CJ_ROW == 0) cj__row_settle(shadow, &page->row[k / CJ_ROW]);
             const cj_row  *row = &page->row[k / CJ_ROW];
             const uint64_t offset = ((uint64_t)i << CJ_PAGE_BITS) + (k << page->shift), bytes = 1u << page->shift;
             const cj_cell *c = row->granule ? &row->granule[k % CJ_ROW] : &row->whole;
