@@ -86,6 +86,7 @@ static void reset_block(cj_cpu_block *block) {
     if (watch->shared) cj__shadow_clear(watch->shared);
     cj__clock_drop(watch->exits);
     watch->exits = NULL;
+    cj__joins_free(&watch->joins);
     watch->remote = false;
     free(watch->chain);
     watch->chain = NULL;

@@ -89,6 +89,7 @@ struct cj_watch_block {
     cj_shadow      *shared;
     bool            remote;  // other blocks have accessed its shared memory
     cj_clock       *exits;   // what its threads knew when they exited
+    cj_joins        joins;
     cj_watch_chain *chain;   // of agents from stride on
     uint32_t        chain_count, chain_capacity;
     cj_watch_phase  running[CJ_BARRIERS], before[CJ_BARRIERS];  // of barriers with a count of threads
