@@ -43,6 +43,9 @@ typedef struct some_past {
     unsigned flags;
 } some_past;
 
+// Operations of a thread are as many groups apart as the block has warps, often eight.
+static inline unsigned memo_of(some_past past) { return (past.block + past.group + past.group / 8) % CJ_SHADOW_WARPS; }
+
 // Whether these are the accessor's lanes, or the accessor knows them in the view that both accesses need (of INIT, which
 // is known in MEMORY or in a view of its own, only the first).
 static inline bool is_before(cj_accessor *a, some_lanes by, some_past past) {
@@ -52,7 +55,7 @@ static inline bool is_before(cj_accessor *a, some_lanes by, some_past past) {
         return a->is_partial = true;
     const bool      to_async = access->use.flags & ~past.flags & CJ_USE_ASYNC_PROXY;
     const cj_view   view = to_async && past.flags & CJ_USE_WRITE ? a->proxy : CJ_VIEW_MEMORY;
-    cj_shadow_memo *memo = &a->memo[(past.block + past.group) % CJ_SHADOW_WARPS];
+    cj_shadow_memo *memo = &a->memo[memo_of(past)];
     if (memo->now == a->now && memo->block == past.block && memo->group == past.group && past.time <= memo->time &&
         !(past.lanes & ~memo->mask) && memo->view == view)
         return true;
@@ -201,6 +204,19 @@ static bool pass_granules(walk *v, const cj_page *page, cj_row *row, uint64_t fr
     return true;
 }
 
+// Records a weak write to all of a row whose granules have cells, if none of them has anything to report.
+static bool keep_over_granules(walk *v, cj_row *row, some_lanes by) {
+    const bool       is_one = !(by.mask & (by.mask - 1));
+    const some_lanes any = {by.mask, 0, is_one ? CJ_ALONE : CJ_TOGETHER};  // whichever of them it is
+    if (!v->is_short || !is_weak_write(&v->a->access)) return false;
+    for (unsigned k = 0; k < CJ_ROW; k++) {
+        open_roll(v, row, k);
+        if (!is_quiet(v->a, &row->granule[k], any)) return false;
+    }
+    cj__row_clear(v->shadow, row);
+    return keep(v, &row->whole, by);
+}
+
 // The bytes of one row. All of them are one access to its cell, if that has nothing to report; after a weak write to all
 // granules the row has one cell again.
 static bool pass_row(walk *v, const cj_page *page, cj_row *row, uint64_t from, uint64_t to) {
@@ -212,7 +228,9 @@ static bool pass_row(walk *v, const cj_page *page, cj_row *row, uint64_t from, u
     if (is_all) {
         by.mask = cj__lanes_from((unsigned)__builtin_ctz(v->lanes) + (unsigned)(before >> v->each), by.log_count);
         v->a->access.mask = by.mask;
-        if (!row->granule && (keep_shortly(v, &row->whole, by) || keep_quietly(v, &row->whole, by))) return true;
+        if (row->granule ? keep_over_granules(v, row, by)
+                         : keep_shortly(v, &row->whole, by) || keep_quietly(v, &row->whole, by))
+            return true;
     }
     if (!cj__row_divide(v->shadow, row) || !pass_granules(v, page, row, from, to)) return false;
     if (is_all && v->is_kept && is_weak_write(&v->a->access)) {
@@ -228,7 +246,8 @@ static bool pass_row(walk *v, const cj_page *page, cj_row *row, uint64_t from, u
 static uint8_t shift_for(const walk *v, uint64_t lane_bytes) {
     enum { LONG = 7 };
     const unsigned bits = (unsigned)__builtin_ctzll(v->offset | lane_bytes | 1u << (CJ_SHIFT_MAX + CJ_ROW_BITS));
-    if (v->each == ALL && bits >= LONG && !(v->a->access.use.flags & CJ_USE_WRITE)) return (uint8_t)(bits - CJ_ROW_BITS);
+    if (v->each == ALL && bits >= LONG && !(v->a->access.use.flags & CJ_USE_WRITE))
+        return (uint8_t)(bits - CJ_ROW_BITS);
     return (uint8_t)(bits < CJ_SHIFT_MAX ? bits : CJ_SHIFT_MAX);
 }
 

@@ -131,7 +131,8 @@ void cj__watch_reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_
                      .proxy = owner ? CJ_VIEW_SHARED : CJ_VIEW_GLOBAL,
                      .ranks = launch->ranks};
     if (order.use.scope) {
-        if (order.use.flags & CJ_USE_READ && order.use.flags & CJ_USE_WRITE) mask = reach_atomics(&s, shadow, &a, order);
+        if (order.use.flags & CJ_USE_READ && order.use.flags & CJ_USE_WRITE)
+            mask = reach_atomics(&s, shadow, &a, order);
         reach_one_by_one(&s, shadow, &a, order, mask);
         return;
     }

@@ -123,13 +123,24 @@ void cj__watch_detach(cj_cpu_cluster *cluster) {
 
 // ---- exits
 
+// A block that has exited, and the last recorded access to it that one of its threads knew.
+typedef struct exited {
+    cj_cpu_block *block;
+    cj_access     known;
+} exited;
+
 // Checks a recorded access to a block that has exited: one of its threads must have known of the access when it exited.
 static void check_exit(void *user, const cj_access *access, uint64_t offset, uint64_t bytes) {
-    cj_cpu_block   *block = user;
+    exited         *it = user;
+    cj_cpu_block   *block = it->block;
     const cj_clock *exits = block->watch->exits;
+    if (access->block == it->known.block && access->group == it->known.group && access->mask == it->known.mask &&
+        access->time == it->known.time)
+        return;
     cj_access       late = *access;
     const cj_agents agents = {.block = access->block, .group = access->group, .mask = access->mask};
     late.mask = cj__clock_unknown(exits, CJ_VIEW_MEMORY, &agents, access->time);
+    if (!late.mask) it->known = *access;
     if (!late.mask) return;
     const bool executed = !cj__clock_unknown(exits, CJ_VIEW_PROGRESS, &agents, access->time);
     cj__cpu_peer(block->cluster, executed ? CJ_HAZARD_RELAXED_ARRIVE : CJ_HAZARD_PEER_EXITED, &late,
@@ -146,5 +157,5 @@ void cj__watch_exit(cj_cpu_warp *w, uint32_t mask) {
     }
     drop_lanes(w->watch, mask);
     if (!w->block->live && watch->remote)
-        cj__shadow_visit(watch->shared, cj__watch_index(w->block), check_exit, w->block);
+        cj__shadow_visit(watch->shared, cj__watch_index(w->block), check_exit, &(exited){.block = w->block});
 }

@@ -59,7 +59,7 @@ struct cj_watch_warp {
     cj_watch_fenced fenced[CJ_LANES]
                           [CJ_SCOPES];           // the lane's last fence of each scope, except those before a wider one
     uint32_t passed[CJ_WATCH_PASSED][CJ_LANES];  // time of the lane's last fence for the views from SHARED to INIT
-    uint32_t         ordering;  // of the running atomic: the lanes that may order other accesses
+    uint32_t ordering;                           // of the running atomic: the lanes that may order other accesses
     cj_watch_atomic  atomic[CJ_LANES];
     cj_watch_numbers numbers[CJ_LANES];
     cj_shadow_memo   memo[CJ_SHADOW_MEMOS];  // of clocks that lanes hold
@@ -90,7 +90,7 @@ struct cj_watch_block {
     bool            remote;  // other blocks have accessed its shared memory
     cj_clock       *exits;   // what its threads knew when they exited
     cj_joins        joins;
-    cj_watch_chain *chain;   // of agents from stride on
+    cj_watch_chain *chain;  // of agents from stride on
     uint32_t        chain_count, chain_capacity;
     cj_watch_phase  running[CJ_BARRIERS], before[CJ_BARRIERS];  // of barriers with a count of threads
     cj_watch_warp   warp[];
