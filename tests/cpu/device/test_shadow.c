@@ -144,7 +144,25 @@ static void lanes_at_once_find_what_they_find_one_by_one(void **state) {
     assert_true(total > RUNS);
 }
 
+// All lanes read one word; then they write a row of words, side by side: each lane's write to that word is the others' race.
+static void lanes_write_over_what_they_read_together(void **state) {
+    static rig r;
+    (void)state;
+    r = (rig){.shadow = {NULL, cj__shadow_new(BYTES, NULL)}};
+    r.time[0] = 1;
+    cj_accessor write = accessor_of(&r, 0, 1, (cj_watch_use){.flags = CJ_USE_WRITE});
+    assert_true(cj__shadow_side_by_side(r.shadow[1], &write, UINT32_MAX, 0, 4));
+    meet(&r, 1);
+    cj_accessor read = accessor_of(&r, 0, 2, (cj_watch_use){.flags = CJ_USE_READ});
+    assert_true(cj__shadow_read_together(r.shadow[1], &read, UINT32_MAX, 0, 4));
+    write = accessor_of(&r, 0, 3, (cj_watch_use){.flags = CJ_USE_WRITE});
+    assert_false(cj__shadow_side_by_side(r.shadow[1], &write, UINT32_MAX, 0, 4));
+    cj__clock_drop(r.now[0]);
+    cj__shadow_free(r.shadow[1]);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lanes_at_once_find_what_they_find_one_by_one)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lanes_at_once_find_what_they_find_one_by_one),
+                                       cmocka_unit_test(lanes_write_over_what_they_read_together)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
