@@ -68,6 +68,42 @@ static void access_by(rig *r, int at, cj_accessor a, uint32_t lanes, bool togeth
     }
 }
 
+static cj_accessor accessor_of(rig *r, uint32_t warp, uint32_t op, cj_watch_use use) {
+    return (cj_accessor){.access = {.block = warp / WARPS,
+                                    .group = (uint16_t)(warp % WARPS),
+                                    .time = r->time[warp],
+                                    .op = op,
+                                    .use = use},
+                         .now = r->now[warp],
+                         .memo = r->memo[warp],
+                         .proxy = CJ_VIEW_SHARED,
+                         .ranks = BLOCKS};
+}
+
+static void compare_found(rig *r) {
+    assert_int_equal(r->count[0], r->count[1]);
+    assert_memory_equal(r->found[0], r->found[1], r->count[0] * sizeof(finding));
+    r->total += r->count[0];
+    r->count[0] = r->count[1] = 0;
+}
+
+// Atomics of a warp to random words, few of them or many, mostly of one scope.
+static void draw_atomics(rig *r, uint32_t op) {
+    const uint32_t warp = below(r, AGENTS), words = below(r, 2) ? 40 : BYTES / 4, lanes = below(r, UINT32_MAX) | 1;
+    const uint8_t  scope = below(r, 6) ? CJ_SCOPE_GPU : CJ_SCOPE_CTA;
+    uint64_t       address[LANES];
+    cj_accessor    a = accessor_of(r, warp, op, (cj_watch_use){.flags = CJ_USE_READ | CJ_USE_WRITE, .scope = scope});
+    for (unsigned i = 0; i < LANES; i++) address[i] = 4 * below(r, words);
+    for (which = 0; which < 2; which++) {
+        const uint32_t left = which ? cj__shadow_atomics(r->shadow[1], &a, lanes, address, 0, 4) : lanes;
+        for (unsigned i = 0; i < LANES; i++) {
+            a.access.mask = 1u << i;
+            if (left >> i & 1) cj__shadow_access(r->shadow[which], &a, address[i], 4, judge, NULL);
+        }
+    }
+    compare_found(r);
+}
+
 static void draw_access(rig *r, uint32_t op) {
     const uint32_t warp = below(r, AGENTS), first = below(r, 4) ? 0 : below(r, LANES);
     const uint32_t last = below(r, 4) ? LANES - 1 : first + below(r, LANES - first);
@@ -75,22 +111,12 @@ static void draw_access(rig *r, uint32_t op) {
     const uint64_t bytes = 1u << below(r, 5), all = bytes * (together ? 1 : last - first + 1);
     const uint64_t offset = below(r, (uint32_t)((BYTES - all) / bytes)) * bytes &
                             (below(r, 2) ? ~UINT64_C(0) : ~(32 * bytes - 1));
-    cj_accessor a = {.access = {.block = warp / WARPS,
-                                .group = (uint16_t)(warp % WARPS),
-                                .time = r->time[warp],
-                                .op = op,
-                                .use = {.flags = reads ? CJ_USE_READ : CJ_USE_WRITE,
-                                        .scope = is_strong ? (uint8_t)below(r, 5) : CJ_SCOPE_WEAK}},
-                     .now = r->now[warp],
-                     .memo = r->memo[warp],
-                     .proxy = CJ_VIEW_SHARED,
-                     .ranks = BLOCKS};
-    r->count[0] = r->count[1] = 0;
+    cj_accessor a = accessor_of(r, warp, op,
+                                (cj_watch_use){.flags = reads ? CJ_USE_READ : CJ_USE_WRITE,
+                                               .scope = is_strong ? (uint8_t)below(r, 5) : CJ_SCOPE_WEAK});
     for (int at = 0; at < 2; at++)
         access_by(r, at, a, UINT32_MAX << first & UINT32_MAX >> (LANES - 1 - last), together, offset, bytes);
-    assert_int_equal(r->count[0], r->count[1]);
-    assert_memory_equal(r->found[0], r->found[1], r->count[0] * sizeof(finding));
-    r->total += r->count[0];
+    compare_found(r);
 }
 
 static void lanes_at_once_find_what_they_find_one_by_one(void **state) {
@@ -106,6 +132,8 @@ static void lanes_at_once_find_what_they_find_one_by_one(void **state) {
         for (uint32_t step = 0; step < STEPS; step++) {
             if (below(&r, 3) == 0)
                 meet(&r, below(&r, 2) ? UINT32_MAX >> (LANES - AGENTS) : below(&r, 1u << AGENTS));
+            else if (run % 2 && below(&r, 2))
+                draw_atomics(&r, step);
             else
                 draw_access(&r, step);
         }
@@ -116,7 +144,25 @@ static void lanes_at_once_find_what_they_find_one_by_one(void **state) {
     assert_true(total > RUNS);
 }
 
+// All lanes read one word; then they write a row of words, side by side: each lane's write to that word is the others' race.
+static void lanes_write_over_what_they_read_together(void **state) {
+    static rig r;
+    (void)state;
+    r = (rig){.shadow = {NULL, cj__shadow_new(BYTES, NULL)}};
+    r.time[0] = 1;
+    cj_accessor write = accessor_of(&r, 0, 1, (cj_watch_use){.flags = CJ_USE_WRITE});
+    assert_true(cj__shadow_side_by_side(r.shadow[1], &write, UINT32_MAX, 0, 4));
+    meet(&r, 1);
+    cj_accessor read = accessor_of(&r, 0, 2, (cj_watch_use){.flags = CJ_USE_READ});
+    assert_true(cj__shadow_read_together(r.shadow[1], &read, UINT32_MAX, 0, 4));
+    write = accessor_of(&r, 0, 3, (cj_watch_use){.flags = CJ_USE_WRITE});
+    assert_false(cj__shadow_side_by_side(r.shadow[1], &write, UINT32_MAX, 0, 4));
+    cj__clock_drop(r.now[0]);
+    cj__shadow_free(r.shadow[1]);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lanes_at_once_find_what_they_find_one_by_one)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lanes_at_once_find_what_they_find_one_by_one),
+                                       cmocka_unit_test(lanes_write_over_what_they_read_together)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

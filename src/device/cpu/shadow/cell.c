@@ -67,8 +67,7 @@ static bool add_to_crowd(cj_crowd *many, const cj_access *access, cj_sharing sha
         return false;
     } else {
         at = place_of(many, access);
-        if (!many->entry[at].time)
-            return true;  // a quarter stays free, so that searches end: the new one is dropped
+        if (!many->entry[at].time) return true;  // a quarter stays free, so that searches end: the new one is dropped
     }
     many->entry[at] = *access;
     return true;

@@ -54,6 +54,7 @@ enum {
     CJ_SCOPE_AT = 28,  // in use: 3 bits
 };
 #define CJ_WRITTEN (1u << 31)  // in write_use: all bytes are initialized
+#define CJ_ROLLED (1u << 24)   // in write_use: there are more accesses in the row's roll (roll.h)
 #define CJ_MANY (1u << 31)     // in use
 
 // How the lanes of an access share the cell's bytes.

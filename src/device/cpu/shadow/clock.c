@@ -484,6 +484,16 @@ uint32_t cj__clock_unknown(const cj_clock *clock, cj_view view, const cj_agents 
     return rest.mask && view == CJ_VIEW_PROGRESS ? unknown_in_view(clock, CJ_VIEW_MEMORY, &rest, time) : rest.mask;
 }
 
+uint32_t cj__clock_least(const cj_clock *clock, uint32_t block, uint16_t *warps) {
+    const cj_known *leaf = clock ? leaf_of(clock->tree[CJ_VIEW_MEMORY], block) : NULL;
+    uint32_t        least = leaf && leaf->warps ? UINT32_MAX : 0;
+    *warps = leaf ? leaf->warps : 0;
+    for (uint32_t i = 0; i < *warps; i++) {
+        if (times_of(leaf)[i] < least) least = times_of(leaf)[i];
+    }
+    return least;
+}
+
 static bool has_block(const cj_clock *clock, cj_view view, uint32_t block) {
     return leaf_of(clock->tree[view], block) || leaf_of(clock->tree[operations_of(view)], block);
 }
@@ -501,17 +511,30 @@ void cj__sync_gather(cj_sync *sync, cj_clock *clock) {
     sync->last = cj__clock_hold(clock);
 }
 
-void cj__sync_join(cj_sync *sync, cj_clock **into) {
-    if (*into && *into == sync->before) {
+static void drop_joined(cj_joined *it) {
+    cj__clock_drop(it->before);
+    cj__clock_drop(it->phase);
+    cj__clock_drop(it->after);
+    *it = (cj_joined){0};
+}
+
+void cj__sync_join(const cj_sync *sync, cj_joins *joins, cj_clock **into) {
+    for (unsigned i = 0; *into && i < CJ_JOINS; i++) {
+        if (joins->of[i].before != *into || joins->of[i].phase != sync->complete) continue;
         cj__clock_drop(*into);
-        *into = cj__clock_hold(sync->after);
+        *into = cj__clock_hold(joins->of[i].after);
         return;
     }
-    cj__clock_drop(sync->before);
-    cj__clock_drop(sync->after);
-    sync->before = cj__clock_hold(*into);
+    cj_joined *made = &joins->of[joins->next++ % CJ_JOINS];
+    drop_joined(made);
+    made->before = cj__clock_hold(*into);
+    made->phase = cj__clock_hold(sync->complete);
     cj__clock_join(into, sync->complete);
-    sync->after = cj__clock_hold(*into);
+    made->after = cj__clock_hold(*into);
+}
+
+void cj__joins_free(cj_joins *joins) {
+    for (unsigned i = 0; i < CJ_JOINS; i++) drop_joined(&joins->of[i]);
 }
 
 void cj__sync_flip(cj_sync *sync) {
@@ -522,7 +545,7 @@ void cj__sync_flip(cj_sync *sync) {
 }
 
 void cj__sync_free(cj_sync *sync) {
-    cj_clock *const held[] = {sync->gathering, sync->complete, sync->last, sync->before, sync->after};
+    cj_clock *const held[] = {sync->gathering, sync->complete, sync->last};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++) cj__clock_drop(held[i]);
     *sync = (cj_sync){0};
 }

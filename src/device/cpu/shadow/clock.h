@@ -58,15 +58,26 @@ typedef struct cj_clock {
 // gathered for the running phase. When the phase completes, a flip makes the gathered clock the one that is acquired.
 typedef struct cj_sync {
     cj_clock *gathering, *complete;
-    // Threads that meet mostly hold the same clock. `last`: the last one gathered in this phase. Of the last one that acquired
-    // the phase: what it was and what it became.
-    cj_clock *last, *before, *after;
+    cj_clock *last;  // gathered in this phase: threads that meet mostly hold the same clock
 } cj_sync;
+
+// What the clocks of a block became when they learnt a phase: warps that held one clock and learn one phase, each in its own turn,
+// then hold one clock again. All zero: nothing; cj__joins_free releases the clocks.
+enum { CJ_JOINS = 16 };
+typedef struct cj_joined {
+    cj_clock *before, *phase, *after;
+} cj_joined;
+
+typedef struct cj_joins {
+    unsigned  next;  // the oldest
+    cj_joined of[CJ_JOINS];
+} cj_joins;
 
 void cj__sync_gather(cj_sync *sync, cj_clock *clock);
 void cj__sync_flip(cj_sync *sync);
 // *into learns what the completed phase knows.
-void cj__sync_join(cj_sync *sync, cj_clock **into);
+void cj__sync_join(const cj_sync *sync, cj_joins *joins, cj_clock **into);
+void cj__joins_free(cj_joins *joins);
 void cj__sync_free(cj_sync *sync);
 
 // Agents of one block: the lanes in `mask` of a warp; or, from group `warps` on, 32 asynchronous operations.
@@ -93,6 +104,8 @@ void cj__clock_add(cj_clock **into, cj_view view, cj_agents agents, uint32_t tim
 
 // The agents in the mask that are not known up to this time.
 uint32_t cj__clock_unknown(const cj_clock *clock, cj_view view, const cj_agents *agents, uint32_t time);
+// The time up to which all threads of a block are known in MEMORY; *warps: how many warps it has. 0: not known.
+uint32_t cj__clock_least(const cj_clock *clock, uint32_t block, uint16_t *warps);
 // Whether anything of a block is known in PROGRESS.
 bool cj__clock_met(const cj_clock *clock, uint32_t block);
 

@@ -19,23 +19,42 @@ static cj_page *new_page(cj_shadow *shadow, size_t index, uint8_t shift) {
 
 static cj_cell *new_granules(cj_shadow *shadow) { return cj__pool_take(&shadow->room.pool, CJ_ROW * sizeof(cj_cell)); }
 
+// Whether each access of a row's cell, if any, is of one lane to all of the row: then each granule's cell is the same.
+static bool is_of_one(const cj_cell *whole) {
+    const bool is_one_write = !whole->write_time || !(whole->write_use >> CJ_LANES_AT & 7);
+    return is_one_write && !(whole->use & CJ_MANY) && !(whole->mask & (whole->mask - 1));
+}
+
 bool cj__row_divide(cj_shadow *shadow, cj_row *row) {
     if (row->granule) return true;
     cj_cell *made = new_granules(shadow);
     if (!made) return false;
-    if (row->whole.write_time || row->whole.mask || row->whole.use & CJ_MANY) {
+    if (is_of_one(&row->whole)) {
+        for (unsigned k = 0; k < CJ_ROW; k++) made[k] = row->whole;
+    } else {
         for (unsigned k = 0; k < CJ_ROW; k++) cj__cell_part(&made[k], &row->whole, k, CJ_ROW, &shadow->room);
         cj__cell_empty(&row->whole, &shadow->room);
-    } else {
-        for (unsigned k = 0; k < CJ_ROW; k++) made[k] = row->whole;
     }
     row->granule = made;
+    row->roll = NULL;
     return true;
 }
 
+void cj__row_settle(cj_shadow *shadow, cj_row *row) {
+    if (!row->granule || !row->roll) return;
+    for (unsigned k = 0; k < CJ_ROW; k++) cj__roll_settle(row->roll, &row->granule[k], k, &shadow->room);
+    cj__roll_free(row->roll, &shadow->room);
+    row->roll = NULL;
+}
+
 void cj__row_clear(cj_shadow *shadow, cj_row *row) {
-    cj__cell_empty(&row->whole, &shadow->room);
-    for (unsigned k = 0; row->granule && k < CJ_ROW; k++) cj__cell_empty(&row->granule[k], &shadow->room);
+    if (row->granule)
+        cj__roll_free(row->roll, &shadow->room);
+    else
+        cj__cell_empty(&row->whole, &shadow->room);
+    for (unsigned k = 0; row->granule && k < CJ_ROW; k++) {
+        if (row->granule[k].use & CJ_MANY) cj__cell_empty(&row->granule[k], &shadow->room);
+    }
     if (row->granule) cj__pool_give(&shadow->room.pool, row->granule, CJ_ROW * sizeof(cj_cell));
     *row = (cj_row){0};
 }
@@ -105,6 +124,7 @@ static void free_rows(cj_shadow *shadow, size_t index, cj_page *page) {
 cj_page *cj__page_make(cj_shadow *shadow, size_t index, uint8_t shift) {
     cj_page *old = shadow->page[index];
     if (!old) fit_initialized(shadow, (uint64_t)index << CJ_PAGE_BITS, cj__page_bytes(shadow, index), &shift);
+    for (size_t i = 0; old && i < cj__page_rows(shadow, index, old->shift); i++) cj__row_settle(shadow, &old->row[i]);
     cj_page     *made = new_page(shadow, index, shift);
     const size_t rows = cj__page_rows(shadow, index, shift);
     if (!made) return NULL;

@@ -4,12 +4,15 @@
 #ifndef CJ_CPU_PAGE_H
 #define CJ_CPU_PAGE_H
 
-#include "cell.h"
+#include "roll.h"
 
 enum { CJ_PAGE_BITS = 10, CJ_PAGE = 1 << CJ_PAGE_BITS, CJ_SHIFT_MAX = 5 };
 
 typedef struct cj_row {
-    cj_cell  whole;
+    union {
+        cj_cell  whole;
+        cj_roll *roll;  // if the granules have cells; NULL: none
+    };
     cj_cell *granule;  // NULL: `whole` holds
 } cj_row;
 
@@ -55,6 +58,8 @@ static inline cj_page *cj__page_at(cj_shadow *shadow, size_t index, uint8_t shif
 
 // Gives each granule of a row its own cell. False when out of memory.
 bool cj__row_divide(cj_shadow *shadow, cj_row *row);
+// Gives each granule's cell what the row's roll has of it.
+void cj__row_settle(cj_shadow *shadow, cj_row *row);
 // Removes all accesses of a row, and its cells.
 void cj__row_clear(cj_shadow *shadow, cj_row *row);
 

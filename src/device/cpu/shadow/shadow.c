@@ -31,11 +31,11 @@ void cj__shadow_free(cj_shadow *shadow) {
 
 // ---- the short way: an access, if each access of the cell is ordered before it, reads as it does, or is atomic as it is
 
-// Some lanes of an accessor: all in `mask`, 1 << log_count of them that share a row, or lanes together.
+// Some lanes of an accessor: all in `mask`, 1 << log_count of them that share a row, or lanes together. Eight bytes are one
+// register of a call.
 typedef struct some_lanes {
-    uint32_t   mask;
-    unsigned   log_count;
-    cj_sharing sharing;
+    uint32_t mask;
+    uint16_t log_count, sharing;
 } some_lanes;
 
 // Lanes of a warp up to a time, at which they had an access with these flags.
@@ -43,6 +43,9 @@ typedef struct some_past {
     uint32_t block, group, lanes, time;
     unsigned flags;
 } some_past;
+
+// Operations of a thread are as many groups apart as the block has warps, often eight.
+static inline unsigned memo_of(some_past past) { return (past.block + past.group + past.group / 8) % CJ_SHADOW_WARPS; }
 
 // Whether these are the accessor's lanes, or the accessor knows them in the view that both accesses need (of INIT, which
 // is known in MEMORY or in a view of its own, only the first).
@@ -53,7 +56,7 @@ static inline bool is_before(cj_accessor *a, some_lanes by, some_past past) {
         return a->is_partial = true;
     const bool      to_async = access->use.flags & ~past.flags & CJ_USE_ASYNC_PROXY;
     const cj_view   view = to_async && past.flags & CJ_USE_WRITE ? a->proxy : CJ_VIEW_MEMORY;
-    cj_shadow_memo *memo = &a->memo[(past.block + past.group) % CJ_SHADOW_MEMOS];
+    cj_shadow_memo *memo = &a->memo[memo_of(past)];
     if (memo->now == a->now && memo->block == past.block && memo->group == past.group && past.time <= memo->time &&
         !(past.lanes & ~memo->mask) && memo->view == view)
         return true;
@@ -69,6 +72,20 @@ static inline bool is_before(cj_accessor *a, some_lanes by, some_past past) {
 static inline bool is_alike(const cj_accessor *a, unsigned flags, unsigned scope) {
     if (!((flags | a->access.use.flags) & CJ_USE_WRITE)) return true;
     return scope >= CJ_SCOPE_GPU && a->access.use.scope >= CJ_SCOPE_GPU;
+}
+
+// Whether the accessor knows all threads of the roll's block up to its last atomic, or is atomic as they are.
+static inline bool is_roll_quiet(cj_accessor *a, const cj_roll *roll) {
+    cj_shadow_memo *memo = &a->memo[CJ_SHADOW_WARPS];
+    if (is_alike(a, roll->use.flags, roll->use.scope)) return true;
+    if (a->access.use.flags & CJ_USE_ASYNC_PROXY) return false;
+    if (memo->now != a->now || memo->block != roll->block) {
+        uint16_t       warps;
+        const uint32_t least = cj__clock_least(a->now, roll->block, &warps);
+        *memo = (cj_shadow_memo){a->now, CJ_VIEW_MEMORY, roll->block, warps, least, UINT32_MAX};
+    }
+    a->is_partial = true;
+    return roll->groups <= memo->group && roll->last <= memo->time;
 }
 
 static inline bool is_crowd_quiet(cj_accessor *a, const cj_crowd *many, some_lanes by) {
@@ -94,7 +111,7 @@ static inline bool is_quiet(cj_accessor *a, const cj_cell *c, some_lanes by) {
 }
 
 bool cj__shadow_suffices(const cj_accessor *a, const cj_clock *other) {
-    for (unsigned i = 0; i < CJ_SHADOW_MEMOS; i++) {
+    for (unsigned i = 0; i < CJ_SHADOW_WARPS; i++) {
         const cj_shadow_memo *memo = &a->memo[i];
         const cj_agents       agents = {.block = memo->block, .group = (uint16_t)memo->group, .mask = memo->mask};
         if (memo->now == a->now && cj__clock_unknown(other, memo->view, &agents, memo->time)) return false;
@@ -140,6 +157,13 @@ static inline bool keep_shortly(const walk *v, cj_cell *c, some_lanes by) {
     return v->is_short && is_quiet(v->a, c, by) && keep(v, c, by);
 }
 
+// Before a look at the cell of granule k: it gets what the roll has of it, unless no look at that is needed.
+static inline void open_roll(const walk *v, const cj_row *row, unsigned k) {
+    cj_cell *c = &row->granule[k];
+    if (c->write_use & CJ_ROLLED && !(v->is_short && is_roll_quiet(v->a, row->roll)))
+        cj__roll_settle(row->roll, c, k, &v->shadow->room);
+}
+
 // Checks and records the access to one granule. False when out of memory.
 static bool judge_cell(walk *v, cj_cell *c, uint64_t offset, uint64_t bytes, some_lanes by) {
     cj_access earlier;
@@ -170,13 +194,28 @@ static bool keep_quietly(const walk *v, cj_cell *c, some_lanes by) {
 static bool pass_granules(walk *v, const cj_page *page, cj_row *row, uint64_t from, uint64_t to) {
     const uint64_t bytes = UINT64_C(1) << page->shift;
     for (; from < to; from += bytes) {
-        cj_cell         *c = &row->granule[(from >> page->shift) % CJ_ROW];
+        const unsigned   k = (unsigned)(from >> page->shift) % CJ_ROW;
+        cj_cell         *c = &row->granule[k];
         const some_lanes by = {v->lanes << ((from - v->offset) >> v->each), 0, v->sharing};
+        open_roll(v, row, k);
         if (keep_shortly(v, c, by)) continue;
         v->a->access.mask = by.mask;
         if (!(v->found ? judge_cell(v, c, from, bytes, by) : keep_quietly(v, c, by))) return false;
     }
     return true;
+}
+
+// Records a weak write to all of a row whose granules have cells, if none of them has anything to report.
+static bool keep_over_granules(walk *v, cj_row *row, some_lanes by) {
+    const bool       is_one = !(by.mask & (by.mask - 1));
+    const some_lanes any = {by.mask, 0, is_one ? CJ_ALONE : CJ_TOGETHER};  // whichever of them it is
+    if (!v->is_short || !is_weak_write(&v->a->access)) return false;
+    for (unsigned k = 0; k < CJ_ROW; k++) {
+        open_roll(v, row, k);
+        if (!is_quiet(v->a, &row->granule[k], any)) return false;
+    }
+    cj__row_clear(v->shadow, row);
+    return keep(v, &row->whole, by);
 }
 
 // The bytes of one row. All of them are one access to its cell, if that has nothing to report; after a weak write to all
@@ -186,11 +225,13 @@ static bool pass_row(walk *v, const cj_page *page, cj_row *row, uint64_t from, u
     const uint64_t before = from - v->offset;
     const bool     is_all = (to - from) >> bits && v->sharing == CJ_ALONE &&
                         (v->each == ALL || !(before & ((UINT64_C(1) << v->each) - 1)));
-    some_lanes by = {0, v->each < bits ? bits - v->each : 0, CJ_SPREAD};
+    some_lanes by = {0, (uint16_t)(v->each < bits ? bits - v->each : 0), CJ_SPREAD};
     if (is_all) {
         by.mask = cj__lanes_from((unsigned)__builtin_ctz(v->lanes) + (unsigned)(before >> v->each), by.log_count);
         v->a->access.mask = by.mask;
-        if (!row->granule && (keep_shortly(v, &row->whole, by) || keep_quietly(v, &row->whole, by))) return true;
+        if (row->granule ? keep_over_granules(v, row, by)
+                         : keep_shortly(v, &row->whole, by) || keep_quietly(v, &row->whole, by))
+            return true;
     }
     if (!cj__row_divide(v->shadow, row) || !pass_granules(v, page, row, from, to)) return false;
     if (is_all && v->is_kept && is_weak_write(&v->a->access)) {
@@ -206,7 +247,8 @@ static bool pass_row(walk *v, const cj_page *page, cj_row *row, uint64_t from, u
 static uint8_t shift_for(const walk *v, uint64_t lane_bytes) {
     enum { LONG = 7 };
     const unsigned bits = (unsigned)__builtin_ctzll(v->offset | lane_bytes | 1u << (CJ_SHIFT_MAX + CJ_ROW_BITS));
-    if (v->each == ALL && bits >= LONG && !(v->a->access.use.flags & CJ_USE_WRITE)) return (uint8_t)(bits - CJ_ROW_BITS);
+    if (v->each == ALL && bits >= LONG && !(v->a->access.use.flags & CJ_USE_WRITE))
+        return (uint8_t)(bits - CJ_ROW_BITS);
     return (uint8_t)(bits < CJ_SHIFT_MAX ? bits : CJ_SHIFT_MAX);
 }
 
@@ -226,14 +268,29 @@ static bool pass(walk *v, uint64_t lane_bytes) {
     return true;
 }
 
+// A granule that has a cell of its own; c NULL: none.
+typedef struct own_cell {
+    cj_row  *row;
+    cj_cell *c;
+    unsigned k;  // in the row
+} own_cell;
+
+// The granule that these bytes are.
+static inline own_cell find_own(const cj_shadow *shadow, uint64_t offset, uint64_t bytes) {
+    cj_page *page = shadow->page[offset >> CJ_PAGE_BITS];
+    if (!page || bytes != UINT64_C(1) << page->shift || offset & (bytes - 1)) return (own_cell){0};
+    cj_row        *row = &page->row[offset % CJ_PAGE >> cj__row_bits(page)];
+    const unsigned k = (unsigned)(offset >> page->shift) % CJ_ROW;
+    return (own_cell){row, row->granule ? &row->granule[k] : NULL, k};
+}
+
 // Records the access of one lane to one granule that has a cell of its own, if there is nothing to report.
 static inline bool keep_one(cj_shadow *shadow, cj_accessor *accessor, uint64_t offset, uint64_t bytes) {
-    const cj_page *page = shadow->page[offset >> CJ_PAGE_BITS];
-    if (!page || bytes != UINT64_C(1) << page->shift || offset % bytes) return false;
-    const cj_row *row = &page->row[offset % CJ_PAGE >> cj__row_bits(page)];
-    walk          v = {.shadow = shadow, .a = accessor, .is_short = may_be_short(&accessor->access)};
-    return row->granule && keep_shortly(&v, &row->granule[(offset >> page->shift) % CJ_ROW],
-                                        (some_lanes){accessor->access.mask, 0, CJ_ALONE});
+    const walk     v = {.shadow = shadow, .a = accessor, .is_short = may_be_short(&accessor->access)};
+    const own_cell own = find_own(shadow, offset, bytes);
+    if (!own.c) return false;
+    open_roll(&v, own.row, own.k);
+    return keep_shortly(&v, own.c, (some_lanes){accessor->access.mask, 0, CJ_ALONE});
 }
 
 bool cj__shadow_access(cj_shadow *shadow, cj_accessor *accessor, uint64_t offset, uint64_t bytes, cj_shadow_found found,
@@ -251,6 +308,26 @@ bool cj__shadow_access(cj_shadow *shadow, cj_accessor *accessor, uint64_t offset
     const bool     is_done = pass(&v, bytes);
     accessor->access.mask = mask;
     return is_done;
+}
+
+// Records an atomic in the row's roll, if there is nothing to report.
+static inline bool join_roll(cj_shadow *shadow, cj_accessor *a, own_cell own) {
+    if (shadow->range || (own.row->roll && !is_roll_quiet(a, own.row->roll))) return false;
+    return is_quiet(a, own.c, (some_lanes){a->access.mask, 0, CJ_ALONE}) &&
+           cj__roll_add(&own.row->roll, own.c, own.k, &a->access, &shadow->room);
+}
+
+uint32_t cj__shadow_atomics(cj_shadow *shadow, cj_accessor *accessor, uint32_t lanes, const uint64_t *address,
+                            uint64_t begin, uint64_t bytes) {
+    uint32_t left = 0;
+    for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(rest);
+        const own_cell own = find_own(shadow, address[lane] - begin, bytes);
+        accessor->access.mask = 1u << lane;
+        if (own.c && join_roll(shadow, accessor, own)) continue;
+        left |= (uint32_t)!keep_one(shadow, accessor, address[lane] - begin, bytes) << lane;
+    }
+    return left;
 }
 
 bool cj__shadow_side_by_side(cj_shadow *shadow, cj_accessor *accessor, uint32_t lanes, uint64_t offset,
@@ -377,11 +454,12 @@ static void visit_cell(const cj_cell *c, unsigned part, unsigned parts, uint32_t
     }
 }
 
-void cj__shadow_visit(const cj_shadow *shadow, uint32_t block, cj_shadow_visit *visit, void *user) {
+void cj__shadow_visit(cj_shadow *shadow, uint32_t block, cj_shadow_visit *visit, void *user) {
     for (size_t i = 0; i < cj__shadow_pages(shadow); i++) {
-        const cj_page *page = shadow->page[i];
-        const size_t   granules = page ? cj__page_rows(shadow, i, page->shift) * CJ_ROW : 0;
+        cj_page     *page = shadow->page[i];
+        const size_t granules = page ? cj__page_rows(shadow, i, page->shift) * CJ_ROW : 0;
         for (size_t k = 0; k < granules; k++) {
+            if (k % CJ_ROW == 0) cj__row_settle(shadow, &page->row[k / CJ_ROW]);
             const cj_row  *row = &page->row[k / CJ_ROW];
             const uint64_t offset = ((uint64_t)i << CJ_PAGE_BITS) + (k << page->shift), bytes = 1u << page->shift;
             const cj_cell *c = row->granule ? &row->granule[k % CJ_ROW] : &row->whole;

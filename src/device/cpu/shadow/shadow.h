@@ -31,8 +31,10 @@ enum {
     CJ_USE_INIT = 4,         // a write that makes an mbarrier, or an operation on one, which the INIT view orders
     CJ_USE_ASYNC_PROXY = 8,  // through the async proxy: a proxy fence must come between it and generic writes before it
     CJ_USE_TENSORMAP = 16,   // of a caller: a copy reads a tensor map; recorded as CJ_USE_ASYNC_PROXY
-    CJ_USE_TEXTURE = 32,     // a read through a texture or surface: conflicts with each write, ordered or not. Is not recorded
-    CJ_USE_COVERED = 64,     // a read that is not recorded: a thread learns of it whenever it learns of another, recorded read
+    CJ_USE_TEXTURE =
+        32,  // a read through a texture or surface: conflicts with each write, ordered or not. Is not recorded
+    CJ_USE_COVERED =
+        64,  // a read that is not recorded: a thread learns of it whenever it learns of another, recorded read
 };
 
 typedef struct cj_watch_use {
@@ -49,20 +51,20 @@ typedef struct cj_access {
 } cj_access;
 
 // The result of a comparison of clocks: in a view, the clock `now` knows these lanes of warp `group` of `block` up to
-// `time`. All zero: none.
+// `time`. All zero: none. The last of a list is of all warps of a block, `group` of them.
 typedef struct cj_shadow_memo {
     const cj_clock *now;
     cj_view         view;
     uint32_t        block, group, time, mask;
 } cj_shadow_memo;
 
-enum { CJ_SHADOW_MEMOS = 8 };
+enum { CJ_SHADOW_WARPS = 8, CJ_SHADOW_MEMOS = CJ_SHADOW_WARPS + 1 };
 
 // The accessor: the access, and its agent's knowledge.
 typedef struct cj_accessor {
     cj_access       access;
     const cj_clock *now;
-    cj_shadow_memo *memo;   // CJ_SHADOW_MEMOS of them, whose clocks have lived since
+    cj_shadow_memo *memo;        // CJ_SHADOW_MEMOS of them, whose clocks have lived since
     bool            is_partial;  // what was found depends on more comparisons than those in `memo`
     cj_view         proxy;  // SHARED, GLOBAL or TENSORMAP: the view in which generic writes are visible to the proxy
     uint32_t        ranks;  // blocks of a cluster, for the scope `cluster`
@@ -97,8 +99,13 @@ bool cj__shadow_access(cj_shadow *shadow, cj_accessor *accessor, uint64_t offset
 // asked for each lane, in their order, with cj__shadow_access. The accessor's mask is not used.
 // Consecutive lanes access `bytes` each, a power of two, side by side from `offset` on.
 bool cj__shadow_side_by_side(cj_shadow *shadow, cj_accessor *accessor, uint32_t lanes, uint64_t offset, uint64_t bytes);
+// The same for atomics, of which each lane has its own address, less `begin`: records those with nothing to report, and returns the
+// lanes of the others.
+uint32_t cj__shadow_atomics(cj_shadow *shadow, cj_accessor *accessor, uint32_t lanes, const uint64_t *address,
+                            uint64_t begin, uint64_t bytes);
 // The lanes read the same bytes.
-bool cj__shadow_read_together(cj_shadow *shadow, cj_accessor *accessor, uint32_t lanes, uint64_t offset, uint64_t bytes);
+bool cj__shadow_read_together(cj_shadow *shadow, cj_accessor *accessor, uint32_t lanes, uint64_t offset,
+                              uint64_t bytes);
 
 // These bytes, which have been accessed, count as unwritten again.
 void cj__shadow_undefine(cj_shadow *shadow, uint64_t offset, uint64_t bytes);
@@ -108,7 +115,7 @@ void cj__shadow_renew(cj_shadow *shadow, uint64_t offset, uint64_t bytes);
 
 typedef void cj_shadow_visit(void *user, const cj_access *access, uint64_t offset, uint64_t bytes);
 // Calls `visit` for each recorded access to a granule that was not made by this block.
-void cj__shadow_visit(const cj_shadow *shadow, uint32_t block, cj_shadow_visit *visit, void *user);
+void cj__shadow_visit(cj_shadow *shadow, uint32_t block, cj_shadow_visit *visit, void *user);
 
 // ---- releases of atomics at an address
 

@@ -71,6 +71,20 @@ static bool reach_quietly(cj_watch_subject *s, cj_shadow *shadow, cj_accessor *a
     return true;
 }
 
+// Atomics of lanes, if those order no other accesses. Returns the lanes that may have something to report.
+static uint32_t reach_atomics(const cj_watch_subject *s, cj_shadow *shadow, cj_accessor *a, cj_watch_order order) {
+    const bool is_own = !s->owner || s->owner == s->w->block;
+    uint32_t   left = 0;
+    if (!is_own || s->w->undefined || cj__watch_is_ordering(s->w, s->mask, shadow, order)) return s->mask;
+    for (uint32_t rest = s->mask, same; rest; rest &= ~same) {
+        same = cj__watch_alike(s->w->watch, rest);
+        a->now = s->w->watch->now[cj__cpu_first(rest)];
+        left |= cj__shadow_atomics(shadow, a, same, s->address, s->begin, (uint64_t)s->op->bytes * s->op->count);
+    }
+    s->w->watch->ordering &= ~(s->mask & ~left);
+    return left;
+}
+
 static void reach_one_by_one(cj_watch_subject *s, cj_shadow *shadow, cj_accessor *a, cj_watch_order order,
                              uint32_t lanes) {
     const bool     is_write = order.use.flags & CJ_USE_WRITE, is_atomic = is_write && order.use.flags & CJ_USE_READ;
@@ -86,6 +100,7 @@ static void reach_one_by_one(cj_watch_subject *s, cj_shadow *shadow, cj_accessor
         if (is_write && w->undefined) cj__undefined_write(w, i, shadow, s->owner, offset);
         if (is_atomic) {
             w->watch->atomic[i] = (cj_watch_atomic){shadow, offset};
+            w->watch->ordering |= 1u << i;
         } else if (order.use.scope) {
             cj__watch_order_strong(w, i, shadow, offset, bytes, order, !is_write, is_write);
             a->access.time = w->watch->time;
@@ -116,6 +131,8 @@ void cj__watch_reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_
                      .proxy = owner ? CJ_VIEW_SHARED : CJ_VIEW_GLOBAL,
                      .ranks = launch->ranks};
     if (order.use.scope) {
+        if (order.use.flags & CJ_USE_READ && order.use.flags & CJ_USE_WRITE)
+            mask = reach_atomics(&s, shadow, &a, order);
         reach_one_by_one(&s, shadow, &a, order, mask);
         return;
     }

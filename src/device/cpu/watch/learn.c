@@ -35,11 +35,12 @@ void cj__watch_learn(cj_watch_warp *watch, uint32_t mask, const cj_clock *what,
     }
 }
 
-void cj__watch_learn_phase(cj_watch_warp *watch, uint32_t mask, cj_sync *sync) {
+void cj__watch_learn_phase(const cj_cpu_warp *w, uint32_t mask, const cj_sync *sync) {
+    cj_watch_warp *watch = w->watch;
     for (uint32_t rest = sync->complete ? mask : 0, same; rest; rest &= ~same) {
         cj_clock *after = cj__clock_hold(watch->now[cj__cpu_first(rest)]);
         same = cj__watch_alike(watch, rest);
-        cj__sync_join(sync, &after);
+        cj__sync_join(sync, &w->block->watch->joins, &after);
         take(watch, same, after);
     }
 }

@@ -11,7 +11,7 @@ uint32_t cj__watch_alike(const cj_watch_warp *watch, uint32_t mask);
 void cj__watch_learn(cj_watch_warp *watch, uint32_t mask, const cj_clock *what,
                      void (*join)(cj_clock **, const cj_clock *));
 // They learn what the completed phase of a sync object knows.
-void cj__watch_learn_phase(cj_watch_warp *watch, uint32_t mask, cj_sync *sync);
+void cj__watch_learn_phase(const cj_cpu_warp *w, uint32_t mask, const cj_sync *sync);
 // A `join` of the PROGRESS view alone.
 void cj__watch_join_progress(cj_clock **into, const cj_clock *from);
 // In a view, *into learns these lanes up to their times; of lanes with the time 0, nothing.

@@ -6,6 +6,7 @@
 #include "allocate.h"
 #include "error.h"
 #include "lanes.h"
+#include "learn.h"
 #include "report.h"
 #include "spare.h"
 #include "state.h"
@@ -59,27 +60,34 @@ bool cj__watch_attach(cj_cpu_cluster *cluster) {
     return true;
 }
 
-static void drop_lane(cj_watch_warp *watch, unsigned lane) {
-    cj__clock_drop(watch->now[lane]);
-    watch->now[lane] = NULL;
-    for (unsigned i = 0; i < CJ_SCOPES; i++) {
-        cj__clock_drop(watch->pending[lane][i]);
-        cj__clock_drop(watch->fenced[lane][i].clock);
-        watch->pending[lane][i] = watch->fenced[lane][i].clock = NULL;
+// The lanes, which exit or whose launch has ended, give up their clocks.
+static void drop_lanes(cj_watch_warp *watch, uint32_t lanes) {
+    for (uint32_t rest = lanes, same; rest; rest &= ~same) {
+        same = cj__watch_alike(watch, rest);
+        cj__clock_drop_many(watch->now[cj__cpu_first(rest)], (uint32_t)__builtin_popcount(same));
     }
+    CJ_SOME_LANES(lane, lanes) {
+        watch->now[lane] = NULL;
+        for (unsigned i = 0; i < CJ_SCOPES; i++) {
+            if (watch->pending[lane][i]) cj__clock_drop(watch->pending[lane][i]);
+            if (watch->fenced[lane][i].clock) cj__clock_drop(watch->fenced[lane][i].clock);
+            watch->pending[lane][i] = watch->fenced[lane][i].clock = NULL;
+        }
+    }
+    watch->held &= ~lanes;
 }
 
 static void reset_block(cj_cpu_block *block) {
     cj_watch_block *watch = block->watch;
     for (uint32_t i = 0; i < block->cluster->launch->warps; i++) {
-        for (unsigned lane = 0; lane < CJ_LANES; lane++) drop_lane(&watch->warp[i], lane);
+        drop_lanes(&watch->warp[i], watch->warp[i].held);
         cj__watch_forget_told(&watch->warp[i]);
-        watch->warp[i] = (cj_watch_warp){0};
     }
     for (unsigned i = 0; i < CJ_BARRIERS; i++) cj__sync_free(&block->barrier[i].sync);
     if (watch->shared) cj__shadow_clear(watch->shared);
     cj__clock_drop(watch->exits);
     watch->exits = NULL;
+    cj__joins_free(&watch->joins);
     watch->remote = false;
     cj__free(watch->chain);
     watch->chain = NULL;
@@ -95,7 +103,8 @@ void cj__watch_start(cj_cpu_cluster *cluster) {
         reset_block(block);
         for (uint32_t k = 0; k < launch->warps; k++) {
             block->warp[k].watch = &block->watch->warp[k];
-            *block->warp[k].watch = (cj_watch_warp){.time = 1, .whole = block->warp[k].live};
+            *block->warp[k].watch = (cj_watch_warp){
+                .time = 1, .whole = block->warp[k].live, .held = block->warp[k].live};
         }
         cj__undefined_start(block);
     }
@@ -115,13 +124,24 @@ void cj__watch_detach(cj_cpu_cluster *cluster) {
 
 // ---- exits
 
+// A block that has exited, and the last recorded access to it that one of its threads knew.
+typedef struct exited {
+    cj_cpu_block *block;
+    cj_access     known;
+} exited;
+
 // Checks a recorded access to a block that has exited: one of its threads must have known of the access when it exited.
 static void check_exit(void *user, const cj_access *access, uint64_t offset, uint64_t bytes) {
-    cj_cpu_block   *block = user;
+    exited         *it = user;
+    cj_cpu_block   *block = it->block;
     const cj_clock *exits = block->watch->exits;
+    if (access->block == it->known.block && access->group == it->known.group && access->mask == it->known.mask &&
+        access->time == it->known.time)
+        return;
     cj_access       late = *access;
     const cj_agents agents = {.block = access->block, .group = access->group, .mask = access->mask};
     late.mask = cj__clock_unknown(exits, CJ_VIEW_MEMORY, &agents, access->time);
+    if (!late.mask) it->known = *access;
     if (!late.mask) return;
     const bool executed = !cj__clock_unknown(exits, CJ_VIEW_PROGRESS, &agents, access->time);
     cj__cpu_peer(block->cluster, executed ? CJ_HAZARD_RELAXED_ARRIVE : CJ_HAZARD_PEER_EXITED, &late,
@@ -135,8 +155,8 @@ void cj__watch_exit(cj_cpu_warp *w, uint32_t mask) {
         const unsigned  i = cj__cpu_first(rest);
         const cj_clock *next = rest & (rest - 1) ? w->watch->now[cj__cpu_first(rest & (rest - 1))] : NULL;
         if (w->watch->now[i] != next) cj__clock_join(&watch->exits, w->watch->now[i]);
-        drop_lane(w->watch, i);
     }
+    drop_lanes(w->watch, mask);
     if (!w->block->live && watch->remote)
-        cj__shadow_visit(watch->shared, cj__watch_index(w->block), check_exit, w->block);
+        cj__shadow_visit(watch->shared, cj__watch_index(w->block), check_exit, &(exited){.block = w->block});
 }

@@ -52,12 +52,14 @@ struct cj_watch_warp {
     uint32_t        time;    // of the warp: recorded with its accesses, one step at each release
     uint32_t        forked;  // the lanes that have begun an operation at this time; their next accesses are later
     uint32_t        whole;   // the lanes that it began with
+    uint32_t        held;    // the lanes that may hold clocks
     cj_watch_told   told;
     cj_clock       *now[CJ_LANES];
     cj_clock       *pending[CJ_LANES][CJ_SCOPES];  // read; a fence of this scope or a wider one acquires it
     cj_watch_fenced fenced[CJ_LANES]
                           [CJ_SCOPES];           // the lane's last fence of each scope, except those before a wider one
     uint32_t passed[CJ_WATCH_PASSED][CJ_LANES];  // time of the lane's last fence for the views from SHARED to INIT
+    uint32_t ordering;                           // of the running atomic: the lanes that may order other accesses
     cj_watch_atomic  atomic[CJ_LANES];
     cj_watch_numbers numbers[CJ_LANES];
     cj_shadow_memo   memo[CJ_SHADOW_MEMOS];  // of clocks that lanes hold
@@ -87,7 +89,8 @@ struct cj_watch_block {
     cj_shadow      *shared;
     bool            remote;  // other blocks have accessed its shared memory
     cj_clock       *exits;   // what its threads knew when they exited
-    cj_watch_chain *chain;   // of agents from stride on
+    cj_joins        joins;
+    cj_watch_chain *chain;  // of agents from stride on
     uint32_t        chain_count, chain_capacity;
     cj_watch_phase  running[CJ_BARRIERS], before[CJ_BARRIERS];  // of barriers with a count of threads
     cj_watch_warp   warp[];

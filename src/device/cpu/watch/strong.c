@@ -63,12 +63,18 @@ void cj__watch_order_strong(cj_cpu_warp *w, unsigned lane, cj_shadow *shadow, ui
     if (location) release_at(w, lane, location, order);
 }
 
+bool cj__watch_is_ordering(const cj_cpu_warp *w, uint32_t lanes, const cj_shadow *shadow, cj_watch_order order) {
+    bool is_ordering = cj__shadow_has_locations(shadow);
+    for (uint32_t rest = lanes; rest && !is_ordering; rest &= rest - 1)
+        is_ordering = releases(w, (unsigned)__builtin_ctz(rest), order);
+    return is_ordering;
+}
+
 void cj__watch_atomic(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, bool wrote) {
-    if (!w->watch) return;
+    if (!w->watch || !(w->watch->ordering >> lane & 1)) return;
     const cj_cpu_launch  *launch = w->block->cluster->launch;
     const cj_watch_atomic at = w->watch->atomic[lane];
-    if (!at.shadow) return;
-    const cj_watch_order order = launch->watch->order[op - launch->program->op];
-    if (!cj__shadow_has_locations(at.shadow) && !releases(w, lane, order)) return;
+    const cj_watch_order  order = launch->watch->order[op - launch->program->op];
+    if (!cj__watch_is_ordering(w, 1u << lane, at.shadow, order)) return;
     cj__watch_order_strong(w, lane, at.shadow, at.offset, op->bytes, order, true, wrote);
 }

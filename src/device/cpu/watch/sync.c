@@ -27,7 +27,7 @@ void cj__watch_released(cj_cpu_warp *w) {
 void cj__sync_acquire(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order order) {
     if (!w->watch) return;
     if (order == CJ_ORDER_FULL) {
-        cj__watch_learn_phase(w->watch, mask, sync);
+        cj__watch_learn_phase(w, mask, sync);
         return;
     }
     cj__watch_learn(w->watch, mask, sync->complete, cj__watch_join_progress);
