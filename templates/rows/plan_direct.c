@@ -52,7 +52,9 @@ static unsigned choose_unroll(const choice *c) {
     return unroll;
 }
 
-// Rows whose vectors are single elements: each lane then does once what several would do.
+// Rows whose vectors are single elements: each lane then does once what several would do. It pays where rows lie one behind the
+// other, so that a warp copies whole lines: of 2^22 x 9 bf16 softmax takes 41 us instead of 138, but of f32 with an output stride
+// of 73 log-softmax takes 362 instead of 306 (H200, 2026-11-23).
 static bool is_transposed(const choice *c) {
     const row_shape *s = c->s;
     const uint64_t   way = c->plan->params.value[ROW_TRANSPOSE];
@@ -62,7 +64,8 @@ static bool is_transposed(const choice *c) {
     for (unsigned i = 0; i < c->op->operands; i++)
         if (c->op->operand[i].period) return false;
     if (way == ROW_TRANSPOSE_YES) return s->columns <= ROW_TRANSPOSED;
-    return s->columns >= TRANSPOSE_LEAST && s->columns <= TRANSPOSE_MOST && c->rows >= TRANSPOSE_ROWS;
+    const bool dense = s->stride == s->columns && (!c->op->outputs || s->out_stride == s->columns);
+    return dense && s->columns >= TRANSPOSE_LEAST && s->columns <= TRANSPOSE_MOST && c->rows >= TRANSPOSE_ROWS;
 }
 
 static void plan_transposed(choice *c) {
