@@ -274,12 +274,14 @@ static void load_column(row_kernel *k, unsigned operand, unsigned v, const cj_re
 
 void cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg into[ROW_ELEMENTS]) {
     const char *name = k->op->operand[operand].name;
-    cj_reg      word[ROW_WORDS], *kept = k->kept[operand][v];
-    if (!k->keeps) {
-        new_words(k, name, word);
-        load_column(k, operand, v, word);
+    cj_reg      word[ROW_WORDS];
+    if (k->keeps) {
+        widen(k, name, k->kept[operand][v], into);
+        return;
     }
-    widen(k, name, k->keeps ? kept : word, into);
+    new_words(k, name, word);
+    load_column(k, operand, v, word);
+    widen(k, name, word, into);
 }
 
 void cj__row_keep_columns(row_kernel *k) {

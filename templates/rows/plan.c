@@ -63,8 +63,10 @@ static void write_back(cj_plan *plan, const row_shape *s) {
     value[ROW_WARPS] = s->rows_per_block > 1 ? CJ_PARAM_AUTO : s->warps;
     value[ROW_LANES] = s->rows_per_block > 1 ? s->lanes : CJ_PARAM_AUTO;
     value[ROW_UNROLL] = s->rows_per_block > 1 ? s->unroll : CJ_PARAM_AUTO;
-    value[ROW_TRANSPOSE] = s->transposed ? ROW_TRANSPOSE_YES : ROW_TRANSPOSE_NO;
-    value[ROW_PEEL] = s->peeled ? s->elements : 0;
+    value[ROW_TRANSPOSE] = s->form != ROW_DIRECT ? ROW_TRANSPOSE_AUTO
+                           : s->transposed       ? ROW_TRANSPOSE_YES
+                                                 : ROW_TRANSPOSE_NO;
+    value[ROW_PEEL] = s->form != ROW_DIRECT ? CJ_PARAM_AUTO : s->peeled ? s->elements : 0;
     value[ROW_VECTORS] = s->held;
     value[ROW_STAGES] = s->stages ? s->stages : CJ_PARAM_AUTO;
     value[ROW_PIECES] = s->pieces;
@@ -154,7 +156,9 @@ cj_status cj__row_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj
     TRY(check_problem(&c, error));
     cj__cluster_asked(plan, ROW_CLUSTER, clusters);
     TRY(choose_form(&c, error));
-    const unsigned held = s.form == ROW_SPREAD ? cj__row_spread_held_most(&c) : s.transposed ? ROW_TRANSPOSED : ROW_HELD;
+    const unsigned held = s.form == ROW_SPREAD ? cj__row_spread_held_most(&c)
+                          : s.transposed       ? ROW_TRANSPOSED
+                                               : ROW_HELD;
     REFUSE_IF(s.held > held,
               "vectors: a thread would hold %u loads of a row of %" PRIu64 " elements, more than %u" CJ_HINT
               "allow more warps, a larger cluster or more pieces",

@@ -13,17 +13,17 @@ enum { SEEDS = 12, BYTES = 1 << 18, ARGUMENTS_MAX = 24 };
 // A grid of one cluster makes all tiles: the ring goes round, and results leave behind other tiles' steps. Where K is
 // shared, the grid stays; where the tiles that are left are, two clusters make three each and share the seventh.
 static const char *const kernels[] = {
-    "m=190 n=76 k=200 tile=64x64 cluster=2 stages=2",
+    "m=190 n=76 k=200 tile=64x64 cluster=2 cluster-n=1 stages=2",
     "m=70 n=190 k=130 tile=64x64 cluster=1 cluster-n=2 stages=2 a=column c=yes",
     "m=60 n=384 k=200 tile=64x128 cluster=0 stages=3",
-    "m=60 n=320 k=260 tile=64x128 cluster=1 stages=2 c=yes",
+    "m=60 n=320 k=260 tile=64x128 cluster=1 stages=2 split=1 parts=1 c=yes",
     "m=60 n=70 k=700 tile=64x64 cluster=1 stages=2 split=2 parts=2",
     "m=60 n=120 k=380 tile=64x64 cluster=1 cluster-n=2 stages=2 split=2 parts=1 c=yes",
     "m=60 n=120 k=380 tile=64x64 cluster=1 cluster-n=2 stages=2 split=2 parts=1 sums=ring",
     "m=180 n=200 k=600 tile=64x128 cluster=1 cluster-n=2 stages=2 split=1 parts=1 dtype=e4m3 b=column out=e4m3 c=yes "
     "bias=n",
     "m=404 n=76 k=320 tile=64x64 cluster=1 cluster-n=2 stages=2 rest=shared",
-    "m=60 n=300 k=100 tile=64x256 cluster=1 stages=2 out=f32 c=yes batch=2 shared=b",
+    "m=60 n=300 k=100 tile=64x256 cluster=1 stages=2 split=1 parts=1 out=f32 c=yes batch=2 shared=b",
 };
 
 typedef struct kernel {

@@ -20,6 +20,7 @@ static const double TRIAL_WORK = 0x1p14, GROWTH = 16;  // of the first trial; fa
 static const double TRIAL_SECONDS = 0.1;               // a trial that takes so long is the last
 static const double SMALL_WORK = 0x1p20;               // problems with less work are not estimated
 static const double SAID_SECONDS = 5;                  // shorter commands are not announced
+static const double SAID_MOST = 100 * 366 * 86400.0;   // no memory holds what takes longer: opening it says so
 static const double SHORT_SECONDS = 1.5;               // the longest time for the suggested smaller size
 
 // The sizes in all families that work is proportional to. Those that only repeat the same work are reduced first, since
@@ -216,7 +217,9 @@ void estimate_say(const workload *w, estimate_use use) {
     message_quiet(false);
     progress_clear();
     cj_cpu_stats_clear(w->device, NULL);
-    if (!known || (seconds = predict(&a, &b, work, blocks_of(w, &w->params), use)) < SAID_SECONDS) return;
+    if (!known) return;
+    seconds = predict(&a, &b, work, blocks_of(w, &w->params), use);
+    if (seconds < SAID_SECONDS || seconds > SAID_MOST) return;
     const int used = snprintf(text, sizeof text, "this takes about %s on the CPU device",
                               progress_seconds(seconds, all));
     if (*name_smaller(w, &a, &b, use, smaller, &fewer))
