@@ -194,16 +194,17 @@ static cj_reg column_of(const topk_radix *r, cj_reg at) {
     return cj_add(r->f, "column", cj_div(r->f, "held_number", offset, topk_key_bytes(r)), r->from);
 }
 
-#define EACH_LOAD(r, at)                                                                                               \
-    CJ_STRIDE((r)->f, at, cj_mad((r)->f, "held_at", (r)->k->thread, TOPK_HELD, (r)->held), (r)->k->s.block *TOPK_HELD, \
-              held_end(r))
-
 static cj_reg held_end(const topk_radix *r) { return cj_mad(r->f, "held_end", r->span, topk_key_bytes(r), r->held); }
+
+#define EACH_LOAD(r, at, end)                                                                                          \
+    CJ_STRIDE((r)->f, at, cj_mad((r)->f, "held_at", (r)->k->thread, TOPK_HELD, (r)->held), (r)->k->s.block *TOPK_HELD, \
+              end)
 
 // Counts the digits of keys that agree with what is known of the k-th.
 static void count_keys(const topk_radix *r) {
     cj_func *f = r->f;
-    EACH_LOAD(r, at) {
+    cj_reg   end = held_end(r);
+    EACH_LOAD(r, at, end) {
         cj_reg key[KEYS_MAX];
         load_keys(r, at, key);
         for (unsigned i = 0; i < keys_of_load(r); i++) {
@@ -216,7 +217,8 @@ static void count_keys(const topk_radix *r) {
 // Counts those of places, where the key is the k-th's.
 static void count_places(const topk_radix *r) {
     cj_func *f = r->f;
-    EACH_LOAD(r, at) {
+    cj_reg   end = held_end(r);
+    EACH_LOAD(r, at, end) {
         cj_reg key[KEYS_MAX], column = column_of(r, at);
         load_keys(r, at, key);
         for (unsigned i = 0; i < keys_of_load(r); i++) {
@@ -297,7 +299,8 @@ static void put(const topk_radix *r, const cj_reg *key, cj_reg column, const cj_
 
 static void select_held(const topk_radix *r) {
     cj_step(r->f, "candidates that are not less than the k-th go to the pool");
-    EACH_LOAD(r, at) {
+    cj_reg end = held_end(r);
+    EACH_LOAD(r, at, end) {
         cj_reg key[KEYS_MAX], stays[KEYS_MAX], column = column_of(r, at);
         load_keys(r, at, key);
         CJ_IF_UNI(r->f, compare(r, key, column, stays), "none_stays") { put(r, key, column, stays); }
