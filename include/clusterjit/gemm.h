@@ -26,12 +26,20 @@ typedef enum cj_gemm_tile {
     CJ_GEMM_TILE_256X128,  // from here on with CJ_GEMM_FORM_MMA alone
     CJ_GEMM_TILE_128X64,
     CJ_GEMM_TILE_32X128,
-    CJ_GEMM_TILE_16X128
+    CJ_GEMM_TILE_16X128,
+    CJ_GEMM_TILE_16X64,  // and from here on with CJ_GEMM_FORM_SKINNY
+    CJ_GEMM_TILE_16X32,
+    CJ_GEMM_TILE_16X16
 } cj_gemm_tile;
 
 // Which instructions multiply: wgmma, which compute capability 9.0 alone has (sm_90a), or mma.sync, from 8.0 on and without
 // clusters. AUTO takes wgmma where the device has it.
-typedef enum cj_gemm_form { CJ_GEMM_FORM_AUTO = 0, CJ_GEMM_FORM_WGMMA, CJ_GEMM_FORM_MMA } cj_gemm_form;
+typedef enum cj_gemm_form {
+    CJ_GEMM_FORM_AUTO = 0,
+    CJ_GEMM_FORM_WGMMA,
+    CJ_GEMM_FORM_MMA,
+    CJ_GEMM_FORM_SKINNY
+} cj_gemm_form;
 
 // Types of C and D: AUTO is that of A and B for CJ_F16 and CJ_BF16, f32 for CJ_TF32, bf16 for CJ_E4M3 and CJ_E5M2. With
 // D in 8 bits C is bf16.
