@@ -189,11 +189,13 @@ static void write_head(const mma_kernel *k, const skinny_shape *s, cj_builder *b
             k->base.plan->block.x, k->base.plan->dynamic_shared);
 }
 
-// With two sets of 16-bit elements an SM has two blocks; ptxas 13.0 spills a few more registers than that of others.
+// With two sets of 16-bit elements an SM has two blocks; ptxas 13.0 spills a few
+// registers of others, and for targets before sm_90.
 static void limit_registers(const mma_kernel *k, const skinny_shape *s) {
-    enum { PAIRED_SETS = 2, PAIRED = 128, MOST = 255 };
+    enum { PAIRED_SETS = 2, PAIRED = 128, MOST = 255, TARGET = 90 };
     const bool is_large = s->groups == SKINNY_GROUPS_MAX && s->eights == SKINNY_EIGHTS_MAX;
-    const bool pairs = s->sets == PAIRED_SETS && s->many->type->bytes == 2 && !is_large;
+    const bool can_pair = s->many->type->bytes == 2 && !is_large && cj__target_number(k->base.plan) >= TARGET;
+    const bool pairs = can_pair && s->sets == PAIRED_SETS;
     cj__registers(k->base.plan, k->base.f, pairs ? PAIRED : MOST, true);
 }
 
