@@ -144,9 +144,14 @@ static void emit_wgmma(const cj_plan *plan, cj_builder *b) {
 
 // ---- the forms
 
+static uint64_t choose_form(const cj_plan *plan, const cj_limits *limits) {
+    if (strcmp(plan->arch, "sm_90a")) return GEMM_FORM_MMA;
+    return cj__skinny_pays(&plan->params, limits) ? GEMM_FORM_SKINNY : GEMM_FORM_WGMMA;
+}
+
 static cj_status plan_gemm(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     uint64_t *value = plan->params.value;
-    if (!value[GEMM_FORM]) value[GEMM_FORM] = strcmp(plan->arch, "sm_90a") ? GEMM_FORM_MMA : GEMM_FORM_WGMMA;
+    if (!value[GEMM_FORM]) value[GEMM_FORM] = choose_form(plan, limits);
     if (value[GEMM_FORM] == GEMM_FORM_SKINNY) return cj__skinny_plan(plan, limits, error);
     const bool is_mma = value[GEMM_FORM] == GEMM_FORM_MMA;
     if (value[GEMM_TILE] >= (is_mma ? MMA_TILES : GEMM_TILES)) {

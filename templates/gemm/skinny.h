@@ -46,6 +46,9 @@ static inline uint32_t cj__skinny_warp_bytes(const skinny_shape *s) {
 // Whether this form computes the problem: both operands by K in whole chunks, few lines of one of them.
 bool cj__skinny_can(const gemm_shape *g);
 
+// Whether form=auto takes it: nothing is asked for that it has not, and memory bounds the product.
+bool cj__skinny_pays(const cj_params *params, const cj_limits *limits);
+
 void      cj__skinny_read(const cj_params *params, gemm_shape *g);
 cj_status cj__skinny_plan(cj_plan *plan, const cj_limits *limits, cj_error *error);
 void      cj__skinny_emit(const cj_plan *plan, cj_builder *builder);

@@ -58,6 +58,24 @@ static void choose(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
     g->stages = p->value[GEMM_STAGES] ? (uint32_t)p->value[GEMM_STAGES] : SETS;
 }
 
+// What other forms have.
+static bool asks_for_others(const cj_params *p) {
+    const uint64_t *value = p->value;
+    return value[GEMM_TILE] || value[GEMM_CLUSTER] != CJ_PARAM_AUTO || value[GEMM_CLUSTER_N] != CJ_PARAM_AUTO ||
+           value[GEMM_STAGES] || value[GEMM_SPLIT] || value[GEMM_PARTS] || value[GEMM_REST] || value[GEMM_SUMS];
+}
+
+// There are blocks for all SMs, and so much to read that the read is what takes time.
+bool cj__skinny_pays(const cj_params *p, const cj_limits *limits) {
+    gemm_shape g;
+    read_problem(p, &g);
+    if (asks_for_others(p) || !cj__skinny_can(&g)) return false;
+    const uint64_t many = cj__most(g.m, g.n), line = g.k * g.a.type->bytes;
+    const bool     fills = many / MMA_LINES * g.batches >= limits->sm_count;
+    return fills && (double)line >= cj__gemm_constants.skinny_line &&
+           (double)line * (double)many * (double)g.batches >= cj__gemm_constants.skinny_bytes;
+}
+
 // ---- what is refused
 
 static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error) {
