@@ -164,16 +164,18 @@ static void multiply(const mma_kernel *k, const skinny_shape *s, const skinny_su
     for (uint32_t n = 0; n < s->groups; n++)
         for (uint32_t m = 0; m < s->eights; m++)
             for (uint32_t j = 0; j < 4; j++) cj_set(f, sums->value[n][m][j], 0.0F);
-    cj_reg rounds = cj_add(f, "rounds", cj__load_param(f, "u32", k->part_steps, "sets"), s->sets - 1);
-    rounds = cj_div(f, "rounds", rounds, s->sets);
+    cj_reg left = cj_mov(f, "u32", "sets_left", cj__load_param(f, "u32", k->part_steps, "sets"));
     cj__gemm_wait(&k->base);
     cj_step(f, "all sets are loaded; then each is multiplied and loaded again");
     for (uint32_t i = 0; i < s->sets; i++) load_set(&l, &l.sets[i]);
-    CJ_COUNT_DOWN_UNI(f, "next_round", rounds, 1) {
+    CJ_LOOP_UNI(f, loop, "next_set", "multiplied") {
         for (uint32_t i = 0; i < s->sets; i++) {
             cj_note(f, "set %u", (unsigned)i);
             multiply_set(&l, &l.sets[i], sums);
             load_set(&l, &l.sets[i]);
+            cj_update(f, left, "sub", 1);
+            // The branch after each set keeps ptxas from moving its loads behind the products of the next one.
+            cj_leave(&loop, cj_eq(f, "none_left", left, 0));
         }
     }
 }
@@ -189,13 +191,13 @@ static void write_head(const mma_kernel *k, const skinny_shape *s, cj_builder *b
             k->base.plan->block.x, k->base.plan->dynamic_shared);
 }
 
-// With two sets of 16-bit elements an SM has two blocks; ptxas 13.0 spills a few
-// registers of others, and for targets before sm_90.
+// Where two blocks of an SM have the registers of their sets, sums and addresses, ptxas is asked for that. By other types than
+// those of 16 bits, which are rounded or converted, and for targets before sm_90, ptxas 13.0 would spill a few.
 static void limit_registers(const mma_kernel *k, const skinny_shape *s) {
-    enum { PAIRED_SETS = 2, PAIRED = 128, MOST = 255, TARGET = 90 };
-    const bool is_large = s->groups == SKINNY_GROUPS_MAX && s->eights == SKINNY_EIGHTS_MAX;
-    const bool can_pair = s->many->type->bytes == 2 && !is_large && cj__target_number(k->base.plan) >= TARGET;
-    const bool pairs = can_pair && s->sets == PAIRED_SETS;
+    enum { ADDRESSES = 24, PAIRED = 128, MOST = 255, TARGET = 90 };
+    const uint32_t sums = 4 * s->groups * s->eights, of_set = 4 * s->slices * (2 * s->groups + s->eights);
+    const bool     fits = s->sets * of_set + sums + ADDRESSES <= PAIRED;
+    const bool     pairs = fits && s->many->type->bytes == 2 && cj__target_number(k->base.plan) >= TARGET;
     cj__registers(k->base.plan, k->base.f, pairs ? PAIRED : MOST, true);
 }
 

@@ -2,7 +2,7 @@
 // The plan of the form skinny: how many lines a block has, how far its loads are ahead.
 #include "skinny.h"
 
-enum { SETS = 2, SETS_MIN = 2, SLICES_WIDE = 1 };
+enum { SETS_MIN = 2, LINES_SLICED = 32 };  // times eights of the few, with more of which a set has one slice of K
 
 // ---- the shape
 
@@ -13,7 +13,7 @@ skinny_shape cj__skinny_shape(const gemm_shape *g) {
     skinny_shape s = {.many_is_a = many_is_a, .many = many_is_a ? &g->a : &g->b, .few = many_is_a ? &g->b : &g->a};
     s.groups = s.many->lines / MMA_LINES;
     s.eights = (uint32_t)cj__ceil_div(cj__least(s.few->extent, s.few->lines), MMA_COLUMNS);
-    s.slices = s.groups == SKINNY_GROUPS_MAX ? SLICES_WIDE : SKINNY_SLICES_MAX;
+    s.slices = s.many->lines * s.eights > LINES_SLICED ? 1 : SKINNY_SLICES_MAX;
     s.sets = g->stages;
     return s;
 }
@@ -55,7 +55,8 @@ static void choose(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
     while (!p->value[GEMM_TILE] && tile < SKINNY_TILE_FIRST + SKINNY_TILES - 1 &&
            (cj__gemm_tile_count(g) < limits->sm_count || !has_registers(g)))
         set_tile(g, ++tile);
-    g->stages = p->value[GEMM_STAGES] ? (uint32_t)p->value[GEMM_STAGES] : SETS;
+    const bool is_small = tile != SKINNY_TILE_FIRST && cj__least(g->m, g->n) > MMA_COLUMNS;  // a set: 4 loads a lane
+    g->stages = p->value[GEMM_STAGES] ? (uint32_t)p->value[GEMM_STAGES] : is_small ? SKINNY_SETS_MAX : SETS_MIN;
 }
 
 // What other forms have.
