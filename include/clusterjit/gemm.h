@@ -33,7 +33,8 @@ typedef enum cj_gemm_tile {
 } cj_gemm_tile;
 
 // Which instructions multiply: wgmma, which compute capability 9.0 alone has (sm_90a), or mma.sync, from 8.0 on and without
-// clusters. AUTO takes wgmma where the device has it.
+// clusters. AUTO takes wgmma where the device has it. SKINNY is mma.sync for at most 16 rows or columns of D: the other
+// operand, which lies by K as the first does, goes from memory straight into registers.
 typedef enum cj_gemm_form {
     CJ_GEMM_FORM_AUTO = 0,
     CJ_GEMM_FORM_WGMMA,
@@ -91,7 +92,7 @@ typedef struct cj_gemm_desc {
     // products have this matrix in common.
     uint64_t stride_a, stride_b, stride_c, stride_d;
 
-    cj_gemm_form form;  // MMA has no clusters: cluster is 0; parts split K [chosen]
+    cj_gemm_form form;  // MMA and SKINNY have no clusters: cluster is 0; parts split K [chosen]
 } cj_gemm_desc;
 
 // Device pointers: of matrices multiples of 16; of the bias of an element; of scales (f32) of 4. c may be d where both

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm, form skinny: D = activation(alpha A B + beta C + bias) where one operand has few lines (16 at most), such as the activations
-// of a few tokens, and the other one (the weights) is nearly all of the bytes.
+// gemm, form skinny: D = activation(alpha A B + beta C + bias) where one operand has few lines (16 at most), such as the
+// activations of a few tokens, and the other one (the weights) is nearly all of the bytes.
 //
-// Algorithm. A block computes 16, 32 or 64 lines of the many times all of the few. Its warps share K: in each round every warp takes
-// the next 64 or 128 bytes of K of all lines. A lane loads 16 bytes of a line at a time, straight into the registers from which
-// mma.sync multiplies: the many are its A, the few its B. Two to four sets of registers are loaded ahead; no shared memory is
-// filled and no thread waits for another until the sums are there.
+// Algorithm. A block computes 16, 32 or 64 lines of the many times all of the few. Its warps share K: in each round
+// every warp takes the next 64 or 128 bytes of K of all lines. A lane loads 16 bytes of a line at a time, straight into
+// the registers from which mma.sync multiplies: the many are its A, the few its B. Two or three sets of registers are
+// loaded ahead; no shared memory is filled and no thread waits for another until the sums are there.
 //
 //      K of a line   | warp 0 | warp 1 | … | warp 7 | warp 0 | …         a slice: 64 bytes, 16 of each of 4 lanes
 //      line 0        | lanes 0 to 3                                      lane 4 i + j: lines i and i + 8 of each 16
 //      line 1        | lanes 4 to 7
 //
-// mma.sync wants of each lane elements of K that are 16 bytes apart; a lane has 16 bytes side by side. A sum does not depend on the
-// order of K, and both operands are loaded alike, so registers 0 and 1 of a load are one product's, 2 and 3 the next one's.
+// mma.sync wants of each lane elements of K that are 16 bytes apart; a lane has 16 bytes side by side. A sum does not
+// depend on the order of K, and both operands are loaded alike, so registers 0 and 1 of a load are one product's, 2 and
+// 3 the next one's.
 //
-// Out of bounds. Beyond K, and in lines that the many do not have, nothing is loaded and registers are 0. For lines that the few do
-// not have another one is loaded: their sums are dropped.
+// Out of bounds. Beyond K, and in lines that the many do not have, nothing is loaded and registers are 0. For lines that
+// the few do not have another one is loaded: their sums are dropped.
 #include "skinny.h"
 
 typedef struct set {
@@ -191,8 +192,9 @@ static void write_head(const mma_kernel *k, const skinny_shape *s, cj_builder *b
             k->base.plan->block.x, k->base.plan->dynamic_shared);
 }
 
-// Where two blocks of an SM have the registers of their sets, sums and addresses, ptxas is asked for that. By other types than
-// those of 16 bits, which are rounded or converted, and for targets before sm_90, ptxas 13.0 would spill a few.
+// Where two blocks of an SM have the registers of their sets, sums and addresses, ptxas is asked for that. By other
+// types than those of 16 bits, which are rounded or converted, and for targets before sm_90, ptxas 13.0 would spill a
+// few.
 static void limit_registers(const mma_kernel *k, const skinny_shape *s) {
     enum { ADDRESSES = 24, PAIRED = 128, MOST = 255, TARGET = 90 };
     const uint32_t sums = 4 * s->groups * s->eights, of_set = 4 * s->slices * (2 * s->groups + s->eights);

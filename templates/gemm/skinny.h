@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of the matrix product for a few rows (or columns) of D: the other operand, which is most of the bytes, is read once,
-// from global memory straight into registers. It shares the parameters of the form mma's kernels (mma.h) and the values of
-// epilogue.h:
+// The form of the matrix product for a few rows (or columns) of D: the other operand, which is most of the bytes, is
+// read once, from global memory straight into registers. It shares the parameters of the form mma's kernels (mma.h) and
+// the values of epilogue.h:
 //
 //   skinny.h  skinny_plan.c     its tiles, what is refused, the launch
 //             skinny.c          the algorithm, loads and products, emit

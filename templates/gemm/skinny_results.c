@@ -3,8 +3,8 @@
 //
 //   shared memory   warp 0: few line 0 | 16 to 64 lines of the many |, few line 1, …    warp 1: …
 //
-// bar.sync: all warps have stored their sums before threads add them up, in the order of the warps: results are the same each
-// time. Each thread then has elements of D of its own, which it alone reads of C and writes.
+// bar.sync: all warps have stored their sums before threads add them up, in the order of the warps: results are the same
+// each time. Each thread then has elements of D of its own, which it alone reads of C and writes.
 #include "skinny.h"
 
 static void store_sums(const mma_kernel *k, const skinny_shape *s, const skinny_sums *sums) {
@@ -76,7 +76,8 @@ static void finish(const mma_kernel *k, const target *t, cj_reg row, cj_reg colu
     store_value(k, cj__mma_element_at(f, t->d, row, t->d_pitch, column, g->d_type->bytes), sum);
 }
 
-// The thread's element of D, the i-th: D's lines are of the many, or of the few; threads side by side have neighbours in them.
+// The thread's element of D, the i-th: D's lines are of the many, or of the few; threads side by side have neighbours in
+// them.
 static void emit_element(const mma_kernel *k, const skinny_shape *s, const target *t, cj_reg first, cj_reg number) {
     cj_func       *f = k->base.f;
     const uint32_t lines = s->groups * MMA_LINES, few = s->eights * MMA_COLUMNS, row = cj__skinny_row(s) * 4;

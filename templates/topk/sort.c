@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The selected candidates in order. Of a few each counts how many are greater, which is its place; more take a bitonic sort.
+// The selected candidates in order. Of a few each counts how many are greater, which is its place; more take a bitonic
+// sort.
 //
-// A warp has a run of the pool in registers: each lane 2, 4 or 8 candidates side by side. It sorts its run there, by selections
-// within a lane and shuffles between lanes. Then runs double: the pairs of a step that are a run or more apart are compared in shared
-// memory, and the steps below it take each warp's run into registers again.
+// A warp has a run of the pool in registers: each lane 2, 4 or 8 candidates side by side. It sorts its run there, by
+// selections within a lane and shuffles between lanes. Then runs double: the pairs of a step that are a run or more
+// apart are compared in shared memory, and the steps below it take each warp's run into registers again.
 //
 //   pool   | run of warp 0 | run of warp 1 | …     size of a run: 32 lanes of 2, 4 or 8 candidates
 //          | lane 0 | lane 1 | …
@@ -23,7 +24,8 @@ typedef struct sort {
 
 // ---- steps in shared memory
 
-// One step: pairs `stride` apart, one a thread in turns; runs of `size` are in order afterwards, every second one in reverse.
+// One step: pairs `stride` apart, one a thread in turns; runs of `size` are in order afterwards, every second one in
+// reverse.
 static void emit_step(const sort *s, cj_reg size, cj_reg stride) {
     const topk_kernel *k = s->k;
     cj_func           *f = k->f;
@@ -92,8 +94,8 @@ static void emit_own_size(const sort *s, unsigned size, cj_reg run_rises) {
 
 // ---- runs
 
-// Each warp's runs in turns: read, in order by the sizes from `from` to that of a run, written. `size`: of the runs that are in
-// order afterwards, or of which a run is a part.
+// Each warp's runs in turns: read, in order by the sizes from `from` to that of a run, written. `size`: of the runs that
+// are in order afterwards, or of which a run is a part.
 static void emit_runs(const sort *s, unsigned from, cj_reg size) {
     const topk_kernel *k = s->k;
     cj_func           *f = k->f;

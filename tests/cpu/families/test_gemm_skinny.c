@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of a few rows or columns, the other operand straight into registers, on the CPU device, which watches every access.
+// Matrix products of a few rows or columns, the other operand straight into registers, on the CPU device, which watches
+// every access.
 #include <stdio.h>
 #include <string.h>
 
