@@ -26,12 +26,21 @@ typedef enum cj_gemm_tile {
     CJ_GEMM_TILE_256X128,  // from here on with CJ_GEMM_FORM_MMA alone
     CJ_GEMM_TILE_128X64,
     CJ_GEMM_TILE_32X128,
-    CJ_GEMM_TILE_16X128
+    CJ_GEMM_TILE_16X128,
+    CJ_GEMM_TILE_16X64,  // and from here on with CJ_GEMM_FORM_SKINNY
+    CJ_GEMM_TILE_16X32,
+    CJ_GEMM_TILE_16X16
 } cj_gemm_tile;
 
 // Which instructions multiply: wgmma, which compute capability 9.0 alone has (sm_90a), or mma.sync, from 8.0 on and without
-// clusters. AUTO takes wgmma where the device has it.
-typedef enum cj_gemm_form { CJ_GEMM_FORM_AUTO = 0, CJ_GEMM_FORM_WGMMA, CJ_GEMM_FORM_MMA } cj_gemm_form;
+// clusters. AUTO takes wgmma where the device has it. SKINNY is mma.sync for at most 16 rows or columns of D: the other
+// operand, which lies by K as the first does, goes from memory straight into registers.
+typedef enum cj_gemm_form {
+    CJ_GEMM_FORM_AUTO = 0,
+    CJ_GEMM_FORM_WGMMA,
+    CJ_GEMM_FORM_MMA,
+    CJ_GEMM_FORM_SKINNY
+} cj_gemm_form;
 
 // Types of C and D: AUTO is that of A and B for CJ_F16 and CJ_BF16, f32 for CJ_TF32, bf16 for CJ_E4M3 and CJ_E5M2. With
 // D in 8 bits C is bf16.
@@ -83,7 +92,7 @@ typedef struct cj_gemm_desc {
     // products have this matrix in common.
     uint64_t stride_a, stride_b, stride_c, stride_d;
 
-    cj_gemm_form form;  // MMA has no clusters: cluster is 0; parts split K [chosen]
+    cj_gemm_form form;  // MMA and SKINNY have no clusters: cluster is 0; parts split K [chosen]
 } cj_gemm_desc;
 
 // Device pointers: of matrices multiples of 16; of the bias of an element; of scales (f32) of 4. c may be d where both

@@ -9,13 +9,14 @@
 #include "error.h"
 #include "mma.h"
 #include "recent.h"
+#include "skinny.h"
 
 // ---- from a description to parameters
 
 static const char *const orders[] = {"row", "column"};
-static const char *const tile_words[] = {"auto", "128x256", "128x128", "64x256", "64x128", "64x64",
-                                         "256x128", "128x64", "32x128", "16x128"};
-static const char *const form_words[] = {"auto", "wgmma", "mma"};
+static const char *const tile_words[] = {"auto",   "128x256", "128x128", "64x256", "64x128", "64x64", "256x128",
+                                         "128x64", "32x128",  "16x128",  "16x64",  "16x32",  "16x16"};
+static const char *const form_words[] = {"auto", "wgmma", "mma", "skinny"};
 
 static cj_status set_extent(cj_params *params, const char *name, uint64_t value, cj_error *error) {
     if (!value) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: 0 is below 1: there is nothing to multiply", name);
@@ -229,6 +230,7 @@ enum { PLAIN = sizeof(((matrices *)0)->plain) / sizeof(uint64_t) };
 static const form_call forms[] = {
     [GEMM_FORM_WGMMA] = {cj__gemm_read, take_map, GEMM_MAPS, sizeof(cj_tensormap), true},
     [GEMM_FORM_MMA] = {cj__mma_read, take_plain, PLAIN, sizeof(uint64_t), false},
+    [GEMM_FORM_SKINNY] = {cj__skinny_read, take_plain, PLAIN, sizeof(uint64_t), false},
 };
 
 static const form_call *form_of(const cj_kernel *kernel) {
@@ -277,11 +279,10 @@ cj_status cj_gemm_kernel_launch(cj_device *device, cj_kernel *kernel, const cj_g
     const form_call *form = form_of(kernel);
     uint64_t         leading = desc->ldd, stride = desc->stride_d;  // always given where they are used
     cj_status        status = find_matrices(device, kernel, desc, operands, &x, error);
-    void            *scalars[SCALARS] = {&given.alpha,   &given.beta,    &given.bias,
-                                         &given.scale_a, &given.scale_b, &given.scale_d};
-    void            *ends[ENDS] = {&given.d, &leading, &stride};
-    void            *arguments[PLAIN + SCALARS + ENDS];
-    uint32_t         count = 0;
+    void *scalars[SCALARS] = {&given.alpha, &given.beta, &given.bias, &given.scale_a, &given.scale_b, &given.scale_d};
+    void *ends[ENDS] = {&given.d, &leading, &stride};
+    void *arguments[PLAIN + SCALARS + ENDS];
+    uint32_t count = 0;
     for (uint32_t i = 0; i < form->arguments; i++) arguments[count++] = (char *)&x + i * form->bytes;
     for (uint32_t i = 0; i < SCALARS; i++) arguments[count++] = scalars[i];
     const bool takes_ends = form->ends && cj__gemm_takes_ends(cj_kernel_plan(kernel));

@@ -57,6 +57,7 @@
 //                 sums=ring): peers arrive at this block's mbarriers no more, so that it can leave.
 #include "mma.h"
 #include "plan.h"
+#include "skinny.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [GEMM_##id] = {__VA_ARGS__},
@@ -141,22 +142,33 @@ static void emit_wgmma(const cj_plan *plan, cj_builder *b) {
     cj_ptx(f, "ret;");
 }
 
-// ---- the two forms
+// ---- the forms
+
+static uint64_t choose_form(const cj_plan *plan, const cj_limits *limits) {
+    if (strcmp(plan->arch, "sm_90a")) return GEMM_FORM_MMA;
+    return cj__skinny_pays(&plan->params, limits) ? GEMM_FORM_SKINNY : GEMM_FORM_WGMMA;
+}
 
 static cj_status plan_gemm(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     uint64_t *value = plan->params.value;
-    if (!value[GEMM_FORM]) value[GEMM_FORM] = strcmp(plan->arch, "sm_90a") ? GEMM_FORM_MMA : GEMM_FORM_WGMMA;
-    if (cj__gemm_is_mma(&plan->params)) return cj__mma_plan(plan, limits, error);
-    if (value[GEMM_TILE] < GEMM_TILES) return cj__gemm_plan(plan, limits, clusters, error);
-    return cj__fail(error, CJ_INVALID_ARGUMENT, "tile: %ux%u is none of form=wgmma" CJ_HINT "form=mma has it",
-                    cj__mma_tiles[value[GEMM_TILE]].m, cj__mma_tiles[value[GEMM_TILE]].n);
+    if (!value[GEMM_FORM]) value[GEMM_FORM] = choose_form(plan, limits);
+    if (value[GEMM_FORM] == GEMM_FORM_SKINNY) return cj__skinny_plan(plan, limits, error);
+    const bool is_mma = value[GEMM_FORM] == GEMM_FORM_MMA;
+    if (value[GEMM_TILE] >= (is_mma ? MMA_TILES : GEMM_TILES)) {
+        const mma_tile *tile = &cj__mma_tiles[value[GEMM_TILE]];
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "tile: %ux%u is none of form=%s" CJ_HINT "form=%s has it", tile->m,
+                        tile->n, is_mma ? "mma" : "wgmma", value[GEMM_TILE] < MMA_TILES ? "mma" : "skinny");
+    }
+    return is_mma ? cj__mma_plan(plan, limits, error) : cj__gemm_plan(plan, limits, clusters, error);
 }
 
 static void emit_gemm(const cj_plan *plan, cj_builder *b) {
+    static void (*const emit[])(const cj_plan *, cj_builder *) = {
+        [GEMM_FORM_WGMMA] = emit_wgmma, [GEMM_FORM_MMA] = cj__mma_emit, [GEMM_FORM_SKINNY] = cj__skinny_emit};
     gemm_shape g;
     cj__gemm_problem(&plan->params, &g);
     write_formula(&g, b);
-    (cj__gemm_is_mma(&plan->params) ? cj__mma_emit : emit_wgmma)(plan, b);
+    emit[plan->params.value[GEMM_FORM]](plan, b);
 }
 
 const cj_family cj__family_gemm = {

@@ -13,6 +13,7 @@
 //                stream_k.c
 //                producer.c consumer.c the warp groups
 //   mma.h        mma*.c                the other form, for every GPU from sm_80 on
+//   skinny.h     skinny*.c             and the one for a few rows
 //   params.def   gemm.c                the family: parameters, algorithm, emit
 #ifndef CJ_TEMPLATES_GEMM_H
 #define CJ_TEMPLATES_GEMM_H
@@ -77,11 +78,8 @@ enum {
 enum { GEMM_REST_AUTO, GEMM_REST_WHOLE, GEMM_REST_SHARED };
 enum { GEMM_SUMS_AUTO, GEMM_SUMS_APART, GEMM_SUMS_RING };
 
-// In the order of the words of `form`. Which instructions multiply: wgmma (sm_90a), or mma.sync (mma.h).
-enum { GEMM_FORM_AUTO, GEMM_FORM_WGMMA, GEMM_FORM_MMA };
-
-// Of a plan's parameters.
-static inline bool cj__gemm_is_mma(const cj_params *params) { return params->value[GEMM_FORM] == GEMM_FORM_MMA; }
+// In the order of the words of `form`. Which instructions multiply: wgmma (sm_90a), or mma.sync (mma.h, skinny.h).
+enum { GEMM_FORM_AUTO, GEMM_FORM_WGMMA, GEMM_FORM_MMA, GEMM_FORM_SKINNY };
 
 // Elements of matrices.
 typedef struct gemm_type {

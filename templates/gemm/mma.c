@@ -41,6 +41,14 @@ static void write_head(const mma_kernel *k, cj_builder *b) {
             k->base.plan->block.x, k->base.plan->dynamic_shared);
 }
 
+// A thread's sums, fragments and addresses. By itself ptxas now and then spills some for a block more on an SM; of 8 bits, which it
+// converts on some targets, it spills where a number of blocks is asked for.
+static void limit_registers(const mma_kernel *k) {
+    enum { OTHERS = 104, LARGE = 128, MOST = 255 };
+    const uint32_t sums = cj__mma_sums(k->tile);
+    if (k->base.g->a.type->bytes > 1) cj__registers(k->base.plan, k->base.f, sums < LARGE ? sums + OTHERS : MOST, true);
+}
+
 void cj__mma_emit(const cj_plan *plan, cj_builder *builder) {
     gemm_shape g;
     mma_kernel k = {.base = {.plan = plan, .g = &g}};
@@ -51,6 +59,7 @@ void cj__mma_emit(const cj_plan *plan, cj_builder *builder) {
     cj_declare(builder, ".extern .shared .align 16 .b8 gemm_stages[];");
     cj_func *f = k.base.f = cj__entry(plan, builder);
     cj__mma_declare(&k);
+    limit_registers(&k);
     cj__launch_dependents(plan, f);
     cj__mma_identify(&k);
     cj__mma_loop(&k, sum);

@@ -30,9 +30,9 @@ enum {
     MMA_PAD = 16                          // bytes after each row of a staged result: rows begin in different banks
 };
 
-// In the order of the words of `tile`; 0 is auto.
-enum { MMA_TILES = 10 };
-extern const mma_tile cj__mma_tiles[MMA_TILES];
+// In the order of the words of `tile`; 0 is auto. The last ones are those of the form skinny.
+enum { MMA_TILES = 10, MMA_ALL_TILES = 13 };
+extern const mma_tile cj__mma_tiles[MMA_ALL_TILES];
 
 static inline uint32_t cj__mma_warps(const mma_tile *t) { return t->warps_m * t->warps_n; }
 static inline uint32_t cj__mma_sums(const mma_tile *t) { return t->m / t->warps_m * (t->n / t->warps_n) / GEMM_WARP; }
@@ -49,6 +49,12 @@ static inline uint32_t cj__mma_result_bytes(const gemm_shape *g, const mma_tile 
 void cj__mma_read(const cj_params *params, gemm_shape *g);
 
 cj_status cj__mma_plan(cj_plan *plan, const cj_limits *limits, cj_error *error);
+
+// Of the plans without clusters: what is refused of a target and of parameters, and the choices as parameters.
+cj_status cj__mma_check_target(const cj_plan *plan, const gemm_shape *g, cj_error *error);
+cj_status cj__mma_check_given(const cj_params *params, const char *form, cj_error *error);
+void      cj__mma_keep_choices(cj_plan *plan, const gemm_shape *g);
+
 void      cj__mma_emit(const cj_plan *plan, cj_builder *builder);
 
 // ---- the kernel
@@ -72,6 +78,14 @@ void cj__mma_identify(mma_kernel *k);
 // The address of a matrix of this block's product, u64, and the bytes from one of its lines (rows of D) to the next.
 cj_reg cj__mma_matrix(const mma_kernel *k, unsigned which, bool shared, uint32_t bytes);
 cj_reg cj__mma_line_bytes(const mma_kernel *k, unsigned which, uint32_t bytes);
+
+// The address of an element of a matrix, `bytes` wide. An element of C or of the bias as f32; 0 where `when` does not hold.
+cj_reg cj__mma_element_at(cj_func *f, cj_reg matrix, cj_reg row, cj_reg pitch, cj_reg column, uint32_t bytes);
+cj_reg cj__mma_element(const gemm_kernel *b, cj_reg when, cj_reg at, uint32_t offset, const char *name);
+
+// d += a b: 16 lines of A, 8 of B, 32 bytes of K.
+void cj__mma_multiply(cj_func *f, const gemm_type *a_type, const gemm_type *b_type, const cj_reg a[4], const cj_reg b[2],
+                      const cj_reg d[4]);
 
 // ---- copies (mma_copy.c)
 

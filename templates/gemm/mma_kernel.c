@@ -23,14 +23,6 @@ static void declare_matrices(mma_kernel *k) {
                                        "elements from a product's to the next one's"));
 }
 
-// A thread's sums, fragments and addresses. By itself ptxas now and then spills some for a block more on an SM; of 8 bits, which it
-// converts on some targets, it spills where a number of blocks is asked for.
-static void limit_registers(const mma_kernel *k) {
-    enum { OTHERS = 104, LARGE = 128, MOST = 255 };
-    const uint32_t sums = cj__mma_sums(k->tile);
-    if (k->base.g->a.type->bytes > 1) cj__registers(k->base.plan, k->base.f, sums < LARGE ? sums + OTHERS : MOST, true);
-}
-
 void cj__mma_declare(mma_kernel *k) {
     gemm_kernel      *b = &k->base;
     const gemm_shape *g = b->g;
@@ -51,7 +43,6 @@ void cj__mma_declare(mma_kernel *k) {
     k->k = cj_param(f, "u64", "k", NULL);
     k->part_steps = cj_param(f, "u64", "part_steps", "steps of K of a part");
     b->workspace = cj_param(f, "u64", "workspace", unless(g->parts > 1, "arrivals of the parts, then their sums"));
-    limit_registers(k);
 }
 
 cj_reg cj__mma_line_bytes(const mma_kernel *k, unsigned which, uint32_t bytes) {

@@ -97,13 +97,13 @@ static void round_fragment(const loop *l, const fragments *x, uint32_t slice, ui
 
 // ---- products
 
-static void multiply_fragments(const loop *l, const cj_reg a[4], const cj_reg b[2], const cj_reg d[4]) {
-    const gemm_shape *g = l->k->base.g;
-    cj_ptx(l->k->base.f,
+void cj__mma_multiply(cj_func *f, const gemm_type *a_type, const gemm_type *b_type, const cj_reg a[4],
+                      const cj_reg b[2], const cj_reg d[4]) {
+    cj_ptx(f,
            "mma.sync.aligned.m16n8k$1.row.col.f32.$2.$3.f32 {$4, $5, $6, $7}, {$8, $9, $10, $11}, {$12, $13}, "
            "{$4, $5, $6, $7};",
-           MMA_SLICE / g->a.type->bytes, g->a.type->name, g->b.type->name, d[0], d[1], d[2], d[3], a[0], a[1], a[2],
-           a[3], b[0], b[1]);
+           MMA_SLICE / a_type->bytes, a_type->name, b_type->name, d[0], d[1], d[2], d[3], a[0], a[1], a[2], a[3], b[0],
+           b[1]);
 }
 
 // The products of a slice. Each fragment of B makes room for the next slice's, by warps for which `more` holds.
@@ -114,8 +114,8 @@ static void multiply(const loop *l, uint32_t slice, cj_reg more) {
         round_fragment(l, &l->b, slice, n);
         for (uint32_t i = 0; i < 2 * l->a.count; i++) {
             const uint32_t m = i % l->a.count, half = i / l->a.count;
-            multiply_fragments(l, fragment_of(&l->a, slice, m), b + 2 * half,
-                               l->sum + ((m * l->b.count + n) * 2 + half) * 4);
+            cj__mma_multiply(l->k->base.f, l->a.operand->type, l->b.operand->type, fragment_of(&l->a, slice, m),
+                             b + 2 * half, l->sum + ((m * l->b.count + n) * 2 + half) * 4);
         }
         load_fragment(l, &l->b, more, (slice + 1) % MMA_SLICES, n);
     }

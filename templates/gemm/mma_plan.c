@@ -17,9 +17,10 @@ enum {
 
 static const gemm_constants *const gpu = &cj__gemm_constants;
 
-const mma_tile cj__mma_tiles[MMA_TILES] = {
+const mma_tile cj__mma_tiles[MMA_ALL_TILES] = {
     {0, 0, 0, 0},   {128, 256, 2, 4}, {128, 128, 2, 2}, {64, 256, 1, 4}, {64, 128, 2, 2},
     {64, 64, 2, 2}, {256, 128, 4, 2}, {128, 64, 2, 2},  {32, 128, 1, 4}, {16, 128, 1, 4},
+    {16, 64, 1, 1}, {16, 32, 1, 1},   {16, 16, 1, 1},
 };
 
 // ---- the shape
@@ -129,7 +130,7 @@ static void choose(const cj_plan *plan, const cj_limits *limits, gemm_shape *g) 
 
 // ---- what is refused
 
-static cj_status check_target(const cj_plan *plan, const gemm_shape *g, cj_error *error) {
+cj_status cj__mma_check_target(const cj_plan *plan, const gemm_shape *g, cj_error *error) {
     const unsigned target = cj__target_number(plan);
     FAIL_IF(target < TARGET, CJ_UNSUPPORTED,
             "gemm uses wgmma (sm_90a), or mma.sync with cp.async (from sm_80 on); the target is %s" CJ_HINT
@@ -144,7 +145,7 @@ static cj_status check_target(const cj_plan *plan, const gemm_shape *g, cj_error
 }
 
 // What only blocks of a cluster, or clusters that stay, can do.
-static cj_status check_given(const cj_params *p, cj_error *error) {
+cj_status cj__mma_check_given(const cj_params *p, const char *form, cj_error *error) {
     static const struct {
         unsigned param;
         uint64_t most, automatic;
@@ -159,17 +160,17 @@ static cj_status check_given(const cj_params *p, cj_error *error) {
         const cj_param_info *info = cj_family_param(p->family, rules[i].param);
         if (value <= rules[i].most || value == rules[i].automatic) continue;
         return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "%s: %s, but form=mma has no clusters" CJ_HINT
+                        "%s: %s, but form=%s has no clusters" CJ_HINT
                         "parts splits K without clusters; leave the others at their defaults",
-                        info->name, cj_params_word(p, info->name, word, sizeof word));
+                        info->name, cj_params_word(p, info->name, word, sizeof word), form);
     }
     return CJ_OK;
 }
 
 static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error) {
     const uint64_t *value = plan->params.value, blocks = cj__gemm_tile_count(g) * g->parts;
-    cj_status       status = check_target(plan, g, error);
-    if (!status) status = check_given(&plan->params, error);
+    cj_status       status = cj__mma_check_target(plan, g, error);
+    if (!status) status = cj__mma_check_given(&plan->params, "mma", error);
     REFUSE_IF(!status && !has_registers(g, cj__target_number(plan)),
               "tile: %" PRIu32 "x%" PRIu32 " leaves no registers to convert 8-bit floats, as %s must" CJ_HINT
               "64x128, 128x64 and smaller tiles have half as many sums",
@@ -196,7 +197,7 @@ static cj_status set_stages(const cj_plan *plan, const cj_limits *limits, gemm_s
 
 // ---- the launch
 
-static void keep_choices(cj_plan *plan, const gemm_shape *g) {
+void cj__mma_keep_choices(cj_plan *plan, const gemm_shape *g) {
     uint64_t *value = plan->params.value;
     value[GEMM_TILE] = g->tile;
     value[GEMM_CLUSTER] = 0;
@@ -234,7 +235,7 @@ cj_status cj__mma_plan(cj_plan *plan, const cj_limits *limits, cj_error *error) 
     TRY(cj__gemm_check_problem(&plan->params, &g, error));
     TRY(check(plan, &g, error));
     TRY(set_stages(plan, limits, &g, error));
-    keep_choices(plan, &g);
+    cj__mma_keep_choices(plan, &g);
     shape_launch(plan, &g);
     derive(plan, &g);
     snprintf(plan->entry, sizeof plan->entry, "gemm_mma_%s_%" PRIu32 "x%" PRIu32 "%s", g.a.type->name, g.tile_m,

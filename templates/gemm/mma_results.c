@@ -68,17 +68,16 @@ static void add_parts(const mma_kernel *k, const cj_reg *sum, uint32_t count, cj
 
 // ---- begin
 
-// An element of C or of the bias as f32; 0 where `when` does not hold.
-static cj_reg load_element(const results *r, cj_reg when, cj_reg at, uint32_t offset, const char *name) {
-    cj_func *f = r->k->base.f;
-    if (r->k->base.g->c_type->bytes == 4) {
+cj_reg cj__mma_element(const gemm_kernel *b, cj_reg when, cj_reg at, uint32_t offset, const char *name) {
+    cj_func *f = b->f;
+    if (b->g->c_type->bytes == 4) {
         cj_reg x = cj_mov(f, "f32", name, 0.0F);
-        cj_ptx(f, "@$1 ld.global.f32 $2, [$3 + $4];", when, x, at, offset);
+        cj__load(f, when, "ld.global", "f32", &x, 1, at, offset);
         return x;
     }
     cj_reg half = cj_let(f, "b16", "half", "mov.b16 $1, 0;");
-    cj_ptx(f, "@$1 ld.global.b16 $2, [$3 + $4];", when, half, at, offset);
-    return cj_let(f, "f32", name, "cvt.f32.$3 $1, $2;", half, r->k->base.g->c_type->name);
+    cj__load(f, when, "ld.global", "b16", &half, 1, at, offset);
+    return cj_let(f, "f32", name, "cvt.f32.$3 $1, $2;", half, b->g->c_type->name);
 }
 
 static void begin_bias(results *r) {
@@ -91,7 +90,7 @@ static void begin_bias(results *r) {
         const uint32_t column = i / 2 * MMA_COLUMNS + i % 2;
         cj_reg         inside = cj_gt(b->f, "inside", r->n,
                               column ? cj_add(b->f, "bias_column", r->column, column) : r->column);
-        r->bias[i] = load_element(r, inside, at, column * bytes, "bias_of_column");
+        r->bias[i] = cj__mma_element(&r->k->base, inside, at, column * bytes, "bias_of_column");
     }
 }
 
@@ -116,8 +115,7 @@ static void begin(results *r) {
 
 // ---- 16 rows of values
 
-// The address of an element of a matrix, `bytes` wide.
-static cj_reg element_at(cj_func *f, cj_reg matrix, cj_reg row, cj_reg pitch, cj_reg column, uint32_t bytes) {
+cj_reg cj__mma_element_at(cj_func *f, cj_reg matrix, cj_reg row, cj_reg pitch, cj_reg column, uint32_t bytes) {
     cj_reg line = cj_mad(f, "line", cj_let(f, "u64", "line", "cvt.u64.u32 $1, $2;", row), pitch, matrix);
     return cj_let(f, "u64", "at", "mad.wide.u32 $1, $2, $3, $4;", column, bytes, line);
 }
@@ -156,13 +154,13 @@ static void load_pair(const results *r, cj_reg when, cj_reg at, uint32_t offset,
 static void load_addends(const results *r, cj_reg is_row, cj_reg row, cj_reg column, cj_reg addend[2 * EIGHTS_MAX]) {
     cj_func       *f = r->k->base.f;
     const uint32_t bytes = r->k->base.g->c_type->bytes, step = cj__gemm_is_ragged(r->k->base.g) ? 1 : 2;
-    cj_reg         at = element_at(f, r->c, row, r->c_pitch, column, bytes);
+    cj_reg         at = cj__mma_element_at(f, r->c, row, r->c_pitch, column, bytes);
     for (uint32_t i = 0; i < 2 * eights(r->k); i += step) {
         const uint32_t offset = i / 2 * MMA_COLUMNS + i % 2;
         cj_reg         inside = cj_gt(f, "is_column", r->n, offset ? cj_add(f, "c_column", column, offset) : column);
         inside = cj_and(f, "inside", is_row, inside);
         if (step == 1)
-            addend[i] = load_element(r, inside, at, offset * bytes, "addend");
+            addend[i] = cj__mma_element(&r->k->base, inside, at, offset * bytes, "addend");
         else
             load_pair(r, inside, at, offset * bytes, addend + i);
     }
@@ -177,7 +175,7 @@ static void take_row(const results *r, cj_reg row, cj_reg column, const cj_reg *
     if (g->bias == GEMM_BIAS_ROWS) {
         cj_reg at = cj__load_pointer(b->f, b->bias, "bias");
         at = cj_let(b->f, "u64", "bias_at", "mad.wide.u32 $1, $2, $3, $4;", row, g->c_type->bytes, at);
-        bias = load_element(r, is_row, at, 0, "bias_of_row");
+        bias = cj__mma_element(&r->k->base, is_row, at, 0, "bias_of_row");
     }
     if (g->adds_c) load_addends(r, is_row, row, column, addend);
     for (uint32_t i = 0; i < 2 * eights(r->k); i++)
@@ -212,7 +210,8 @@ static void store_rows(const results *r, cj_reg first) {
     cj_reg column = cj_let(f, "s32", "chunk_column", "mad.lo.s32 $1, $2, $3, $4;", chunk, elements, r->column);
     cj_reg left = cj_sub(f, "columns_left", r->n, column),
            row = cj_let(f, "s32", "store_row", "add.s32 $1, $2, $3;", down, first);
-    cj_reg to = element_at(f, r->d, row, r->d_pitch, column, bytes), is_whole = cj_ge(f, "is_whole", left, elements);
+    cj_reg to = cj__mma_element_at(f, r->d, row, r->d_pitch, column, bytes),
+           is_whole = cj_ge(f, "is_whole", left, elements);
     cj_reg pass = cj_mul(f, "pass", r->d_pitch, rows);
     for (uint32_t i = 0; i < ROWS; i += rows) {
         cj_reg x[4], is_row = cj_gt(f, "is_row", r->m, i ? cj_add(f, "store_row", row, i) : row);
@@ -262,8 +261,7 @@ void cj__mma_results(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX], cj_lab
     for (uint32_t i = 0; i < count; i += row_sums(k)) {
         const uint32_t rows = i / row_sums(k) * ROWS;
         cj_step(f, "rows %u to %u of the warp's", (unsigned)rows, (unsigned)(rows + ROWS - 1));
-        if (g->parts > 1 && i % pass == 0)
-            add_parts(k, sum + i, pass, cj_add(f, "of_part", parts, i * GEMM_WARP * 4));
+        if (g->parts > 1 && i % pass == 0) add_parts(k, sum + i, pass, cj_add(f, "of_part", parts, i * GEMM_WARP * 4));
         emit_rows(&r, rows / ROWS, sum + i, own_row, column, to);
     }
 }

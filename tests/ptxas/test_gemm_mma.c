@@ -57,11 +57,26 @@ static void every_type_assembles_in_the_largest_tiles(void **state) {
     }
 }
 
+static void every_tile_of_a_few_rows_assembles(void **state) {
+    (void)state;
+    static const char *const skinny[] = {"16x64", "16x32", "16x16"};
+    static const char *const epilogues[] = {"m=16 c=yes bias=n activation=gelu", "m=8 stages=3 batch=2",
+                                            "m=16 stages=3 dtype=tf32 bias=m activation=silu",
+                                            "m=8 dtype=e4m3 out=e4m3 c=yes bias=n activation=gelu"};
+    for (size_t i = 0; i < CJ_TEST_COUNT(skinny) * CJ_TEST_COUNT(epilogues); i++) {
+        char params[200];
+        snprintf(params, sizeof params, "form=skinny b=column tile=%s %s", skinny[i % 3], epilogues[i / 3]);
+        for (size_t t = 2 * (i % 2); t < CJ_TEST_COUNT(targets); t += 3)
+            if (has(targets[t], epilogues[i / 3], skinny[i % 3])) assemble(params, targets[t]);
+    }
+}
+
 int main(void) {
     cj_test_ptxas();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_tile_assembles_for_every_target),
         cmocka_unit_test(every_type_assembles_in_the_largest_tiles),
+        cmocka_unit_test(every_tile_of_a_few_rows_assembles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,7 @@ gives 'gemm_mma_bf16' run "${problem[@]}" --form mma --parts 2
 gives 'gemm_mma_bf16_16x128' run "${problem[@]}" --form mma --tile 16x128
 gives 'Work: ' bench "${problem[@]}" --rounds 1 --form mma
 gives 'candidate' tune "${problem[@]}" --dry-run --form mma
+gives 'gemm_skinny_bf16_16x16' run gemm --m 7 --n 40 --k 64 --b column --form skinny
 none=$'which only sm_90a has; the target is sm_90\nhint: name sm_90a, or no target'
 refuses 4 "$none" emit gemm --arch sm_90 --form wgmma
 none='wgmma (sm_90a), or mma.sync with cp.async (from sm_80 on); the target is sm_75'

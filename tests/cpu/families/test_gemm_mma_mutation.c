@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every synchronizing instruction of the form mma is needed, and the CPU device sees that it is missing (mutation.h). The kernels
+// Every synchronizing instruction of the forms mma and skinny is needed, and the CPU device sees that it is missing (mutation.h). The kernels
 // themselves run under many schedules without a report.
 #include <clusterjit/clusterjit.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "emit.h"
 #include "mma.h"
 #include "mutation.h"
+#include "skinny.h"
 
 enum { SEEDS = 12, BYTES = 1 << 17, ARGUMENTS_MAX = 32 };
 
@@ -17,6 +18,7 @@ static const char *const kernels[] = {
     "form=mma m=30 n=130 k=130 tile=16x128 stages=4 dtype=tf32 b=column bias=n",
     "form=mma m=70 n=70 k=260 tile=64x64 stages=3 parts=4 batch=2 shared=b",
     "form=mma m=60 n=70 k=700 tile=32x128 stages=3 dtype=e4m3 b=column out=e4m3 c=yes parts=2",
+    "form=skinny m=10 n=70 k=328 b=column tile=16x64 c=yes",
 };
 
 typedef struct kernel {
@@ -46,7 +48,7 @@ static void open_kernel(const char *words, kernel *k) {
     cj_test_ok(cj_test_params("gemm", words, &k->params, &error), &error);
     cj_test_ok(cj_plan_make(&k->params, cj_device_limits(cj_test_device), NULL, &k->plan, &error), &error);
     cj_test_ok(cj_plan_emit(&k->plan, &k->ptx, NULL, &error), &error);
-    cj__mma_read(&k->plan.params, &k->shape);
+    (strstr(words, "form=skinny") ? cj__skinny_read : cj__mma_read)(&k->plan.params, &k->shape);
     for (unsigned i = 0; i < GEMM_MAPS; i++) {
         gemm_map map;
         cj__gemm_map(&k->shape, i, &map);
