@@ -66,6 +66,11 @@ typedef struct cj_device_ops {
     cj_status (*admit)(cj_function *function, cj_launch_shape *shape, cj_error *error);
     // `cluster` is the one in force; {0, 0, 0}: none.
     cj_status (*launch)(cj_device *device, const cj_launch_config *config, cj_dim3 cluster, cj_error *error);
+    // Launches on several devices of this kind, one each, beside each other, on which kernels may wait for each other.
+    // NULL: one after the other by `launch`, which does not wait for their end.
+    cj_status (*launch_together)(const cj_launch_config *config, uint32_t count, cj_dim3 cluster, cj_error *error);
+    // Lets a device's kernels reach a peer's memory; UNSUPPORTED if they cannot. NULL: no device of this kind can.
+    cj_status (*reach)(cj_device *device, cj_device *peer, cj_error *error);
     cj_status (*synchronize)(cj_device *device, cj_stream stream, cj_error *error);
     cj_status (*time)(cj_device *device, cj_stream stream, cj_status (*work)(void *user, cj_error *error), void *user,
                       double *milliseconds, cj_error *error);
@@ -75,6 +80,8 @@ typedef struct cj_device_ops {
     cj_status (*occupancy)(cj_function *function, const cj_launch_shape *shape, cj_placement *placement, cj_error *error);
     cj_status (*encode_tensor)(cj_device *device, const cj_tensor_tile *tile, cj_tensormap *map, cj_error *error);
 } cj_device_ops;
+
+enum { CJ_TOGETHER_MAX = 16 };  // devices of such a launch
 
 // Which launch attributes a device supports.
 typedef struct cj_launch_support {
@@ -141,6 +148,9 @@ cj_status cj__module_load(cj_device *device, const char *ptx, size_t length, cj_
 // Makes a module from the text, or from what `compile` made from it; unless it fails the module owns `ir`.
 cj_status cj__module_make(cj_device *device, const char *image, size_t length, cj_ir_module *ir, cj_module **module,
                           cj_error *error);
+
+// cj_launch on `count` devices, config[i] on that of its function, beside each other: so kernels may wait for each other.
+cj_status cj__launch_together(const cj_launch_config *config, uint32_t count, cj_error *error);
 
 // Opens each kind. cj__cuda_open exists only where CUDA headers were found (CJ_HAVE_CUDA).
 cj_status cj__cuda_open(const cj_device_options *options, unsigned ordinal, cj_device **device, cj_error *error);

@@ -73,10 +73,8 @@ static inline void note_last(cj_device *device, cj_function *function) {
         atomic_store_explicit(&device->last, function, memory_order_release);
 }
 
-cj_status cj_launch(cj_device *device, const cj_launch_config *config, cj_error *error) {
-    REQUIRE(device);
-    SIZED(cj_launch_config, config);
-    REQUIRE(config->function);
+// Refuses what the function cannot be launched with.
+static cj_status check(cj_device *device, const cj_launch_config *config, cj_error *error) {
     cj_function *function = config->function;
     if (function->device != device) {
         return cj__fail(error, CJ_INVALID_ARGUMENT, "%s was loaded on another device", function->entry->name);
@@ -89,10 +87,34 @@ cj_status cj_launch(cj_device *device, const cj_launch_config *config, cj_error 
         status = admit(device, config, error);
         if (!status) cj__accepted_set(&function->accepted, &key);
     }
+    return status;
+}
+
+static cj_dim3 cluster_of(const cj_launch_config *config) {
+    return config->cluster.x ? config->cluster : config->function->cluster;
+}
+
+cj_status cj_launch(cj_device *device, const cj_launch_config *config, cj_error *error) {
+    REQUIRE(device);
+    SIZED(cj_launch_config, config);
+    REQUIRE(config->function);
+    cj_status status = check(device, config, error);
     if (!status) {
-        status = device->ops->launch(device, config, config->cluster.x ? config->cluster : function->cluster, error);
-        note_last(device, function);
+        status = device->ops->launch(device, config, cluster_of(config), error);
+        note_last(device, config->function);
     }
+    if (status) cj__dump_launch(config, error);
+    return status;
+}
+
+cj_status cj__launch_together(const cj_launch_config *config, uint32_t count, cj_error *error) {
+    cj_status status = CJ_OK;
+    for (uint32_t i = 0; i < count && !status; i++) status = check(config[i].function->device, &config[i], error);
+    const cj_device_ops *ops = config->function->device->ops;
+    if (!status && ops->launch_together) status = ops->launch_together(config, count, cluster_of(config), error);
+    for (uint32_t i = 0; i < count && !status && !ops->launch_together; i++)
+        status = ops->launch(config[i].function->device, &config[i], cluster_of(&config[i]), error);
+    for (uint32_t i = 0; i < count && !status; i++) note_last(config[i].function->device, config[i].function);
     if (status) cj__dump_launch(config, error);
     return status;
 }
