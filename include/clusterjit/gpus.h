@@ -79,6 +79,11 @@ CJ_API cj_status cj_gpus_run(cj_gpus *gpus, const cj_gpus_desc *desc, const cj_p
 CJ_API cj_status cj_gpus_launch(cj_gpus *gpus, cj_kernel *const *kernel, uint32_t count, const cj_ptr *x,
                                 const cj_ptr *out, const cj_stream *stream, cj_error *error);
 
+// Launches of a program's own kernels beside each other, each on the device of its function (cj_device_open, clusterjit/device.h): so they may
+// wait for each other's stores at .sys scope. On CPU devices they are one kernel in one shape, of a text without global variables,
+// and cj_cpu_configure of the first device says how they run: UNSUPPORTED names what differs. Hazards are the first device's.
+CJ_API cj_status cj_launch_together(const cj_launch_config *const *config, uint32_t count, cj_error *error);
+
 // What went wrong in launches that have ended: DRIVER names a rank that did not come in time, INVALID_ARGUMENT one that came with
 // another description. Results since then are undefined, and the cj_gpus refuses further launches.
 CJ_API cj_status cj_gpus_check(cj_gpus *gpus, cj_error *error);

@@ -68,7 +68,9 @@ typedef struct cj_device_ops {
     cj_status (*launch)(cj_device *device, const cj_launch_config *config, cj_dim3 cluster, cj_error *error);
     // Launches on several devices of this kind, one each, beside each other, on which kernels may wait for each other.
     // NULL: one after the other by `launch`, which does not wait for their end.
-    cj_status (*launch_together)(const cj_launch_config *config, uint32_t count, cj_dim3 cluster, cj_error *error);
+    // They reach the memory of `device`, of the first `devices` ranks, also where those do not launch.
+    cj_status (*launch_together)(const cj_launch_config *config, uint32_t count, cj_device *const *device,
+                                 uint32_t devices, cj_dim3 cluster, cj_error *error);
     // Lets a device's kernels reach a peer's memory; UNSUPPORTED if they cannot. NULL: no device of this kind can.
     cj_status (*reach)(cj_device *device, cj_device *peer, cj_error *error);
     cj_status (*synchronize)(cj_device *device, cj_stream stream, cj_error *error);
@@ -149,8 +151,10 @@ cj_status cj__module_load(cj_device *device, const char *ptx, size_t length, cj_
 cj_status cj__module_make(cj_device *device, const char *image, size_t length, cj_ir_module *ir, cj_module **module,
                           cj_error *error);
 
-// cj_launch on `count` devices, config[i] on that of its function, beside each other: so kernels may wait for each other.
-cj_status cj__launch_together(const cj_launch_config *config, uint32_t count, cj_error *error);
+// cj_launch on `count` devices, config[i] on that of its function, beside each other: so kernels may wait for each other. They
+// reach the memory of `device[0 … devices)`, CJ_TOGETHER_MAX at most.
+cj_status cj__launch_together(const cj_launch_config *config, uint32_t count, cj_device *const *device,
+                              uint32_t devices, cj_error *error);
 
 // Opens each kind. cj__cuda_open exists only where CUDA headers were found (CJ_HAVE_CUDA).
 cj_status cj__cuda_open(const cj_device_options *options, unsigned ordinal, cj_device **device, cj_error *error);

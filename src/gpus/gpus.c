@@ -103,20 +103,23 @@ cj_device *cj_gpus_device(const cj_gpus *gpus, uint32_t rank) {
 
 // ---- what went wrong
 
+// Of all reports that with the largest cause: a rank that came with something else is why others wait.
 cj_status cj_gpus_check(cj_gpus *gpus, cj_error *error) {
     REQUIRE(gpus);
+    uint32_t worst = 0, by = 0;
     for (uint32_t r = 0; r < gpus->count; r++) {
         uint32_t failed = 0;
         TRY(cj_mem_read(gpus->device[r], &failed, gpus->box[r] + CJ_BOX_FAILED, sizeof failed, NULL, error));
         TRY(cj_synchronize(gpus->device[r], NULL, error));
-        gpus->failed = gpus->failed || failed;
-        REFUSE_IF(failed >> 8 == CJ_BOX_DIFFERS,
-                  "rank %" PRIu32 " came with another description than rank %" PRIu32 CJ_HINT
-                  "give all ranks the same operation, type, count and options", failed & 255, r);
-        FAIL_IF(failed, CJ_DRIVER,
-                "rank %" PRIu32 " did not come: rank %" PRIu32 " looked %" PRIu64 " times for its message" CJ_HINT
-                "see what that rank does instead; or raise the limit", failed & 255, r, gpus->limit);
+        if (failed > worst) worst = failed, by = r;
     }
+    gpus->failed = gpus->failed || worst;
+    REFUSE_IF(worst >> 8 == CJ_BOX_DIFFERS,
+              "rank %" PRIu32 " came with another description than rank %" PRIu32 CJ_HINT
+              "give all ranks the same operation, type, count and options", worst & 255, by);
+    FAIL_IF(worst, CJ_DRIVER,
+            "rank %" PRIu32 " did not come: rank %" PRIu32 " looked %" PRIu64 " times for its message" CJ_HINT
+            "see what that rank does instead; or raise the limit", worst & 255, by, gpus->limit);
     return CJ_OK;
 }
 
@@ -163,5 +166,5 @@ cj_status cj_gpus_launch(cj_gpus *gpus, cj_kernel *const *kernel, uint32_t count
         TRY(cj__kernel_ready(kernel[r], stream ? stream[r] : NULL, given[r].pointer, given[r].count, &ready[r], error));
         config[r] = ready[r].config;
     }
-    return cj__launch_together(config, count, error);
+    return cj__launch_together(config, count, gpus->device, gpus->count, error);
 }

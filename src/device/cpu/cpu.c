@@ -442,7 +442,8 @@ static cj_status check_together(const cj_launch_config *config, uint32_t count, 
     return CJ_OK;
 }
 
-static cj_status cpu_launch_together(const cj_launch_config *config, uint32_t count, cj_dim3 given, cj_error *error) {
+static cj_status cpu_launch_together(const cj_launch_config *config, uint32_t count, cj_device *const *device,
+                                     uint32_t devices, cj_dim3 given, cj_error *error) {
     cj_cpu_device *cpu = (cj_cpu_device *)config[0].function->device;
     cj_cpu_ranges *list[CJ_TOGETHER_MAX];
     unsigned char *param[CJ_TOGETHER_MAX];
@@ -450,21 +451,19 @@ static cj_status cpu_launch_together(const cj_launch_config *config, uint32_t co
     TRY(check_together(config, count, error));
     TRY(shape_launch(cpu, &config[0], given, &launch, error));
     bool whole = true;
+    for (uint32_t i = 0; i < devices; i++) list[i] = cj__cpu_ranges_hold(memory_of(device[i]));
     for (uint32_t i = 0; i < count; i++) {
-        list[i] = cj__cpu_ranges_hold(memory_of(config[i].function->device));
         param[i] = copy_arguments(launch.program, &config[i]);
         whole = whole && param[i];
     }
     launch.gpus = count;
     launch.param = (const unsigned char *const *)param;
-    launch.ranges = whole ? cj__cpu_ranges_union(list, count) : NULL;
-    cj_status status = launch.ranges ? run_launch(cpu, &launch, error)
-                                     : cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the arguments of %s",
-                                                launch.program->entry->name);
-    for (uint32_t i = 0; i < count; i++) {
-        cj__cpu_ranges_drop(memory_of(config[i].function->device), list[i]);
-        cj__free(param[i]);
-    }
+    launch.ranges = whole ? cj__cpu_ranges_union(list, devices) : NULL;
+    const cj_status status = launch.ranges ? run_launch(cpu, &launch, error)
+                                           : cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the arguments of %s",
+                                                      launch.program->entry->name);
+    for (uint32_t i = 0; i < devices; i++) cj__cpu_ranges_drop(memory_of(device[i]), list[i]);
+    for (uint32_t i = 0; i < count; i++) cj__free(param[i]);
     cj__free(launch.ranges);
     return status;
 }

@@ -201,6 +201,7 @@ cj_cpu_ranges *cj__cpu_ranges_union(cj_cpu_ranges *const *list, uint32_t count) 
     for (uint32_t i = 0; i < count; i++) {
         for (size_t k = 0; k < list[i]->count; k++) {
             const size_t at = above(all, list[i]->range[k].begin);
+            if (at && all->range[at - 1].begin == list[i]->range[k].begin) continue;  // two of the lists are one
             memmove(&all->range[at + 1], &all->range[at], (all->count++ - at) * sizeof *all->range);
             all->range[at] = list[i]->range[k];
         }
