@@ -36,12 +36,13 @@ void cj__gpus_report(const gpus_kernel *k, cj_box_cause cause, unsigned rank) {
 }
 
 // Polls are counted, not time: so a run on the CPU device is the same each time.
-cj_reg cj__gpus_receive(const gpus_kernel *k, const cj_mailbox *message, cj_reg at, unsigned rank, const cj_reg *words) {
+cj_reg cj__gpus_receive(const gpus_kernel *k, const cj_mailbox *message, cj_reg at, unsigned offset, unsigned rank,
+                        const cj_reg *words) {
     cj_func *f = k->f;
     cj_reg   sealed[GPUS_WORDS], late = cj_pred(f, "late"), again = cj_pred(f, "again");
     cj__mail_new(f, message, sealed);
     CJ_DO(f, "not_there", again) {
-        cj__mail_load(f, message, cj_always(), at, 0, sealed);
+        cj__mail_load(f, message, cj_always(), at, offset, sealed);
         for (unsigned w = 0; w < message->words; w++)
             cj_set(f, words[w], cj__mail_open(f, sealed[w], k->epoch, late, !w));
         cj_ptx(f, "setp.ne.and.u32 $1, $2, 0, $3;", again, k->left, late);
@@ -97,20 +98,15 @@ static void open(gpus_kernel *k) {
 
 static const cj_mailbox one_word = {.words = 1, .scope = "sys"};
 
-// Where the hello of a sender lies in a box.
-static cj_reg hello_at(const gpus_kernel *k, cj_reg box, cj_reg sender) {
-    cj_reg set = cj_mad_wide(k->f, "hellos", k->set, CJ_BOX_HELLO_SET, box);
-    return cj_mad_wide(k->f, "hello", sender, CJ_MAIL_BYTES, set);
-}
-
 static void say_hello(const gpus_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "hello to each peer: the checksum of what this launch is");
     CJ_IF(f, k->first, "said") {
         if (!k->s.op->moves) cj_ptx(f, "fence.acq_rel.sys; // what was done before the barrier, before the hellos");
         cj_reg sum = cj_mov(f, "u32", "checksum", (uint64_t)cj__gpus_checksum(&k->s));
+        cj_reg mine = cj_mad(f, "hello_of_rank", k->set, CJ_BOX_GPUS, k->rank);
         for (uint32_t q = 0; q < k->s.gpus; q++) {
-            cj_reg at = hello_at(k, k->box[q], k->rank);
+            cj_reg at = cj_mad_wide(f, "hello", mine, CJ_MAIL_BYTES, k->box[q]);
             cj__mail_post(f, &one_word, cj_always(), at, CJ_BOX_HELLO, &sum, 1, k->epoch);
         }
     }
@@ -120,10 +116,10 @@ static void await_hellos(const gpus_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "all peers have begun this launch, so they have ended the one before");
     CJ_IF(f, k->first, "greeted") {
+        cj_reg hellos = cj_mad_wide(f, "hellos", k->set, CJ_BOX_HELLO_SET, k->own);
         for (uint32_t q = 0; q < k->s.gpus; q++) {
-            cj_reg sum = cj_b32(f, "found"), sender = cj_mov(f, "u32", "sender", q);
-            cj_reg at = cj_add(f, "at", hello_at(k, k->own, sender), CJ_BOX_HELLO);
-            cj_reg late = cj__gpus_receive(k, &one_word, at, q, &sum);
+            cj_reg sum = cj_b32(f, "found");
+            cj_reg late = cj__gpus_receive(k, &one_word, hellos, CJ_BOX_HELLO + CJ_MAIL_BYTES * q, q, &sum);
             cj_reg differs = cj_let(f, "pred", "differs", "setp.ne.and.u32 $1, $2, $3, !$4;", sum,
                                     cj__gpus_checksum(&k->s), late);
             CJ_IF(f, differs, "alike") cj__gpus_report(k, CJ_BOX_DIFFERS, q);

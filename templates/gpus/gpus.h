@@ -55,7 +55,7 @@ typedef struct gpus_kernel {
     cj_reg     box[CJ_BOX_GPUS], mine[CJ_BOX_GPUS];  // addresses; whether that GPU is this one
     cj_reg     own;                                  // the address of this GPU's box
     cj_reg     epoch, set;                           // of this launch; 0 or 1
-    cj_reg     mail;                                 // where the set begins in every box
+    cj_reg     mail[CJ_BOX_GPUS];                    // the box of each, and the bytes before the set
     cj_reg     left;                                 // polls that this thread may still make
     cj_reg     first;                                // the thread that speaks for the GPU
     cj_mailbox message;
@@ -63,7 +63,8 @@ typedef struct gpus_kernel {
 
 // Loads what is at `at + offset` until it has the epoch's tag, into `words` (message->words of them), and reports the
 // rank that did not come: the predicate that it returns then holds.
-cj_reg cj__gpus_receive(const gpus_kernel *k, const cj_mailbox *message, cj_reg at, unsigned rank, const cj_reg *words);
+cj_reg cj__gpus_receive(const gpus_kernel *k, const cj_mailbox *message, cj_reg at, unsigned offset, unsigned rank,
+                        const cj_reg *words);
 void cj__gpus_report(const gpus_kernel *k, cj_box_cause cause, unsigned rank);
 
 // The loop over messages (move.c).
