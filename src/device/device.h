@@ -66,13 +66,6 @@ typedef struct cj_device_ops {
     cj_status (*admit)(cj_function *function, cj_launch_shape *shape, cj_error *error);
     // `cluster` is the one in force; {0, 0, 0}: none.
     cj_status (*launch)(cj_device *device, const cj_launch_config *config, cj_dim3 cluster, cj_error *error);
-    // Launches on several devices of this kind, one each, beside each other, on which kernels may wait for each other.
-    // NULL: one after the other by `launch`, which does not wait for their end.
-    // They reach the memory of `device`, of the first `devices` ranks, also where those do not launch.
-    cj_status (*launch_together)(const cj_launch_config *config, uint32_t count, cj_device *const *device,
-                                 uint32_t devices, cj_dim3 cluster, cj_error *error);
-    // Lets a device's kernels reach a peer's memory; UNSUPPORTED if they cannot. NULL: no device of this kind can.
-    cj_status (*reach)(cj_device *device, cj_device *peer, cj_error *error);
     cj_status (*synchronize)(cj_device *device, cj_stream stream, cj_error *error);
     cj_status (*time)(cj_device *device, cj_stream stream, cj_status (*work)(void *user, cj_error *error), void *user,
                       double *milliseconds, cj_error *error);
@@ -81,6 +74,13 @@ typedef struct cj_device_ops {
     // The driver's own count; NULL if there is no driver. shape->cluster {0, 0, 0}: without clusters.
     cj_status (*occupancy)(cj_function *function, const cj_launch_shape *shape, cj_placement *placement, cj_error *error);
     cj_status (*encode_tensor)(cj_device *device, const cj_tensor_tile *tile, cj_tensormap *map, cj_error *error);
+    // Launches on several devices of this kind, one each, beside each other, on which kernels may wait for each other.
+    // NULL: one after the other by `launch`, which does not wait for their end.
+    // They reach the memory of `device`, of the first `devices` ranks, also where those do not launch.
+    cj_status (*launch_together)(const cj_launch_config *config, uint32_t count, cj_device *const *device,
+                                 uint32_t devices, cj_dim3 cluster, cj_error *error);
+    // Lets a device's kernels reach a peer's memory; UNSUPPORTED if they cannot. NULL: no device of this kind can.
+    cj_status (*reach)(cj_device *device, cj_device *peer, cj_error *error);
 } cj_device_ops;
 
 enum { CJ_TOGETHER_MAX = 16 };  // devices of such a launch

@@ -61,13 +61,15 @@ typedef struct gpus_kernel {
     cj_mailbox message;
 } gpus_kernel;
 
+// ---- receive.c
+
 // Loads what is at `at + offset` until it has the epoch's tag, into `words` (message->words of them), and reports the
 // rank that did not come: the predicate that it returns then holds.
 cj_reg cj__gpus_receive(const gpus_kernel *k, const cj_mailbox *message, cj_reg at, unsigned offset, unsigned rank,
                         const cj_reg *words);
 void cj__gpus_report(const gpus_kernel *k, cj_box_cause cause, unsigned rank);
 
-// The loop over messages (move.c).
+// ---- move.c: the loop over messages
 void cj__gpus_move(gpus_kernel *k);
 
 #endif
