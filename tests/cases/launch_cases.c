@@ -433,20 +433,23 @@ static cj_status launch_gemm(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream
     return cj_gemm_kernel_launch(device, kernel, &desc, &operands, stream, error);
 }
 
-// Rank 0 of two, alone: it gives up at once, and combines with what lies in the box that both have.
+enum { BOX_BYTES = 8192 };
+
+// Rank 0 of two, alone: it gives up at once, and takes zeros from the box that both have.
 static cj_status launch_rank(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
     cj_ptr   box = in + RUN_WORDS / 2 * sizeof *words;
     uint64_t rank = 0, limit = 0;
     void    *arguments[] = {&in, &out, &box, &box, &rank, &limit};
-    return cj_kernel_launch(kernel, stream, arguments, 6, error);
+    const cj_status status = cj_mem_fill(device, box, 0, BOX_BYTES, stream, error);
+    return status ? status : cj_kernel_launch(kernel, stream, arguments, 6, error);
 }
 
 static cj_status launch_barrier(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
-    cj_ptr   box = in + RUN_WORDS / 2 * sizeof *words;
-    uint64_t rank = 0, limit = 0;
-    void    *arguments[] = {&box, &box, &rank, &limit};
-    (void)out;
-    return cj_kernel_launch(kernel, stream, arguments, 4, error);
+    uint64_t        rank = 0, limit = 0;
+    void           *arguments[] = {&out, &out, &rank, &limit};
+    const cj_status status = cj_mem_fill(device, out, 0, BOX_BYTES, stream, error);
+    (void)in;
+    return status ? status : cj_kernel_launch(kernel, stream, arguments, 4, error);
 }
 
 static const family_run runs[] = {
