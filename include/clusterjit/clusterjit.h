@@ -17,6 +17,7 @@
 #include <clusterjit/device.h>
 #include <clusterjit/exchange.h>
 #include <clusterjit/gemm.h>
+#include <clusterjit/gpus.h>
 #include <clusterjit/histogram.h>
 #include <clusterjit/kernel.h>
 #include <clusterjit/log.h>

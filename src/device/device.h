@@ -13,68 +13,9 @@
 #include "contract.h"
 #include "error.h"
 #include "ir.h"
+#include "operations.h"
 
-// The arguments of cj_tensormap_encode_tiled or, if `box` is NULL, of cj_tensormap_encode_im2col, checked.
-typedef struct cj_tensor_tile {
-    cj_tensormap_type       type;
-    uint32_t                rank;
-    cj_ptr                  address;
-    const uint64_t         *dims, *strides;
-    const uint32_t         *box, *element_strides;
-    cj_tensormap_interleave interleave;
-    cj_tensormap_swizzle    swizzle;
-    cj_tensormap_l2         l2;
-    cj_tensormap_fill       fill;
-    const int32_t          *lower, *upper;
-    uint32_t                channels, pixels;
-} cj_tensor_tile;
-
-// What the driver reports for a launch shape.
-typedef struct cj_placement {
-    uint32_t blocks_per_sm;
-    uint32_t active_clusters;  // at once on the whole GPU; without clusters: blocks
-    uint32_t max_cluster;      // blocks
-} cj_placement;
-
-typedef struct cj_device_ops {
-    const char *kind;  // "gpu", "cpu"
-    void (*close)(cj_device *device);
-    cj_status (*alloc)(cj_device *device, size_t bytes, cj_ptr *memory, cj_error *error);
-    void (*free)(cj_device *device, cj_ptr memory);
-    // Makes the caller's memory usable as the device's own, until `free`; NULL if the device's kernels cannot use it.
-    cj_status (*wrap)(cj_device *device, void *host, size_t bytes, cj_ptr *memory, cj_error *error);
-    cj_status (*write)(cj_device *device, cj_ptr to, const void *from, size_t bytes, cj_stream stream, cj_error *error);
-    cj_status (*read)(cj_device *device, void *to, cj_ptr from, size_t bytes, cj_stream stream, cj_error *error);
-    cj_status (*fill)(cj_device *device, cj_ptr to, uint8_t byte, size_t bytes, cj_stream stream, cj_error *error);
-    // Makes a module from PTX text, or from an image that `compile` made from it; `ir` may be read until unload.
-    // module.c fills the common fields of modules and functions, and frees `ir`, also when this fails.
-    cj_status (*load)(cj_device *device, const char *image, size_t length, cj_ir_module *ir, cj_module **module,
-                      cj_error *error);
-    // For a device whose images can be cached; NULL for others. `compile` makes an image from PTX text, to be freed
-    // with free; `compiler` writes one line that names everything besides the text that the image depends on.
-    cj_status (*compile)(cj_device *device, const char *ptx, size_t length, char **image, size_t *bytes,
-                         cj_error *error);
-    void (*compiler)(const cj_device *device, char *line, size_t size);
-    void (*unload)(cj_module *module);
-    // Allocates a function for an entry of the module's IR, and sets contract.registers if the device knows them;
-    // unload frees the functions in module->functions.
-    cj_status (*function)(cj_module *module, const cj_ir_func *entry, cj_function **function, cj_error *error);
-    // The address of a variable of the module's IR, in global or constant memory.
-    cj_status (*global)(cj_module *module, const cj_ir_var *var, cj_ptr *address, cj_error *error);
-    // Prepares the first launch of a shape: sets the function's opt-ins, and asks the driver how many blocks or
-    // clusters it can place, which sets shape->active_clusters or refuses the launch. NULL if a device needs nothing.
-    cj_status (*admit)(cj_function *function, cj_launch_shape *shape, cj_error *error);
-    // `cluster` is the one in force; {0, 0, 0}: none.
-    cj_status (*launch)(cj_device *device, const cj_launch_config *config, cj_dim3 cluster, cj_error *error);
-    cj_status (*synchronize)(cj_device *device, cj_stream stream, cj_error *error);
-    cj_status (*time)(cj_device *device, cj_stream stream, cj_status (*work)(void *user, cj_error *error), void *user,
-                      double *milliseconds, cj_error *error);
-    cj_status (*time_graph)(cj_device *device, cj_status (*work)(void *user, cj_stream stream, cj_error *error),
-                            void *user, uint32_t repeat, double *milliseconds, cj_error *error);
-    // The driver's own count; NULL if there is no driver. shape->cluster {0, 0, 0}: without clusters.
-    cj_status (*occupancy)(cj_function *function, const cj_launch_shape *shape, cj_placement *placement, cj_error *error);
-    cj_status (*encode_tensor)(cj_device *device, const cj_tensor_tile *tile, cj_tensormap *map, cj_error *error);
-} cj_device_ops;
+enum { CJ_TOGETHER_MAX = 16 };  // devices of such a launch
 
 // Which launch attributes a device supports.
 typedef struct cj_launch_support {
@@ -141,6 +82,11 @@ cj_status cj__module_load(cj_device *device, const char *ptx, size_t length, cj_
 // Makes a module from the text, or from what `compile` made from it; unless it fails the module owns `ir`.
 cj_status cj__module_make(cj_device *device, const char *image, size_t length, cj_ir_module *ir, cj_module **module,
                           cj_error *error);
+
+// cj_launch on `count` devices, config[i] on that of its function, beside each other: so kernels may wait for each other. They
+// reach the memory of `device[0 … devices)`, CJ_TOGETHER_MAX at most.
+cj_status cj__launch_together(const cj_launch_config *config, uint32_t count, cj_device *const *device,
+                              uint32_t devices, cj_error *error);
 
 // Opens each kind. cj__cuda_open exists only where CUDA headers were found (CJ_HAVE_CUDA).
 cj_status cj__cuda_open(const cj_device_options *options, unsigned ordinal, cj_device **device, cj_error *error);

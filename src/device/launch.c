@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public launch: checks arguments, contract and attributes, once for both devices. It checks nothing again if the
 // shape is the one in which the function was launched last.
+#include <clusterjit/gpus.h>
+#include <inttypes.h>
+
 #include "device.h"
 #include "dump.h"
 #include "sized.h"
@@ -73,10 +76,8 @@ static inline void note_last(cj_device *device, cj_function *function) {
         atomic_store_explicit(&device->last, function, memory_order_release);
 }
 
-cj_status cj_launch(cj_device *device, const cj_launch_config *config, cj_error *error) {
-    REQUIRE(device);
-    SIZED(cj_launch_config, config);
-    REQUIRE(config->function);
+// Refuses what the function cannot be launched with.
+static cj_status check(cj_device *device, const cj_launch_config *config, cj_error *error) {
     cj_function *function = config->function;
     if (function->device != device) {
         return cj__fail(error, CJ_INVALID_ARGUMENT, "%s was loaded on another device", function->entry->name);
@@ -89,10 +90,55 @@ cj_status cj_launch(cj_device *device, const cj_launch_config *config, cj_error 
         status = admit(device, config, error);
         if (!status) cj__accepted_set(&function->accepted, &key);
     }
+    return status;
+}
+
+static cj_dim3 cluster_of(const cj_launch_config *config) {
+    return config->cluster.x ? config->cluster : config->function->cluster;
+}
+
+cj_status cj_launch(cj_device *device, const cj_launch_config *config, cj_error *error) {
+    REQUIRE(device);
+    SIZED(cj_launch_config, config);
+    REQUIRE(config->function);
+    cj_status status = check(device, config, error);
     if (!status) {
-        status = device->ops->launch(device, config, config->cluster.x ? config->cluster : function->cluster, error);
-        note_last(device, function);
+        status = device->ops->launch(device, config, cluster_of(config), error);
+        note_last(device, config->function);
     }
+    if (status) cj__dump_launch(config, error);
+    return status;
+}
+
+cj_status cj_launch_together(const cj_launch_config *const *config, uint32_t count, cj_error *error) {
+    cj_launch_config all[CJ_TOGETHER_MAX];
+    cj_device       *device[CJ_TOGETHER_MAX];
+    REQUIRE(config);
+    REFUSE_IF(!count || count > CJ_TOGETHER_MAX, "count: %" PRIu32 " launches beside each other, but 1 to %d can be", count,
+              CJ_TOGETHER_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        const cj_launch_config *one = config[i];
+        SIZED(cj_launch_config, one);
+        REQUIRE(one->function);
+        REFUSE_IF(i && one->function->device->ops != all[0].function->device->ops,
+                  "launch %" PRIu32 " is on a device of kind %s, the first on one of kind %s" CJ_HINT
+                  "give functions of devices of one kind", i, one->function->device->ops->kind,
+                  all[0].function->device->ops->kind);
+        all[i] = *one;
+        device[i] = one->function->device;
+    }
+    return cj__launch_together(all, count, device, count, error);
+}
+
+cj_status cj__launch_together(const cj_launch_config *config, uint32_t count, cj_device *const *device,
+                              uint32_t devices, cj_error *error) {
+    cj_status status = CJ_OK;
+    for (uint32_t i = 0; i < count && !status; i++) status = check(config[i].function->device, &config[i], error);
+    const cj_device_ops *ops = config->function->device->ops;
+    if (!status && ops->launch_together) status = ops->launch_together(config, count, device, devices, cluster_of(config), error);
+    for (uint32_t i = 0; i < count && !status && !ops->launch_together; i++)
+        status = ops->launch(config[i].function->device, &config[i], cluster_of(&config[i]), error);
+    for (uint32_t i = 0; i < count && !status; i++) note_last(config[i].function->device, config[i].function);
     if (status) cj__dump_launch(config, error);
     return status;
 }

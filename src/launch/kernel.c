@@ -13,6 +13,7 @@
 #include "keep.h"
 #include "recent.h"
 #include "sized.h"
+#include "together.h"
 #include "workspace.h"
 
 struct cj_kernel {
@@ -25,9 +26,6 @@ struct cj_kernel {
     cj_recent        recent;     // what was computed from its last launch's arguments
     cj_share        *share;      // its entry among the shared kernels; NULL: the caller owns it
 };
-
-// Caller's arguments, derived ones, the launch's number and the workspace.
-enum { ARGUMENTS_MAX = 32 };
 
 // If a grid must be resident, the driver's count replaces the plan's; if the driver cannot count, the plan's stays.
 static void fit_grid(cj_kernel *kernel) {
@@ -178,26 +176,35 @@ cj_recent     *cj__kernel_recent(cj_kernel *kernel) { return &kernel->recent; }
 const cj_plan *cj_kernel_plan(const cj_kernel *kernel) { return kernel ? &kernel->plan : NULL; }
 const char    *cj_kernel_ptx(const cj_kernel *kernel) { return kernel ? kernel->ptx : NULL; }
 
-cj_status cj_kernel_launch(cj_kernel *kernel, cj_stream stream, void *const *arguments, uint32_t count,
+cj_device     *cj__kernel_device(const cj_kernel *kernel) { return kernel->device; }
+
+cj_status cj__kernel_ready(cj_kernel *kernel, cj_stream stream, void *const *arguments, uint32_t count, cj_ready *ready,
                            cj_error *error) {
-    REQUIRE(kernel);
-    if (count) REQUIRE(arguments);
     cj_plan *plan = &kernel->plan;
-    void *all[ARGUMENTS_MAX];
-    if (count + plan->derived_count + 2 > ARGUMENTS_MAX)
+    void   **all = ready->argument;
+    if (count + plan->derived_count + 2 > CJ_KERNEL_ARGUMENTS)
         return cj__fail(error, CJ_INVALID_ARGUMENT, "%u arguments are more than any kernel family takes", count);
     uint32_t n = 0;
     while (n < count) all[n] = arguments[n], n++;
     for (uint32_t i = 0; i < plan->derived_count; i++) all[n++] = &plan->derived[i];
-    uint64_t turn = 0;
-    if (plan->launches) all[n++] = &turn;
+    ready->turn = 0;
+    if (plan->launches) all[n++] = &ready->turn;
     all[n++] = &kernel->workspace.memory;
-    cj_launch_config config = kernel->config;
-    config.stream = stream;
-    config.arguments = all;
-    config.argument_count = n;
-    cj_status status;
-    do status = cj_launch(kernel->device, &config, error);
-    while (!status && ++turn < plan->launches);
+    ready->config = kernel->config;
+    ready->config.stream = stream;
+    ready->config.arguments = all;
+    ready->config.argument_count = n;
+    return CJ_OK;
+}
+
+cj_status cj_kernel_launch(cj_kernel *kernel, cj_stream stream, void *const *arguments, uint32_t count,
+                           cj_error *error) {
+    REQUIRE(kernel);
+    if (count) REQUIRE(arguments);
+    cj_ready  ready;
+    cj_status status = cj__kernel_ready(kernel, stream, arguments, count, &ready, error);
+    if (status) return status;
+    do status = cj_launch(kernel->device, &ready.config, error);
+    while (!status && ++ready.turn < kernel->plan.launches);
     return status;
 }

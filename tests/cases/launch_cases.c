@@ -433,6 +433,25 @@ static cj_status launch_gemm(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream
     return cj_gemm_kernel_launch(device, kernel, &desc, &operands, stream, error);
 }
 
+enum { BOX_BYTES = 8192 };
+
+// Rank 0 of two, alone: it gives up at once, and takes zeros from the box that both have.
+static cj_status launch_rank(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
+    cj_ptr   box = in + RUN_WORDS / 2 * sizeof *words;
+    uint64_t rank = 0, limit = 0;
+    void    *arguments[] = {&in, &out, &box, &box, &rank, &limit};
+    const cj_status status = cj_mem_fill(device, box, 0, BOX_BYTES, stream, error);
+    return status ? status : cj_kernel_launch(kernel, stream, arguments, 6, error);
+}
+
+static cj_status launch_barrier(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
+    uint64_t        rank = 0, limit = 0;
+    void           *arguments[] = {&out, &out, &rank, &limit};
+    const cj_status status = cj_mem_fill(device, out, 0, BOX_BYTES, stream, error);
+    (void)in;
+    return status ? status : cj_kernel_launch(kernel, stream, arguments, 4, error);
+}
+
 static const family_run runs[] = {
     {"reduce", "n=1024 dtype=u32", launch_with_n},
     {"histogram", "n=4096 bins=1024", launch_histogram},
@@ -449,6 +468,12 @@ static const family_run runs[] = {
     {"scan", "columns=12000 block=128 dtype=u32", launch_pair},
     {"topk", "rows=4 columns=3000 k=100 dtype=i32", launch_topk},
     {"argmax", "rows=4 columns=3000 cluster=2", launch_pair},
+    {"allreduce", "gpus=2 count=16 mail=1024 shots=1", launch_rank},
+    {"reducescatter", "gpus=2 count=16 mail=1024", launch_rank},
+    {"allgather", "gpus=2 count=16 mail=1024", launch_rank},
+    {"alltoall", "gpus=2 count=16 mail=1024", launch_rank},
+    {"broadcast", "gpus=2 count=16 mail=1024", launch_rank},
+    {"barrier", "gpus=2 mail=1024", launch_barrier},
 };
 
 typedef struct captured {

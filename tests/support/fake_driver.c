@@ -529,6 +529,19 @@ static CUresult fake_TensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType
     return CUDA_SUCCESS;
 }
 
+static CUresult fake_DeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
+    (void)device, (void)peer;
+    ENTER(DeviceCanAccessPeer);
+    *can = 1;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_CtxEnablePeerAccess(CUcontext peer, unsigned flags) {
+    (void)peer, (void)flags;
+    ENTER_CONTEXT(CtxEnablePeerAccess);
+    return CUDA_SUCCESS;
+}
+
 static CUresult fake_EventDestroy(CUevent event) {
     ENTER_CONTEXT(EventDestroy);
     COUNT(alive_events, -1);

@@ -341,8 +341,9 @@ static cj_status make_memory(cj_cpu_device *device, const cj_launch_config *conf
     return status ? status : make_workspace(&device->base, config, workspace, error);
 }
 
-static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, cj_dim3 given, cj_error *error) {
-    cj_cpu_device        *cpu = (cj_cpu_device *)device;
+// The launch of one device, without arguments and memory.
+static cj_status shape_launch(cj_cpu_device *cpu, const cj_launch_config *config, cj_dim3 given, cj_cpu_launch *launch,
+                              cj_error *error) {
     const cj_cpu_program *program = ((const cpu_function *)config->function)->program;
     const cj_dim3         grid = cj__contract_grid(&config->function->contract, config->grid, given);
     const cj_dim3         block = cj__contract_block(&config->function->contract, config->block);
@@ -350,31 +351,20 @@ static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, c
     const uint32_t        threads = block.x * block.y * block.z;
     const uint32_t        dynamic = config->dynamic_shared;
     const uint64_t        shared = dynamic ? (uint64_t)program->dynamic_offset + dynamic : program->shared_bytes;
-    if (shared > device->limits.shared_per_block_optin) {
+    if (shared > cpu->base.limits.shared_per_block_optin) {
         return cj__fail(error, CJ_CONTRACT, "%s and what it may call declare %llu B of shared memory; a block has %u B",
-                        program->entry->name, (unsigned long long)shared, device->limits.shared_per_block_optin);
+                        program->entry->name, (unsigned long long)shared, cpu->base.limits.shared_per_block_optin);
     }
-    cj_ptr    workspace;
-    cj_status status = make_memory(cpu, config, &workspace, error);
-    if (status) return status;
-    unsigned char *param = copy_arguments(program, config);
-    if (!param) {
-        cpu_free(device, workspace);
-        return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the arguments of %s", program->entry->name);
-    }
-
-    cj_cpu_launch launch = {
+    *launch = (cj_cpu_launch){
         .program = program,
-        .ranges = cj__cpu_ranges_hold(&cpu->memory),
-        .limits = &device->limits,
-        .param = param,
+        .limits = &cpu->base.limits,
+        .gpus = 1,
         .grid = grid,
         .block = block,
         .cluster = cluster,
         .clusters = {grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z},
         .is_cluster = given.x != 0,
         .cooperative = config->attributes.cooperative,
-        .workspace = workspace,
         .dynamic_shared = dynamic,
         .shared_bytes = (uint32_t)shared,
         .local_bytes = program->local_bytes + (program->stack_grows ? cpu->options.stack_bytes : 0),
@@ -382,13 +372,99 @@ static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, c
         .warps = (threads + CJ_LANES - 1) / CJ_LANES,
         .ranks = cluster.x * cluster.y * cluster.z,
         .images = &cpu->images,
-        .heap = cpu->heap,
         .options = cpu->options,
     };
-    status = run_launch(cpu, &launch, error);
+    return CJ_OK;
+}
+
+static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, cj_dim3 given, cj_error *error) {
+    cj_cpu_device *cpu = (cj_cpu_device *)device;
+    cj_cpu_launch  launch;
+    TRY(shape_launch(cpu, config, given, &launch, error));
+    TRY(make_memory(cpu, config, &launch.workspace, error));
+    unsigned char *param = copy_arguments(launch.program, config);
+    if (!param) {
+        cpu_free(device, launch.workspace);
+        return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the arguments of %s", launch.program->entry->name);
+    }
+    launch.param = (const unsigned char *const[]){param};
+    launch.heap = cpu->heap;
+    launch.ranges = cj__cpu_ranges_hold(&cpu->memory);
+    const cj_status status = run_launch(cpu, &launch, error);
     cj__cpu_ranges_drop(&cpu->memory, launch.ranges);
-    cpu_free(device, workspace);
+    cpu_free(device, launch.workspace);
     cj__free(param);
+    return status;
+}
+
+// ---- launches of several devices beside each other
+//
+// They become one launch, whose clusters are those of all devices in turn: so each device's first clusters begin together, and
+// one that waits for a peer leaves its host thread to others. Each cluster has its device's arguments, and all memory is reached.
+
+static cj_status cpu_reach(cj_device *device, cj_device *peer, cj_error *error) {
+    (void)device, (void)peer, (void)error;
+    return CJ_OK;
+}
+
+// What makes two programs the same for such a launch: the ops, at the same lines.
+static bool is_same_program(const cj_cpu_program *a, const cj_cpu_program *b) {
+    bool is_same = a->op_count == b->op_count && a->param_bytes == b->param_bytes && a->file_bytes == b->file_bytes;
+    for (size_t i = 0; i < a->op_count && is_same; i++)
+        is_same = a->op[i].run == b->op[i].run && a->op[i].line == b->op[i].line;
+    return is_same;
+}
+
+static bool is_same_shape(const cj_launch_config *a, const cj_launch_config *b) {
+    return !memcmp(&a->grid, &b->grid, sizeof a->grid) && !memcmp(&a->block, &b->block, sizeof a->block) &&
+           !memcmp(&a->cluster, &b->cluster, sizeof a->cluster) && a->dynamic_shared == b->dynamic_shared;
+}
+
+static cj_status check_together(const cj_launch_config *config, uint32_t count, cj_error *error) {
+    const cj_cpu_program *first = ((const cpu_function *)config[0].function)->program;
+    const cj_module      *module = config[0].function->module;
+    if (((const cpu_module *)module)->variable_count || first->allocates || asks_for_workspace(first))
+        return cj__fail(error, CJ_UNSUPPORTED,
+                        "%s has global variables, allocates memory, or waits for its grid: CPU devices launch no such "
+                        "kernel beside each other" CJ_HINT "pass memory of each device as an argument",
+                        first->entry->name);
+    for (uint32_t i = 1; i < count; i++) {
+        if (!is_same_program(first, ((const cpu_function *)config[i].function)->program))
+            return cj__fail(error, CJ_UNSUPPORTED,
+                            "device %u launches %s, device 0 %s of another text: CPU devices run one kernel beside each "
+                            "other" CJ_HINT "load the same text on each", i, config[i].function->entry->name,
+                            first->entry->name);
+        if (!is_same_shape(&config[0], &config[i]))
+            return cj__fail(error, CJ_UNSUPPORTED,
+                            "device %u launches %s with another grid, block, cluster or shared memory than device 0" CJ_HINT
+                            "give all devices the same", i, first->entry->name);
+    }
+    return CJ_OK;
+}
+
+static cj_status cpu_launch_together(const cj_launch_config *config, uint32_t count, cj_device *const *device,
+                                     uint32_t devices, cj_dim3 given, cj_error *error) {
+    cj_cpu_device *cpu = (cj_cpu_device *)config[0].function->device;
+    cj_cpu_ranges *list[CJ_TOGETHER_MAX];
+    unsigned char *param[CJ_TOGETHER_MAX];
+    cj_cpu_launch  launch;
+    TRY(check_together(config, count, error));
+    TRY(shape_launch(cpu, &config[0], given, &launch, error));
+    bool whole = true;
+    for (uint32_t i = 0; i < devices; i++) list[i] = cj__cpu_ranges_hold(memory_of(device[i]));
+    for (uint32_t i = 0; i < count; i++) {
+        param[i] = copy_arguments(launch.program, &config[i]);
+        whole = whole && param[i];
+    }
+    launch.gpus = count;
+    launch.param = (const unsigned char *const *)param;
+    launch.ranges = whole ? cj__cpu_ranges_union(list, devices) : NULL;
+    const cj_status status = launch.ranges ? run_launch(cpu, &launch, error)
+                                           : cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the arguments of %s",
+                                                      launch.program->entry->name);
+    for (uint32_t i = 0; i < devices; i++) cj__cpu_ranges_drop(memory_of(device[i]), list[i]);
+    for (uint32_t i = 0; i < count; i++) cj__free(param[i]);
+    cj__free(launch.ranges);
     return status;
 }
 
@@ -431,6 +507,8 @@ const cj_device_ops cj__cpu_operations = {
     .function = cpu_find_function,
     .global = cpu_find_global,
     .launch = cpu_launch,
+    .launch_together = cpu_launch_together,
+    .reach = cpu_reach,
     .synchronize = cpu_synchronize,
     .time = cpu_time,
     .time_graph = cpu_time_graph,

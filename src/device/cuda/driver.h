@@ -59,6 +59,8 @@
     X(EventSynchronize, 2000, NEEDED)                          \
     X(EventElapsedTime, 2000, NEEDED)                          \
     X(EventDestroy, 4000, NEEDED)                              \
+    X(DeviceCanAccessPeer, 4000, OPTIONAL)                     \
+    X(CtxEnablePeerAccess, 4000, OPTIONAL)                     \
     X(TensorMapEncodeTiled, 12000, OPTIONAL)             \
     X(TensorMapEncodeIm2col, 12000, OPTIONAL)
 

@@ -123,6 +123,7 @@ static const cj_device_ops gpu_ops = {
     .time_graph = cj__gpu_time_graph,
     .occupancy = cj__gpu_occupancy,
     .encode_tensor = gpu_encode_tensor,
+    .reach = cj__gpu_reach,
 };
 
 #define LIMIT(attribute, field) \

@@ -49,6 +49,7 @@ cj_status cj__gpu_function(cj_module *module, const cj_ir_func *entry, cj_functi
 cj_status cj__gpu_global(cj_module *module, const cj_ir_var *var, cj_ptr *address, cj_error *error);
 
 // launch.c
+cj_status cj__gpu_reach(cj_device *device, cj_device *peer, cj_error *error);  // peer.c
 cj_status cj__gpu_launch(cj_device *device, const cj_launch_config *config, cj_dim3 cluster, cj_error *error);
 cj_status cj__gpu_synchronize(cj_device *device, cj_stream stream, cj_error *error);
 

@@ -19,8 +19,8 @@ knows() {
 # --- what the command says
 knows 'check' ch
 knows 'compare complete' com
-knows 'reduce rmsnorm' run r
-knows 'reduce rmsnorm' help emit r
+knows 'reduce reducescatter rmsnorm' run r
+knows 'reduce reducescatter rmsnorm' help emit r
 knows '' run reduce sof
 knows '--schedule=fixed --schedule=late --schedule=seed:' check --schedule=
 knows 'fixed late seed:' check --schedule ''
@@ -87,7 +87,7 @@ for shell in bash fish zsh; do
     command -v $shell >"$dir/which" || { echo "not tried: $shell, which is not there"; continue; }
     shows check 'ptxgen chec'
     shows 'compare complete' 'ptxgen com'
-    shows 'reduce rmsnorm' 'ptxgen run r'
+    shows 'reduce reducescatter rmsnorm' 'ptxgen run r'
     shows 'bf16' 'ptxgen run reduce --dtype b'
     shows 'ls verify clear' 'ptxgen cache '
     shows '--dependent= --device= --dtype=' 'ptxgen run reduce --d'

@@ -12,8 +12,9 @@ import tempfile
 ptxgen, root, languages = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
 texts = root / "tools/ptxgen/explain"
 head = ".version 9.0\n.target sm_90a\n.address_size 64\n"
-# Of huge files, of a GPU's driver, and of a GPU's own shape: unit.rules and unit.contract_rules break them.
-unshown = {"file-size", "errors-many", "ptx-version", "cluster-resident"}
+# Of huge files, of a GPU's driver, and of a GPU's own shape: unit.rules and unit.contract_rules break them; of several devices:
+# cpu.gpus does.
+unshown = {"file-size", "errors-many", "ptx-version", "cluster-resident", "race-system"}
 c_program = """#include <clusterjit/clusterjit.h>
 #include <stdio.h>
 int main(void) {

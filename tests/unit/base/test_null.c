@@ -38,6 +38,7 @@ static const char *const optional[] = {
     "cj_builder_finish builder",
     "cj_module_global address",
     "cj_module_global bytes",
+    "cj_gpus_create options",
 };
 
 static const char text_ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -74,6 +75,7 @@ static cj_softmax      *softmax;
 static cj_norm         *norm;
 static cj_crossentropy *crossentropy;
 static cj_gemm         *gemm;
+static cj_gpus         *gpus;
 
 #define GOOD_cj_error(name) (&error_of_call)
 #define GOOD_cj_stream(name) NULL
@@ -101,6 +103,7 @@ static cj_gemm         *gemm;
 #define GOOD_cj_norm(name) norm
 #define GOOD_cj_crossentropy(name) crossentropy
 #define GOOD_cj_gemm(name) gemm
+#define GOOD_cj_gpus(name) gpus
 
 // Plain data.
 #define GOOD_cj_allocator(name) SIZED_DATA(cj_allocator)
@@ -114,6 +117,8 @@ static cj_gemm         *gemm;
 #define GOOD_cj_cpu_heap_state(name) SIZED_DATA(cj_cpu_heap_state)
 #define GOOD_cj_entry_info(name) SIZED_DATA(cj_entry_info)
 #define GOOD_cj_cpu_stats(name) SIZED_DATA(cj_cpu_stats)
+#define GOOD_cj_gpus_desc(name) SIZED_DATA(cj_gpus_desc)
+#define GOOD_cj_gpus_options(name) SIZED_DATA(cj_gpus_options)
 #define GOOD_cj_image(name) SIZED_DATA(cj_image)
 #define GOOD_cj_sampler(name) SIZED_DATA(cj_sampler)
 #define GOOD_cj_crossentropy_arrays(name) SIZED_DATA(cj_crossentropy_arrays)
@@ -259,6 +264,7 @@ static int set_up(void **state) {
     cj_test_ok(cj_norm_create(device, &norm_desc, &norm, &e), &e);
     cj_test_ok(cj_crossentropy_create(device, &crossentropy_desc, &crossentropy, &e), &e);
     cj_test_ok(cj_gemm_create(device, &gemm_desc, &gemm, &e), &e);
+    cj_test_ok(cj_gpus_create((cj_device *[]){device, device}, 2, NULL, &gpus, &e), &e);
     builder = cj_builder_create("sm_90");
     return builder ? 0 : 1;
 }
@@ -270,6 +276,7 @@ static int tear_down(void **state) {
     cj_norm_destroy(norm);
     cj_crossentropy_destroy(crossentropy);
     cj_gemm_destroy(gemm);
+    cj_gpus_destroy(gpus);
     cj_kernel_destroy(kernel);
     cj_module_unload(module);
     cj_mem_free(device, memory);

@@ -96,6 +96,7 @@ static cj_params *some_params(void) {
 
 static char text[16] = "u32";
 #define GOOD_char(name) text
+#define GOOD_cj_gpus(name) NULL
 #define GOOD_numbers(name) ((void *)numbers)
 #define GOOD_void(name) ((void *)numbers)
 #define GOOD_slot(name) ((void *)numbers)

@@ -138,6 +138,23 @@ static cj_status sample(const void *given, cj_error *error) {
 
 // ---- structures that the library reads
 
+static cj_status make_gpus(const void *given, cj_error *error) {
+    cj_device *const same[] = {device, device};
+    cj_gpus         *made = NULL;
+    cj_status        status = cj_gpus_create(same, 2, given, &made, error);
+    cj_gpus_destroy(made);
+    return status;
+}
+
+static cj_status run_gpus(const void *given, cj_error *error) {
+    cj_device *const same[] = {device, device};
+    cj_gpus         *made = NULL;
+    cj_status        status = cj_gpus_create(same, 2, NULL, &made, error);
+    if (!status) status = cj_gpus_run(made, given, NULL, NULL, NULL, error);
+    cj_gpus_destroy(made);
+    return status;
+}
+
 // What a caller gives, the fields after `early` being 0: an earlier version ended there. `refused`: the call says so of any
 // caller's structure, as it lacks something; else it goes well.
 typedef struct input {
@@ -212,6 +229,8 @@ static void what_callers_give(void **state) {
              INPUT(cj_norm_arrays, dy, run_norm, false, .x = x, .y = y),
              INPUT(cj_softmax_arrays, mask, run_softmax, false, .x = x, .y = y),
              INPUT(cj_gemm_operands, scale_a, run_gemm, false, .a = x, .b = x, .c = x, .d = y, .alpha = 1),
+             INPUT(cj_gpus_desc, grid, run_gpus, false, .op = CJ_GPUS_BARRIER),
+             INPUT(cj_gpus_options, limit, make_gpus, false, .mail_bytes = 1024),
              INPUT(cj_device_options, context, open_device, false, .spec = "cpu"),
              INPUT(cj_cpu_options, print, configure, false, .threads = 2),
              INPUT(cj_check_options, arch, check_text, false, .arch = NULL),

@@ -211,7 +211,7 @@ static bool find_param_at(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, ui
         cj__cpu_hazard(w, op, lane, CJ_HAZARD_READ_ONLY, "0x%" PRIx64 " is the address of a parameter", address);
         return false;
     }
-    found_at(found, base, launch->program->param_bytes, launch->param, 0);
+    found_at(found, base, launch->program->param_bytes, launch->param[cj__cpu_gpu(launch, w->block->cluster->index)], 0);
     return is_inside(found, address) || outside(w, op, lane, CJ_SPACE_PARAM, "parameter", address, found);
 }
 

@@ -68,7 +68,7 @@ typedef struct cj_hazard_who {
     char text[128];
 } cj_hazard_who;
 
-cj_hazard_who cj__hazard_who(const cj_hazard_side *side);
+cj_hazard_who cj__hazard_who(const cj_cpu_launch *launch, const cj_hazard_side *side, uint64_t cluster);
 
 // Whether the findings hold a hazard of this rule at these two lines; if so, its count grows by one.
 bool cj__hazard_is_known(cj_cpu_findings *findings, cj_cpu_rule rule, unsigned first, unsigned second);

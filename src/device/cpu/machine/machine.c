@@ -3,6 +3,7 @@
 
 cj_dim3 cj__cpu_position(const cj_cpu_launch *launch, uint64_t cluster, uint32_t rank) {
     const cj_dim3 size = launch->cluster, count = launch->clusters;
+    cluster = cj__cpu_in_grid(launch, cluster);
     const cj_dim3 at = {(uint32_t)(cluster % count.x), (uint32_t)(cluster / count.x % count.y),
                         (uint32_t)(cluster / count.x / count.y)};
     return (cj_dim3){at.x * size.x + rank % size.x, at.y * size.y + rank / size.x % size.y,

@@ -106,7 +106,8 @@ typedef struct cj_cpu_launch {
     const cj_cpu_program       *program;
     cj_cpu_ranges              *ranges;
     const cj_limits            *limits;
-    const unsigned char        *param;
+    uint32_t                    gpus;   // that run a grid of this shape each; cluster i is one of GPU i % gpus
+    const unsigned char *const *param;  // the arguments, of each GPU
     cj_dim3                     grid, block, cluster, clusters;  // `cluster` is 1, 1, 1 without; `clusters` in the grid
     bool                        is_cluster;
     bool                        cooperative;  // all clusters run at once
@@ -149,6 +150,12 @@ struct cj_cpu_cluster {
     cj_status            status;    // not OK: the cluster cannot continue
     cj_cpu_block         block[CJ_CLUSTER_MAX];
 };
+
+// The GPU of a cluster, and the cluster's number in its GPU's grid.
+static inline uint32_t cj__cpu_gpu(const cj_cpu_launch *launch, uint64_t cluster) {
+    return (uint32_t)(cluster % launch->gpus);
+}
+static inline uint64_t cj__cpu_in_grid(const cj_cpu_launch *launch, uint64_t cluster) { return cluster / launch->gpus; }
 
 // %ctaid of a block.
 cj_dim3 cj__cpu_position(const cj_cpu_launch *launch, uint64_t cluster, uint32_t rank);

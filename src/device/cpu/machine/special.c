@@ -51,7 +51,7 @@ uint64_t cj__cpu_special(const cj_cpu_warp *w, cj_special special, unsigned comp
     case CJ_S_NWARPID: return launch->limits->max_threads_per_sm / CJ_LANES;
     case CJ_S_CTAID: return component_of(block->position, component);
     case CJ_S_NCTAID: return component_of(launch->grid, component);
-    case CJ_S_SMID: return (cluster->index * launch->ranks + block->rank) % launch->limits->sm_count;
+    case CJ_S_SMID: return (cj__cpu_in_grid(launch, cluster->index) * launch->ranks + block->rank) % launch->limits->sm_count;
     case CJ_S_NSMID: return launch->limits->sm_count;
     case CJ_S_GRIDID: return 1;
     case CJ_S_LANEMASK_EQ: return bit;

@@ -192,6 +192,23 @@ void cj__cpu_ranges_drop(cj_cpu_memory *memory, cj_cpu_ranges *ranges) {
     pthread_mutex_unlock(&memory->lock);
 }
 
+cj_cpu_ranges *cj__cpu_ranges_union(cj_cpu_ranges *const *list, uint32_t count) {
+    size_t capacity = 0;
+    for (uint32_t i = 0; i < count; i++) capacity += list[i]->count;
+    cj_cpu_ranges *all = cj__malloc(sizeof *all + capacity * sizeof *all->range);
+    if (!all) return NULL;
+    *all = (cj_cpu_ranges){.users = 1, .capacity = capacity};
+    for (uint32_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < list[i]->count; k++) {
+            const size_t at = above(all, list[i]->range[k].begin);
+            if (at && all->range[at - 1].begin == list[i]->range[k].begin) continue;  // two of the lists are one
+            memmove(&all->range[at + 1], &all->range[at], (all->count++ - at) * sizeof *all->range);
+            all->range[at] = list[i]->range[k];
+        }
+    }
+    return all;
+}
+
 const cj_cpu_range *cj__cpu_ranges_find(const cj_cpu_ranges *ranges, uint64_t address, uint64_t bytes,
                                         const cj_cpu_range **nearest) {
     const size_t        at = above(ranges, address);

@@ -62,6 +62,9 @@ void      cj__cpu_release(cj_cpu_memory *memory, cj_ptr address);
 cj_cpu_ranges *cj__cpu_ranges_hold(cj_cpu_memory *memory);
 void           cj__cpu_ranges_drop(cj_cpu_memory *memory, cj_cpu_ranges *ranges);
 
+// One list of what these lists hold, which must be held as long; for cj__free. NULL when out of memory.
+cj_cpu_ranges *cj__cpu_ranges_union(cj_cpu_ranges *const *list, uint32_t count);
+
 // The allocation that contains [address, address + bytes), or NULL. *nearest (may be NULL) is the last one that begins
 // at or below the address, or NULL.
 const cj_cpu_range *cj__cpu_ranges_find(const cj_cpu_ranges *ranges, uint64_t address, uint64_t bytes,

@@ -291,7 +291,7 @@ static void run_workers(grid *g, worker *workers) {
 
 cj_status cj__cpu_run(const cj_cpu_launch *launch, uint64_t *instructions, cj_error *error) {
     grid           g = {.launch = launch,
-                        .count = (uint64_t)launch->clusters.x * launch->clusters.y * launch->clusters.z,
+                        .count = (uint64_t)launch->clusters.x * launch->clusters.y * launch->clusters.z * launch->gpus,
                         .cluster_bytes = lay_out(launch).all};
     const uint64_t together = launch->cooperative ? g.count : 1;  // clusters that must have memory at the same time
     if (g.cluster_bytes > launch->limits->global_bytes / together) {

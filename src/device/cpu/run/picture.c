@@ -74,7 +74,7 @@ static void report_picture(cj_cpu_cluster *cluster, cj_cpu_rule rule, const char
         what = "threads of one warp wait apart from each other: no thread can go on";
     }
     if (first) hazard.second = cj__hazard_side_of(cluster->launch, first, cluster->index, 0, 0);
-    snprintf(hazard.message, sizeof hazard.message, "%s; cluster %llu%s%s", what, (unsigned long long)cluster->index,
+    snprintf(hazard.message, sizeof hazard.message, "%s; cluster %llu%s%s", what, (unsigned long long)cj__cpu_in_grid(cluster->launch, cluster->index),
              text.data ? text.data : "", described > BLOCKS_MAX ? "; …" : "");
     cluster->status = CJ_HAZARD;
     cj__hazard_add(cluster->launch->findings, rule, &hazard);

@@ -115,8 +115,9 @@ void cj__cpu_start(cj_cpu_cluster *cluster, uint64_t index) {
     const cj_dim3        count = launch->clusters;
     cj__print_end(cluster);  // of the cluster that ran here before
     cluster->index = index;
-    cluster->position = (cj_dim3){(uint32_t)(index % count.x), (uint32_t)(index / count.x % count.y),
-                                  (uint32_t)(index / count.x / count.y)};
+    const uint64_t number = cj__cpu_in_grid(launch, index);
+    cluster->position = (cj_dim3){(uint32_t)(number % count.x), (uint32_t)(number / count.x % count.y),
+                                  (uint32_t)(number / count.x / count.y)};
     cluster->phase = cluster->arrived = 0;
     cluster->live = launch->threads * launch->ranks;
     cluster->clock = cluster->rounds = cluster->polls = 0;

@@ -186,6 +186,7 @@ static bool are_strong_together(const cj_accessor *a, const cj_access *earlier) 
     case CJ_SCOPE_WEAK: return false;
     case CJ_SCOPE_CTA: return a->access.block == earlier->block;
     case CJ_SCOPE_CLUSTER: return a->access.block / a->ranks == earlier->block / a->ranks;
+    case CJ_SCOPE_GPU: return cj__is_same_gpu(a, a->access.block, earlier->block);
     default: return true;
     }
 }
@@ -222,10 +223,10 @@ static uint32_t conflict(const cj_accessor *a, const cj_access *earlier, cj_shar
     return unknown_of(a, earlier, mask);
 }
 
-// False, without a look at each entry, if all accesses only read, or all are atomic at gpu scope or wider.
+// False, without a look at each entry, if all accesses only read, or all are atomic at a scope that reaches every thread.
 static bool can_conflict(const cj_accessor *a, const cj_crowd *many) {
     if (!((many->flags | a->access.use.flags) & CJ_USE_WRITE)) return false;
-    return many->scope < CJ_SCOPE_GPU || a->access.use.scope < CJ_SCOPE_GPU;
+    return many->scope < cj__scope_of_all(a) || a->access.use.scope < cj__scope_of_all(a);
 }
 
 bool cj__cell_conflict(const cj_accessor *a, const cj_cell *c, cj_sharing sharing, uint32_t *at, cj_access *earlier) {

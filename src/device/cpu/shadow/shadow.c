@@ -71,7 +71,7 @@ static inline bool is_before(cj_accessor *a, some_lanes by, some_past past) {
 // Whether accesses with these flags and, at the narrowest, this scope do not conflict with the accessor's.
 static inline bool is_alike(const cj_accessor *a, unsigned flags, unsigned scope) {
     if (!((flags | a->access.use.flags) & CJ_USE_WRITE)) return true;
-    return scope >= CJ_SCOPE_GPU && a->access.use.scope >= CJ_SCOPE_GPU;
+    return scope >= cj__scope_of_all(a) && a->access.use.scope >= cj__scope_of_all(a);
 }
 
 // Whether the accessor knows all threads of the roll's block up to its last atomic, or is atomic as they are.

@@ -23,7 +23,7 @@
 // How an access counts: strong accesses carry the scope of their atomicity.
 typedef enum cj_scope { CJ_SCOPE_WEAK, CJ_SCOPE_CTA, CJ_SCOPE_CLUSTER, CJ_SCOPE_GPU, CJ_SCOPE_SYS } cj_scope;
 
-enum { CJ_SCOPES = 3 };  // that are distinguished when strong operations order others: cta, cluster, gpu with sys
+enum { CJ_SCOPES = 4 };  // that are distinguished when strong operations order others: cta, cluster, gpu, sys
 
 enum {
     CJ_USE_READ = 1,
@@ -68,7 +68,14 @@ typedef struct cj_accessor {
     bool            is_partial;  // what was found depends on more comparisons than those in `memo`
     cj_view         proxy;  // SHARED, GLOBAL or TENSORMAP: the view in which generic writes are visible to the proxy
     uint32_t        ranks;  // blocks of a cluster, for the scope `cluster`
+    uint32_t        gpus;   // whose clusters take turns in the numbers of blocks, for the scope `gpu`; 0 and 1: one
 } cj_accessor;
+
+// Whether two blocks are of one GPU; and the narrowest scope that includes all threads.
+static inline bool cj__is_same_gpu(const cj_accessor *a, uint32_t block, uint32_t other) {
+    return a->gpus <= 1 || block / a->ranks % a->gpus == other / a->ranks % a->gpus;
+}
+static inline cj_scope cj__scope_of_all(const cj_accessor *a) { return a->gpus > 1 ? CJ_SCOPE_SYS : CJ_SCOPE_GPU; }
 
 // Whether another agent, with this clock, would have found nothing to report where the accessor found nothing.
 bool cj__shadow_suffices(const cj_accessor *accessor, const cj_clock *other);
@@ -119,7 +126,7 @@ void cj__shadow_visit(cj_shadow *shadow, uint32_t block, cj_shadow_visit *visit,
 
 // ---- releases of atomics at an address
 
-// What was released there with one scope (cta, cluster, gpu): by a block, and by others as far from it as `spread`
+// What was released there with one scope: by a block, and by others as far from it as `spread`
 // says.
 typedef struct cj_released {
     cj_clock *clock;

@@ -129,7 +129,7 @@ void cj__watch_reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, cj_cpu_
                                 .op = index},
                      .memo = w->watch->memo,
                      .proxy = owner ? CJ_VIEW_SHARED : CJ_VIEW_GLOBAL,
-                     .ranks = launch->ranks};
+                     .ranks = launch->ranks, .gpus = launch->gpus};
     if (order.use.scope) {
         if (order.use.flags & CJ_USE_READ && order.use.flags & CJ_USE_WRITE)
             mask = reach_atomics(&s, shadow, &a, order);
@@ -159,6 +159,7 @@ static void access_place(cj_accessor *a, cj_watch_subject *s, const cj_cpu_block
         a->access.use.flags = CJ_USE_READ | CJ_USE_ASYNC_PROXY;
     }
     a->ranks = launch->ranks;
+    a->gpus = launch->gpus;
     if (place.block) check_peer(a, s->cluster, self, place.block, place.address, place.bytes);
     if (shadow) cj__shadow_access(shadow, a, place.address - s->begin, place.bytes, cj__watch_judge, s);
     if (shadow && a->access.use.flags & CJ_USE_WRITE && !a->access.use.scope) {
@@ -193,7 +194,7 @@ void cj__watch_access_together(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t lan
                                          .op = (uint32_t)(op - launch->program->op)},
                               .memo = w->watch->memo,
                               .proxy = CJ_VIEW_SHARED,
-                              .ranks = launch->ranks};
+                              .ranks = launch->ranks, .gpus = launch->gpus};
     for (uint32_t rest = lanes, same; rest; rest &= ~same) {
         same = cj__watch_alike(w->watch, rest);
         a.now = w->watch->now[cj__cpu_first(rest)];
@@ -216,7 +217,7 @@ static cj_accessor accessor_of(const cj_watch_async *async, cj_watch_use use, cj
                          .now = async->now,
                          .memo = memo,
                          .proxy = CJ_VIEW_SHARED,
-                         .ranks = launch->ranks};
+                         .ranks = launch->ranks, .gpus = launch->gpus};
 }
 
 cj_cpu_step cj__watch_async_access(const cj_watch_async *async, cj_watch_use use, cj_watch_place place,

@@ -90,6 +90,7 @@ static bool is_guess(const cj_watch_subject *s, const cj_accessor *a, const cj_a
     case CJ_SCOPE_WEAK: return false;
     case CJ_SCOPE_CTA: return load->block == other->block;
     case CJ_SCOPE_CLUSTER: return load->block / a->ranks == other->block / a->ranks;
+    case CJ_SCOPE_GPU: return cj__is_same_gpu(a, load->block, other->block);
     default: return true;
     }
 }

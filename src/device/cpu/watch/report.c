@@ -56,6 +56,7 @@ static cj_cpu_rule rule_of(const cj_accessor *a, const cj_access *earlier) {
     if (!cj__clock_unknown(a->now, CJ_VIEW_MEMORY, &agents, earlier->time))
         return a->proxy == CJ_VIEW_TENSORMAP ? CJ_HAZARD_TENSORMAP_FENCE : CJ_HAZARD_PROXY_FENCE;
     if (!cj__clock_unknown(a->now, CJ_VIEW_PROGRESS, &agents, earlier->time)) return CJ_HAZARD_RELAXED_ARRIVE;
+    if (!cj__is_same_gpu(a, earlier->block, a->access.block)) return CJ_HAZARD_RACE_SYSTEM;
     if (earlier->block / a->ranks != a->access.block / a->ranks) return CJ_HAZARD_RACE_GRID;
     if (earlier->block != a->access.block) return CJ_HAZARD_RACE_CLUSTER;
     return earlier->group == a->access.group ? CJ_HAZARD_RACE_WARP : CJ_HAZARD_RACE_BLOCK;
@@ -95,12 +96,12 @@ static void report_pair(cj_cpu_cluster *cluster, cj_cpu_rule rule, const cj_acce
     if (earlier) {
         hazard.first = side_of_access(launch, earlier);
         snprintf(hazard.message, sizeof hazard.message, "%s, %s: %s %s %s; %s, %s: %s %s it; %s",
-                 cj__hazard_line(launch, first).text, hazard.first.what, cj__hazard_who(&hazard.first).text,
+                 cj__hazard_line(launch, first).text, hazard.first.what, cj__hazard_who(launch, &hazard.first, earlier->block / launch->ranks).text,
                  how(earlier), where, cj__hazard_line(launch, line).text, hazard.second.what,
-                 cj__hazard_who(&hazard.second).text, how(&a->access), reason(rule, a, earlier));
+                 cj__hazard_who(launch, &hazard.second, a->access.block / launch->ranks).text, how(&a->access), reason(rule, a, earlier));
     } else {
         snprintf(hazard.message, sizeof hazard.message, "%s, %s: %s reads %s, which nothing has written",
-                 cj__hazard_line(launch, line).text, hazard.second.what, cj__hazard_who(&hazard.second).text, where);
+                 cj__hazard_line(launch, line).text, hazard.second.what, cj__hazard_who(launch, &hazard.second, a->access.block / launch->ranks).text, where);
     }
     cj__text_free(&text);
     cj__hazard_add(launch->findings, rule, &hazard);
@@ -123,7 +124,7 @@ void cj__cpu_peer(cj_cpu_cluster *cluster, cj_cpu_rule rule, const cj_access *ac
     cj_text   text = {0};
     describe_place(launch, place, &hazard, &text);
     snprintf(hazard.message, sizeof hazard.message, "%s, %s: %s %s %s; %s", cj__hazard_line(launch, line).text,
-             hazard.second.what, cj__hazard_who(&hazard.second).text, how(access), text.data ? text.data : "memory",
+             hazard.second.what, cj__hazard_who(launch, &hazard.second, access->block / launch->ranks).text, how(access), text.data ? text.data : "memory",
              rule == CJ_HAZARD_PEER_NOT_ENTERED ? "nothing says that this block has started"
              : rule == CJ_HAZARD_PEER_EXITED    ? "nothing keeps this block from exiting before"
                                              : "only a relaxed arrive is between this and the block's exit, and that "
@@ -163,7 +164,7 @@ void cj__cpu_undefined(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_un
     if (load) hazard.first = cj__hazard_side_of(launch, load, w->block->cluster->index, w->block->rank, thread);
     describe_undefined(launch, load, where.data, &what);
     snprintf(hazard.message, sizeof hazard.message, "%s, %s: %s %s what %s", cj__hazard_line(launch, op->line).text,
-             cj__hazard_op_name(op), cj__hazard_who(&hazard.second).text, uses[use], what.data ? what.data : "");
+             cj__hazard_op_name(op), cj__hazard_who(launch, &hazard.second, w->block->cluster->index).text, uses[use], what.data ? what.data : "");
     cj__text_free(&where);
     cj__text_free(&what);
     cj__hazard_add(launch->findings, rule, &hazard);

@@ -125,7 +125,7 @@ void cj__watch_lock_place(cj_cpu_cluster *cluster, uint64_t address, uint64_t by
 
 // The index of a scope among those that are distinguished.
 static inline unsigned cj__watch_slot(unsigned scope) {
-    return (scope > CJ_SCOPE_GPU ? CJ_SCOPE_GPU : scope) - CJ_SCOPE_CTA;
+    return scope - CJ_SCOPE_CTA;
 }
 
 #endif

@@ -4,7 +4,9 @@
 #include "learn.h"
 
 static cj_scope distance(const cj_cpu_launch *launch, uint32_t a, uint32_t b) {
-    return a == b ? CJ_SCOPE_CTA : a / launch->ranks == b / launch->ranks ? CJ_SCOPE_CLUSTER : CJ_SCOPE_GPU;
+    const uint32_t one = a / launch->ranks, other = b / launch->ranks;
+    if (one == other) return a == b ? CJ_SCOPE_CTA : CJ_SCOPE_CLUSTER;
+    return cj__cpu_gpu(launch, one) == cj__cpu_gpu(launch, other) ? CJ_SCOPE_GPU : CJ_SCOPE_SYS;
 }
 
 // The lane has read the location: it acquires what was released there, as far as both scopes reach.
@@ -48,8 +50,9 @@ static void release_at(cj_cpu_warp *w, unsigned lane, cj_location *location, cj_
 }
 
 static bool releases(const cj_cpu_warp *w, unsigned lane, cj_watch_order order) {
-    const cj_watch_fenced *last = w->watch->fenced[lane];
-    return order.release || last[0].time || last[1].time || last[2].time;
+    bool is_fenced = order.release;
+    for (unsigned i = 0; i < CJ_SCOPES && !is_fenced; i++) is_fenced = w->watch->fenced[lane][i].time;
+    return is_fenced;
 }
 
 void cj__watch_order_strong(cj_cpu_warp *w, unsigned lane, cj_shadow *shadow, uint64_t offset, uint64_t bytes,

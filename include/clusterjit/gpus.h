@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPUs of a node as one: collectives among devices of one process, whose kernels reach each other's memory.
+//
+//     cj_gpus *gpus;
+//     cj_gpus_create(device, 4, NULL, &gpus, &error);                  // peer access, and a mailbox on each device
+//     const cj_gpus_desc sum = {CJ_INIT(sum), .op = CJ_GPUS_ALLREDUCE, .dtype = CJ_BF16, .count = n};
+//     cj_gpus_run(gpus, &sum, x, out, stream, &error);                 // x[r], out[r], stream[r]: of device r
+//     …
+//     cj_gpus_check(gpus, &error);                                     // after the streams were synchronized
+//
+// Launches need no step of the host between them: they may be captured into graphs, one for each device, and repeated. The
+// launches of a cj_gpus come in the same order on every device, one behind the other on each.
+//
+// On CPU devices the launches of a call run beside each other, with hazards between GPUs watched as those within one.
+// Nothing goes over NVLink multicast.
+#ifndef CLUSTERJIT_GPUS_H
+#define CLUSTERJIT_GPUS_H
+
+#include <clusterjit/collectives.h>
+#include <clusterjit/device.h>
+#include <clusterjit/kernel.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CJ_GPUS_MAX 8
+
+typedef struct cj_gpus cj_gpus;
+
+typedef struct cj_gpus_options {
+    CJ_STRUCT_SIZE(cj_gpus_options);
+    uint64_t mail_bytes;  // of one of a mailbox's two sets, a multiple of 1024, 1024 to 2^30; 0: 8 MiB. Each device has two sets
+    uint64_t limit;       // times that a thread looks for a peer's message before it gives up, below 2^32; 0: 2^25, some 20 s
+} cj_gpus_options;
+
+// `device[r]` is rank r: 2 to CJ_GPUS_MAX devices of one kind, which stay open until destroy. Several ranks may be one GPU.
+// UNSUPPORTED names the two devices of which one does not reach the other's memory.
+CJ_API cj_status cj_gpus_create(cj_device *const *device, uint32_t count, const cj_gpus_options *options, cj_gpus **gpus,
+                                cj_error *error);
+CJ_API void      cj_gpus_destroy(cj_gpus *gpus);  // NULL is allowed; all launches must have ended
+CJ_API uint32_t  cj_gpus_count(const cj_gpus *gpus);
+CJ_API cj_device *cj_gpus_device(const cj_gpus *gpus, uint32_t rank);  // NULL beyond the last
+
+// Memory of the same size on every device, which kernels of all of them reach: memory[r] is that of device r.
+CJ_API cj_status cj_gpus_alloc(cj_gpus *gpus, size_t bytes, cj_ptr *memory, cj_error *error);
+CJ_API void      cj_gpus_free(cj_gpus *gpus, const cj_ptr *memory);
+
+typedef enum cj_gpus_op {
+    CJ_GPUS_ALLREDUCE,       // out[count] on each = x[count] of all, combined
+    CJ_GPUS_REDUCE_SCATTER,  // out[count] on r = the parts r of x[gpus][count] of all, combined
+    CJ_GPUS_ALL_GATHER,      // out[gpus][count] on each = x[count] of all
+    CJ_GPUS_ALL_TO_ALL,      // out[q] on r = x[r] on q; both [gpus][count]
+    CJ_GPUS_BROADCAST,       // out[count] on each = x[count] on root
+    CJ_GPUS_BARRIER          // what was done before it on one device is seen by what follows it on all
+} cj_gpus_op;
+
+// What to do. Begin with CJ_INIT; a zero field takes the default in brackets.
+typedef struct cj_gpus_desc {
+    CJ_STRUCT_SIZE(cj_gpus_desc);
+    cj_gpus_op    op;       // [all-reduce]
+    cj_dtype      dtype;    // f32, f16, bf16, i32, u32 [f32]
+    uint64_t      count;    // elements, 1 to 2^28; none of a barrier
+    cj_combine_op combine;  // sum, min, max [sum]; halves are combined in f32 and rounded once
+    uint32_t      root;     // of broadcast [0]
+    uint32_t      shots;    // of all-reduce: 1 or 2 [chosen for the size]
+    uint32_t      block, grid;  // threads, blocks [chosen for the size]
+} cj_gpus_desc;
+
+// Launches on all devices. x[r] and out[r] are aligned to an element; 16 bytes are faster. out[r] may be x[r] where both have
+// the same size. Everything is combined in one order, as in a cluster: all devices get the same bits, in each run.
+// stream[r]: NULL for the default one, as is `stream` for that of all. The first call with a description loads its kernels, and cannot be captured.
+// INVALID_ARGUMENT and CONTRACT name field, value and limit; HAZARD: what CPU devices found.
+CJ_API cj_status cj_gpus_run(cj_gpus *gpus, const cj_gpus_desc *desc, const cj_ptr *x, const cj_ptr *out,
+                             const cj_stream *stream, cj_error *error);
+
+// The same with kernels of the families allreduce, reducescatter, …: kernel[r] on device r, `count` of them from rank 0 on.
+// `count` below that of the devices leaves the others out, as a rank that never comes. x, out: as above, NULL for a barrier.
+CJ_API cj_status cj_gpus_launch(cj_gpus *gpus, cj_kernel *const *kernel, uint32_t count, const cj_ptr *x,
+                                const cj_ptr *out, const cj_stream *stream, cj_error *error);
+
+// Launches of a program's own kernels beside each other, each on the device of its function (cj_device_open, clusterjit/device.h): so they may
+// wait for each other's stores at .sys scope. On CPU devices they are one kernel in one shape, of a text without global variables,
+// and cj_cpu_configure of the first device says how they run: UNSUPPORTED names what differs. Hazards are the first device's.
+CJ_API cj_status cj_launch_together(const cj_launch_config *const *config, uint32_t count, cj_error *error);
+
+// What went wrong in launches that have ended: DRIVER names a rank that did not come in time, INVALID_ARGUMENT one that came with
+// another description. Results since then are undefined, and the cj_gpus refuses further launches.
+CJ_API cj_status cj_gpus_check(cj_gpus *gpus, cj_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPU's box: the memory in which its peers leave messages.
+//
+//   box:  | failed | hello[2][GPUS] | epoch[blocks] | mail[2]: slots of each sender |
+//
+// The kernel's text says how large the two sets of mail are, so the kernels of a box agree on that.
+#ifndef CJ_TEMPLATES_GPUS_BOX_H
+#define CJ_TEMPLATES_GPUS_BOX_H
+
+enum {
+    CJ_BOX_GPUS = 8,      // at most
+    CJ_BOX_BLOCKS = 256,  // of a launch, at most
+    CJ_BOX_FAILED = 0,    // u32: cause << 8 | the rank it is about; 0: all is well
+    CJ_BOX_HELLO = 64,    // a word with its tag of each peer, of each set
+    CJ_BOX_HELLO_SET = 8 * CJ_BOX_GPUS,
+    CJ_BOX_EPOCH = 512,  // u32 each: of the last launch
+    CJ_BOX_MAIL = CJ_BOX_EPOCH + 4 * CJ_BOX_BLOCKS
+};
+
+// Why a kernel gave up: the rank did not come within the limit; or it came with another description.
+typedef enum cj_box_cause { CJ_BOX_ABSENT = 1, CJ_BOX_DIFFERS = 2 } cj_box_cause;
+
+#endif

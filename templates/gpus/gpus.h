@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collectives of several GPUs: what their parts share. gpus.c says what they do.
+#ifndef CJ_TEMPLATES_GPUS_H
+#define CJ_TEMPLATES_GPUS_H
+
+#include "box.h"
+#include "kit.h"
+
+enum {
+#define PARAM(id, ...) GPUS_##id,
+#include "params.def"
+    GPUS_COMBINE,
+    GPUS_SHOTS,
+    GPUS_ROOT = GPUS_COMBINE
+};
+
+enum {
+#include "constants.def"
+};
+
+// A collective by what it moves.
+typedef struct gpus_op {
+    const char *name;
+    bool        moves;     // anything but hellos
+    bool        combines;  // what the GPUs send
+    bool        by_rank;   // x has a part for each GPU
+    bool        gathers;   // out has a part of each GPU
+    bool        from_root;
+} gpus_op;
+
+enum { GPUS_WORDS = 4 };  // 32 bits each, of a message
+
+// What a plan comes to.
+typedef struct gpus_shape {
+    const gpus_op *op;
+    const char    *type;       // of an element: "f32", "f16", "bf16", "s32", "u32"
+    uint32_t       gpus, bytes, count, words;  // words of a message; an element's bytes
+    uint32_t       each;       // elements of a message
+    uint32_t       units;      // messages from a GPU to a peer; of two shots for each shot
+    uint32_t       all;        // units of x: of two shots those of all parts, of which the last may be shorter
+    uint32_t       shots, root, block, grid;
+    uint64_t       mail, used; // bytes of a set, and those that this kernel uses
+    cj_combine     combine;
+} gpus_shape;
+
+gpus_shape cj__gpus_shape(const cj_plan *plan);
+uint32_t   cj__gpus_checksum(const gpus_shape *s);  // of what all ranks must have in common
+cj_status  cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
+
+typedef struct gpus_kernel {
+    cj_func   *f;
+    gpus_shape s;
+    cj_var     x_param, out_param, box_param[CJ_BOX_GPUS], rank_param, limit_param;
+    cj_reg     thread, block, rank, x, out;
+    cj_reg     box[CJ_BOX_GPUS], mine[CJ_BOX_GPUS];  // addresses; whether that GPU is this one
+    cj_reg     own;                                  // the address of this GPU's box
+    cj_reg     epoch, set;                           // of this launch; 0 or 1
+    cj_reg     mail[CJ_BOX_GPUS];                    // the box of each, and the bytes before the set
+    cj_reg     left;                                 // polls that this thread may still make
+    cj_reg     first;                                // the thread that speaks for the GPU
+    cj_mailbox message;
+} gpus_kernel;
+
+// ---- receive.c
+
+// Loads what is at `at + offset` until it has the epoch's tag, into `words` (message->words of them), and reports the
+// rank that did not come: the predicate that it returns then holds.
+cj_reg cj__gpus_receive(const gpus_kernel *k, const cj_mailbox *message, cj_reg at, unsigned offset, unsigned rank,
+                        const cj_reg *words);
+void cj__gpus_report(const gpus_kernel *k, cj_box_cause cause, unsigned rank);
+
+// ---- move.c: the loop over messages
+void cj__gpus_move(gpus_kernel *k);
+
+#endif

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// What travels between GPUs: units of x become messages, messages become units of out. A unit is 16 bytes; or 4 bytes, whose
+// elements are loaded one by one, where addresses or parts are not multiples of 16.
+//
+// A thread has the same unit in each part. It loads all that it sends before it stores anything, so out may be x.
+#include "gpus.h"
+
+enum { PER_WORD = 2 };  // elements in a word, at most
+
+// A piece of x or out: the unit of one GPU's part.
+typedef struct piece {
+    cj_reg   at;      // its address, less `offset`
+    uint32_t offset;
+    cj_reg   exists;  // cj_always(), or whether the unit is inside x
+    cj_reg   second;  // of halves, alone in their word: whether there is a second one; or cj_always()
+} piece;
+
+// Whose part: GPU 0, 1, …, or one of these.
+enum { WHOLE = -1, OWN = -2 };
+
+// A unit, and where its messages lie.
+typedef struct place {
+    cj_reg unit;
+    cj_reg sent;  // bytes into a peer's mail, to the slot of this GPU's message
+    cj_reg got;   // the address of GPU 0's message here
+} place;
+
+static bool is_half(const gpus_shape *s) { return s->bytes == 2; }
+
+// Elements from a GPU's part to the next one's.
+static uint32_t stride(const gpus_shape *s) { return s->shots == 2 ? s->units * s->each : s->count; }
+
+// Of two shots the last parts may be shorter, or empty.
+static bool is_empty(const gpus_shape *s, int part) {
+    return s->shots == 2 && part > 0 && (uint64_t)(uint32_t)part * stride(s) >= s->count;
+}
+
+static piece piece_of(const gpus_kernel *k, cj_reg base, cj_reg unit, int part) {
+    cj_func          *f = k->f;
+    const gpus_shape *s = &k->s;
+    const uint32_t    before = part > 0 ? (uint32_t)part * stride(s) : 0;  // elements in the parts before it
+    piece             p = {.offset = before * s->bytes, .exists = cj_always(), .second = cj_always()};
+    cj_reg            element = cj_mul(f, "element", unit, s->each), within = element;
+    if (part == OWN) element = cj_mad(f, "element", k->rank, stride(s), element);
+    if (s->shots == 2) within = element;
+    if (s->shots == 2) p.exists = cj_lt(f, "exists", within, s->count - before);
+    if (is_half(s) && s->words == 1 && s->count % PER_WORD) {
+        const uint32_t end = s->count - (s->shots == 2 ? before : 0);
+        p.second = cj_lt(f, "second", within, end - 1);
+    }
+    p.at = cj_mad_wide(f, "at", element, s->bytes, base);
+    return p;
+}
+
+// ---- words and elements
+
+static cj_reg join(cj_func *f, cj_reg low, cj_reg high) {
+    return cj_let(f, "b32", "word", "mov.b32 $1, {$2, $3};", low, high);
+}
+
+static void load_unit(const gpus_kernel *k, const piece *p, cj_reg *words) {
+    cj_func *f = k->f;
+    if (k->s.words > 1 || !is_half(&k->s)) {
+        cj_registers(f, "b32", "word", k->s.words, words);
+        cj__load(f, cj_always(), "ld.global", "b32", words, k->s.words, p->at, p->offset);
+        return;
+    }
+    cj_reg half[PER_WORD];
+    for (unsigned i = 0; i < PER_WORD; i++) half[i] = cj_let(f, "b16", "half", "mov.b16 $1, $2;", 0);
+    cj__load(f, cj_always(), "ld.global", "b16", &half[0], 1, p->at, p->offset);
+    cj__load(f, p->second, "ld.global", "b16", &half[1], 1, p->at, p->offset + 2);
+    words[0] = join(f, half[0], half[1]);
+}
+
+static void store_unit(const gpus_kernel *k, const piece *p, const cj_reg *words) {
+    cj_func *f = k->f;
+    if (k->s.words > 1 || !is_half(&k->s)) {
+        cj__store(f, cj_always(), "st.global", "b32", words, k->s.words, p->at, p->offset);
+        return;
+    }
+    cj_reg half[PER_WORD] = {cj_register(f, "b16", "half"), cj_register(f, "b16", "half")};
+    cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], words[0]);
+    cj__store(f, cj_always(), "st.global", "b16", &half[0], 1, p->at, p->offset);
+    cj__store(f, p->second, "st.global", "b16", &half[1], 1, p->at, p->offset + 2);
+}
+
+// The numbers in a word, in the type in which they are combined.
+static unsigned widen(const gpus_kernel *k, cj_reg word, cj_reg *number) {
+    cj_func *f = k->f;
+    if (!is_half(&k->s)) {
+        number[0] = cj_let(f, k->s.type, "number", "mov.b32 $1, $2;", word);
+        return 1;
+    }
+    cj_reg bits = cj_let(f, "b32", "low", "and.b32 $1, $2, 65535;", word);
+    cj_reg above = cj_let(f, "b32", "high", "shr.b32 $1, $2, 16;", word);
+    number[0] = cj_f32(f, "number");
+    number[1] = cj_f32(f, "number");
+    cj__half_widen(f, k->s.type, number[0], bits);
+    cj__half_widen(f, k->s.type, number[1], above);
+    return PER_WORD;
+}
+
+static cj_reg narrow(const gpus_kernel *k, const cj_reg *number) {
+    cj_func *f = k->f;
+    if (!is_half(&k->s)) return cj_let(f, "b32", "word", "mov.b32 $1, $2;", number[0]);
+    cj_reg half[PER_WORD];
+    for (unsigned i = 0; i < PER_WORD; i++) {
+        half[i] = cj_register(f, "b16", "half");
+        cj__half_round(f, k->s.type, half[i], number[i]);
+    }
+    return join(f, half[0], half[1]);
+}
+
+// ---- messages
+
+// Bytes before the messages of `sender` in a box, of shot 0 or 1.
+static uint32_t slots_before(const gpus_shape *s, uint32_t sender, unsigned shot) {
+    return (shot * s->gpus + sender) * s->units * s->words * CJ_MAIL_BYTES;
+}
+
+static void send(const gpus_kernel *k, uint32_t to, cj_reg sent, unsigned shot, const cj_reg *words) {
+    cj_reg at = cj_add(k->f, "slot", k->mail[to], sent);
+    cj__mail_post(k->f, &k->message, cj_always(), at, CJ_BOX_MAIL + slots_before(&k->s, 0, shot), words, k->s.words,
+                  k->epoch);
+}
+
+// What GPU `from` sent; of this GPU `own`.
+static void receive(const gpus_kernel *k, uint32_t from, const place *here, unsigned shot, const cj_reg *own,
+                    cj_reg *words) {
+    cj_func *f = k->f;
+    cj_registers(f, "b32", "got", k->s.words, words);
+    for (uint32_t w = 0; w < k->s.words; w++) cj_set(f, words[w], own[w]);
+    CJ_UNLESS(f, k->mine[from], "own")
+        cj__gpus_receive(k, &k->message, here->got, CJ_BOX_MAIL + slots_before(&k->s, from, shot), from, words);
+}
+
+static void send_to_all(const gpus_kernel *k, const place *here, unsigned shot, const cj_reg *words) {
+    for (uint32_t q = 0; q < k->s.gpus; q++) {
+        if (k->s.op->from_root && q == k->s.root) continue;  // who sends
+        CJ_UNLESS(k->f, k->mine[q], "no_peer") send(k, q, here->sent, shot, words);
+    }
+}
+
+// Part q of x to GPU q.
+static void send_parts(const gpus_kernel *k, const place *here) {
+    cj_func *f = k->f;
+    for (uint32_t q = 0; q < k->s.gpus; q++) {
+        if (is_empty(&k->s, (int)q)) break;
+        CJ_UNLESS(f, k->mine[q], "no_peer") {
+            cj_reg      words[GPUS_WORDS];
+            const piece p = piece_of(k, k->x, here->unit, (int)q);
+            CJ_IF(f, p.exists, "beyond") {
+                load_unit(k, &p, words);
+                send(k, q, here->sent, 0, words);
+            }
+        }
+    }
+}
+
+// words = what all GPUs sent, combined in pairs of neighbours, as a cluster's collectives are.
+static void combine_all(const gpus_kernel *k, const place *here, cj_reg *words) {
+    cj_reg got[CJ_BOX_GPUS][GPUS_WORDS];
+    for (uint32_t q = 0; q < k->s.gpus; q++) receive(k, q, here, 0, words, got[q]);
+    for (uint32_t w = 0; w < k->s.words; w++) {
+        cj_reg   number[PER_WORD][CJ_BOX_GPUS], of_one[PER_WORD];
+        unsigned each = 1;
+        for (uint32_t q = 0; q < k->s.gpus; q++) {
+            each = widen(k, got[q][w], of_one);
+            for (unsigned i = 0; i < each; i++) number[i][q] = of_one[i];
+        }
+        for (unsigned i = 0; i < each; i++) {
+            cj__fold_all(k->f, &k->s.combine, number[i], k->s.gpus);
+            of_one[i] = number[i][0];
+        }
+        words[w] = narrow(k, of_one);
+    }
+}
+
+// ---- the collectives
+
+// Each GPU's message, as it is, to its part of out.
+static void gather(const gpus_kernel *k, const place *here, unsigned shot, const cj_reg *own) {
+    cj_func *f = k->f;
+    for (uint32_t q = 0; q < k->s.gpus; q++) {
+        if (is_empty(&k->s, (int)q)) break;
+        cj_reg      got[GPUS_WORDS];
+        const piece p = piece_of(k, k->out, here->unit, (int)q);
+        CJ_IF(f, p.exists, "beyond") {
+            receive(k, q, here, shot, own, got);
+            store_unit(k, &p, got);
+        }
+    }
+}
+
+static void broadcast(const gpus_kernel *k, const place *here) {
+    cj_func    *f = k->f;
+    cj_reg      got[GPUS_WORDS], own[GPUS_WORDS];
+    const piece to = piece_of(k, k->out, here->unit, WHOLE);
+    for (uint32_t w = 0; w < k->s.words; w++) own[w] = cj_let(f, "b32", "own", "mov.b32 $1, $2;", 0);
+    CJ_IF(f, k->mine[k->s.root], "gets") {
+        cj_reg      words[GPUS_WORDS];
+        const piece from = piece_of(k, k->x, here->unit, WHOLE);
+        load_unit(k, &from, words);
+        send_to_all(k, here, 0, words);
+        for (uint32_t w = 0; w < k->s.words; w++) cj_set(f, own[w], words[w]);
+    }
+    receive(k, k->s.root, here, 0, own, got);
+    store_unit(k, &to, got);
+}
+
+// The own part of x, to all: or to each its part, of which the own stays.
+static void one_shot(const gpus_kernel *k, const place *here) {
+    const gpus_op *op = k->s.op;
+    cj_reg         words[GPUS_WORDS];
+    if (op->by_rank) send_parts(k, here);
+    const piece from = piece_of(k, k->x, here->unit, op->by_rank ? OWN : WHOLE);
+    load_unit(k, &from, words);
+    if (!op->by_rank) send_to_all(k, here, 0, words);
+    if (!op->combines) {
+        gather(k, here, 0, words);
+        return;
+    }
+    combine_all(k, here, words);
+    const piece to = piece_of(k, k->out, here->unit, WHOLE);
+    store_unit(k, &to, words);
+}
+
+static void two_shots(const gpus_kernel *k, const place *here) {
+    cj_func *f = k->f;
+    cj_reg   result[GPUS_WORDS];
+    cj_step(f, "the first shot: each GPU combines its part");
+    send_parts(k, here);
+    for (uint32_t w = 0; w < k->s.words; w++) result[w] = cj_let(f, "b32", "result", "mov.b32 $1, $2;", 0);
+    const piece own = piece_of(k, k->x, here->unit, OWN);
+    CJ_IF(f, own.exists, "no_part") {
+        cj_reg words[GPUS_WORDS];
+        load_unit(k, &own, words);
+        combine_all(k, here, words);
+        send_to_all(k, here, 1, words);
+        for (uint32_t w = 0; w < k->s.words; w++) cj_set(f, result[w], words[w]);
+    }
+    cj_step(f, "the second: all parts are gathered");
+    gather(k, here, 1, result);
+}
+
+void cj__gpus_move(gpus_kernel *k) {
+    cj_func *f = k->f;
+    cj_step(f, "messages of %" PRIu32 " bytes: %" PRIu32 " to each peer", 4 * k->s.words, k->s.units);
+    for (uint32_t q = 0; q < k->s.gpus; q++) k->mail[q] = cj_mad_wide(f, "mail", k->set, k->s.mail, k->box[q]);
+    cj_reg begin = cj_mad(f, "begin", k->block, k->s.block, k->thread);
+    cj_reg own = cj_mad_wide(f, "own_mail", k->set, k->s.mail, k->own);
+    CJ_FOR(f, unit, "u32", "unit", begin, k->s.units, k->s.grid * k->s.block) {
+        const uint32_t bytes = k->s.words * CJ_MAIL_BYTES;
+        place          here = {.unit = unit};
+        cj_reg         slot = cj_mad(f, "slot_of_unit", k->rank, k->s.units, unit);
+        here.sent = cj_mul_wide(f, "sent", slot, bytes);
+        here.got = cj_mad_wide(f, "got", unit, bytes, own);
+        if (k->s.op->from_root)
+            broadcast(k, &here);
+        else if (k->s.shots == 2)
+            two_shots(k, &here);
+        else
+            one_shot(k, &here);
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parameters come to, and what is refused.
+#include "gpus.h"
+
+static const struct gpus_dtype {
+    const char *type;
+    uint32_t    bytes;
+} dtypes[] = {{"f32", 4}, {"f16", 2}, {"bf16", 2}, {"s32", 4}, {"u32", 4}};
+
+static const uint32_t alignments[] = {16, 8, 4, 2};
+
+enum { GPUS_NO_COUNT = 4096 };  // the parameter's default
+
+static uint32_t value_of(const cj_plan *plan, int param) { return (uint32_t)plan->params.value[param]; }
+
+static const gpus_op *op_of(const cj_plan *plan) { return plan->params.family->own; }
+
+// Messages of 16 bytes where x and out, and the parts in them, allow loads of 16 bytes.
+static uint32_t words_of(const cj_plan *plan, uint32_t bytes) {
+    const bool is_aligned = alignments[value_of(plan, GPUS_ALIGN)] == 16;
+    const bool is_whole = !((uint64_t)value_of(plan, GPUS_COUNT) * bytes % 16);
+    return is_aligned && is_whole ? GPUS_WORDS : 1;
+}
+
+gpus_shape cj__gpus_shape(const cj_plan *plan) {
+    const struct gpus_dtype *dtype = &dtypes[value_of(plan, GPUS_DTYPE)];
+    gpus_shape               s = {.op = op_of(plan),
+                                  .type = dtype->type,
+                                  .gpus = value_of(plan, GPUS_GPUS),
+                                  .bytes = dtype->bytes,
+                                  .count = value_of(plan, GPUS_COUNT),
+                                  .words = words_of(plan, dtype->bytes),
+                                  .shots = 1,
+                                  .block = plan->block.x,
+                                  .grid = plan->grid.x,
+                                  .mail = plan->params.value[GPUS_MAIL]};
+    s.each = 4 * s.words / s.bytes;
+    s.all = s.units = (uint32_t)cj__ceil_div(s.count, s.each);
+    if (s.op->combines) {
+        s.combine = (cj_combine){.op = (cj_combine_op)value_of(plan, GPUS_COMBINE), .type = s.bytes == 2 ? "f32" : s.type};
+        s.shots = value_of(plan, GPUS_SHOTS);
+    }
+    if (s.op->from_root) s.root = value_of(plan, GPUS_ROOT);
+    if (s.shots == 2) s.units = (uint32_t)cj__ceil_div(s.all, s.gpus);
+    s.used = s.op->moves ? (uint64_t)s.shots * s.gpus * s.units * s.words * CJ_MAIL_BYTES : 0;
+    return s;
+}
+
+uint32_t cj__gpus_checksum(const gpus_shape *s) {
+    const uint32_t part[] = {s->count, s->bytes, s->words, s->shots, s->root, (uint32_t)s->combine.op, s->gpus,
+                             (uint32_t)s->mail};
+    uint32_t       sum = 2166136261u;  // FNV-1a
+    for (const char *at = s->op->name; *at; at++) sum = (sum ^ (unsigned char)*at) * 16777619u;
+    for (const char *at = s->type; *at; at++) sum = (sum ^ (unsigned char)*at) * 16777619u;
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        for (unsigned byte = 0; byte < 4; byte++) sum = (sum ^ (part[i] >> 8 * byte & 255)) * 16777619u;
+    return sum;
+}
+
+// One shot sends x to every peer and takes one way; two shots send it twice in all, and take two ways.
+static uint32_t choose_shots(const cj_plan *plan) {
+    const uint64_t bytes = (uint64_t)value_of(plan, GPUS_COUNT) * dtypes[value_of(plan, GPUS_DTYPE)].bytes;
+    return bytes * (value_of(plan, GPUS_GPUS) - 1) <= GPUS_ONE_SHOT_BYTES ? 1 : 2;
+}
+
+static cj_status refuse(const cj_plan *plan, const gpus_shape *s, cj_error *error) {
+    const uint32_t align = alignments[value_of(plan, GPUS_ALIGN)];
+    REFUSE_IF(align < s->bytes,
+              "align: %" PRIu32 " bytes are less than an element's %" PRIu32 CJ_HINT "elements lie at multiples of their size",
+              align, s->bytes);
+    REFUSE_IF(s->root >= s->gpus,
+              "root: %" PRIu32 " is no rank of %" PRIu32 " GPUs" CJ_HINT "ranks begin at 0: choose one below gpus", s->root,
+              s->gpus);
+    REFUSE_IF(s->used > s->mail,
+              "count: %" PRIu32 " elements take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
+              "make mail larger, or count smaller: several launches, one after the other, do the whole",
+              s->count, s->used, s->mail);
+    return CJ_OK;
+}
+
+cj_status cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
+    (void)clusters;
+    const gpus_op *op = op_of(plan);
+    if (!op->moves) plan->params.value[GPUS_COUNT] = GPUS_NO_COUNT;  // another one has no effect, and is refused
+    if (op->combines) {
+        plan->params.value[GPUS_SHOTS] = op->by_rank ? 1 : cj__asked_or(plan, GPUS_SHOTS, choose_shots(plan));
+    } else if (!op->from_root) {
+        plan->params.value[GPUS_ROOT] = 0;
+    }
+    const gpus_shape s = cj__gpus_shape(plan);
+    const uint32_t   block = cj__asked_or(plan, GPUS_BLOCK, op->moves ? GPUS_THREADS : 32);
+    const uint64_t   most = cj__least(GPUS_GRID_MOST, limits->sm_count);
+    const uint64_t   blocks = op->moves ? cj__most(1, cj__least(most, cj__ceil_div(s.units, block))) : 1;
+    plan->block = (cj_dim3){block, 1, 1};
+    plan->grid = (cj_dim3){cj__asked_or(plan, GPUS_GRID, blocks), 1, 1};
+    plan->params.value[GPUS_BLOCK] = block;
+    plan->params.value[GPUS_GRID] = plan->grid.x;
+    cj__name_entry(plan, "%s_%s_%" PRIu32, op->name, s.type, s.gpus);
+    return refuse(plan, &s, error);
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several GPUs, played by CPU devices that watch every access: the collectives, what is refused, a rank that does not come, and
+// hazards between GPUs.
+#include <clusterjit/clusterjit.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit.h"
+#include "gpus_cases.h"
+#include "test.h"
+
+enum { GPUS = 4, BYTES = 4096 };
+
+static cj_device *device[CJ_GPUS_MAX];
+
+static void watch(uint64_t seed) {
+    cj_error       error = {0};
+    cj_cpu_options options = {CJ_INIT(options), .hazards = true, .random_schedule = seed > 0,
+                              .seed = seed,     .threads = 1,    .instruction_limit = 100 * 1000 * 1000};
+    for (uint32_t r = 0; r < CJ_GPUS_MAX; r++) cj_test_ok(cj_cpu_configure(device[r], &options, &error), &error);
+}
+
+static int open_devices(void **state) {
+    (void)state;
+    cj_error                error = {0};
+    const cj_device_options options = {CJ_INIT(options), .spec = "cpu"};
+    for (uint32_t r = 0; r < CJ_GPUS_MAX; r++) cj_test_ok(cj_device_open(&options, &device[r], &error), &error);
+    watch(0);
+    return 0;
+}
+
+static int close_devices(void **state) {
+    (void)state;
+    for (uint32_t r = 0; r < CJ_GPUS_MAX; r++) cj_device_close(device[r]);
+    return 0;
+}
+
+static cj_gpus *make(uint32_t count, uint64_t mail, uint64_t limit) {
+    cj_error              error = {0};
+    cj_gpus              *gpus = NULL;
+    const cj_gpus_options options = {CJ_INIT(options), .mail_bytes = mail, .limit = limit};
+    cj_test_ok(cj_gpus_create(device, count, &options, &gpus, &error), &error);
+    return gpus;
+}
+
+// All launches are of one box each, one behind the other: messages of every size lie where others lay before.
+static void every_collective_is_right_for_any_type_size_and_schedule(void **state) {
+    (void)state;
+    uint64_t random = cj_test_seed();
+    for (uint32_t count = 2; count <= CJ_GPUS_MAX; count = count == GPUS ? CJ_GPUS_MAX : count + 1) {
+        cj_gpus *gpus = make(count, 128 << 10, 0);
+        for (uint64_t seed = 0; seed < (cj_test_few() ? 1 : 3); seed++) {
+            watch(seed);
+            cj_test_gpus_all(gpus, NULL, &random, 25);
+        }
+        cj_gpus_destroy(gpus);
+    }
+    watch(0);
+}
+
+static void a_barrier_and_launches_of_all_grids_keep_one_epoch(void **state) {
+    (void)state;
+    cj_error     error = {0};
+    cj_gpus     *gpus = make(3, 64 << 10, 0);
+    cj_gpus_desc barrier = {CJ_INIT(barrier), .op = CJ_GPUS_BARRIER};
+    for (uint32_t grid = 1; grid < 8; grid++) {
+        cj_gpus_desc sum = {CJ_INIT(sum), .dtype = CJ_F32, .count = 700, .block = 32, .grid = grid};
+        cj_test_gpus(gpus, &sum, NULL, 0);
+        cj_test_ok(cj_gpus_run(gpus, &barrier, NULL, NULL, NULL, &error), &error);
+    }
+    cj_gpus_destroy(gpus);
+}
+
+static void ranks_may_be_one_device(void **state) {
+    (void)state;
+    cj_error   error = {0};
+    cj_gpus   *gpus;
+    cj_device *same[GPUS] = {device[0], device[0], device[0], device[0]};
+    cj_test_ok(cj_gpus_create(same, GPUS, NULL, &gpus, &error), &error);
+    cj_gpus_desc sum = {CJ_INIT(sum), .dtype = CJ_BF16, .count = 301};
+    cj_test_gpus(gpus, &sum, NULL, 1);
+    cj_gpus_destroy(gpus);
+}
+
+// ---- who does not come, and who comes with something else
+
+static cj_kernel *load(cj_gpus *gpus, uint32_t rank, const char *family, const char *words) {
+    cj_error   error = {0};
+    cj_params  params;
+    cj_kernel *kernel;
+    cj_test_ok(cj_test_params(family, words, &params, &error), &error);
+    cj_test_ok(cj_kernel_create(cj_gpus_device(gpus, rank), &params, &kernel, &error), &error);
+    return kernel;
+}
+
+static void expect(cj_status status, cj_status wanted, const cj_error *error, const char *says) {
+    assert_int_equal(status, wanted);
+    if (!strstr(error->message, says)) fail_msg("'%s' does not say '%s'", error->message, says);
+}
+
+static void a_rank_that_does_not_come_is_named_and_nothing_hangs(void **state) {
+    (void)state;
+    cj_error   error = {0};
+    cj_gpus   *gpus = make(GPUS, 1024, 200);
+    cj_ptr     memory[CJ_GPUS_MAX];
+    cj_kernel *kernel[GPUS];
+    cj_test_ok(cj_gpus_alloc(gpus, BYTES, memory, &error), &error);
+    for (uint32_t r = 0; r < GPUS; r++) {
+        cj_test_ok(cj_mem_fill(device[r], memory[r], 0, BYTES, NULL, &error), &error);
+        kernel[r] = load(gpus, r, "allreduce", "gpus=4 count=8 mail=1024 block=32");
+    }
+    cj_test_ok(cj_gpus_launch(gpus, kernel, GPUS - 1, memory, memory, NULL, &error), &error);
+    expect(cj_gpus_check(gpus, &error), CJ_DRIVER, &error, "rank 3 did not come");
+    expect(cj_gpus_launch(gpus, kernel, GPUS, memory, memory, NULL, &error), CJ_DRIVER, &error, "an earlier launch");
+    for (uint32_t r = 0; r < GPUS; r++) cj_kernel_destroy(kernel[r]);
+    cj_gpus_free(gpus, memory);
+    cj_gpus_destroy(gpus);
+}
+
+// Rank 0 first comes alone with 4 elements. What it sent is what rank 1 then finds in its first launch, of 8.
+static void a_rank_with_another_description_is_named(void **state) {
+    (void)state;
+    cj_error error = {0};
+    cj_gpus *gpus = make(2, 1024, 200);
+    cj_ptr   memory[CJ_GPUS_MAX];
+    cj_test_ok(cj_gpus_alloc(gpus, BYTES, memory, &error), &error);
+    for (uint32_t r = 0; r < 2; r++) cj_test_ok(cj_mem_fill(device[r], memory[r], 0, BYTES, NULL, &error), &error);
+    cj_kernel *other = load(gpus, 0, "allreduce", "gpus=2 count=4 mail=1024 block=32");
+    cj_kernel *both[2];
+    for (uint32_t r = 0; r < 2; r++) both[r] = load(gpus, r, "allreduce", "gpus=2 count=8 mail=1024 block=32");
+    cj_kernel *mixed[] = {other, both[1]};
+    expect(cj_gpus_launch(gpus, mixed, 2, memory, memory, NULL, &error), CJ_UNSUPPORTED, &error, "one kernel beside each");
+    cj_test_ok(cj_gpus_launch(gpus, &other, 1, memory, memory, NULL, &error), &error);
+    cj_test_ok(cj_gpus_launch(gpus, both, 2, memory, memory, NULL, &error), &error);
+    expect(cj_gpus_check(gpus, &error), CJ_INVALID_ARGUMENT, &error, "rank 0 came with another description than rank 1");
+    for (uint32_t r = 0; r < 2; r++) cj_kernel_destroy(both[r]);
+    cj_kernel_destroy(other);
+    cj_gpus_free(gpus, memory);
+    cj_gpus_destroy(gpus);
+}
+
+static void bad_input_is_refused_by_name(void **state) {
+    (void)state;
+    cj_error     error = {0};
+    cj_gpus     *gpus = NULL;
+    cj_ptr       memory[CJ_GPUS_MAX];
+    cj_gpus_desc sum = {CJ_INIT(sum), .dtype = CJ_F32, .count = 8};
+    expect(cj_gpus_create(device, 1, NULL, &gpus, &error), CJ_INVALID_ARGUMENT, &error, "2 to 8");
+    cj_gpus_options options = {CJ_INIT(options), .mail_bytes = 1000};
+    expect(cj_gpus_create(device, 2, &options, &gpus, &error), CJ_INVALID_ARGUMENT, &error, "mail_bytes: 1000");
+    options = (cj_gpus_options){CJ_INIT(options), .limit = UINT64_C(1) << 32};
+    expect(cj_gpus_create(device, 2, &options, &gpus, &error), CJ_INVALID_ARGUMENT, &error, "limit");
+    gpus = make(2, 1024, 0);
+    cj_test_ok(cj_gpus_alloc(gpus, BYTES, memory, &error), &error);
+    cj_ptr odd[] = {memory[0] + 2, memory[1]};
+    expect(cj_gpus_run(gpus, &sum, odd, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "x");
+    sum.count = 100;
+    expect(cj_gpus_run(gpus, &sum, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "bytes of mail");
+    sum.count = 0;
+    expect(cj_gpus_run(gpus, &sum, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "count: 0");
+    sum = (cj_gpus_desc){CJ_INIT(sum), .op = CJ_GPUS_BROADCAST, .dtype = CJ_F32, .count = 8, .root = 2};
+    expect(cj_gpus_run(gpus, &sum, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "root: 2");
+    sum = (cj_gpus_desc){CJ_INIT(sum), .op = CJ_GPUS_ALL_GATHER, .dtype = CJ_F64, .count = 8};
+    expect(cj_gpus_run(gpus, &sum, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "dtype");
+    cj_gpus_free(gpus, memory);
+    cj_gpus_destroy(gpus);
+}
+
+// ---- hazards between GPUs: GPU 0 writes a word and a flag, GPU 1 waits for the flag and reads the word
+
+#define FLAG(store, load)                                                                                               \
+    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry flag(.param .u64 word, .param .u64 flag, "          \
+    ".param .u32 rank)\n.reqntid 32, 1, 1\n{\n.reg .u64 %word, %flag;\n.reg .u32 %rank, %found, %thread;\n.reg .pred %p;\n"   \
+    "ld.param.u64 %word, [word];\nld.param.u64 %flag, [flag];\nld.param.u32 %rank, [rank];\n"                           \
+    "mov.u32 %thread, %tid.x;\nsetp.ne.u32 %p, %thread, 0;\n@%p bra done;\nsetp.ne.u32 %p, %rank, 0;\n@%p bra reads;\n"  \
+    "st.global.u32 [%word], 7;\n" store " [%flag], 1;\nbra done;\nreads:\n" load " %found, [%flag];\n"                  \
+    "setp.eq.u32 %p, %found, 0;\n@%p bra reads;\nld.global.u32 %found, [%word];\nst.global.u32 [%word + 4], %found;\n"  \
+    "done:\nret;\n}\n"
+
+static cj_status run_flag(const char *text, cj_error *error) {
+    cj_ptr                  word, flag;
+    cj_module              *module[2];
+    cj_launch_config        config[2];
+    const cj_launch_config *both[] = {&config[0], &config[1]};
+    uint32_t                rank[] = {0, 1};
+    cj_test_ok(cj_mem_alloc(device[1], 64, &word, error), error);
+    cj_test_ok(cj_mem_alloc(device[0], 64, &flag, error), error);
+    cj_test_ok(cj_mem_fill(device[0], flag, 0, 64, NULL, error), error);
+    cj_test_ok(cj_mem_fill(device[1], word, 0, 64, NULL, error), error);
+    void *arguments[2][3] = {{&word, &flag, &rank[0]}, {&word, &flag, &rank[1]}};
+    for (uint32_t r = 0; r < 2; r++) {
+        cj_function *function;
+        cj_test_ok(cj_module_from_ptx(device[r], text, strlen(text), &module[r], error), error);
+        cj_test_ok(cj_module_function(module[r], "flag", &function, error), error);
+        config[r] = (cj_launch_config){CJ_INIT(config[r]), .function = function, .grid = {1, 1, 1}, .block = {32, 1, 1},
+                                       .arguments = arguments[r], .argument_count = 3};
+    }
+    const cj_status status = cj_launch_together(both, 2, error);
+    uint32_t        found = 0;
+    if (!status) {
+        cj_test_ok(cj_mem_read(device[1], &found, word + 4, 4, NULL, error), error);
+        assert_int_equal(found, 7);
+    }
+    for (uint32_t r = 0; r < 2; r++) cj_module_unload(module[r]);
+    cj_mem_free(device[1], word);
+    cj_mem_free(device[0], flag);
+    return status;
+}
+
+static void hazards_between_gpus_are_found_and_named(void **state) {
+    (void)state;
+    cj_error error = {0};
+    cj_test_ok(run_flag(FLAG("st.release.sys.global.u32", "ld.acquire.sys.global.u32"), &error), &error);
+    static const char *const wrong[] = {
+        FLAG("st.release.gpu.global.u32", "ld.acquire.sys.global.u32"),
+        FLAG("st.release.sys.global.u32", "ld.acquire.gpu.global.u32"),
+        FLAG("st.relaxed.sys.global.u32", "ld.acquire.sys.global.u32"),
+        FLAG("st.release.sys.global.u32", "ld.relaxed.sys.global.u32"),
+    };
+    for (size_t i = 0; i < CJ_TEST_COUNT(wrong); i++) {
+        assert_int_equal(run_flag(wrong[i], &error), CJ_HAZARD);
+        assert_string_equal(error.rule, "race-system");
+        assert_non_null(strstr(error.message, "of GPU 1"));
+    }
+}
+
+static void a_launch_on_several_devices_refuses_what_it_cannot_run(void **state) {
+    (void)state;
+    cj_error error = {0};
+    expect(cj_launch_together(NULL, 1, &error), CJ_INVALID_ARGUMENT, &error, "config");
+    const cj_launch_config *none[1] = {NULL};
+    expect(cj_launch_together(none, 0, &error), CJ_INVALID_ARGUMENT, &error, "count: 0");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_collective_is_right_for_any_type_size_and_schedule),
+        cmocka_unit_test(a_barrier_and_launches_of_all_grids_keep_one_epoch),
+        cmocka_unit_test(ranks_may_be_one_device),
+        cmocka_unit_test(a_rank_that_does_not_come_is_named_and_nothing_hangs),
+        cmocka_unit_test(a_rank_with_another_description_is_named),
+        cmocka_unit_test(bad_input_is_refused_by_name),
+        cmocka_unit_test(hazards_between_gpus_are_found_and_named),
+        cmocka_unit_test(a_launch_on_several_devices_refuses_what_it_cannot_run),
+    };
+    return cmocka_run_group_tests(tests, open_devices, close_devices);
+}
