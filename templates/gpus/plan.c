@@ -91,6 +91,7 @@ cj_status cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     const uint32_t   block = cj__asked_or(plan, GPUS_BLOCK, op->moves ? GPUS_THREADS : 32);
     const uint64_t   most = cj__least(GPUS_GRID_MOST, limits->sm_count);
     const uint64_t   blocks = op->moves ? cj__most(1, cj__least(most, cj__ceil_div(s.units, block))) : 1;
+    if (op->combines) TRY(cj__refuse_bf16(plan, op->name, s.type, error));
     plan->block = (cj_dim3){block, 1, 1};
     plan->grid = (cj_dim3){cj__asked_or(plan, GPUS_GRID, blocks), 1, 1};
     plan->params.value[GPUS_BLOCK] = block;

@@ -20,7 +20,7 @@ static const kernel kernels[] = {
     {"histogram", "n=1945 bins=2^18 dtype=f32 result=set"},
     {"stencil", "nx=1000 ny=1000 steps=5"},
     {"exchange", "pattern=ring n=1000 cluster=4"},
-    {"allreduce", "gpus=8 count=10000 dtype=bf16"},
+    {"allreduce", "gpus=8 count=10000 dtype=f16"},
     {"allreduce", "gpus=8 count=1001 dtype=f16 shots=2"},
     {"reducescatter", "gpus=4 count=1000 combine=max dtype=i32"},
     {"allgather", "gpus=3 count=77"},

@@ -19,8 +19,8 @@ knows() {
 # --- what the command says
 knows 'check' ch
 knows 'compare complete' com
-knows 'reduce reducescatter rmsnorm' run r
-knows 'reduce reducescatter rmsnorm' help emit r
+knows 'reduce rmsnorm reducescatter' run r
+knows 'reduce rmsnorm reducescatter' help emit r
 knows '' run reduce sof
 knows '--schedule=fixed --schedule=late --schedule=seed:' check --schedule=
 knows 'fixed late seed:' check --schedule ''
