@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda_peer.h"
 #include "cuda_rig.h"
 #include "device.h"
 
@@ -317,6 +318,7 @@ static cj_status use_everything(cj_device *device, cj_module **module, cj_ptr *m
     if (!status) status = ask_occupancy(function, error);
     if (!status) status = cj_synchronize(device, NULL, error);
     if (!status) status = cj_mem_read(device, host, *memory, sizeof host, NULL, error);
+    if (!status) status = reach_a_peer(device, error);
     return status ? status : encode_tensor(device, *memory, error);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cuda_peer.h"
 #include "cuda_rig.h"
 #include "keep.h"
 
@@ -212,8 +213,10 @@ static cj_status encode_maps(cj_error *error) {
                                       CJ_TENSORMAP_FILL_ZEROS, error);
 }
 
-static cj_status (*const steps[])(cj_error *error) = {open_device, use_memory, borrow_context, use_module, reduce,
-                                                      use_time,    be_refused, use_graph,      encode_maps};
+static cj_status use_peer(cj_error *error) { return reach_a_peer(device, error); }
+
+static cj_status (*const steps[])(cj_error *error) = {open_device, use_memory, borrow_context, use_module,  reduce,
+                                                      use_time,    be_refused, use_graph,      encode_maps, use_peer};
 
 // ---- faults
 
