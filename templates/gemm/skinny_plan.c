@@ -73,8 +73,10 @@ bool cj__skinny_pays(const cj_params *p, const cj_limits *limits) {
     if (asks_for_others(p) || !cj__skinny_can(&g)) return false;
     const uint64_t many = cj__most(g.m, g.n), line = g.k * g.a.type->bytes;
     const bool     fills = many / MMA_LINES * g.batches >= limits->sm_count;
-    return fills && (double)line >= cj__gemm_constants.skinny_line &&
-           (double)line * (double)many * (double)g.batches >= cj__gemm_constants.skinny_bytes;
+    const gemm_constants *limit = &cj__gemm_constants;
+    const double bytes = (double)line * (double)many * (double)g.batches;
+    return fills && (double)cj__least(g.m, g.n) <= limit->skinny_few && (double)line >= limit->skinny_line &&
+           bytes >= limit->skinny_bytes && bytes <= limit->skinny_most;
 }
 
 // ---- what is refused
