@@ -16,7 +16,7 @@ import sys
 from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
 
 from ._library import check, ffi, lib, made, sized, text, thread
-from .arrays import READ, Array, Shape, View, address_of, align_of, reader_of, size_of, stream_handle
+from .arrays import READ, READERS, Array, Shape, View, address_of, size_of, stream_handle
 from .devices import Device, device_of
 from .errors import Closed, InvalidArgument, UnsupportedType
 
@@ -190,8 +190,10 @@ class Plan(Generic[R]):
         self._function = getattr(lib, f"{request.noun}_{request.run}")
         self._arrange(ffi.typeof(self._function).args[1])
         like = request.like
-        self._reader, self._cpu = like.reader, device.ordinal is None
-        self._waits = like.reader.waits and not self._cpu
+        self._waits = like.reader.waits and device.ordinal is not None
+        self._plain = not self._waits and device.ordinal is not None  # a launch needs nothing before or after it
+        self._read_all = like.reader.read_all
+        self._current = like.reader.current(device.ordinal)
         self._allocators: list[Callable[[], Array]] = []
         self._sizes = [view.bytes for view in self._views] + [_bytes(out) for out in request.writes.values()]
         self._accepted: Any = None
@@ -207,6 +209,8 @@ class Plan(Generic[R]):
             self._structure, self._structures = first, []  # type: tuple[Any, list[Any]]
             offsets = {name: field.offset for name, field in first.item.fields}
             self._places = [offsets[name] // 8 for name in order]
+            begin, end = self._places[0], self._places[0] + len(order)
+            self._span = slice(begin, end) if self._places == list(range(begin, end)) else None  # they lie one after the other
             self._start = self._start_structure
         else:
             self._places = [list(request.reads).index(name) for name in order[:len(self._views)]]
@@ -215,13 +219,15 @@ class Plan(Generic[R]):
 
     def _start_structure(self, addresses: Any, stream: Any, error: Any) -> int:
         try:
-            made = self._structures.pop()  # one that no other thread uses
+            structure, words = made = self._structures.pop()  # one that no other thread uses
         except IndexError:
             structure = sized(self._structure.item.cname, self._request.values)
-            made = structure, ffi.cast("cj_ptr *", structure)
-        structure, words = made
-        for place, address in zip(self._places, addresses):
-            words[place] = address
+            made = structure, words = structure, ffi.cast("cj_ptr *", structure)
+        if self._span:
+            words[self._span] = addresses
+        else:
+            for place, address in zip(self._places, addresses):
+                words[place] = address
         status: int = self._function(self._handle, structure, stream, error)
         self._structures.append(made)
         return status
@@ -235,15 +241,11 @@ class Plan(Generic[R]):
 
     def __call__(self, *arrays: Array, out: Any = None, stream: Any = None) -> R:
         outs = self.allocate() if out is None else out if type(out) is tuple else (out,)
-        keys, pointers = [], []
-        for x in arrays + outs:
-            key, pointer = READ[type(x)](x)
-            keys.append(key)
-            pointers.append(pointer)
+        keys, pointers = self._read_all(arrays + outs)
         if keys != self._accepted:
             self._accept(arrays, outs)
             self._accepted = keys
-        return self.go(pointers, outs, 0 if self._cpu else stream_of(self._reader, self.device, stream))
+        return self.go(pointers, outs, self._current() if stream is None else stream_handle(stream))
 
     def allocate(self) -> tuple[Array, ...]:
         if not self._allocators:
@@ -258,14 +260,16 @@ class Plan(Generic[R]):
         where = _STREAMS.get(stream)
         if where is None:
             where = _STREAMS.setdefault(stream, ffi.cast("cj_stream", stream))
-        if self._waits:
-            self.device.synchronize()
-        if self._cpu:
-            self.device.launch(pointers, self._sizes, self._start, where)
+        if self._plain:
+            status = self._start(pointers, where, thread.error)
+            if status:
+                check(status)
         else:
-            check(self._start(pointers, where, thread.error))
-        if self._waits:
-            self.device.synchronize(stream)
+            if self._waits:
+                self.device.synchronize()
+            self.device.launch(pointers, self._sizes, self._start, where)
+            if self._waits:
+                self.device.synchronize(stream)
         result: R = self._result(*outs) if self._result else outs[0] if self._single else outs
         return result
 
@@ -334,13 +338,6 @@ class Plan(Generic[R]):
         self.close()
 
 
-def stream_of(reader: Any, device: Device, stream: Any) -> int:
-    """The handle of the stream that is given, else of the caller's current one."""
-    if stream is not None:
-        return stream_handle(stream)
-    return 0 if device.ordinal is None else reader.stream(device.ordinal)
-
-
 def _bytes(out: Out) -> int:
     if out.given is not None:
         return out.given.bytes
@@ -348,7 +345,7 @@ def _bytes(out: Out) -> int:
 
 
 def view_of(x: Any, name: str, slot: int) -> View:
-    reader = reader_of(type(x))
+    reader = READERS[type(x)]
     if reader is None:
         raise UnsupportedType(f"{name}: a {type(x).__name__} is no array",
                               hint="give an array of NumPy, torch, CuPy or JAX, or one with __dlpack__")
@@ -363,12 +360,10 @@ class _Entry(Generic[R]):
 
     def __init__(self, request: Request[R]) -> None:
         self.request, self.device = request, device_of(request.like.device)
+        self.current = request.like.reader.current(self.device.ordinal)
         self.plans: dict[int, Plan[R]] = {}
         self.common: Optional[Plan[R]] = None
         self.captured: Optional[Plan[R]] = None  # with a workspace, for launches that are captured into graphs
-
-    def stream_of(self, stream: Any) -> int:
-        return stream_of(self.request.like.reader, self.device, stream)
 
     def plan(self, stream: int) -> Plan[R]:
         return self.common or self.plans.get(stream) or self._make(stream)
@@ -406,18 +401,19 @@ class Function(Generic[P, R]):
         key: list[Any] = [len(args), *kwargs]
         pointers: list[Any] = []
         for value in (*args, *kwargs.values(), *outs):
-            reader = reader_of(type(value))
+            reader = READERS[type(value)]
             if reader is None:
                 key.append(tuple(value) if type(value) is list else value)
             else:
                 found, pointer = reader.read(value)
-                key += found, align_of(address_of(pointer))
+                address = (pointer if type(pointer) is int else address_of(pointer)) | 16
+                key += found, address & -address  # align_of, without its call
                 pointers.append(pointer)
         whole = tuple(key)
         entry = self._entries.get(whole)
         if entry is None:
             entry = self._entries.setdefault(whole, _Entry(self._request(args, kwargs, outs)))
-        handle = entry.stream_of(stream)
+        handle = entry.current() if stream is None else stream_handle(stream)
         plan = entry.plan(handle)
         if not outs:
             outs = plan.allocate()
@@ -440,7 +436,7 @@ class Function(Generic[P, R]):
         slots = itertools.count()
 
         def viewed(name: str, value: Any) -> Any:
-            if name in self._arrays and value is not None or reader_of(type(value)) is not None:
+            if name in self._arrays and value is not None or READERS[type(value)] is not None:
                 return view_of(value, name, next(slots))
             return tuple(value) if type(value) is list else value
 

@@ -9,8 +9,8 @@ import struct
 from typing import Any, NamedTuple, Optional, Sequence, Union
 
 from ._library import call, ffi, lib, made, sized, text
-from .arrays import address_of, reader_of
-from .call import stream_of, view_of
+from .arrays import READERS, address_of, stream_handle
+from .call import view_of
 from .devices import Device, device as device_named
 from .errors import Closed, Compiler, Hazard, InvalidArgument, UnsupportedType
 
@@ -138,7 +138,7 @@ class Kernel:
         reader = None
         values = []
         for parameter, argument in zip(self._parameters, arguments):
-            if reader_of(type(argument)) is not None:
+            if READERS[type(argument)] is not None:
                 view, address = self._array(parameter, argument)
                 reader = reader or view.reader
                 pointers.append(address)
@@ -153,7 +153,7 @@ class Kernel:
             "argument_count": len(buffers), "attributes": {"cooperative": cooperative}})
         kept = ffi.new("void *[]", buffers), ffi.new("size_t[]", [len(value) for value in values])
         config.arguments, config.argument_bytes = kept
-        handle = 0 if stream is None and reader is None else stream_of(reader, self.device, stream)
+        handle = stream_handle(stream) if stream is not None else reader.current(self.device.ordinal)() if reader else 0
         config.stream = ffi.cast("cj_stream", handle)
         try:
             if reader and reader.waits and self.device.ordinal is not None:
