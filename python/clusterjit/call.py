@@ -366,7 +366,7 @@ class _Entry(Generic[R]):
         self.captured: Optional[Plan[R]] = None  # with a workspace, for launches that are captured into graphs
 
     def plan(self, stream: int) -> Plan[R]:
-        return self.common or self.plans.get(stream) or self._make(stream)
+        return self.plans.get(stream) or self._make(stream)
 
     def _make(self, stream: int) -> Plan[R]:
         if self.device.kind == "gpu" and self.device.is_capturing(stream):
@@ -406,15 +406,14 @@ class Function(Generic[P, R]):
                 key.append(tuple(value) if type(value) is list else value)
             else:
                 found, pointer = reader.read(value)
-                address = (pointer if type(pointer) is int else address_of(pointer)) | 16
-                key += found, address & -address  # align_of, without its call
+                key += found, (pointer if type(pointer) is int else address_of(pointer)) & 15  # how it is aligned
                 pointers.append(pointer)
         whole = tuple(key)
         entry = self._entries.get(whole)
         if entry is None:
             entry = self._entries.setdefault(whole, _Entry(self._request(args, kwargs, outs)))
         handle = entry.current() if stream is None else stream_handle(stream)
-        plan = entry.plan(handle)
+        plan = entry.common or entry.plan(handle)
         if not outs:
             outs = plan.allocate()
             pointers += [READ[type(x)](x)[1] for x in outs]
