@@ -116,7 +116,7 @@ static void keep_epoch(const gpus_kernel *k) {
 }
 
 static void write_head(const gpus_kernel *k, cj_builder *b) {
-    cj_head(b, "clusterjit: %s of %" PRIu32 " GPUs  type=%s count=%" PRIu32, k->s.op->name, k->s.gpus, k->s.type, k->s.count);
+    cj_head(b, "clusterjit: %s of %" PRIu32 " GPUs  dtype=%s count=%" PRIu32, k->s.op->name, k->s.gpus, k->s.type, k->s.count);
     if (k->s.op->combines)
         cj_head(b, "  combine=%s shots=%" PRIu32, (const char *[]){"sum", "min", "max"}[k->s.combine.op], k->s.shots);
     cj_head(b, "\nLaunch: on each GPU, beside each other: grid %" PRIu32 ", block %" PRIu32 " threads.", k->s.grid, k->s.block);
