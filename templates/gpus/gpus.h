@@ -35,6 +35,7 @@ typedef struct gpus_shape {
     const gpus_op *op;
     const char    *type;       // of an element: "f32", "f16", "bf16", "s32", "u32"
     uint32_t       gpus, bytes, count, words;  // words of a message; an element's bytes
+    uint32_t       stride;     // elements from a part of x or out to the next
     uint32_t       each;       // elements of a message
     uint32_t       units;      // messages from a GPU to a peer; of two shots for each shot
     uint32_t       all;        // units of x: of two shots those of all parts, of which the last may be shorter

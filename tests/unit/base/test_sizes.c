@@ -155,6 +155,11 @@ static cj_status run_gpus(const void *given, cj_error *error) {
     return status;
 }
 
+static cj_status meet_nobody(const void *given, cj_error *error) {
+    cj_gpus *made = NULL;
+    return cj_gpus_create_rank(device, given, NULL, &made, error);
+}
+
 // What a caller gives, the fields after `early` being 0: an earlier version ended there. `refused`: the call says so of any
 // caller's structure, as it lacks something; else it goes well.
 typedef struct input {
@@ -230,6 +235,7 @@ static void what_callers_give(void **state) {
              INPUT(cj_softmax_arrays, mask, run_softmax, false, .x = x, .y = y),
              INPUT(cj_gemm_operands, scale_a, run_gemm, false, .a = x, .b = x, .c = x, .d = y, .alpha = 1),
              INPUT(cj_gpus_desc, grid, run_gpus, false, .op = CJ_GPUS_BARRIER),
+             INPUT(cj_gpus_exchange, all_gather, meet_nobody, true, .size = 2),
              INPUT(cj_gpus_options, limit, make_gpus, false, .mail_bytes = 1024),
              INPUT(cj_device_options, context, open_device, false, .spec = "cpu"),
              INPUT(cj_cpu_options, print, configure, false, .threads = 2),

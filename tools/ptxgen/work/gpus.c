@@ -17,8 +17,9 @@ enum { POISON = 0xa5, SHOWN = 8 };
 
 typedef struct state {
     collective_model model;
-    size_t           size;      // bytes of an element
-    uint64_t         in, out;   // elements of a GPU
+    size_t           size;                 // bytes of an element
+    uint64_t         in, out;              // elements of a GPU
+    uint64_t         stride;               // elements from a part to the next, on the device
     cj_device       *device[CJ_GPUS_MAX];  // the first is the command's
     cj_gpus         *gpus;
     cj_kernel       *kernel[CJ_GPUS_MAX];  // the first is the command's
@@ -61,6 +62,34 @@ static int fill_input(const workload *w, state *s) {
     return code;
 }
 
+// Bytes on the device of an array with so many parts.
+static size_t spread(const state *s, uint32_t parts) {
+    return parts ? (size_t)((parts - 1) * s->stride + s->model.count) * s->size : 0;
+}
+
+// Parts lie next to each other on the host.
+static cj_status write_input(const state *s, uint32_t rank, cj_error *error) {
+    const size_t         part = (size_t)s->model.count * s->size;
+    const unsigned char *from = s->given + rank * part * s->model.gives;
+    for (uint32_t p = 0; p < s->model.gives; p++) {
+        const cj_status status = cj_mem_write(s->device[rank], s->x[rank] + p * s->stride * s->size, from + p * part,
+                                              part, NULL, error);
+        if (status) return status;
+    }
+    return CJ_OK;
+}
+
+static cj_status read_output(const state *s, uint32_t rank, cj_error *error) {
+    const size_t   part = (size_t)s->model.count * s->size;
+    unsigned char *to = s->found + rank * part * s->model.gets;
+    for (uint32_t p = 0; p < s->model.gets; p++) {
+        const cj_status status = cj_mem_read(s->device[rank], to + p * part, s->y[rank] + p * s->stride * s->size, part,
+                                             NULL, error);
+        if (status) return status;
+    }
+    return cj_synchronize(s->device[rank], NULL, error);
+}
+
 static int allocate(const workload *w, state *s) {
     const size_t in = (size_t)s->in * s->size, out = (size_t)s->out * s->size;
     cj_error     error;
@@ -70,10 +99,11 @@ static int allocate(const workload *w, state *s) {
     if (!s->given || !s->expected || !s->found) return no_memory();
     int code = fill_input(w, s);
     if (code || !in) return code;
-    if (cj_gpus_alloc(s->gpus, in, s->x, &error) || cj_gpus_alloc(s->gpus, out, s->y, &error))
+    if (cj_gpus_alloc(s->gpus, spread(s, s->model.gives), s->x, &error) ||
+        cj_gpus_alloc(s->gpus, spread(s, s->model.gets), s->y, &error))
         return message_failure(&error);
     for (uint32_t r = 0; r < s->model.cluster; r++)
-        if (cj_mem_write(s->device[r], s->x[r], s->given + r * in, in, NULL, &error)) return message_failure(&error);
+        if (write_input(s, r, &error)) return message_failure(&error);
     collective_model_run(&s->model, s->given, s->expected);
     return CODE_OK;
 }
@@ -87,6 +117,8 @@ static int open_gpus(workload *w) {
     s->size = cj_dtype_size(s->model.dtype);
     s->in = (uint64_t)s->model.gives * s->model.count;
     s->out = (uint64_t)s->model.gets * s->model.count;
+    s->stride = cj_params_get(&w->params, "stride");
+    if (s->stride == CJ_PARAM_AUTO) s->stride = s->model.count;
     w->copies = 1;
     w->bytes_read = (double)s->in * (double)s->size;
     w->bytes_written = (double)s->out * (double)s->size;
@@ -118,7 +150,7 @@ static cj_status poison(workload *w, unsigned copy, cj_error *error) {
     const state *s = w->state;
     (void)copy;
     for (uint32_t r = 0; r < s->model.cluster && s->out; r++) {
-        const cj_status status = cj_mem_fill(s->device[r], s->y[r], POISON, (size_t)s->out * s->size, NULL, error);
+        const cj_status status = cj_mem_fill(s->device[r], s->y[r], POISON, spread(s, s->model.gets), NULL, error);
         if (status) return status;
     }
     return CJ_OK;
@@ -144,8 +176,9 @@ static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream
     const cj_stream streams[CJ_GPUS_MAX] = {stream};
     cj_status       status = load_others(s, kernel, error);
     (void)copy;
-    return status ? status : cj_gpus_launch(s->gpus, s->kernel, s->model.cluster, s->in ? s->x : NULL, s->in ? s->y : NULL,
-                                            streams, error);
+    return status ? status
+                  : cj_gpus_launch(s->gpus, s->kernel, s->model.cluster, s->in ? s->x : NULL, s->in ? s->y : NULL,
+                                   streams, error);
 }
 
 static const char *text_at(const state *s, const unsigned char *from, uint64_t index, char buffer[ELEMENT_TEXT]) {
@@ -160,9 +193,7 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
     const size_t out = (size_t)s->out * s->size;
     cj_error     error;
     for (uint32_t r = 0; r < s->model.cluster && out; r++)
-        if (cj_mem_read(s->device[r], s->found + r * out, s->y[r], out, NULL, &error) ||
-            cj_synchronize(s->device[r], NULL, &error))
-            return message_failure(&error);
+        if (read_output(s, r, &error)) return message_failure(&error);
     if (cj_gpus_check(s->gpus, &error)) return message_failure(&error);
     *verdict = (workload_verdict){.ok = true};
     for (uint64_t i = 0; i < s->out * s->model.cluster; i++) {
@@ -170,8 +201,8 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
         char found[ELEMENT_TEXT], expected[ELEMENT_TEXT];
         verdict->error += 1;
         if (verdict->ok)
-            snprintf(verdict->text, sizeof verdict->text, "element %" PRIu64 " of GPU %" PRIu64 " is %s, not %s", i % s->out,
-                     i / s->out, text_at(s, s->found, i, found), text_at(s, s->expected, i, expected));
+            snprintf(verdict->text, sizeof verdict->text, "element %" PRIu64 " of GPU %" PRIu64 " is %s, not %s",
+                     i % s->out, i / s->out, text_at(s, s->found, i, found), text_at(s, s->expected, i, expected));
         verdict->ok = false;
     }
     return CODE_OK;
@@ -190,7 +221,7 @@ static void print_elements(const state *s, const char *title, const unsigned cha
 }
 
 static void print(const workload *w, const cj_kernel *kernel) {
-    const state *s = w->state;
+    const state   *s = w->state;
     const uint64_t shots = cj_params_get(&cj_kernel_plan(kernel)->params, "shots");
     printf("GPUs: %" PRIu32 ", %" PRIu64 " elements in, %" PRIu64 " out%s\n", s->model.cluster, s->in, s->out,
            shots == 2 ? ", two shots" : "");
@@ -220,14 +251,24 @@ static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_out
     const state *s = w->state;
     (void)kernel;
     if (!s->out) return 0;
-    list[0] = (workload_output){.name = "out", .type = s->model.dtype, .at = s->y[0], .dims = 1, .extent = {s->out},
-                                .stride = {1}};
+    list[0] = (workload_output){.name = "out",
+                                .type = s->model.dtype,
+                                .at = s->y[0],
+                                .dims = 2,
+                                .extent = {s->model.gets, s->model.count},
+                                .stride = {s->stride, 1}};
     return 1;
 }
 
-#define WORK(name)                                                                                                  \
-    const workload_type work_##name = {.family = #name, .open = open_gpus, .close = close_gpus, .poison = poison,   \
-                                       .launch = launch, .check = check, .print = print, .json = json,              \
+#define WORK(name)                                          \
+    const workload_type work_##name = {.family = #name,     \
+                                       .open = open_gpus,   \
+                                       .close = close_gpus, \
+                                       .poison = poison,    \
+                                       .launch = launch,    \
+                                       .check = check,      \
+                                       .print = print,      \
+                                       .json = json,        \
                                        .outputs = outputs}
 
 WORK(allreduce);
