@@ -203,11 +203,16 @@ static void tell(const cj_gpus *gpus) {
                 gpus->unreached);
 }
 
-cj_status cj__gpus_join(cj_gpus *gpus, cj_device *device, const cj_gpus_exchange *exchange, cj_error *error) {
+static cj_status check_kind(const cj_device *device, cj_error *error) {
     REFUSE_IF(!device->ops->share,
               "%s is of kind %s, whose memory other processes do not reach" CJ_HINT
               "give CPU devices to cj_gpus_create, in one process",
               device->limits.name, device->ops->kind);
+    return CJ_OK;
+}
+
+cj_status cj__gpus_join(cj_gpus *gpus, cj_device *device, const cj_gpus_exchange *exchange, cj_error *error) {
+    TRY(check_kind(device, error));
     gpus->count = exchange->size;
     gpus->first = exchange->rank;
     gpus->local = 1;
@@ -281,6 +286,7 @@ cj_status cj_gpus_create_env(cj_device *device, const cj_gpus_options *options, 
     REQUIRE(gpus);
     *gpus = NULL;
     SIZED_OR_NULL(cj_gpus_options, options);
+    TRY(check_kind(device, error));  // before it waits for anybody
     TRY(cj__gpus_make(options, &made, error));
     cj_status status = cj__bootstrap_open(made->timeout_ms, &made->bootstrap, &exchange.rank, &exchange.size, error);
     exchange.user = made->bootstrap;
