@@ -25,7 +25,7 @@ class Info(NamedTuple):
     """Who the ranks are, how the first of this process reaches each ("own", "peer", "ipc", "none"), and why some do not."""
 
     rank: int
-    count: int
+    ranks: int
     reach: tuple[str, ...]
     unreached: str
 
@@ -58,7 +58,8 @@ class Exchange:
 
 
 class Gpus:
-    """Several GPUs, of which this process has one or all: see :meth:`from_group`, :meth:`from_env` and :meth:`of`.
+    """Several GPUs, of which this process has one or all: see :meth:`from_group`, :meth:`from_nccl`, :meth:`from_env` and
+    :meth:`of`.
 
     Its calls are made by all ranks in the same order. ``close`` it on all ranks, after their work.
     """
@@ -73,10 +74,11 @@ class Gpus:
 
         ``on``: this rank's GPU, "gpu:1"; else torch's current one. The group carries handles alone, so it may be one of gloo.
         """
-        if distributed is None:
-            import torch.distributed as distributed
-        if on is None:
+        if distributed is None or on is None:
             import torch
+            import torch.distributed
+            distributed = distributed or torch.distributed
+        if on is None:
             on = f"gpu:{torch.cuda.current_device()}"
         size = distributed.get_world_size(group)
 
@@ -102,15 +104,21 @@ class Gpus:
             raise
 
     @classmethod
+    def from_nccl(cls, communicator: int, on: Union[str, Device], *, mail_bytes: int = 0, limit: int = 0, timeout_ms: int = 0) -> Gpus:
+        """One process a GPU: the ranks of an ncclComm_t of that device, an address, which stays valid until ``close``. What GPUs do not
+        reach, and what the mailboxes have no room for, goes by NCCL."""
+        own = on if isinstance(on, Device) else device(on)
+        options = sized("cj_gpus_options", {"mail_bytes": mail_bytes, "limit": limit, "timeout_ms": timeout_ms})
+        return cls(made("cj_gpus *", lib.cj_gpus_create_nccl, own.handle, ffi.cast("void *", communicator), options), [own])
+
+    @classmethod
     def from_env(cls, on: Union[str, Device, None] = None, *, mail_bytes: int = 0, limit: int = 0, timeout_ms: int = 0) -> Gpus:
         """One process a GPU: the processes that torchrun, mpirun or srun has started, which meet over TCP."""
         rank, size, local = (ffi.new("uint32_t *") for _ in range(3))
         call(lib.cj_gpus_env, rank, size, local)
         own = on if isinstance(on, Device) else device(on or f"gpu:{local[0]}")
         options = sized("cj_gpus_options", {"mail_bytes": mail_bytes, "limit": limit, "timeout_ms": timeout_ms})
-        handle = ffi.new("cj_gpus **")
-        call(lib.cj_gpus_create_env, own.handle, options, handle)
-        return cls(handle[0], [own])
+        return cls(made("cj_gpus *", lib.cj_gpus_create_env, own.handle, options), [own])
 
     @classmethod
     def of(cls, devices: Sequence[Union[str, Device]], *, mail_bytes: int = 0, limit: int = 0) -> Gpus:
@@ -137,7 +145,7 @@ class Gpus:
 
     def all_gather(self, x: Any) -> Any:
         """What all ranks have, along a new first axis."""
-        return self._run(lib.CJ_GPUS_ALL_GATHER, x, lambda shape: (self.info.count, *shape))
+        return self._run(lib.CJ_GPUS_ALL_GATHER, x, lambda shape: (self.info.ranks, *shape))
 
     def all_to_all(self, x: Any) -> Any:
         """Rank r gets x[r] of each rank."""
@@ -177,9 +185,9 @@ class Gpus:
         if any(view.shape != views[0].shape or view.dtype != views[0].dtype for view in views):
             raise InvalidArgument("x: the ranks' arrays have different shapes or types")
         parts = which in (lib.CJ_GPUS_REDUCE_SCATTER, lib.CJ_GPUS_ALL_TO_ALL)
-        if parts and views[0].shape[:1] != (self.info.count,):
-            raise views[0].refuse(f"its shape is {views[0].shape}; its first axis must be {self.info.count}, as there are ranks")
-        count = views[0].bytes // views[0].size // (self.info.count if parts else 1)
+        if parts and views[0].shape[:1] != (self.info.ranks,):
+            raise views[0].refuse(f"its shape is {views[0].shape}; its first axis must be {self.info.ranks}, as there are ranks")
+        count = views[0].bytes // views[0].size // (self.info.ranks if parts else 1)
         desc = sized("cj_gpus_desc", {"op": which, "dtype": getattr(lib, "CJ_" + views[0].dtype.upper()), "count": count,
                                       "combine": _COMBINE[op], "root": root, "ordered": ordered})
         outs = [view.reader.allocator(view.like, shape_of(view.shape), view.dtype)() for view in views]

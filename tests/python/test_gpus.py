@@ -121,3 +121,9 @@ def test_no_launcher_is_told(monkeypatch, cpu):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(clusterjit.InvalidArgument, match="no launcher has started this process"):
         gpus.Gpus.from_env(cpu)
+
+
+def test_a_missing_nccl_is_named(monkeypatch, cpu):
+    monkeypatch.setenv("CLUSTERJIT_NCCL", "/nowhere/libnccl.so.2")
+    with pytest.raises(clusterjit.Unsupported, match="CLUSTERJIT_NCCL=/nowhere/libnccl.so.2"):
+        gpus.Gpus.from_nccl(4096, cpu)
