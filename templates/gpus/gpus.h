@@ -59,7 +59,16 @@ typedef struct gpus_kernel {
     cj_reg     left;                                 // polls that this thread may still make
     cj_reg     first;                                // the thread that speaks for the GPU
     cj_mailbox message;
+    uint32_t   checksum;                             // of what all ranks must have in common
 } gpus_kernel;
+
+// ---- launch.c. A kernel declares its arrays, then what is here; it opens the thread, loads its arrays, opens the boxes, says
+// hello, works, and closes. Of the shape these use gpus, grid, block and op->moves.
+void cj__gpus_declare(gpus_kernel *k);
+void cj__gpus_open_thread(gpus_kernel *k);
+void cj__gpus_open_boxes(gpus_kernel *k);
+void cj__gpus_say_hello(const gpus_kernel *k);
+void cj__gpus_close(const gpus_kernel *k);  // waits for hellos, keeps the epoch, returns
 
 // ---- receive.c
 
