@@ -53,6 +53,7 @@ typedef struct gpus_kernel {
     cj_var     x_param, out_param, box_param[CJ_BOX_GPUS], rank_param, limit_param;
     cj_reg     thread, block, rank, x, out;
     cj_reg     box[CJ_BOX_GPUS], mine[CJ_BOX_GPUS];  // addresses; whether that GPU is this one
+    cj_reg     other[CJ_BOX_GPUS];                   // whether it is another; set by the fused kernels
     cj_reg     own;                                  // the address of this GPU's box
     cj_reg     epoch, set;                           // of this launch; 0 or 1
     cj_reg     mail[CJ_BOX_GPUS];                    // the box of each, and the bytes before the set
@@ -76,7 +77,10 @@ void cj__gpus_close(const gpus_kernel *k);  // waits for hellos, keeps the epoch
 // rank that did not come: the predicate that it returns then holds.
 cj_reg cj__gpus_receive(const gpus_kernel *k, const cj_mailbox *message, cj_reg at, unsigned offset, unsigned rank,
                         const cj_reg *words);
-void cj__gpus_report(const gpus_kernel *k, cj_box_cause cause, unsigned rank);
+// The same of a rank in a register.
+cj_reg cj__gpus_receive_from(const gpus_kernel *k, const cj_mailbox *message, cj_reg at, unsigned offset, cj_reg rank,
+                             const cj_reg *words);
+void   cj__gpus_report(const gpus_kernel *k, cj_box_cause cause, unsigned rank);
 
 // ---- move.c: the loop over messages
 void cj__gpus_move(gpus_kernel *k);
