@@ -19,12 +19,14 @@
 #include <clusterjit/collectives.h>
 #include <clusterjit/device.h>
 #include <clusterjit/kernel.h>
+#include <clusterjit/norm.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define CJ_GPUS_MAX 8
+#define CJ_GPUS_ARRAYS 8  // of a kernel, at most
 
 typedef struct cj_gpus cj_gpus;
 
@@ -87,6 +89,39 @@ CJ_API cj_status cj_launch_together(const cj_launch_config *const *config, uint3
 // What went wrong in launches that have ended: DRIVER names a rank that did not come in time, INVALID_ARGUMENT one that came with
 // another description. Results since then are undefined, and the cj_gpus refuses further launches.
 CJ_API cj_status cj_gpus_check(cj_gpus *gpus, cj_error *error);
+
+// ---- fused: collectives with what comes before or after them, in one launch on each device
+//
+// array[i][r] is array i on device r, in the order of the kernel's parameters: the kernels are those of allreducenorm and of the families
+// below it. The typed calls do this, and are otherwise as cj_gpus_run: asynchronous, capturable behind the first call with a description,
+// each cj_gpus used by one thread at a time. Arrays overlap nothing that is written, where nothing else is said.
+CJ_API cj_status cj_gpus_launch_arrays(cj_gpus *gpus, cj_kernel *const *kernel, uint32_t count,
+                                       const cj_ptr *const *array, uint32_t arrays, const cj_stream *stream,
+                                       cj_error *error);
+
+// All-reduce, residual and norm of rows: sum = residual + x[0] + x[1] + … of all devices, in f32, rounded once; y = the norm of `sum`
+// as it is written, as cj_norm_desc says it. All devices get the same bits, in each run. Begin with CJ_INIT.
+typedef struct cj_gpus_norm_desc {
+    CJ_STRUCT_SIZE(cj_gpus_norm_desc);
+    uint64_t     rows, columns;  // 1 to 2^20 each, contiguous; the mail limits their product
+    cj_dtype     dtype;          // of all arrays: f32, f16, bf16 [f32]
+    cj_norm_kind kind;           // [RMS]
+    int          residual, weight, bias;  // whether there are such
+    double       epsilon;        // [1e-5]
+    uint32_t     shots;          // 1: each device combines all rows; 2: each its rows, and passes them on [chosen for the size]
+    uint32_t     block, cluster, grid;  // threads, blocks on a row, blocks [chosen for the size]
+} cj_gpus_norm_desc;
+
+// x[r] … of device r. What a description does not use stays NULL. sum may be residual, y may be x.
+typedef struct cj_gpus_norm_arrays {
+    CJ_STRUCT_SIZE(cj_gpus_norm_arrays);
+    const cj_ptr *x, *residual;   // [rows, columns], read; the residual is the same on all devices
+    const cj_ptr *sum, *y;        // [rows, columns], written
+    const cj_ptr *weight, *bias;  // [columns], the same on all devices
+} cj_gpus_norm_arrays;
+
+CJ_API cj_status cj_gpus_norm(cj_gpus *gpus, const cj_gpus_norm_desc *desc, const cj_gpus_norm_arrays *arrays,
+                              const cj_stream *stream, cj_error *error);
 
 #ifdef __cplusplus
 }

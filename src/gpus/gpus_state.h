@@ -22,4 +22,7 @@ struct cj_gpus {
     size_t          loaded_count, loaded_room;
 };
 
+// The kernels of these parameters, one a device, which the first call loads.
+cj_status cj__gpus_find(cj_gpus *gpus, const cj_params *params, cj_gpus_loaded **found, cj_error *error);
+
 #endif

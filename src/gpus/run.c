@@ -81,7 +81,7 @@ static cj_status load(cj_gpus *gpus, const cj_params *params, cj_gpus_loaded **f
     return CJ_OK;
 }
 
-static cj_status find(cj_gpus *gpus, const cj_params *params, cj_gpus_loaded **found, cj_error *error) {
+cj_status cj__gpus_find(cj_gpus *gpus, const cj_params *params, cj_gpus_loaded **found, cj_error *error) {
     for (size_t i = 0; i < gpus->loaded_count; i++) {
         *found = &gpus->loaded[i];
         const cj_params *known = &(*found)->params;
@@ -99,6 +99,6 @@ cj_status cj_gpus_run(cj_gpus *gpus, const cj_gpus_desc *desc, const cj_ptr *x, 
     TRY(check_arrays(gpus, desc, x, out, error));
     TRY(describe(gpus, desc, alignment_of(gpus, moves ? x : NULL, out), &params, error));
     cj_gpus_loaded *loaded = NULL;
-    TRY(find(gpus, &params, &loaded, error));
+    TRY(cj__gpus_find(gpus, &params, &loaded, error));
     return cj_gpus_launch(gpus, loaded->kernel, gpus->count, moves ? x : NULL, moves ? out : NULL, stream, error);
 }
