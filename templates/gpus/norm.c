@@ -22,7 +22,7 @@
 // has begun on all GPUs, or will, and its sends wait for nobody but the owner of two shots, who waits for sends alone.
 #include "norm.h"
 
-enum { SLOTS = 16 };  // warps of a block, at most
+enum { SLOTS = 16, EARLY_WORDS = 8 };  // warps of a block, at most; words of the residual that a thread loads before it waits
 
 typedef struct kernel {
     gpus_kernel    g;
@@ -36,6 +36,7 @@ typedef struct kernel {
     cj_reg         own_mail;
     // Of a row:
     cj_reg row, index;                        // of the thread's first unit in the matrix
+    cj_reg residual_at;
     cj_reg exists[NORM_HELD];                 // cj_always(), or whether the thread has a unit u
     cj_reg held[NORM_HELD][GPUS_WORDS];       // x, then the sum
     cj_reg added[NORM_HELD][GPUS_WORDS];      // the residual
@@ -72,6 +73,14 @@ static void clear(kernel *k, uint32_t u, cj_reg *words, const char *name) {
     for (uint32_t w = 0; w < k->s.unit.words && !cj_is_always(k->exists[u]); w++) cj_set(k->g.f, words[w], 0);
 }
 
+static void load_residual(kernel *k, uint32_t u) {
+    clear(k, u, k->added[u], "added");
+    cj__gpus_load_unit(k->g.f, &k->s.unit, k->exists[u], "ld.global", k->residual_at, unit_offset(k, u), k->added[u]);
+}
+
+// Before the wait for the mail, where there are registers for it.
+static bool is_early(const norm_shape *s) { return s->per * s->unit.words <= EARLY_WORDS; }
+
 static void load_row(kernel *k) {
     cj_func *f = k->g.f;
     cj_step(f, "the thread's units of the row");
@@ -84,11 +93,8 @@ static void load_row(kernel *k) {
         cj__gpus_load_unit(f, &k->s.unit, k->exists[u], "ld.global", at, unit_offset(k, u), k->held[u]);
     }
     if (!k->s.residual) return;
-    at = address(k, "residual_at", k->residual, k->index);
-    for (uint32_t u = 0; u < k->s.per; u++) {
-        clear(k, u, k->added[u], "added");
-        cj__gpus_load_unit(f, &k->s.unit, k->exists[u], "ld.global", at, unit_offset(k, u), k->added[u]);
-    }
+    k->residual_at = address(k, "residual_at", k->residual, k->index);
+    for (uint32_t u = 0; u < k->s.per && is_early(&k->s); u++) load_residual(k, u);
 }
 
 static void send(kernel *k, cj_reg at, uint32_t before, uint32_t u) {
@@ -109,6 +115,7 @@ static void combine(kernel *k, cj_reg at, uint32_t stride, uint32_t u) {
     cj_reg    got[CJ_BOX_GPUS][GPUS_WORDS], number[CJ_BOX_GPUS][GPUS_EACH], more[GPUS_EACH], total[GPUS_EACH];
     cj__gpus_receive_all(&k->g, at, mail_offset(k, u), stride, k->held[u], got);
     for (uint32_t q = 0; q < k->s.gpus; q++) cj__gpus_widen(f, &k->s.unit, got[q], number[q]);
+    if (k->s.residual && !is_early(&k->s)) load_residual(k, u);
     if (k->s.residual) cj__gpus_widen(f, &k->s.unit, k->added[u], more);
     for (uint32_t i = 0; i < k->s.unit.each; i++) {
         cj_reg of_all[CJ_BOX_GPUS];

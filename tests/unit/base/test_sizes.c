@@ -155,6 +155,27 @@ static cj_status run_gpus(const void *given, cj_error *error) {
     return status;
 }
 
+static cj_status run_norm_of_gpus(const cj_gpus_norm_desc *desc, const cj_gpus_norm_arrays *arrays, cj_error *error) {
+    cj_device *const same[] = {device, device};
+    cj_gpus         *made = NULL;
+    cj_status        status = cj_gpus_create(same, 2, NULL, &made, error);
+    if (!status) status = cj_gpus_norm(made, desc, arrays, NULL, error);
+    cj_gpus_destroy(made);
+    return status;
+}
+
+static cj_status take_gpus_norm_desc(const void *given, cj_error *error) {
+    const cj_ptr              x[] = {memory, memory + 256}, y[] = {memory + 1024, memory + 1280};
+    const cj_ptr              sum[] = {memory + 2048, memory + 2304};
+    const cj_gpus_norm_arrays arrays = {CJ_INIT(arrays), .x = x, .sum = sum, .y = y};
+    return run_norm_of_gpus(given, &arrays, error);
+}
+
+static cj_status take_gpus_norm_arrays(const void *given, cj_error *error) {
+    const cj_gpus_norm_desc desc = {CJ_INIT(desc), .rows = 1, .columns = 32};
+    return run_norm_of_gpus(&desc, given, error);
+}
+
 // What a caller gives, the fields after `early` being 0: an earlier version ended there. `refused`: the call says so of any
 // caller's structure, as it lacks something; else it goes well.
 typedef struct input {
@@ -213,7 +234,10 @@ static void what_callers_give(void **state) {
     void            *argument[] = {&memory};
     const cj_limits *limits = cj_device_limits(device);
     const cj_dim3    one = {1, 1, 1}, warp = {32, 1, 1};
+    const cj_ptr     two[] = {memory, memory + 256}, more[] = {memory + 1024, memory + 1280};
     const input      inputs[] = {
+             INPUT(cj_gpus_norm_desc, residual, take_gpus_norm_desc, false, .rows = 1, .columns = 32),
+             INPUT(cj_gpus_norm_arrays, weight, take_gpus_norm_arrays, false, .x = two, .sum = more, .y = more),
              INPUT(cj_argmax_desc, block, make_argmax, false, .columns = N),
              INPUT(cj_crossentropy_desc, smoothing, make_crossentropy, false, .shape = ROWS),
              INPUT(cj_exchange_desc, block, make_exchange, false, .n = N),
