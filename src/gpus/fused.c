@@ -5,7 +5,7 @@
 
 cj_status cj__gpus_array(const cj_gpus *gpus, cj_gpus_call *call, const char *name, const cj_ptr *array, uint32_t bytes,
                          bool matrix, cj_error *error) {
-    REFUSE_IF(!array, "%s: there is no list of arrays" CJ_HINT "give one pointer for each of the %" PRIu32 " GPUs", name,
+    REFUSE_IF(!array, "%s is NULL" CJ_HINT "give one pointer for each of the %" PRIu32 " GPUs", name,
               gpus->count);
     for (uint32_t r = 0; r < gpus->count; r++) {
         TRY(cj__call_array(name, array[r], bytes ? bytes : 1, NULL, error));

@@ -81,9 +81,9 @@ void cj__gpus_receive_all(const gpus_kernel *k, cj_reg at, uint32_t offset, uint
     for (uint32_t q = 0; q < k->s.gpus; q++) {
         cj_reg late = cj_pred(f, "late");
         for (unsigned w = 0; w < words; w++) got[q][w] = cj__mail_open(f, sealed[q][w], k->epoch, late, !w);
-        for (unsigned w = 0; w < words; w++) cj_set_if(f, k->mine[q], got[q][w], own[w]);
-        cj_ptx(f, "and.pred $1, $1, $2;", late, k->other[q]);
+        cj_ptx(f, "setp.ne.and.u32 $1, $2, $3, $1;", late, k->rank, q);
         wait(k, at, offset + q * stride, q, late, got[q]);
+        for (unsigned w = 0; w < words; w++) cj_set_if(f, k->mine[q], got[q][w], own[w]);
     }
 }
 

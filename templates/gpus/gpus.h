@@ -53,7 +53,6 @@ typedef struct gpus_kernel {
     cj_var     x_param, out_param, box_param[CJ_BOX_GPUS], rank_param, limit_param;
     cj_reg     thread, block, rank, x, out;
     cj_reg     box[CJ_BOX_GPUS], mine[CJ_BOX_GPUS];  // addresses; whether that GPU is this one
-    cj_reg     other[CJ_BOX_GPUS];                   // whether it is another; set by the fused kernels
     cj_reg     own;                                  // the address of this GPU's box
     cj_reg     epoch, set;                           // of this launch; 0 or 1
     cj_reg     mail[CJ_BOX_GPUS];                    // the box of each, and the bytes before the set

@@ -291,10 +291,7 @@ static void open_sums(kernel *k) {
 static void work(kernel *k) {
     cj_func *f = k->g.f;
     k->own_mail = cj_mad_wide(f, "own_mail", k->g.set, k->s.mail, k->g.own);
-    for (uint32_t q = 0; q < k->s.gpus; q++) {
-        k->g.mail[q] = cj_mad_wide(f, "mail", k->g.set, k->s.mail, k->g.box[q]);
-        k->g.other[q] = cj_let(f, "pred", "other", "not.pred $1, $2;", k->g.mine[q]);
-    }
+    for (uint32_t q = 0; q < k->s.gpus; q++) k->g.mail[q] = cj_mad_wide(f, "mail", k->g.set, k->s.mail, k->g.box[q]);
     if (k->s.cluster > 1) cj_collectives_ready(f, &k->c);
     CJ_FOR(f, row, "u32", "row", k->team, k->s.rows, k->s.teams) {
         cj_reg mean = cj_none();

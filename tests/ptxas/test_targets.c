@@ -27,7 +27,7 @@ static const kernel kernels[] = {
     {"alltoall", "gpus=8 count=1000"},
     {"broadcast", "gpus=8 count=1000 root=7"},
     {"barrier", "gpus=8"},
-    {"allreducenorm", "gpus=8 rows=3 columns=16384 dtype=f16"},
+    {"allreducenorm", "gpus=8 rows=3 columns=4096 dtype=f16"},
     {"allreducenorm", "gpus=3 rows=3 columns=77 dtype=f32 norm=layer shots=2"},
     {"softmax", "rows=4000 columns=500"},
     {"logsoftmax", "rows=2^20 columns=14 out-stride=61"},

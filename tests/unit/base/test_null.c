@@ -119,7 +119,7 @@ static cj_gpus         *gpus;
 #define GOOD_cj_cpu_stats(name) SIZED_DATA(cj_cpu_stats)
 #define GOOD_cj_gpus_desc(name) SIZED_DATA(cj_gpus_desc)
 #define GOOD_cj_gpus_options(name) SIZED_DATA(cj_gpus_options)
-#define GOOD_cj_gpus_norm_desc(name) SIZED_DATA(cj_gpus_norm_desc)
+#define GOOD_cj_gpus_norm_desc(name) (&(cj_gpus_norm_desc){CJ_INIT(cj_gpus_norm_desc), .rows = 1, .columns = 8})
 #define GOOD_cj_gpus_norm_arrays(name) SIZED_DATA(cj_gpus_norm_arrays)
 #define GOOD_cj_image(name) SIZED_DATA(cj_image)
 #define GOOD_cj_sampler(name) SIZED_DATA(cj_sampler)
