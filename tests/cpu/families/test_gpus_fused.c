@@ -9,7 +9,7 @@
 #include "fused_cases.h"
 #include "test.h"
 
-enum { GPUS = 4, MAIL = 1 << 20, SMALL = 4096 };
+enum { GPUS = 4, MAIL = 2 << 20, SMALL = 4096 };
 
 static cj_device *device[CJ_GPUS_MAX];
 
