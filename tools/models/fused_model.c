@@ -77,12 +77,73 @@ static void make_norm(fused_model *m, const cj_params *p) {
     m->row = norm_row;
 }
 
+// ---- rows whose columns are sharded
+
+// ln of the sum of e^x over the row of all GPUs.
+static double logarithm_of_row(const fused_model *m, double *value[CJ_GPUS_MAX][CJ_GPUS_ARRAYS]) {
+    double largest = -INFINITY, sum = 0;
+    for (uint32_t g = 0; g < m->gpus; g++)
+        for (uint64_t c = 0; c < m->columns; c++) largest = fmax(largest, value[g][0][c]);
+    for (uint32_t g = 0; g < m->gpus; g++)
+        for (uint64_t c = 0; c < m->columns; c++) sum += exp(value[g][0][c] - largest);
+    return largest + log(sum);
+}
+
+enum { LABEL = 1, LOSS, LSE, GRADIENT };
+
+static void crossentropy_row(const fused_model *m, double *value[CJ_GPUS_MAX][CJ_GPUS_ARRAYS]) {
+    const double all = (double)m->columns * m->gpus, share = m->smoothing / all, lse = logarithm_of_row(m, value);
+    const double label = value[0][LABEL][0], factor = label == m->ignore ? 0 : m->scale;
+    double       sum = 0, target = NAN;
+    for (uint32_t g = 0; g < m->gpus; g++)
+        for (uint64_t c = 0; c < m->columns; c++) {
+            const bool here = (double)(g * m->columns + c) == label;
+            sum += value[g][0][c];
+            if (here) target = value[g][0][c];
+            if (m->gradient)
+                value[g][GRADIENT][c] = factor * (exp(value[g][0][c] - lse) - (here ? 1 - m->smoothing : 0) - share);
+        }
+    for (uint32_t g = 0; g < m->gpus; g++) {
+        value[g][LOSS][0] = label == m->ignore ? 0 : lse - (1 - m->smoothing) * target - share * sum;
+        value[g][LSE][0] = lse;
+    }
+}
+
+static void make_crossentropy(fused_model *m, const cj_params *p) {
+    m->gradient = cj_params_get(p, "gradient") != 0;
+    m->ignore = cj_params_real(p, "ignore");
+    m->smoothing = cj_params_real(p, "smoothing");
+    m->scale = cj_params_real(p, "scale");
+    add(m, "x", m->rows, m->columns, false, false, -8, 8);
+    add(m, "label", m->rows, 1, false, true, 0, 0);
+    add(m, "loss", m->rows, 1, true, true, 0, 0);
+    add(m, "lse", m->rows, 1, true, true, 0, 0);
+    if (m->gradient) add(m, "dx", m->rows, m->columns, true, false, 0, 0);
+    m->array[LABEL].type = cj_params_get(p, "label") ? CJ_I32 : CJ_I64;
+    m->array[LOSS].type = m->array[LSE].type = CJ_F32;
+    m->row = crossentropy_row;
+}
+
+static void softmax_row(const fused_model *m, double *value[CJ_GPUS_MAX][CJ_GPUS_ARRAYS]) {
+    const double lse = logarithm_of_row(m, value);
+    for (uint32_t g = 0; g < m->gpus; g++)
+        for (uint64_t c = 0; c < m->columns; c++)
+            value[g][1][c] = m->log ? value[g][0][c] - lse : exp(value[g][0][c] - lse);
+}
+
+static void make_softmax(fused_model *m, const cj_params *p) {
+    m->log = cj_params_get(p, "log") != 0;
+    add(m, "x", m->rows, m->columns, false, false, -8, 8);
+    add(m, "y", m->rows, m->columns, true, false, 0, 0);
+    m->row = softmax_row;
+}
+
 // ---- all
 
 static const struct {
     const char *family;
     void (*make)(fused_model *m, const cj_params *p);
-} kinds[] = {{"allreducenorm", make_norm}};
+} kinds[] = {{"allreducenorm", make_norm}, {"shardedcrossentropy", make_crossentropy}, {"shardedsoftmax", make_softmax}};
 
 bool fused_model_make(fused_model *m, const cj_params *params) {
     static const cj_dtype types[] = {CJ_F32, CJ_F16, CJ_BF16};

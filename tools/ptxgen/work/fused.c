@@ -238,3 +238,5 @@ static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_out
                                        .outputs = outputs}
 
 WORK(allreducenorm);
+WORK(shardedcrossentropy);
+WORK(shardedsoftmax);
