@@ -123,6 +123,46 @@ typedef struct cj_gpus_norm_arrays {
 CJ_API cj_status cj_gpus_norm(cj_gpus *gpus, const cj_gpus_norm_desc *desc, const cj_gpus_norm_arrays *arrays,
                               const cj_stream *stream, cj_error *error);
 
+// Rows of logits whose columns are sharded: device r has the columns r * columns to (r + 1) * columns - 1. With the softmax statistics
+// of 32 bytes a row and peer in place of the logits, which no device sends. All devices get the same bits of loss and lse. Pad with -infinity
+// where the columns are no multiple of the devices. Begin with CJ_INIT.
+//   loss, lse, dx: as cj_crossentropy_desc says them, with C = columns of all devices
+typedef struct cj_gpus_crossentropy_desc {
+    CJ_STRUCT_SIZE(cj_gpus_crossentropy_desc);
+    uint64_t rows, columns;  // 1 to 2^20; of each device, 1 to 2^26; contiguous
+    cj_dtype dtype;          // of x and dx: f32, f16, bf16 [f32]
+    cj_dtype label;          // CJ_I64 or CJ_I32 [i64]
+    int      has_ignore;     // else `ignore` is -100
+    int32_t  ignore;
+    double   smoothing;      // 0 to 1
+    int      gradient;       // dx is written too
+    double   scale;          // of the gradient [1]
+    uint32_t block, grid;    // threads, blocks [chosen for the size]
+} cj_gpus_crossentropy_desc;
+
+typedef struct cj_gpus_crossentropy_arrays {
+    CJ_STRUCT_SIZE(cj_gpus_crossentropy_arrays);
+    const cj_ptr *x;          // [rows, columns]
+    const cj_ptr *label;      // [rows], the same on all devices, of the columns of all
+    const cj_ptr *loss, *lse; // f32 [rows], written
+    const cj_ptr *dx;         // [rows, columns], written; may be x
+} cj_gpus_crossentropy_arrays;
+
+CJ_API cj_status cj_gpus_crossentropy(cj_gpus *gpus, const cj_gpus_crossentropy_desc *desc,
+                                      const cj_gpus_crossentropy_arrays *arrays, const cj_stream *stream, cj_error *error);
+
+// Softmax of rows that are sharded in the same way, or its logarithm: y[r], [rows, columns], may be x[r].
+typedef struct cj_gpus_softmax_desc {
+    CJ_STRUCT_SIZE(cj_gpus_softmax_desc);
+    uint64_t rows, columns;  // as above
+    cj_dtype dtype;          // of x and y: f32, f16, bf16 [f32]
+    int      log;
+    uint32_t block, grid;    // threads, blocks [chosen for the size]
+} cj_gpus_softmax_desc;
+
+CJ_API cj_status cj_gpus_softmax(cj_gpus *gpus, const cj_gpus_softmax_desc *desc, const cj_ptr *x, const cj_ptr *y,
+                                 const cj_stream *stream, cj_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -60,6 +60,7 @@ typedef struct gpus_kernel {
     cj_reg     first;                                // the thread that speaks for the GPU
     cj_mailbox message;
     uint32_t   checksum;                             // of what all ranks must have in common
+    bool       meets;                                // a barrier stands behind the load of the epoch, in each block: B1 is none then
 } gpus_kernel;
 
 // ---- launch.c. A kernel declares its arrays, then what is here; it opens the thread, loads its arrays, opens the boxes, says

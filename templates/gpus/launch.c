@@ -73,8 +73,8 @@ static void await_hellos(const gpus_kernel *k) {
 
 static void keep_epoch(const gpus_kernel *k) {
     cj_func *f = k->f;
-    cj_step(f, "B1: all threads have read the epoch: now it is the last launch's, for each block that a launch may have");
-    cj_ptx(f, "bar.sync 0;");
+    cj_step(f, "%sall threads have read the epoch: now it is the last launch's, for each block that a launch may have", k->meets ? "" : "B1: ");
+    if (!k->meets) cj_ptx(f, "bar.sync 0;");
     cj_reg begin = cj_mad(f, "begin", k->thread, k->s.grid, k->block);
     CJ_FOR(f, i, "u32", "i", begin, CJ_BOX_BLOCKS, k->s.grid * k->s.block) {
         cj_reg at = cj_mad_wide(f, "at", i, 4, k->own);

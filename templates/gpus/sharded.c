@@ -227,7 +227,7 @@ static uint32_t checksum(const sharded_shape *s) {
 
 static void write_head(const cj_plan *plan, const sharded_shape *s, cj_builder *b) {
     cj_head(b, "clusterjit: %s of %" PRIu32 " GPUs  dtype=%s rows=%" PRIu32 " columns=%" PRIu32 " of each GPU",
-            cj_family_name(plan->params.family), s->gpus, s->unit.type, s->rows, s->columns);
+            plan->params.family->name, s->gpus, s->unit.type, s->rows, s->columns);
     if (s->labels)
         cj_head(b, "\nloss and lse of rows of all columns: the same bits on all GPUs, in each run%s.", s->writes ? "; dx of the own columns" : "");
     else
@@ -238,11 +238,12 @@ static void write_head(const cj_plan *plan, const sharded_shape *s, cj_builder *
 
 static void emit(const cj_plan *plan, cj_builder *b) {
     const sharded_shape s = cj__gpus_sharded_shape(plan);
-    const gpus_op       op = {.name = cj_family_name(plan->params.family), .moves = true};
+    const gpus_op       op = {.name = plan->params.family->name, .moves = true};
     sharded_kernel      k = {.s = s, .plan = plan};
     k.g.s = (gpus_shape){.op = &op, .gpus = s.gpus, .block = s.block, .grid = s.grid, .mail = s.mail};
     k.g.message = (cj_mailbox){.words = s.words, .paired = true, .scope = "sys"};
     k.g.checksum = checksum(&s);
+    k.g.meets = true;  // at B1 and B2, also in a block without a row
     write_head(plan, &s, b);
     k.g.f = cj__entry(plan, b);
     if (!s.hold) cj__blocks_per_sm(plan, k.g.f, 2);
@@ -269,8 +270,9 @@ static const cj_param_info softmax[] = {
 #include "sharded_params.def"
 };
 
+// own: there are labels.
 const cj_family cj__family_shardedcrossentropy = {
     CJ_FAMILY("shardedcrossentropy", "GPUs: loss and gradient of rows of logits whose columns are sharded", labelled,
-              cj__gpus_sharded_plan, emit)};
+              cj__gpus_sharded_plan, emit), .own = labelled};
 const cj_family cj__family_shardedsoftmax = {
     CJ_FAMILY("shardedsoftmax", "GPUs: softmax of rows whose columns are sharded", softmax, cj__gpus_sharded_plan, emit)};

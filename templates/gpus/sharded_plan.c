@@ -17,7 +17,7 @@ sharded_shape cj__gpus_sharded_shape(const cj_plan *plan) {
                         .words = 2,
                         .mail = value_of(plan, SHARDED_MAIL),
                         .hold = value_of(plan, SHARDED_HOLD) == HOLD_YES,
-                        .labels = plan->params.family == &cj__family_shardedcrossentropy};
+                        .labels = plan->params.family->own != NULL};
     s.units = s.columns / s.unit.each;
     s.writes = !s.labels || value_of(plan, SHARDED_GRADIENT);
     if (s.labels) {
@@ -68,12 +68,12 @@ cj_status cj__gpus_sharded_plan(cj_plan *plan, const cj_limits *limits, bool clu
     if (value_of(plan, SHARDED_HOLD) == HOLD_AUTO) plan->params.value[SHARDED_HOLD] = fits && s.writes ? HOLD_YES : HOLD_NO;
     const bool     two = value_of(plan, SHARDED_HOLD) == HOLD_NO && 2 * block <= limits->max_threads_per_sm;
     const uint64_t at_once = limits->sm_count * (two ? 2 : 1);
-    TRY(cj__refuse_bf16(plan, cj_family_name(plan->params.family), s.unit.type, error));
+    TRY(cj__refuse_bf16(plan, plan->params.family->name, s.unit.type, error));
     plan->block = (cj_dim3){block, 1, 1};
     plan->grid = (cj_dim3){cj__asked_or(plan, SHARDED_GRID, cj__least(s.rows, cj__least(at_once, CJ_BOX_BLOCKS))), 1, 1};
     plan->params.value[SHARDED_BLOCK] = block;
     plan->params.value[SHARDED_GRID] = plan->grid.x;
     s = cj__gpus_sharded_shape(plan);
-    cj__name_entry(plan, "%s_%s_%" PRIu32, cj_family_name(plan->params.family), s.unit.type, s.gpus);
+    cj__name_entry(plan, "%s_%s_%" PRIu32, plan->params.family->name, s.unit.type, s.gpus);
     return refuse(plan, &s, at_once, error);
 }

@@ -2,6 +2,8 @@
 // A thread's elements of a row: from memory to a part of the row's sum, and to what is written.
 #include "sharded.h"
 
+enum { COMPARES_PAIRS = 80 };  // the first target with max of two halves
+
 static cj_reg row_address(sharded_kernel *k, const char *name, cj_reg base, cj_reg row) {
     return cj_mad_wide(k->g.f, name, row, k->s.columns * k->s.unit.bytes, base);
 }
@@ -31,15 +33,31 @@ void cj__gpus_sharded_load(sharded_kernel *k, cj_reg row, cj_reg first, bool is_
     }
 }
 
+// The largest element of a chunk, times log2 e. Pairs of halves are compared as they are: a quarter of the instructions.
+static cj_reg largest_of(sharded_kernel *k) {
+    cj_func *f = k->g.f;
+    cj_reg   number[GPUS_EACH], largest = cj_mov(f, "f32", "largest", -INFINITY);
+    if (k->s.unit.bytes == 2 && k->s.unit.each > 1 && cj__target_number(k->plan) >= COMPARES_PAIRS) {
+        cj_reg pair = cj_mov(f, "b32", "pair", no_logit(&k->s.unit)), other = cj_f32(f, "other");
+        for (uint32_t u = 0; u < k->s.per; u++)
+            for (uint32_t w = 0; w < k->s.unit.words; w++)
+                cj_ptx(f, "max.$1x2 $2, $2, $3;", k->s.unit.type, pair, k->held[u][w]);
+        cj__unpack_halves(f, k->s.unit.type, pair, largest, other);
+        cj_update(f, largest, "max", other);
+    } else {
+        for (uint32_t u = 0; u < k->s.per; u++) {
+            cj__gpus_widen(f, &k->s.unit, k->held[u], number);
+            for (uint32_t i = 0; i < k->s.unit.each; i++) cj_update(f, largest, "max", number[i]);
+        }
+    }
+    cj_update(f, largest, "mul", (float)SHARDED_LOG2E);
+    return largest;
+}
+
 // Adds a chunk to the part: first the largest, then powers of the distance from it.
 static void add_chunk(sharded_kernel *k, const cj_partial *part, cj_reg first, bool is_known) {
     cj_func *f = k->g.f;
-    cj_reg   number[GPUS_EACH], largest = cj_mov(f, "f32", "largest", -INFINITY);
-    for (uint32_t u = 0; u < k->s.per; u++) {
-        cj__gpus_widen(f, &k->s.unit, k->held[u], number);
-        for (uint32_t i = 0; i < k->s.unit.each; i++) cj_update(f, largest, "max", number[i]);
-    }
-    cj_update(f, largest, "mul", (float)SHARDED_LOG2E);
+    cj_reg   number[GPUS_EACH], largest = largest_of(k);
     cj_update(f, largest, "max", part->value[0]);
     if (!is_known) {
         cj_reg factor = cj_sub(f, "factor", part->value[0], largest);

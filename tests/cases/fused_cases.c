@@ -134,10 +134,29 @@ static void draw_norm(uint64_t *random, char *words) {
     if (below(random, 2)) snprintf(words + at, WORDS - (size_t)at, " grid=%llu", (cluster ? cluster : 1) * (1 + below(random, 3)));
 }
 
+static void draw_sharded(uint64_t *random, char *words, bool labels) {
+    static const char *const holds[] = {"auto", "no"}, *const label_types[] = {"i64", "i32"};
+    static const char *const smoothings[] = {"0", "0.1", "1"}, *const scales[] = {"1", "0.125"};
+    const unsigned long long row_count = rows[below(random, CJ_TEST_COUNT(rows))];
+    const unsigned long long column_count = columns[below(random, CJ_TEST_COUNT(columns))];
+    const char *dtype = pick(random, dtypes, 3), *hold = pick(random, holds, 2), *flag = pick(random, yes, 2);
+    const char *label = pick(random, label_types, 2), *smoothing = pick(random, smoothings, 3), *scale = pick(random, scales, 2);
+    int at = snprintf(words, WORDS, "rows=%llu columns=%llu dtype=%s hold=%s", row_count, column_count, dtype, hold);
+    if (labels)
+        at += snprintf(words + at, WORDS - (size_t)at, " gradient=%s label=%s smoothing=%s scale=%s", flag, label, smoothing, scale);
+    else
+        at += snprintf(words + at, WORDS - (size_t)at, " log=%s", flag);
+    if (below(random, 2)) at += snprintf(words + at, WORDS - (size_t)at, " block=64");
+    if (below(random, 2)) snprintf(words + at, WORDS - (size_t)at, " grid=%llu", 1 + (unsigned long long)below(random, 4));
+}
+
+static void draw_crossentropy(uint64_t *random, char *words) { draw_sharded(random, words, true); }
+static void draw_softmax(uint64_t *random, char *words) { draw_sharded(random, words, false); }
+
 static const struct {
     const char *family;
     void (*draw)(uint64_t *random, char *words);
-} draws_of[] = {{"allreducenorm", draw_norm}};
+} draws_of[] = {{"allreducenorm", draw_norm}, {"shardedcrossentropy", draw_crossentropy}, {"shardedsoftmax", draw_softmax}};
 
 void cj_test_fused_all(cj_gpus *gpus, uint64_t mail, const cj_stream *stream, uint64_t *random, unsigned draws) {
     for (unsigned i = 0; i < draws; i++) {

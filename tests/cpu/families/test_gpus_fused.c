@@ -75,11 +75,30 @@ static cj_status call_norm(cj_gpus *gpus, const fused_model *m, const cj_ptr *co
     return cj_gpus_norm(gpus, &desc, &arrays, stream, error);
 }
 
+static cj_status call_crossentropy(cj_gpus *gpus, const fused_model *m, const cj_ptr *const *array, const cj_stream *stream,
+                                   cj_error *error) {
+    const cj_gpus_crossentropy_desc   desc = {CJ_INIT(desc), .rows = m->rows, .columns = m->columns, .dtype = m->type,
+                                              .label = m->array[1].type, .has_ignore = 1, .ignore = (int32_t)m->ignore,
+                                              .smoothing = m->smoothing, .gradient = m->gradient, .scale = m->scale};
+    const cj_gpus_crossentropy_arrays arrays = {CJ_INIT(arrays), .x = array[0], .label = array[1], .loss = array[2],
+                                                .lse = array[3], .dx = m->gradient ? array[4] : NULL};
+    return cj_gpus_crossentropy(gpus, &desc, &arrays, stream, error);
+}
+
+static cj_status call_softmax(cj_gpus *gpus, const fused_model *m, const cj_ptr *const *array, const cj_stream *stream,
+                              cj_error *error) {
+    const cj_gpus_softmax_desc desc = {CJ_INIT(desc), .rows = m->rows, .columns = m->columns, .dtype = m->type, .log = m->log};
+    return cj_gpus_softmax(gpus, &desc, array[0], array[1], stream, error);
+}
+
 static void typed_calls_do_what_the_kernels_do(void **state) {
     (void)state;
     cj_gpus *gpus = make(GPUS, MAIL);
     cj_test_fused(gpus, MAIL, "allreducenorm", "rows=5 columns=200 dtype=bf16 bias=yes", 0, call_norm, NULL);
     cj_test_fused(gpus, MAIL, "allreducenorm", "rows=2 columns=33 dtype=f16 norm=layer residual=no epsilon=0.1", 1, call_norm, NULL);
+    cj_test_fused(gpus, MAIL, "shardedcrossentropy", "rows=9 columns=200 dtype=bf16 gradient=yes ignore=-7", 0, call_crossentropy, NULL);
+    cj_test_fused(gpus, MAIL, "shardedcrossentropy", "rows=2 columns=33 dtype=f16 label=i32 smoothing=0.2", 1, call_crossentropy, NULL);
+    cj_test_fused(gpus, MAIL, "shardedsoftmax", "rows=5 columns=100 dtype=f32 log=yes", 0, call_softmax, NULL);
     cj_gpus_destroy(gpus);
 }
 
@@ -118,6 +137,36 @@ static void a_norm_refuses_bad_input_by_name(void **state) {
     cj_gpus_destroy(gpus);
 }
 
+static void sharded_rows_refuse_bad_input_by_name(void **state) {
+    (void)state;
+    cj_error                  error = {0};
+    cj_gpus                  *gpus = make(2, SMALL);
+    cj_ptr                    memory[CJ_GPUS_MAX];
+    cj_gpus_crossentropy_desc desc = {CJ_INIT(desc), .rows = 1, .columns = 8, .dtype = CJ_F32};
+    cj_gpus_softmax_desc      softmax = {CJ_INIT(softmax), .rows = 1, .columns = 8, .dtype = CJ_I32};
+    cj_gpus_crossentropy_arrays arrays = {CJ_INIT(arrays), .x = memory, .label = memory, .loss = memory, .lse = memory};
+    cj_test_ok(cj_gpus_alloc(gpus, SMALL, memory, &error), &error);
+    cj_gpus_crossentropy_desc bad = desc;
+    bad.columns = 0;
+    expect(cj_gpus_crossentropy(gpus, &bad, &arrays, NULL, &error), CJ_INVALID_ARGUMENT, &error, "columns: 0");
+    bad = desc, bad.rows = 100;
+    expect(cj_gpus_crossentropy(gpus, &bad, &arrays, NULL, &error), CJ_INVALID_ARGUMENT, &error, "bytes of mail");
+    bad = desc, bad.smoothing = 2;
+    expect(cj_gpus_crossentropy(gpus, &bad, &arrays, NULL, &error), CJ_INVALID_ARGUMENT, &error, "smoothing: 2");
+    bad = desc, bad.label = CJ_F32;
+    bad.gradient = 1;
+    expect(cj_gpus_crossentropy(gpus, &bad, &arrays, NULL, &error), CJ_INVALID_ARGUMENT, &error, "dx is NULL");
+    bad.label = CJ_F16;
+    expect(cj_gpus_crossentropy(gpus, &bad, &arrays, NULL, &error), CJ_INVALID_ARGUMENT, &error, "label");
+    expect(cj_gpus_softmax(gpus, &softmax, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "dtype");
+    cj_test_refused("shardedcrossentropy", CJ_INVALID_ARGUMENT, "rows=1000 grid=250 gradient=yes", "are on the GPU at once");
+    cj_test_refused("shardedcrossentropy", CJ_INVALID_ARGUMENT, "hold=yes gradient=yes columns=65536", "hold: rows of 65536");
+    cj_test_refused("allreducenorm", CJ_INVALID_ARGUMENT, "rows=201 grid=200 columns=8", "wait for each other");
+    cj_test_refused("allreducenorm", CJ_INVALID_ARGUMENT, "rows=1 columns=100000 cluster=1", "columns: 100000");
+    cj_gpus_free(gpus, memory);
+    cj_gpus_destroy(gpus);
+}
+
 // Rank 0 first comes alone with other rows: rank 1 finds its hello.
 static void ranks_with_other_rows_are_named(void **state) {
     (void)state;
@@ -152,6 +201,7 @@ int main(void) {
         cmocka_unit_test(every_fused_kernel_is_right_for_any_type_size_and_schedule),
         cmocka_unit_test(typed_calls_do_what_the_kernels_do),
         cmocka_unit_test(a_norm_refuses_bad_input_by_name),
+        cmocka_unit_test(sharded_rows_refuse_bad_input_by_name),
         cmocka_unit_test(ranks_with_other_rows_are_named),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
