@@ -18,8 +18,10 @@
 
 #include <clusterjit/collectives.h>
 #include <clusterjit/device.h>
+#include <clusterjit/histogram.h>
 #include <clusterjit/kernel.h>
 #include <clusterjit/norm.h>
+#include <clusterjit/reduce.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -162,6 +164,19 @@ typedef struct cj_gpus_softmax_desc {
 
 CJ_API cj_status cj_gpus_softmax(cj_gpus *gpus, const cj_gpus_softmax_desc *desc, const cj_ptr *x, const cj_ptr *y,
                                  const cj_stream *stream, cj_error *error);
+
+// ---- the data of all devices: a launch of each device's own, and an all-reduce of the results
+
+// out[r][0] on each device = the sum, minimum or maximum of x[0..n) of all devices, n of each: as cj_reduce_launch, whose first call
+// with a description on a stream makes the kernel. f32, f16, bf16 and integers of up to 32 bits, one total; out[r]: of the type of
+// cj_dtype_arithmetic(dtype), aligned to 8 bytes.
+CJ_API cj_status cj_gpus_reduce(cj_gpus *gpus, const cj_reduce_desc *desc, const cj_ptr *x, const cj_ptr *out,
+                                const cj_stream *stream, cj_error *error);
+
+// counts[r][b] on each device = how many samples of all devices fall into bin b: as cj_histogram_launch, with counts of u32.
+// A counter takes 8 bytes of mail for each shot, of two shots in all 16: `mail_bytes` limits the bins.
+CJ_API cj_status cj_gpus_histogram(cj_gpus *gpus, const cj_histogram_desc *desc, const cj_ptr *x, const cj_ptr *counts,
+                                   const cj_stream *stream, cj_error *error);
 
 #ifdef __cplusplus
 }

@@ -102,6 +102,49 @@ static void typed_calls_do_what_the_kernels_do(void **state) {
     cj_gpus_destroy(gpus);
 }
 
+// ---- the data of all
+
+enum { SAMPLES = 1000, BINS = 50 };
+
+// Twice: results lie where others lay before.
+static void one_reduction_and_one_histogram_are_of_all_data(void **state) {
+    (void)state;
+    cj_error          error = {0};
+    cj_gpus          *gpus = make(3, MAIL);
+    cj_ptr            x[CJ_GPUS_MAX], out[CJ_GPUS_MAX], counts[CJ_GPUS_MAX];
+    uint32_t          sample[SAMPLES], expected[BINS] = {0}, found[BINS], sum = 0, most = 0;
+    cj_reduce_desc    reduce = {CJ_INIT(reduce), .n = SAMPLES, .dtype = CJ_U32};
+    cj_histogram_desc histogram = {CJ_INIT(histogram), .n = SAMPLES, .bins = BINS, .dtype = CJ_U32};
+    cj_test_ok(cj_gpus_alloc(gpus, sizeof sample, x, &error), &error);
+    cj_test_ok(cj_gpus_alloc(gpus, 8, out, &error), &error);
+    cj_test_ok(cj_gpus_alloc(gpus, sizeof found, counts, &error), &error);
+    for (uint32_t r = 0; r < 3; r++) {
+        for (uint32_t i = 0; i < SAMPLES; i++) {
+            sample[i] = (i * 7 + r * 11) % (BINS + 3);  // some are in no bin
+            sum += sample[i];
+            most = sample[i] > most ? sample[i] : most;
+            if (sample[i] < BINS) expected[sample[i]]++;
+        }
+        cj_test_ok(cj_mem_write(device[r], x[r], sample, sizeof sample, NULL, &error), &error);
+    }
+    for (unsigned time = 0; time < 2; time++) {
+        reduce.op = time ? CJ_REDUCE_MAX : CJ_REDUCE_SUM;
+        cj_test_ok(cj_gpus_reduce(gpus, &reduce, x, out, NULL, &error), &error);
+        cj_test_ok(cj_gpus_histogram(gpus, &histogram, x, counts, NULL, &error), &error);
+        for (uint32_t r = 0; r < 3; r++) {
+            uint32_t result = 0;
+            cj_test_ok(cj_mem_read(device[r], &result, out[r], sizeof result, NULL, &error), &error);
+            assert_int_equal(result, time ? most : sum);
+            cj_test_ok(cj_mem_read(device[r], found, counts[r], sizeof found, NULL, &error), &error);
+            assert_memory_equal(found, expected, sizeof found);
+        }
+    }
+    cj_gpus_free(gpus, x);
+    cj_gpus_free(gpus, out);
+    cj_gpus_free(gpus, counts);
+    cj_gpus_destroy(gpus);
+}
+
 // ---- bad input
 
 static void expect(cj_status status, cj_status wanted, const cj_error *error, const char *says) {
@@ -167,6 +210,24 @@ static void sharded_rows_refuse_bad_input_by_name(void **state) {
     cj_gpus_destroy(gpus);
 }
 
+static void data_of_all_refuse_bad_input_by_name(void **state) {
+    (void)state;
+    cj_error          error = {0};
+    cj_gpus          *gpus = make(2, SMALL);
+    cj_ptr            memory[CJ_GPUS_MAX];
+    cj_reduce_desc    reduce = {CJ_INIT(reduce), .n = 8, .op = CJ_REDUCE_MEAN};
+    cj_histogram_desc histogram = {CJ_INIT(histogram), .n = 8, .counts = CJ_U64};
+    cj_test_ok(cj_gpus_alloc(gpus, 1 << 16, memory, &error), &error);
+    expect(cj_gpus_reduce(gpus, &reduce, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "op: ");
+    reduce = (cj_reduce_desc){CJ_INIT(reduce), .n = 8, .dtype = CJ_F64};
+    expect(cj_gpus_reduce(gpus, &reduce, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "dtype: results of f64");
+    reduce = (cj_reduce_desc){CJ_INIT(reduce), .n = 8, .result = CJ_REDUCE_BLOCKS};
+    expect(cj_gpus_reduce(gpus, &reduce, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "result and weight");
+    expect(cj_gpus_histogram(gpus, &histogram, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "counts: u64");
+    cj_gpus_free(gpus, memory);
+    cj_gpus_destroy(gpus);
+}
+
 // Rank 0 first comes alone with other rows: rank 1 finds its hello.
 static void ranks_with_other_rows_are_named(void **state) {
     (void)state;
@@ -200,6 +261,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_fused_kernel_is_right_for_any_type_size_and_schedule),
         cmocka_unit_test(typed_calls_do_what_the_kernels_do),
+        cmocka_unit_test(one_reduction_and_one_histogram_are_of_all_data),
+        cmocka_unit_test(data_of_all_refuse_bad_input_by_name),
         cmocka_unit_test(a_norm_refuses_bad_input_by_name),
         cmocka_unit_test(sharded_rows_refuse_bad_input_by_name),
         cmocka_unit_test(ranks_with_other_rows_are_named),
