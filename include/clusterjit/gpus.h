@@ -24,13 +24,17 @@
 
 #include <clusterjit/collectives.h>
 #include <clusterjit/device.h>
+#include <clusterjit/histogram.h>
 #include <clusterjit/kernel.h>
+#include <clusterjit/norm.h>
+#include <clusterjit/reduce.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define CJ_GPUS_MAX 8
+#define CJ_GPUS_ARRAYS 8  // of a kernel, at most
 
 typedef struct cj_gpus cj_gpus;
 
@@ -163,6 +167,92 @@ CJ_API cj_status cj_gpus_about(const cj_gpus *gpus, const cj_gpus_desc *desc, cj
 // What went wrong in launches that have ended: DRIVER names a rank that did not come in time, INVALID_ARGUMENT one that came with
 // another description. Results since then are undefined, and the cj_gpus refuses further launches.
 CJ_API cj_status cj_gpus_check(cj_gpus *gpus, cj_error *error);
+
+// ---- fused: collectives with what comes before or after them, in one launch on each device
+//
+// array[i][r] is array i on device r, in the order of the kernel's parameters: the kernels are those of allreducenorm and of the families
+// below it. The typed calls do this, and are otherwise as cj_gpus_run: asynchronous, capturable behind the first call with a description,
+// each cj_gpus used by one thread at a time. Arrays overlap nothing that is written, where nothing else is said.
+CJ_API cj_status cj_gpus_launch_arrays(cj_gpus *gpus, cj_kernel *const *kernel, uint32_t count,
+                                       const cj_ptr *const *array, uint32_t arrays, const cj_stream *stream,
+                                       cj_error *error);
+
+// All-reduce, residual and norm of rows: sum = residual + x[0] + x[1] + … of all devices, in f32, rounded once; y = the norm of `sum`
+// as it is written, as cj_norm_desc says it. All devices get the same bits, in each run. Begin with CJ_INIT.
+typedef struct cj_gpus_norm_desc {
+    CJ_STRUCT_SIZE(cj_gpus_norm_desc);
+    uint64_t     rows, columns;  // 1 to 2^20 each, contiguous; the mail limits their product
+    cj_dtype     dtype;          // of all arrays: f32, f16, bf16 [f32]
+    cj_norm_kind kind;           // [RMS]
+    int          residual, weight, bias;  // whether there are such
+    double       epsilon;        // [1e-5]
+    uint32_t     shots;          // 1: each device combines all rows; 2: each its rows, and passes them on [chosen for the size]
+    uint32_t     block, cluster, grid;  // threads, blocks on a row, blocks [chosen for the size]
+} cj_gpus_norm_desc;
+
+// x[r] … of device r. What a description does not use stays NULL. sum may be residual, y may be x.
+typedef struct cj_gpus_norm_arrays {
+    CJ_STRUCT_SIZE(cj_gpus_norm_arrays);
+    const cj_ptr *x, *residual;   // [rows, columns], read; the residual is the same on all devices
+    const cj_ptr *sum, *y;        // [rows, columns], written
+    const cj_ptr *weight, *bias;  // [columns], the same on all devices
+} cj_gpus_norm_arrays;
+
+CJ_API cj_status cj_gpus_norm(cj_gpus *gpus, const cj_gpus_norm_desc *desc, const cj_gpus_norm_arrays *arrays,
+                              const cj_stream *stream, cj_error *error);
+
+// Rows of logits whose columns are sharded: device r has the columns r * columns to (r + 1) * columns - 1. With the softmax statistics
+// of 32 bytes a row and peer in place of the logits, which no device sends. All devices get the same bits of loss and lse. Pad with -infinity
+// where the columns are no multiple of the devices. Begin with CJ_INIT.
+//   loss, lse, dx: as cj_crossentropy_desc says them, with C = columns of all devices
+typedef struct cj_gpus_crossentropy_desc {
+    CJ_STRUCT_SIZE(cj_gpus_crossentropy_desc);
+    uint64_t rows, columns;  // 1 to 2^20; of each device, 1 to 2^26; contiguous
+    cj_dtype dtype;          // of x and dx: f32, f16, bf16 [f32]
+    cj_dtype label;          // CJ_I64 or CJ_I32 [i64]
+    int      has_ignore;     // else `ignore` is -100
+    int32_t  ignore;
+    double   smoothing;      // 0 to 1
+    int      gradient;       // dx is written too
+    double   scale;          // of the gradient [1]
+    uint32_t block, grid;    // threads, blocks [chosen for the size]
+} cj_gpus_crossentropy_desc;
+
+typedef struct cj_gpus_crossentropy_arrays {
+    CJ_STRUCT_SIZE(cj_gpus_crossentropy_arrays);
+    const cj_ptr *x;          // [rows, columns]
+    const cj_ptr *label;      // [rows], the same on all devices, of the columns of all
+    const cj_ptr *loss, *lse; // f32 [rows], written
+    const cj_ptr *dx;         // [rows, columns], written; may be x
+} cj_gpus_crossentropy_arrays;
+
+CJ_API cj_status cj_gpus_crossentropy(cj_gpus *gpus, const cj_gpus_crossentropy_desc *desc,
+                                      const cj_gpus_crossentropy_arrays *arrays, const cj_stream *stream, cj_error *error);
+
+// Softmax of rows that are sharded in the same way, or its logarithm: y[r], [rows, columns], may be x[r].
+typedef struct cj_gpus_softmax_desc {
+    CJ_STRUCT_SIZE(cj_gpus_softmax_desc);
+    uint64_t rows, columns;  // as above
+    cj_dtype dtype;          // of x and y: f32, f16, bf16 [f32]
+    int      log;
+    uint32_t block, grid;    // threads, blocks [chosen for the size]
+} cj_gpus_softmax_desc;
+
+CJ_API cj_status cj_gpus_softmax(cj_gpus *gpus, const cj_gpus_softmax_desc *desc, const cj_ptr *x, const cj_ptr *y,
+                                 const cj_stream *stream, cj_error *error);
+
+// ---- the data of all devices: a launch of each device's own, and an all-reduce of the results
+
+// out[r][0] on each device = the sum, minimum or maximum of x[0..n) of all devices, n of each: as cj_reduce_launch, whose first call
+// with a description on a stream makes the kernel. f32, f16, bf16 and integers of up to 32 bits, one total; out[r]: of the type of
+// cj_dtype_arithmetic(dtype), aligned to 8 bytes.
+CJ_API cj_status cj_gpus_reduce(cj_gpus *gpus, const cj_reduce_desc *desc, const cj_ptr *x, const cj_ptr *out,
+                                const cj_stream *stream, cj_error *error);
+
+// counts[r][b] on each device = how many samples of all devices fall into bin b: as cj_histogram_launch, with counts of u32.
+// A counter takes 8 bytes of mail for each shot, of two shots in all 16: `mail_bytes` limits the bins.
+CJ_API cj_status cj_gpus_histogram(cj_gpus *gpus, const cj_histogram_desc *desc, const cj_ptr *x, const cj_ptr *counts,
+                                   const cj_stream *stream, cj_error *error);
 
 #ifdef __cplusplus
 }

@@ -157,10 +157,11 @@ cj_status cj_gpus_check(cj_gpus *gpus, cj_error *error) {
 
 // ---- launches
 
-// Arguments of one rank: x and out, the boxes, rank and limit.
+// Arguments of one rank: its arrays, the boxes, rank and limit.
+enum { ARGUMENTS = CJ_GPUS_ARRAYS + CJ_GPUS_MAX + 2 };
 typedef struct arguments {
-    uint64_t value[2 + CJ_GPUS_MAX + 2];
-    void    *pointer[2 + CJ_GPUS_MAX + 2];
+    uint64_t value[ARGUMENTS];
+    void    *pointer[ARGUMENTS];
     uint32_t count;
 } arguments;
 
@@ -171,9 +172,9 @@ static void add(arguments *a, uint64_t value) {
 }
 
 // Of the i-th rank of this process.
-static void fill(const cj_gpus *gpus, uint32_t i, const cj_ptr *x, const cj_ptr *out, arguments *a) {
+static void fill(const cj_gpus *gpus, uint32_t i, const cj_ptr *const *array, uint32_t arrays, arguments *a) {
     a->count = 0;
-    if (x) add(a, x[i]), add(a, out[i]);
+    for (uint32_t k = 0; k < arrays; k++) add(a, array[k][i]);
     for (uint32_t q = 0; q < gpus->count; q++) add(a, gpus->box[q]);
     add(a, gpus->first + i);
     add(a, gpus->limit);
@@ -181,9 +182,19 @@ static void fill(const cj_gpus *gpus, uint32_t i, const cj_ptr *x, const cj_ptr 
 
 cj_status cj_gpus_launch(cj_gpus *gpus, cj_kernel *const *kernel, uint32_t count, const cj_ptr *x, const cj_ptr *out,
                          const cj_stream *stream, cj_error *error) {
+    REFUSE_IF(!x != !out, "x and out: one of them is NULL" CJ_HINT "give both, or none for a barrier");
+    return cj_gpus_launch_arrays(gpus, kernel, count, x ? (const cj_ptr *[]){x, out} : NULL, x ? 2 : 0, stream, error);
+}
+
+cj_status cj_gpus_launch_arrays(cj_gpus *gpus, cj_kernel *const *kernel, uint32_t count, const cj_ptr *const *array,
+                                uint32_t arrays, const cj_stream *stream, cj_error *error) {
     REQUIRE(gpus);
     REQUIRE(kernel);
-    REFUSE_IF(!x != !out, "x and out: one of them is NULL" CJ_HINT "give both, or none for a barrier");
+    REFUSE_IF(arrays > CJ_GPUS_ARRAYS, "arrays: %" PRIu32 " are more than %d", arrays, CJ_GPUS_ARRAYS);
+    for (uint32_t i = 0; i < arrays; i++) {
+        REQUIRE(array);
+        REQUIRE(array[i]);
+    }
     REFUSE_IF(!count || count > gpus->local,
               "count: %" PRIu32 " kernels for %" PRIu32 " devices" CJ_HINT "give one a device", count, gpus->local);
     FAIL_IF(!gpus->mail, CJ_UNSUPPORTED, "%s" CJ_HINT "cj_gpus_run goes by NCCL", gpus->unreached);
@@ -198,7 +209,7 @@ cj_status cj_gpus_launch(cj_gpus *gpus, cj_kernel *const *kernel, uint32_t count
         REFUSE_IF(cj__kernel_device(kernel[r]) != gpus->device[r],
                   "the kernel of rank %" PRIu32 " was loaded on another device" CJ_HINT "load it on that of the rank",
                   gpus->first + r);
-        fill(gpus, r, x, out, &given[r]);
+        fill(gpus, r, array, arrays, &given[r]);
         TRY(cj__kernel_ready(kernel[r], stream ? stream[r] : NULL, given[r].pointer, given[r].count, &ready[r], error));
         config[r] = ready[r].config;
     }
