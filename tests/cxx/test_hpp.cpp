@@ -363,6 +363,7 @@ void several_devices_work_as_one() {
     norm.rows = softmax.rows = loss.rows = 1;
     both.run(all, x, y);
     EXPECT(first(y) == 2);
+    EXPECT(both.about(all).way == CJ_GPUS_BY_MAIL && both.about(all).reach[1] == CJ_GPUS_REACH_PEER);
     arrays.x = x.data(), arrays.y = y.data(), arrays.sum = sum.data();
     both.norm(norm, arrays);
     EXPECT(first(sum) == 2 && first(y) > 0.999f && first(y) < 1.001f);
@@ -373,6 +374,12 @@ void several_devices_work_as_one() {
     EXPECT(first(y) == 64);
     both.histogram(counts, x, y);  // 1 is above the last bin
     EXPECT(first(y) == 0);
+    cj_gpus_exchange nobody{};
+    nobody.size = 2;
+    nobody.all_gather = [](void *, const void *, void *, std::size_t, cj_error *) { return CJ_DRIVER; };
+    EXPECT(error_of([&] { clusterjit::gpus::by_exchange(device("cpu"), nobody); }).status() == CJ_INVALID_ARGUMENT);
+    EXPECT(error_of([&] { clusterjit::gpus::by_env(device("cpu")); }).status() == CJ_INVALID_ARGUMENT);
+    EXPECT(error_of([&] { clusterjit::gpus::by_nccl(device("cpu"), nullptr); }).status() == CJ_INVALID_ARGUMENT);
     both.check();
     both.free(x), both.free(y), both.free(sum);
 }

@@ -25,8 +25,31 @@ class gpus {
         gpus_.reset(made, cj_gpus_destroy);
     }
 
+    // One process a GPU, `own`: by the caller's ncclComm_t, by what a launcher's environment says, by an exchange of the caller's.
+    static gpus by_nccl(const device &own, void *communicator, const cj_gpus_options &options = plain()) {
+        cj_gpus *made = nullptr;
+        call(cj_gpus_create_nccl, own.get(), communicator, &options, &made);
+        return gpus(own, made);
+    }
+    static gpus by_env(const device &own, const cj_gpus_options &options = plain()) {
+        cj_gpus *made = nullptr;
+        call(cj_gpus_create_env, own.get(), &options, &made);
+        return gpus(own, made);
+    }
+    static gpus by_exchange(const device &own, const cj_gpus_exchange &exchange, const cj_gpus_options &options = plain()) {
+        cj_gpus *made = nullptr;
+        call(cj_gpus_create_rank, own.get(), &exchange, &options, &made);
+        return gpus(own, made);
+    }
+
     cj_gpus      *get() const noexcept { return gpus_.get(); }
     std::uint32_t count() const noexcept { return cj_gpus_count(get()); }
+
+    cj_gpus_info about(const cj_gpus_desc &desc) const {
+        cj_gpus_info info{};
+        call(cj_gpus_about, get(), &desc, &info);
+        return info;
+    }
 
     // Memory of each device, which free gives back.
     pointers allocate(std::size_t bytes) const {
@@ -58,6 +81,8 @@ class gpus {
     void check() const { call(cj_gpus_check, get()); }
 
   private:
+    gpus(const device &own, cj_gpus *made) : devices_{own}, gpus_(made, cj_gpus_destroy) {}
+
     static cj_gpus_options plain() {
         cj_gpus_options options{};
         return options;
