@@ -201,9 +201,9 @@ typedef struct cj_gpus_norm_arrays {
 CJ_API cj_status cj_gpus_norm(cj_gpus *gpus, const cj_gpus_norm_desc *desc, const cj_gpus_norm_arrays *arrays,
                               const cj_stream *stream, cj_error *error);
 
-// Rows of logits whose columns are sharded: device r has the columns r * columns to (r + 1) * columns - 1. With the softmax statistics
-// of 32 bytes a row and peer in place of the logits, which no device sends. All devices get the same bits of loss and lse. Pad with -infinity
-// where the columns are no multiple of the devices. Begin with CJ_INIT.
+// Rows of logits whose columns are sharded: device r has the columns r * columns to (r + 1) * columns - 1. Devices send each other
+// 16 bytes of a row, in 32 bytes of mail, and no logits. All devices get the same bits of loss and lse. Pad with -infinity where the
+// columns are no multiple of the devices. Begin with CJ_INIT.
 //   loss, lse, dx: as cj_crossentropy_desc says them, with C = columns of all devices
 typedef struct cj_gpus_crossentropy_desc {
     CJ_STRUCT_SIZE(cj_gpus_crossentropy_desc);

@@ -11,9 +11,7 @@ cj_status cj__gpus_array(const cj_gpus *gpus, cj_gpus_call *call, const char *na
         TRY(cj__call_array(name, array[r], bytes ? bytes : 1, NULL, error));
         if (matrix) call->bits |= array[r];
     }
-    call->array[call->count] = array;
-    call->name[call->count] = name;
-    call->bytes[call->count++] = bytes;
+    call->array[call->count++] = array;
     return CJ_OK;
 }
 

@@ -9,8 +9,6 @@
 
 typedef struct cj_gpus_call {
     const cj_ptr *array[CJ_GPUS_ARRAYS];
-    const char   *name[CJ_GPUS_ARRAYS];
-    uint32_t      bytes[CJ_GPUS_ARRAYS];  // what the addresses are multiples of
     uint32_t      count;
     cj_ptr        bits;  // of the addresses of matrices, or'ed
 } cj_gpus_call;
