@@ -23,6 +23,7 @@
 #include <clusterjit/cxx/check.hpp>
 #include <clusterjit/cxx/device.hpp>
 #include <clusterjit/cxx/error.hpp>
+#include <clusterjit/cxx/gpus.hpp>
 #include <clusterjit/cxx/kernels.hpp>
 
 #endif

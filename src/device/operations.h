@@ -33,6 +33,11 @@ typedef struct cj_placement {
     uint32_t max_cluster;      // blocks
 } cj_placement;
 
+// What another process needs to reach memory of this one: a CUipcMemHandle.
+typedef struct cj_ipc {
+    unsigned char handle[64];
+} cj_ipc;
+
 typedef struct cj_device_ops {
     const char *kind;  // "gpu", "cpu"
     void (*close)(cj_device *device);
@@ -78,6 +83,14 @@ typedef struct cj_device_ops {
                                  uint32_t devices, cj_dim3 cluster, cj_error *error);
     // Lets a device's kernels reach a peer's memory; UNSUPPORTED if they cannot. NULL: no device of this kind can.
     cj_status (*reach)(cj_device *device, cj_device *peer, cj_error *error);
+    // Memory between processes: what to hand out for memory of `alloc`; its address here, for what another process handed out, until
+    // `close_shared`. NULL: no device of this kind can.
+    cj_status (*share)(cj_device *device, cj_ptr memory, cj_ipc *shared, cj_error *error);
+    cj_status (*open_shared)(cj_device *device, const cj_ipc *shared, cj_ptr *memory, cj_error *error);
+    void (*close_shared)(cj_device *device, cj_ptr memory);
+    // Whether work on the stream has not ended; the CUDA device's number. NULL: as those above.
+    cj_status (*busy)(cj_device *device, cj_stream stream, bool *busy, cj_error *error);
+    int (*number)(const cj_device *device);
 } cj_device_ops;
 
 #endif

@@ -6,20 +6,78 @@
 #include <clusterjit/gpus.h>
 #include <stdbool.h>
 
-// The kernels of a description, one a device.
+#include "nccl.h"
+#include "socket.h"
+
+// The kernels of a description, one a device of this process.
 typedef struct cj_gpus_loaded {
     cj_params  params;
     cj_kernel *kernel[CJ_GPUS_MAX];
 } cj_gpus_loaded;
 
+// A description that the ranks have compared, as NCCL does not.
+typedef struct cj_gpus_agreed {
+    uint64_t what[5];  // operation, type, count, combination, root
+} cj_gpus_agreed;
+
 struct cj_gpus {
-    uint32_t        count;
-    cj_device      *device[CJ_GPUS_MAX];
-    cj_ptr          box[CJ_GPUS_MAX];
+    uint32_t        count;                // ranks
+    uint32_t        first, local;         // the ranks of this process
+    cj_device      *device[CJ_GPUS_MAX];  // of the ranks of this process
+    cj_ptr          box[CJ_GPUS_MAX];     // of each rank, where kernels of this process reach it; 0: they do not
+    cj_gpus_reach   reach[CJ_GPUS_MAX];   // how the first rank of this process does
+    bool            mail;                 // all ranks reach all boxes
+    char            unreached[256];       // which do not, and why
     uint64_t        mail_bytes, limit;
+    uint32_t        timeout_ms;
     bool            failed;  // a rank did not come, or came with something else: epochs are out of step
     cj_gpus_loaded *loaded;
     size_t          loaded_count, loaded_room;
+    cj_nccl_ranks   nccl;  // nccl.library.version 0: none
+    cj_gpus_agreed *agreed;
+    size_t          agreed_count, agreed_room;
+    cj_bootstrap   *bootstrap;  // of cj_gpus_create_env, to part when all ranks do
 };
+
+// ---- gpus.c
+
+// A cj_gpus without devices, with the options that are given or the defaults.
+cj_status cj__gpus_make(const cj_gpus_options *options, cj_gpus **made, cj_error *error);
+cj_status cj__gpus_make_box(cj_gpus *gpus, uint32_t index, cj_error *error);  // of the device with that index
+size_t    cj__gpus_box_bytes(const cj_gpus *gpus);
+
+// ---- list.c
+
+// Room for one more in a list of things of `bytes`.
+cj_status cj__gpus_grow(void **list, size_t count, size_t *room, size_t bytes, cj_error *error);
+
+// ---- run.c
+
+// The kernels of these parameters, one a device of this process, which the first call loads.
+cj_status cj__gpus_find(cj_gpus *gpus, const cj_params *params, cj_gpus_loaded **found, cj_error *error);
+
+// ---- process.c
+
+// The ranks of several processes meet: all boxes are where `box` says, or go unreached with a reason.
+cj_status cj__gpus_join(cj_gpus *gpus, cj_device *device, const cj_gpus_exchange *exchange, cj_error *error);
+
+// ---- route.c
+
+typedef struct cj_gpus_route {
+    cj_gpus_way way;
+    uint64_t    piece;  // elements of a launch, of a part where there are parts; the last may have fewer
+    uint64_t    launches;
+    uint32_t    shots;  // of an all-reduce; 0: the plan chooses
+} cj_gpus_route;
+
+// `why` may be NULL: nothing is written then.
+cj_status cj__gpus_route(const cj_gpus *gpus, const cj_gpus_desc *desc, cj_gpus_route *route, char *why, size_t size,
+                         cj_error *error);
+
+// ---- by_nccl.c
+
+cj_status cj__gpus_by_nccl(cj_gpus *gpus, const cj_gpus_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream,
+                           cj_error *error);
+cj_status cj__gpus_check_nccl(const cj_gpus *gpus, cj_error *error);  // what went wrong since the last call
 
 #endif

@@ -7,12 +7,12 @@
 #include "call.h"
 #include "error.h"
 #include "gpus_state.h"
+#include "log.h"
 #include "sized.h"
 
 static const char *const families[] = {
-    [CJ_GPUS_ALLREDUCE] = "allreduce",  [CJ_GPUS_REDUCE_SCATTER] = "reducescatter",
-    [CJ_GPUS_ALL_GATHER] = "allgather", [CJ_GPUS_ALL_TO_ALL] = "alltoall",
-    [CJ_GPUS_BROADCAST] = "broadcast",  [CJ_GPUS_BARRIER] = "barrier"};
+    [CJ_GPUS_ALLREDUCE] = "allreduce", [CJ_GPUS_REDUCE_SCATTER] = "reducescatter", [CJ_GPUS_ALL_GATHER] = "allgather",
+    [CJ_GPUS_ALL_TO_ALL] = "alltoall", [CJ_GPUS_BROADCAST] = "broadcast",          [CJ_GPUS_BARRIER] = "barrier"};
 static const char *const combinations[] = {
     [CJ_COMBINE_SUM] = "sum", [CJ_COMBINE_MIN] = "min", [CJ_COMBINE_MAX] = "max"};
 static const char *const alignments[] = {"16", "8", "4", "2"};
@@ -21,7 +21,7 @@ static const char *const alignments[] = {"16", "8", "4", "2"};
 static uint32_t alignment_of(const cj_gpus *gpus, const cj_ptr *x, const cj_ptr *out) {
     uint32_t index = 0;
     cj_ptr   all = 0;
-    for (uint32_t r = 0; x && r < gpus->count; r++) all |= x[r] | out[r];
+    for (uint32_t r = 0; x && r < gpus->local; r++) all |= x[r] | out[r];
     while (index < 3 && all % (16u >> index)) index++;
     return index;
 }
@@ -32,27 +32,33 @@ static cj_status check_arrays(const cj_gpus *gpus, const cj_gpus_desc *desc, con
     if (desc->op == CJ_GPUS_BARRIER) return CJ_OK;
     REQUIRE(x);
     REQUIRE(out);
-    for (uint32_t r = 0; r < gpus->count; r++) {
+    for (uint32_t r = 0; r < gpus->local; r++) {
         TRY(cj__call_array("x", x[r], align, NULL, error));
         TRY(cj__call_array("out", out[r], align, NULL, error));
     }
     return CJ_OK;
 }
 
-static cj_status describe(const cj_gpus *gpus, const cj_gpus_desc *desc, uint32_t align, cj_params *params,
+// What one launch moves of what desc says: `count` elements, `at` elements into the arrays.
+typedef struct cj_gpus_piece {
+    uint64_t at, count;
+    uint32_t align, shots;
+} cj_gpus_piece;
+
+static cj_status describe(const cj_gpus *gpus, const cj_gpus_desc *desc, const cj_gpus_piece *piece, cj_params *params,
                           cj_error *error) {
-    const bool combines = desc->op <= CJ_GPUS_REDUCE_SCATTER;
-    REFUSE_IF((uint32_t)desc->op > CJ_GPUS_BARRIER, "op: %d is none of cj_gpus_op", (int)desc->op);
+    const bool combines = desc->op <= CJ_GPUS_REDUCE_SCATTER, is_piece = piece->count < desc->count;
+    const bool has_parts = desc->op != CJ_GPUS_ALLREDUCE && desc->op != CJ_GPUS_BROADCAST;
     TRY(cj__call_family(params, families[desc->op], error));
     TRY(cj__call_number(params, "gpus", gpus->count, error));
     TRY(cj__call_number(params, "mail", gpus->mail_bytes, error));
     if (desc->op == CJ_GPUS_BARRIER) return CJ_OK;
-    REFUSE_IF(!desc->count, "count: 0 is below 1: there is nothing to move");
     TRY(cj__call_dtype(params, "dtype", desc->dtype, error));
-    TRY(cj__call_number(params, "count", desc->count, error));
-    TRY(cj__call_word(params, "align", WORDS(alignments), align, error));
+    TRY(cj__call_number(params, "count", piece->count, error));
+    TRY(cj__call_word(params, "align", WORDS(alignments), piece->align, error));
     if (combines) TRY(cj__call_word(params, "combine", WORDS(combinations), desc->combine, error));
-    if (desc->shots) TRY(cj__call_number(params, "shots", desc->shots, error));
+    if (piece->shots) TRY(cj__call_number(params, "shots", piece->shots, error));
+    if (has_parts && is_piece) TRY(cj__call_number(params, "stride", desc->count, error));
     if (desc->root) TRY(cj__call_number(params, "root", desc->root, error));
     if (desc->block) TRY(cj__call_number(params, "block", desc->block, error));
     if (desc->grid) TRY(cj__call_number(params, "grid", desc->grid, error));
@@ -60,17 +66,13 @@ static cj_status describe(const cj_gpus *gpus, const cj_gpus_desc *desc, uint32_
 }
 
 static cj_status load(cj_gpus *gpus, const cj_params *params, cj_gpus_loaded **found, cj_error *error) {
-    if (gpus->loaded_count == gpus->loaded_room) {
-        const size_t room = 2 * gpus->loaded_room + 8;
-        void        *more = cj__realloc(gpus->loaded, gpus->loaded_room * sizeof *gpus->loaded, room * sizeof *gpus->loaded);
-        if (!more) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for a kernel of %" PRIu32 " GPUs", gpus->count);
-        gpus->loaded = more;
-        gpus->loaded_room = room;
-    }
+    void *list = gpus->loaded;
+    TRY(cj__gpus_grow(&list, gpus->loaded_count, &gpus->loaded_room, sizeof *gpus->loaded, error));
+    gpus->loaded = list;
     cj_gpus_loaded *made = &gpus->loaded[gpus->loaded_count];
     memset(made, 0, sizeof *made);
     made->params = *params;
-    for (uint32_t r = 0; r < gpus->count; r++) {
+    for (uint32_t r = 0; r < gpus->local; r++) {
         const cj_status status = cj_kernel_create(gpus->device[r], params, &made->kernel[r], error);
         if (!status) continue;
         while (r--) cj_kernel_destroy(made->kernel[r]);
@@ -81,7 +83,7 @@ static cj_status load(cj_gpus *gpus, const cj_params *params, cj_gpus_loaded **f
     return CJ_OK;
 }
 
-static cj_status find(cj_gpus *gpus, const cj_params *params, cj_gpus_loaded **found, cj_error *error) {
+cj_status cj__gpus_find(cj_gpus *gpus, const cj_params *params, cj_gpus_loaded **found, cj_error *error) {
     for (size_t i = 0; i < gpus->loaded_count; i++) {
         *found = &gpus->loaded[i];
         const cj_params *known = &(*found)->params;
@@ -90,15 +92,51 @@ static cj_status find(cj_gpus *gpus, const cj_params *params, cj_gpus_loaded **f
     return load(gpus, params, found, error);
 }
 
+static cj_status run_piece(cj_gpus *gpus, const cj_gpus_desc *desc, const cj_gpus_piece *piece, const cj_ptr *x,
+                           const cj_ptr *out, const cj_stream *stream, cj_error *error) {
+    cj_ptr          from[CJ_GPUS_MAX], to[CJ_GPUS_MAX];
+    cj_gpus_loaded *loaded = NULL;
+    cj_params       params;
+    const uint64_t  bytes = x ? piece->at * cj_dtype_size(desc->dtype) : 0;
+    for (uint32_t i = 0; x && i < gpus->local; i++) from[i] = x[i] + bytes, to[i] = out[i] + bytes;
+    TRY(describe(gpus, desc, piece, &params, error));
+    TRY(cj__gpus_find(gpus, &params, &loaded, error));
+    return cj_gpus_launch(gpus, loaded->kernel, gpus->local, x ? from : NULL, x ? to : NULL, stream, error);
+}
+
+static cj_status run(cj_gpus *gpus, const cj_gpus_desc *desc, const cj_ptr *x, const cj_ptr *out,
+                     const cj_stream *stream, cj_error *error) {
+    const bool    moves = desc->op != CJ_GPUS_BARRIER;
+    cj_gpus_route route;
+    TRY(cj__gpus_route(gpus, desc, &route, NULL, 0, error));
+    if (route.way == CJ_GPUS_BY_NCCL)
+        return cj__gpus_by_nccl(gpus, desc, moves ? x[0] : 0, moves ? out[0] : 0, stream ? stream[0] : NULL, error);
+    const uint32_t align = alignment_of(gpus, moves ? x : NULL, out);
+    for (uint64_t i = 0, at = 0; i < route.launches; i++, at += route.piece) {
+        const uint64_t      left = desc->count - at;
+        const cj_gpus_piece piece = {at, left < route.piece ? left : route.piece, align, route.shots};
+        TRY(run_piece(gpus, desc, &piece, moves ? x : NULL, out, stream, error));
+    }
+    return CJ_OK;
+}
+
+// Of the first call with a description: which way it went.
+static void tell(const cj_gpus *gpus, const cj_gpus_desc *desc) {
+    static const char *const ways[] = {"in one launch", "in pieces", "by NCCL"};
+    cj_gpus_route            route;
+    char                     why[256];
+    if (cj__gpus_route(gpus, desc, &route, why, sizeof why, NULL)) return;
+    cj__log(CJ_LOG_INFO, "%s of %" PRIu64 " on rank %" PRIu32 " of %" PRIu32 " GPUs goes %s: %s", families[desc->op],
+            desc->count, gpus->first, gpus->count, ways[route.way], why);
+}
+
 cj_status cj_gpus_run(cj_gpus *gpus, const cj_gpus_desc *desc, const cj_ptr *x, const cj_ptr *out,
                       const cj_stream *stream, cj_error *error) {
     REQUIRE(gpus);
     SIZED(cj_gpus_desc, desc);
-    const bool moves = desc->op != CJ_GPUS_BARRIER;
-    cj_params  params;
+    const size_t known = gpus->loaded_count + gpus->agreed_count;
     TRY(check_arrays(gpus, desc, x, out, error));
-    TRY(describe(gpus, desc, alignment_of(gpus, moves ? x : NULL, out), &params, error));
-    cj_gpus_loaded *loaded = NULL;
-    TRY(find(gpus, &params, &loaded, error));
-    return cj_gpus_launch(gpus, loaded->kernel, gpus->count, moves ? x : NULL, moves ? out : NULL, stream, error);
+    TRY(run(gpus, desc, x, out, stream, error));
+    if (gpus->loaded_count + gpus->agreed_count != known) tell(gpus, desc);
+    return CJ_OK;
 }

@@ -26,9 +26,8 @@
 //
 // The barrier orders memory: a fence before the hello releases what earlier kernels and this thread saw, a fence after the last
 // one acquires it. The other collectives order only their own messages: their results are complete in them.
+// Here are the families of collectives; launch.c has what all kernels of GPUs begin and end with, move.c the loop over messages.
 #include "gpus.h"
-
-// ---- the parts of the kernel
 
 static void declare(gpus_kernel *k) {
     cj_func *f = k->f;
@@ -36,83 +35,17 @@ static void declare(gpus_kernel *k) {
         k->x_param = cj_param(f, "u64", "x", k->s.op->by_rank ? "x[gpus][count]" : "x[count]");
         k->out_param = cj_param(f, "u64", "out", k->s.op->gathers ? "out[gpus][count]" : "out[count]");
     }
-    for (uint32_t q = 0; q < k->s.gpus; q++) {
-        char name[16];
-        snprintf(name, sizeof name, "box_%" PRIu32, q);
-        k->box_param[q] = cj_param(f, "u64", name, q ? "of that GPU" : "the box of GPU 0");
-    }
-    k->rank_param = cj_param(f, "u64", "rank", "of this GPU");
-    k->limit_param = cj_param(f, "u64", "limit", "polls after which a thread gives up");
-    cj_param(f, "u64", "workspace", "not used");
+    cj__gpus_declare(k);
 }
 
 static void open(gpus_kernel *k) {
     cj_func *f = k->f;
-    k->thread = cj_mov(f, "u32", "thread", "%tid.x");
-    k->block = cj_mov(f, "u32", "block", "%ctaid.x");
-    k->rank = cj__load_param(f, "u32", k->rank_param, "rank");
-    k->left = cj__load_param(f, "u32", k->limit_param, "left");
+    cj__gpus_open_thread(k);
     if (k->s.op->moves) {
         k->x = cj__load_pointer(f, k->x_param, "x");
         k->out = cj__load_pointer(f, k->out_param, "out");
     }
-    cj_step(f, "the boxes, and which of them is this GPU's");
-    for (uint32_t q = 0; q < k->s.gpus; q++) {
-        k->box[q] = cj__load_pointer(f, k->box_param[q], "box");
-        k->mine[q] = cj_eq(f, "mine", k->rank, q);
-    }
-    k->own = cj_mov(f, "u64", "own", k->box[0]);
-    for (uint32_t q = 1; q < k->s.gpus; q++) cj_set_if(f, k->mine[q], k->own, k->box[q]);
-    cj_step(f, "this launch's epoch, and the set of mail that it says");
-    cj_reg last = cj_mad_wide(f, "last", k->block, 4, k->own);
-    k->epoch = cj_let(f, "u32", "epoch", "ld.global.u32 $1, [$2 + $3];", last, CJ_BOX_EPOCH);
-    cj_update(f, k->epoch, "add", 1);
-    k->set = cj_and(f, "set", k->epoch, 1);
-    cj_reg speaks = cj_or(f, "speaker", k->thread, k->block);
-    k->first = cj_eq(f, "speaks", speaks, 0);
-}
-
-static const cj_mailbox one_word = {.words = 1, .scope = "sys"};
-
-static void say_hello(const gpus_kernel *k) {
-    cj_func *f = k->f;
-    cj_step(f, "hello to each peer: the checksum of what this launch is");
-    CJ_IF(f, k->first, "said") {
-        if (!k->s.op->moves) cj_ptx(f, "fence.acq_rel.sys; // what was done before the barrier, before the hellos");
-        cj_reg sum = cj_mov(f, "u32", "checksum", (uint64_t)cj__gpus_checksum(&k->s));
-        cj_reg mine = cj_mad(f, "hello_of_rank", k->set, CJ_BOX_GPUS, k->rank);
-        for (uint32_t q = 0; q < k->s.gpus; q++) {
-            cj_reg at = cj_mad_wide(f, "hello", mine, CJ_MAIL_BYTES, k->box[q]);
-            cj__mail_post(f, &one_word, cj_always(), at, CJ_BOX_HELLO, &sum, 1, k->epoch);
-        }
-    }
-}
-
-static void await_hellos(const gpus_kernel *k) {
-    cj_func *f = k->f;
-    cj_step(f, "all peers have begun this launch, so they have ended the one before");
-    CJ_IF(f, k->first, "greeted") {
-        cj_reg hellos = cj_mad_wide(f, "hellos", k->set, CJ_BOX_HELLO_SET, k->own);
-        for (uint32_t q = 0; q < k->s.gpus; q++) {
-            cj_reg sum = cj_b32(f, "found");
-            cj_reg late = cj__gpus_receive(k, &one_word, hellos, CJ_BOX_HELLO + CJ_MAIL_BYTES * q, q, &sum);
-            cj_reg differs = cj_let(f, "pred", "differs", "setp.ne.and.u32 $1, $2, $3, !$4;", sum,
-                                    cj__gpus_checksum(&k->s), late);
-            CJ_IF(f, differs, "alike") cj__gpus_report(k, CJ_BOX_DIFFERS, q);
-        }
-        if (!k->s.op->moves) cj_ptx(f, "fence.acq_rel.sys; // the hellos, before what follows the barrier");
-    }
-}
-
-static void keep_epoch(const gpus_kernel *k) {
-    cj_func *f = k->f;
-    cj_step(f, "B1: all threads have read the epoch: now it is the last launch's, for each block that a launch may have");
-    cj_ptx(f, "bar.sync 0;");
-    cj_reg begin = cj_mad(f, "begin", k->thread, k->s.grid, k->block);
-    CJ_FOR(f, i, "u32", "i", begin, CJ_BOX_BLOCKS, k->s.grid * k->s.block) {
-        cj_reg at = cj_mad_wide(f, "at", i, 4, k->own);
-        cj_ptx(f, "st.global.u32 [$1 + $2], $3;", at, CJ_BOX_EPOCH, k->epoch);
-    }
+    cj__gpus_open_boxes(k);
 }
 
 static void write_head(const gpus_kernel *k, cj_builder *b) {
@@ -124,16 +57,15 @@ static void write_head(const gpus_kernel *k, cj_builder *b) {
 
 static void emit_gpus(const cj_plan *plan, cj_builder *b) {
     gpus_kernel k = {.s = cj__gpus_shape(plan)};
+    k.checksum = cj__gpus_checksum(&k.s);
     k.message = (cj_mailbox){.words = k.s.words, .paired = k.s.words > 1, .scope = "sys"};
     write_head(&k, b);
     k.f = cj__entry(plan, b);
     declare(&k);
     open(&k);
-    say_hello(&k);
+    cj__gpus_say_hello(&k);
     if (k.s.op->moves) cj__gpus_move(&k);
-    await_hellos(&k);
-    keep_epoch(&k);
-    cj_ptx(k.f, "ret;");
+    cj__gpus_close(&k);
 }
 
 // ---- the families

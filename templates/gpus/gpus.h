@@ -35,6 +35,7 @@ typedef struct gpus_shape {
     const gpus_op *op;
     const char    *type;       // of an element: "f32", "f16", "bf16", "s32", "u32"
     uint32_t       gpus, bytes, count, words;  // words of a message; an element's bytes
+    uint32_t       stride;     // elements from a part of x or out to the next
     uint32_t       each;       // elements of a message
     uint32_t       units;      // messages from a GPU to a peer; of two shots for each shot
     uint32_t       all;        // units of x: of two shots those of all parts, of which the last may be shorter
@@ -59,7 +60,17 @@ typedef struct gpus_kernel {
     cj_reg     left;                                 // polls that this thread may still make
     cj_reg     first;                                // the thread that speaks for the GPU
     cj_mailbox message;
+    uint32_t   checksum;                             // of what all ranks must have in common
+    bool       meets;                                // a barrier stands behind the load of the epoch, in each block: B1 is none then
 } gpus_kernel;
+
+// ---- launch.c. A kernel declares its arrays, then what is here; it opens the thread, loads its arrays, opens the boxes, says
+// hello, works, and closes. Of the shape these use gpus, grid, block and op->moves.
+void cj__gpus_declare(gpus_kernel *k);
+void cj__gpus_open_thread(gpus_kernel *k);
+void cj__gpus_open_boxes(gpus_kernel *k);
+void cj__gpus_say_hello(const gpus_kernel *k);
+void cj__gpus_close(const gpus_kernel *k);  // waits for hellos, keeps the epoch, returns
 
 // ---- receive.c
 
@@ -67,7 +78,10 @@ typedef struct gpus_kernel {
 // rank that did not come: the predicate that it returns then holds.
 cj_reg cj__gpus_receive(const gpus_kernel *k, const cj_mailbox *message, cj_reg at, unsigned offset, unsigned rank,
                         const cj_reg *words);
-void cj__gpus_report(const gpus_kernel *k, cj_box_cause cause, unsigned rank);
+// The same of a rank in a register.
+cj_reg cj__gpus_receive_from(const gpus_kernel *k, const cj_mailbox *message, cj_reg at, unsigned offset, cj_reg rank,
+                             const cj_reg *words);
+void   cj__gpus_report(const gpus_kernel *k, cj_box_cause cause, unsigned rank);
 
 // ---- move.c: the loop over messages
 void cj__gpus_move(gpus_kernel *k);

@@ -28,7 +28,7 @@ typedef struct place {
 static bool is_half(const gpus_shape *s) { return s->bytes == 2; }
 
 // Elements from a GPU's part to the next one's.
-static uint32_t stride(const gpus_shape *s) { return s->shots == 2 ? s->units * s->each : s->count; }
+static uint32_t stride(const gpus_shape *s) { return s->shots == 2 ? s->units * s->each : s->stride; }
 
 // Of two shots the last parts may be shorter, or empty.
 static bool is_empty(const gpus_shape *s, int part) {

@@ -18,7 +18,7 @@ static const gpus_op *op_of(const cj_plan *plan) { return plan->params.family->o
 // Messages of 16 bytes where x and out, and the parts in them, allow loads of 16 bytes.
 static uint32_t words_of(const cj_plan *plan, uint32_t bytes) {
     const bool is_aligned = alignments[value_of(plan, GPUS_ALIGN)] == 16;
-    const bool is_whole = !((uint64_t)value_of(plan, GPUS_COUNT) * bytes % 16);
+    const bool is_whole = !((uint64_t)value_of(plan, GPUS_COUNT) * bytes % 16 + (uint64_t)value_of(plan, GPUS_STRIDE) * bytes % 16);
     return is_aligned && is_whole ? GPUS_WORDS : 1;
 }
 
@@ -29,6 +29,7 @@ gpus_shape cj__gpus_shape(const cj_plan *plan) {
                                   .gpus = value_of(plan, GPUS_GPUS),
                                   .bytes = dtype->bytes,
                                   .count = value_of(plan, GPUS_COUNT),
+                                  .stride = value_of(plan, GPUS_STRIDE),
                                   .words = words_of(plan, dtype->bytes),
                                   .shots = 1,
                                   .block = plan->block.x,
@@ -71,6 +72,11 @@ static cj_status refuse(const cj_plan *plan, const gpus_shape *s, cj_error *erro
     REFUSE_IF(s->root >= s->gpus,
               "root: %" PRIu32 " is no rank of %" PRIu32 " GPUs" CJ_HINT "ranks begin at 0: choose one below gpus", s->root,
               s->gpus);
+    REFUSE_IF(s->stride < s->count, "stride: %" PRIu32 " is below count, %" PRIu32 CJ_HINT "parts do not overlap", s->stride,
+              s->count);
+    REFUSE_IF((s->op->by_rank || s->op->gathers) && (uint64_t)s->stride * s->bytes * (s->gpus - 1) > INT32_MAX,
+              "stride: the parts of %" PRIu32 " GPUs begin up to %" PRIu64 " bytes apart, and 2^31 - 1 are the most" CJ_HINT
+              "make it smaller: copy, or call more often", s->gpus, (uint64_t)s->stride * s->bytes * (s->gpus - 1));
     REFUSE_IF(s->used > s->mail,
               "count: %" PRIu32 " elements take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
               "make mail larger, or count smaller: several launches, one after the other, do the whole",
@@ -82,6 +88,11 @@ cj_status cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     (void)clusters;
     const gpus_op *op = op_of(plan);
     if (!op->moves) plan->params.value[GPUS_COUNT] = GPUS_NO_COUNT;  // another one has no effect, and is refused
+    const uint64_t count = plan->params.value[GPUS_COUNT];
+    const uint64_t stride = cj__asked_or(plan, GPUS_STRIDE, count);
+    REFUSE_IF(stride != count && !op->by_rank && !op->gathers, "stride: %" PRIu64 " has no effect: %s has no parts" CJ_HINT
+              "leave it out", stride, op->name);
+    plan->params.value[GPUS_STRIDE] = stride;
     if (op->combines) {
         plan->params.value[GPUS_SHOTS] = op->by_rank ? 1 : cj__asked_or(plan, GPUS_SHOTS, choose_shots(plan));
     } else if (!op->from_root) {

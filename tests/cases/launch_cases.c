@@ -452,6 +452,23 @@ static cj_status launch_barrier(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_str
     return status ? status : cj_kernel_launch(kernel, stream, arguments, 4, error);
 }
 
+// The same with all five arrays.
+static cj_status launch_norm(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
+    cj_ptr          box = in + RUN_WORDS / 2 * sizeof *words, sum = out + RUN_WORDS / 2 * sizeof *words;
+    uint64_t        rank = 0, limit = 0;
+    void           *arguments[] = {&in, &in, &sum, &out, &in, &box, &box, &rank, &limit};
+    const cj_status status = cj_mem_fill(device, box, 0, BOX_BYTES, stream, error);
+    return status ? status : cj_kernel_launch(kernel, stream, arguments, 9, error);
+}
+
+static cj_status launch_sharded_loss(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
+    cj_ptr          box = in + RUN_WORDS / 2 * sizeof *words, lse = out + RUN_WORDS / 2 * sizeof *words;
+    uint64_t        rank = 0, limit = 0;
+    void           *arguments[] = {&in, &in, &out, &lse, &box, &box, &rank, &limit};
+    const cj_status status = cj_mem_fill(device, box, 0, BOX_BYTES, stream, error);
+    return status ? status : cj_kernel_launch(kernel, stream, arguments, 8, error);
+}
+
 static const family_run runs[] = {
     {"reduce", "n=1024 dtype=u32", launch_with_n},
     {"histogram", "n=4096 bins=1024", launch_histogram},
@@ -474,6 +491,9 @@ static const family_run runs[] = {
     {"alltoall", "gpus=2 count=16 mail=1024", launch_rank},
     {"broadcast", "gpus=2 count=16 mail=1024", launch_rank},
     {"barrier", "gpus=2 mail=1024", launch_barrier},
+    {"allreducenorm", "gpus=2 rows=2 columns=32 mail=1024 shots=1 dtype=f32", launch_norm},
+    {"shardedcrossentropy", "gpus=2 rows=3 columns=32 mail=1024 dtype=f32", launch_sharded_loss},
+    {"shardedsoftmax", "gpus=2 rows=3 columns=32 mail=1024 dtype=f32", launch_rank},
 };
 
 typedef struct captured {

@@ -341,6 +341,49 @@ void structures_say_their_size() {
     static_assert(std::is_trivially_copyable_v<cj_reduce_desc> && std::is_standard_layout_v<cj_reduce_desc>);
 }
 
+void several_devices_work_as_one() {
+    const clusterjit::gpus            both({device("cpu"), device("cpu")});
+    const clusterjit::gpus::pointers  x = both.allocate(1024), y = both.allocate(1024), sum = both.allocate(1024);
+    const std::vector<float>          ones(32, 1);
+    std::vector<float>                found(32);
+    cj_gpus_desc                      all{};
+    cj_gpus_norm_desc                 norm{};
+    cj_gpus_norm_arrays               arrays{};
+    cj_gpus_softmax_desc              softmax{};
+    cj_gpus_crossentropy_desc         loss{};
+    cj_reduce_desc                    total{};
+    cj_histogram_desc                 counts{};
+    const auto first = [&](const clusterjit::gpus::pointers &from) {
+        clusterjit::call(cj_mem_read, cj_gpus_device(both.get(), 1), found.data(), from[1], 4 * found.size(), nullptr);
+        return found[0];
+    };
+    for (std::uint32_t r = 0; r < both.count(); r++)
+        clusterjit::call(cj_mem_write, cj_gpus_device(both.get(), r), x[r], ones.data(), 4 * ones.size(), nullptr);
+    all.count = norm.columns = softmax.columns = loss.columns = total.n = counts.n = 32;
+    norm.rows = softmax.rows = loss.rows = 1;
+    both.run(all, x, y);
+    EXPECT(first(y) == 2);
+    EXPECT(both.about(all).way == CJ_GPUS_BY_MAIL && both.about(all).reach[1] == CJ_GPUS_REACH_PEER);
+    arrays.x = x.data(), arrays.y = y.data(), arrays.sum = sum.data();
+    both.norm(norm, arrays);
+    EXPECT(first(sum) == 2 && first(y) > 0.999f && first(y) < 1.001f);
+    both.softmax(softmax, x, y);
+    EXPECT(first(y) == 1.0f / 64);
+    EXPECT(error_of([&] { both.crossentropy(loss, cj_gpus_crossentropy_arrays{}); }).status() == CJ_INVALID_ARGUMENT);
+    both.reduce(total, x, y);
+    EXPECT(first(y) == 64);
+    both.histogram(counts, x, y);  // 1 is above the last bin
+    EXPECT(first(y) == 0);
+    cj_gpus_exchange nobody{};
+    nobody.size = 2;
+    nobody.all_gather = [](void *, const void *, void *, std::size_t, cj_error *) { return CJ_DRIVER; };
+    EXPECT(error_of([&] { clusterjit::gpus::by_exchange(device("cpu"), nobody); }).status() == CJ_INVALID_ARGUMENT);
+    EXPECT(error_of([&] { clusterjit::gpus::by_env(device("cpu")); }).status() == CJ_INVALID_ARGUMENT);
+    EXPECT(error_of([&] { clusterjit::gpus::by_nccl(device("cpu"), nullptr); }).status() == CJ_INVALID_ARGUMENT);
+    both.check();
+    both.free(x), both.free(y), both.free(sum);
+}
+
 void what_work_throws_comes_out_of_time() {
     EXPECT(cpu().time([] {}) >= 0);
     bool thrown = false;
@@ -367,6 +410,7 @@ int main() {
     texts_are_checked_and_printed();
     kernels_are_written_in_lambdas();
     a_builders_error_names_the_line_of_the_program();
+    several_devices_work_as_one();
     what_work_throws_comes_out_of_time();
     std::printf("%d failed\n", failures);
     return failures != 0;

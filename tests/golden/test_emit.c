@@ -33,6 +33,7 @@ static const struct {
     {"allreduce", "allreduce_two_shots", "sm_90", "gpus=2 shots=2 count=100 align=4"},
     {"broadcast", "broadcast_halves", "sm_90", "gpus=2 count=7 dtype=bf16 align=2"},
     {"barrier", "barrier", "sm_90", "gpus=2"},
+    {"allreducenorm", "allreducenorm", "sm_90", "gpus=2 rows=1 columns=32 shots=1 cluster=0 dtype=f32 align=4"},
     {"exchange", "exchange_pair", "sm_90", ""},
     {"exchange", "exchange_all_to_all", "sm_90", "pattern=all-to-all cluster=8 n=4096 dtype=u16 repeat=3"},
     {"exchange", "exchange_all_to_all_bulk", "sm_90", "pattern=all-to-all cluster=8 n=32768 clusters=40 repeat=8"},

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives of several GPUs, on as many as there are. Skipped where there is one GPU.
+// The collectives and the fused kernels of several GPUs, on as many as there are. Skipped where there is one GPU.
 #include <stdio.h>
 
+#include "fused_cases.h"
 #include "gpus_cases.h"
 #include "test.h"
 
@@ -33,6 +34,33 @@ static void large_arrays_take_two_shots(void **state) {
     cj_gpus_destroy(gpus);
 }
 
+static void every_fused_kernel_is_right_for_any_type_and_size(void **state) {
+    (void)state;
+    const uint64_t              mail = 128 << 20;
+    const cj_gpus_options       options = {CJ_INIT(options), .mail_bytes = mail};
+    uint64_t                    random = cj_test_seed();
+    static const struct {
+        const char *family, *words;
+    } large[] = {
+        {"allreducenorm", "rows=1 columns=8192 dtype=bf16"},
+        {"allreducenorm", "rows=256 columns=8192 dtype=bf16"},
+        {"allreducenorm", "rows=256 columns=8192 dtype=bf16 shots=1 norm=layer bias=yes"},
+        {"allreducenorm", "rows=700 columns=4000 dtype=f16"},
+        {"shardedcrossentropy", "rows=300 columns=32064 dtype=bf16 gradient=yes"},
+        {"shardedcrossentropy", "rows=300 columns=70000 dtype=f16 gradient=yes smoothing=0.1"},
+        {"shardedcrossentropy", "rows=600 columns=8192 dtype=f32"},
+        {"shardedsoftmax", "rows=300 columns=32768 dtype=bf16"},
+    };
+    for (uint32_t many = 2; many <= count; many++) {
+        cj_error error = {0};
+        cj_gpus *gpus = NULL;
+        cj_test_ok(cj_gpus_create(device, many, &options, &gpus, &error), &error);
+        cj_test_fused_all(gpus, mail, NULL, &random, cj_test_few() ? 9 : 300);
+        for (size_t i = 0; i < CJ_TEST_COUNT(large); i++) cj_test_fused(gpus, mail, large[i].family, large[i].words, 0, NULL, NULL);
+        cj_gpus_destroy(gpus);
+    }
+}
+
 int main(void) {
     for (; count < CJ_GPUS_MAX; count++) {
         char spec[16];
@@ -44,6 +72,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_collective_is_right_for_any_type_and_size),
         cmocka_unit_test(large_arrays_take_two_shots),
+        cmocka_unit_test(every_fused_kernel_is_right_for_any_type_and_size),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     for (uint32_t r = 0; r < count; r++) cj_device_close(device[r]);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE  // MAP_ANONYMOUS
 #include "fake_driver.h"
 
 #include <limits.h>
@@ -6,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "driver.h"
 
@@ -79,6 +82,22 @@ typedef struct block {
 } block;
 
 static block block_list = {&block_list, &block_list};
+
+// Memory of all processes that are forked after it was made: what cuMemAlloc gives from then on, and nothing gives back.
+enum { ARENA_BYTES = 64 << 20 };
+static uint64_t *arena;  // its first word: bytes that are in use
+
+void cj_fake_share(void) {
+    arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (arena == MAP_FAILED) abort();
+    *arena = BLOCK_ALIGNMENT;
+}
+
+static void *arena_make(size_t bytes) {
+    const size_t   room = (bytes + BLOCK_ALIGNMENT - 1) / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
+    const uint64_t at = __atomic_fetch_add(arena, room, __ATOMIC_RELAXED);
+    return at + room > ARENA_BYTES ? NULL : (char *)arena + at;
+}
 
 // Zeroed; NULL when out of memory.
 static void *block_make(size_t bytes) {
@@ -343,7 +362,7 @@ static CUresult fake_CtxGetDevice(CUdevice *device) {
 
 static CUresult fake_MemAlloc(CUdeviceptr *memory, size_t bytes) {
     ENTER_CONTEXT(MemAlloc);
-    void *made = block_make(bytes);
+    void *made = arena ? arena_make(bytes) : block_make(bytes);
     if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
     COUNT(alive_memory, 1);
     *memory = (CUdeviceptr)(uintptr_t)made;
@@ -353,7 +372,7 @@ static CUresult fake_MemAlloc(CUdeviceptr *memory, size_t bytes) {
 static CUresult fake_MemFree(CUdeviceptr memory) {
     ENTER_CONTEXT(MemFree);
     COUNT(alive_memory, -1);
-    block_free((void *)(uintptr_t)memory);
+    if (!arena) block_free((void *)(uintptr_t)memory);
     return CUDA_SUCCESS;
 }
 
@@ -532,7 +551,7 @@ static CUresult fake_TensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType
 static CUresult fake_DeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
     (void)device, (void)peer;
     ENTER(DeviceCanAccessPeer);
-    *can = 1;
+    *can = !cj_fake_driver.peerless;
     return CUDA_SUCCESS;
 }
 
@@ -540,6 +559,49 @@ static CUresult fake_CtxEnablePeerAccess(CUcontext peer, unsigned flags) {
     (void)peer, (void)flags;
     ENTER_CONTEXT(CtxEnablePeerAccess);
     return CUDA_SUCCESS;
+}
+
+// What a handle of the fake says: of memory of the arena, its place there; else a process that may not open it itself.
+typedef struct ipc_handle {
+    uint64_t magic, at;
+    int64_t  process;
+} ipc_handle;
+
+enum { IPC_MAGIC = 0x66616b65 };
+
+static CUresult fake_IpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr memory) {
+    ENTER_CONTEXT(IpcGetMemHandle);
+    if (!memory) return CUDA_ERROR_INVALID_VALUE;
+    const ipc_handle made = {IPC_MAGIC, memory, getpid()};
+    memset(handle, 0, sizeof *handle);
+    memcpy(handle, &made, sizeof made);
+    return CUDA_SUCCESS;
+}
+
+// As the driver, it does not open what this process has made.
+static CUresult fake_IpcOpenMemHandle(CUdeviceptr *memory, CUipcMemHandle handle, unsigned flags) {
+    ENTER_CONTEXT(IpcOpenMemHandle);
+    ipc_handle given;
+    memcpy(&given, &handle, sizeof given);
+    if (given.magic != IPC_MAGIC || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) return CUDA_ERROR_INVALID_VALUE;
+    if (given.process == getpid()) return CUDA_ERROR_INVALID_CONTEXT;
+    if (cj_fake_driver.peerless) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+    COUNT(alive_opened, 1);
+    *memory = given.at;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_IpcCloseMemHandle(CUdeviceptr memory) {
+    ENTER_CONTEXT(IpcCloseMemHandle);
+    if (!memory) return CUDA_ERROR_INVALID_VALUE;
+    COUNT(alive_opened, -1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_StreamQuery(CUstream stream) {
+    (void)stream;
+    ENTER_CONTEXT(StreamQuery);
+    return cj_fake_driver.never_ready ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
 static CUresult fake_EventDestroy(CUevent event) {

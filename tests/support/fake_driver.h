@@ -38,6 +38,8 @@ typedef struct cj_fake {
     int         largest_cluster;     // the answer of cuOccupancyMaxPotentialClusterSize
     int         active_clusters;     // the answer of cuOccupancyMaxActiveClusters
     int         blocks_per_sm;       // the answer of cuOccupancyMaxActiveBlocksPerMultiprocessor
+    bool        peerless;            // no GPU reaches another one's memory
+    bool        never_ready;         // the answer of cuStreamQuery
     double      launch_ms;           // the time of each launch between two events; 0: any two events are 1.5 ms apart
 
     // Observations:
@@ -45,6 +47,7 @@ typedef struct cj_fake {
     int            compiles;        // PTX texts made into an image or a module
     int            damaged_images;  // images that the fake did not make: a real driver may crash on them
     int            alive_streams, alive_graphs;
+    int            alive_opened;    // memory of other processes
     int            launches, nonportable_optins, shared_optins, cluster_questions, replays;
     cj_fake_launch launch;  // the last one
 } cj_fake;
@@ -60,6 +63,9 @@ void cj_fake_reset(void);
 
 // The resolver to inject; its user pointer is not used.
 cj_proc cj_fake_resolve(void *user, const char *symbol, int version);
+
+// From now on, and for good, memory is that of all processes which are forked later; nothing of it is given back.
+void cj_fake_share(void);
 
 // How many times a call ("cuMemAlloc") was made since the reset.
 unsigned cj_fake_calls(const char *symbol);

@@ -61,6 +61,10 @@
     X(EventDestroy, 4000, NEEDED)                              \
     X(DeviceCanAccessPeer, 4000, OPTIONAL)                     \
     X(CtxEnablePeerAccess, 4000, OPTIONAL)                     \
+    X(IpcGetMemHandle, 4010, OPTIONAL)                         \
+    X(IpcOpenMemHandle, 11000, OPTIONAL)                       \
+    X(IpcCloseMemHandle, 4010, OPTIONAL)                       \
+    X(StreamQuery, 2000, OPTIONAL)                             \
     X(TensorMapEncodeTiled, 12000, OPTIONAL)             \
     X(TensorMapEncodeIm2col, 12000, OPTIONAL)
 

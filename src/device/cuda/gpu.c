@@ -124,6 +124,11 @@ static const cj_device_ops gpu_ops = {
     .occupancy = cj__gpu_occupancy,
     .encode_tensor = gpu_encode_tensor,
     .reach = cj__gpu_reach,
+    .share = cj__gpu_share,
+    .open_shared = cj__gpu_open_shared,
+    .close_shared = cj__gpu_close_shared,
+    .busy = cj__gpu_busy,
+    .number = cj__gpu_number,
 };
 
 #define LIMIT(attribute, field) \

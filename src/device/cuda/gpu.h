@@ -49,9 +49,16 @@ cj_status cj__gpu_function(cj_module *module, const cj_ir_func *entry, cj_functi
 cj_status cj__gpu_global(cj_module *module, const cj_ir_var *var, cj_ptr *address, cj_error *error);
 
 // launch.c
-cj_status cj__gpu_reach(cj_device *device, cj_device *peer, cj_error *error);  // peer.c
 cj_status cj__gpu_launch(cj_device *device, const cj_launch_config *config, cj_dim3 cluster, cj_error *error);
 cj_status cj__gpu_synchronize(cj_device *device, cj_stream stream, cj_error *error);
+
+// peer.c
+cj_status cj__gpu_reach(cj_device *device, cj_device *peer, cj_error *error);
+cj_status cj__gpu_share(cj_device *device, cj_ptr memory, cj_ipc *shared, cj_error *error);
+cj_status cj__gpu_open_shared(cj_device *device, const cj_ipc *shared, cj_ptr *memory, cj_error *error);
+void      cj__gpu_close_shared(cj_device *device, cj_ptr memory);
+cj_status cj__gpu_busy(cj_device *device, cj_stream stream, bool *busy, cj_error *error);
+int       cj__gpu_number(const cj_device *device);
 
 // place.c
 cj_status cj__gpu_admit(cj_function *function, cj_launch_shape *shape, cj_error *error);

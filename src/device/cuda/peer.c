@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets the kernels of a device reach a peer's memory.
+// Lets the kernels of a device reach a peer's memory, of this process and of others.
+#include <string.h>
+
 #include "error.h"
 #include "gpu.h"
 
@@ -27,3 +29,59 @@ cj_status cj__gpu_reach(cj_device *device, cj_device *peer, cj_error *error) {
     cj__gpu_leave(gpu, pushed);
     return status;
 }
+
+// ---- other processes
+
+_Static_assert(sizeof(cj_ipc) == sizeof(CUipcMemHandle), "what is handed out is the driver's handle");
+
+cj_status cj__gpu_share(cj_device *device, cj_ptr memory, cj_ipc *shared, cj_error *error) {
+    cj_gpu        *gpu = cj__gpu(device);
+    CUipcMemHandle handle;
+    bool           pushed;
+    FAIL_IF(!gpu->driver.IpcGetMemHandle || !gpu->driver.IpcOpenMemHandle || !gpu->driver.IpcCloseMemHandle, CJ_UNSUPPORTED,
+            "the driver has no CUDA IPC" CJ_HINT "install a newer driver");
+    TRY(cj__gpu_enter(gpu, &pushed, error));
+    const cj_status status = CJ_CU(&gpu->driver, error, IpcGetMemHandle, &handle, memory);
+    if (!status) memcpy(shared, &handle, sizeof handle);
+    cj__gpu_leave(gpu, pushed);
+    return status;
+}
+
+// Peer access of the two GPUs is let at once where it is needed.
+cj_status cj__gpu_open_shared(cj_device *device, const cj_ipc *shared, cj_ptr *memory, cj_error *error) {
+    cj_gpu        *gpu = cj__gpu(device);
+    CUipcMemHandle handle;
+    CUdeviceptr    address = 0;
+    bool           pushed;
+    memcpy(&handle, shared, sizeof handle);
+    TRY(cj__gpu_enter(gpu, &pushed, error));
+    const cj_status status =
+        CJ_CU(&gpu->driver, error, IpcOpenMemHandle, &address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+    if (!status) *memory = address;
+    cj__gpu_leave(gpu, pushed);
+    return status;
+}
+
+void cj__gpu_close_shared(cj_device *device, cj_ptr memory) {
+    cj_gpu *gpu = cj__gpu(device);
+    bool    pushed;
+    if (cj__gpu_enter(gpu, &pushed, NULL)) return;  // the context is gone, and what was opened with it
+    gpu->driver.IpcCloseMemHandle(memory);
+    cj__gpu_leave(gpu, pushed);
+}
+
+// A driver without the question is waited for.
+cj_status cj__gpu_busy(cj_device *device, cj_stream stream, bool *busy, cj_error *error) {
+    cj_gpu *gpu = cj__gpu(device);
+    bool    pushed;
+    *busy = false;
+    if (!gpu->driver.StreamQuery) return cj__gpu_synchronize(device, stream, error);
+    TRY(cj__gpu_enter(gpu, &pushed, error));
+    const CUresult code = gpu->driver.StreamQuery(stream);
+    *busy = code == CUDA_ERROR_NOT_READY;
+    const cj_status status = *busy ? CJ_OK : cj__driver_status(&gpu->driver, code, "cuStreamQuery", error);
+    cj__gpu_leave(gpu, pushed);
+    return status;
+}
+
+int cj__gpu_number(const cj_device *device) { return ((const cj_gpu *)(const void *)device)->device; }

@@ -192,8 +192,11 @@ static void draw_weights(draw *d, size_t i) {
 static uint64_t draw_number(draw *d, const cj_param_info *info) {
     const uint64_t most = most_of(d->family, info), cluster = cj_params_get(&d->params, "cluster");
     uint64_t       value = some(&d->state, info->minimum, most);
-    if (strstr(info->name, "stride"))
-        return cj_params_get(&d->params, "columns") + below(&d->state, 40) - !below(&d->state, 20);
+    if (strstr(info->name, "stride")) {  // of rows, or of parts
+        const uint64_t columns = cj_params_get(&d->params, "columns"), count = cj_params_get(&d->params, "count");
+        value = (columns == UINT64_MAX ? count : columns) + below(&d->state, 40) - !below(&d->state, 20);
+        return value < info->minimum ? info->minimum : value;
+    }
     if (!strcmp(info->name, "k") && below(&d->state, 8)) return 1 + value % cj_params_get(&d->params, "columns");
     if (!strcmp(info->name, "cluster") && below(&d->state, 2)) value = (uint64_t)1 << below(&d->state, 5);
     if (!strcmp(info->name, "cluster") && !below(&d->state, 3)) value = info->minimum;

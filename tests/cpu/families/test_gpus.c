@@ -44,6 +44,11 @@ static cj_gpus *make(uint32_t count, uint64_t mail, uint64_t limit) {
     return gpus;
 }
 
+static void expect(cj_status status, cj_status wanted, const cj_error *error, const char *says) {
+    assert_int_equal(status, wanted);
+    if (!strstr(error->message, says)) fail_msg("'%s' does not say '%s'", error->message, says);
+}
+
 // All launches are of one box each, one behind the other: messages of every size lie where others lay before.
 static void every_collective_is_right_for_any_type_size_and_schedule(void **state) {
     (void)state;
@@ -72,6 +77,44 @@ static void a_barrier_and_launches_of_all_grids_keep_one_epoch(void **state) {
     cj_gpus_destroy(gpus);
 }
 
+// The mail of a rank has room for 1 to 8 messages of each peer.
+static void arrays_larger_than_the_mail_go_in_pieces(void **state) {
+    (void)state;
+    uint64_t random = cj_test_seed();
+    for (uint32_t i = 0; i < (cj_test_few() ? 4 : 24); i++) {
+        static const cj_dtype dtypes[] = {CJ_F32, CJ_BF16, CJ_I32};
+        const uint32_t        count = 2 + (uint32_t)(cj_test_random(&random) % 5);
+        cj_gpus              *gpus = make(count, 1024, 0);
+        cj_gpus_desc          desc = {CJ_INIT(desc), .op = (cj_gpus_op)(i % CJ_GPUS_BARRIER), .block = 32};
+        cj_gpus_info          info = {CJ_INIT(info)};
+        desc.dtype = dtypes[cj_test_random(&random) % CJ_TEST_COUNT(dtypes)];
+        desc.count = 256 + cj_test_random(&random) % 400;
+        if (i % 4 == 1) desc.count = desc.count / 8 * 8;
+        cj_test_gpus(gpus, &desc, NULL, i % 3);
+        cj_test_ok(cj_gpus_about(gpus, &desc, &info, NULL), NULL);
+        assert_int_equal(info.way, CJ_GPUS_IN_PIECES);
+        assert_true(info.launches > 1 && strstr(info.why, "more than a launch's") && strstr(info.why, "no NCCL"));
+        cj_gpus_destroy(gpus);
+    }
+}
+
+static void info_says_who_reaches_whom_and_which_way_it_goes(void **state) {
+    (void)state;
+    cj_error           error = {0};
+    cj_gpus           *gpus = make(3, 1024, 0);
+    cj_gpus_info       info = {CJ_INIT(info)};
+    const cj_gpus_desc sum = {CJ_INIT(sum), .dtype = CJ_F32, .count = 8};
+    cj_gpus_desc       none = {CJ_INIT(none), .dtype = CJ_F64, .count = 8};
+    cj_test_ok(cj_gpus_about(gpus, &sum, &info, &error), &error);
+    assert_true(!info.rank && info.count == 3 && info.local == 3 && !info.nccl && info.mail_bytes == 1024);
+    assert_true(info.reach[0] == CJ_GPUS_REACH_OWN && info.reach[2] == CJ_GPUS_REACH_PEER && info.reach[3] == CJ_GPUS_REACH_NONE);
+    assert_true(info.way == CJ_GPUS_BY_MAIL && info.launches == 1 && !*info.unreached);
+    assert_non_null(strstr(info.why, "has room"));
+    cj_test_ok(cj_gpus_about(gpus, NULL, &info, &error), &error);
+    expect(cj_gpus_about(gpus, &none, &info, &error), CJ_INVALID_ARGUMENT, &error, "dtype: f64");
+    cj_gpus_destroy(gpus);
+}
+
 static void ranks_may_be_one_device(void **state) {
     (void)state;
     cj_error   error = {0};
@@ -92,11 +135,6 @@ static cj_kernel *load(cj_gpus *gpus, uint32_t rank, const char *family, const c
     cj_test_ok(cj_test_params(family, words, &params, &error), &error);
     cj_test_ok(cj_kernel_create(cj_gpus_device(gpus, rank), &params, &kernel, &error), &error);
     return kernel;
-}
-
-static void expect(cj_status status, cj_status wanted, const cj_error *error, const char *says) {
-    assert_int_equal(status, wanted);
-    if (!strstr(error->message, says)) fail_msg("'%s' does not say '%s'", error->message, says);
 }
 
 static void a_rank_that_does_not_come_is_named_and_nothing_hangs(void **state) {
@@ -155,8 +193,11 @@ static void bad_input_is_refused_by_name(void **state) {
     cj_test_ok(cj_gpus_alloc(gpus, BYTES, memory, &error), &error);
     cj_ptr odd[] = {memory[0] + 2, memory[1]};
     expect(cj_gpus_run(gpus, &sum, odd, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "x");
-    sum.count = 100;
-    expect(cj_gpus_run(gpus, &sum, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "bytes of mail");
+    sum.shots = 3;
+    expect(cj_gpus_run(gpus, &sum, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "shots");
+    sum.shots = 0;
+    sum.count = (1 << 28) + 1;
+    expect(cj_gpus_run(gpus, &sum, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "count: 268435457 is above 2^28");
     sum.count = 0;
     expect(cj_gpus_run(gpus, &sum, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "count: 0");
     sum = (cj_gpus_desc){CJ_INIT(sum), .op = CJ_GPUS_BROADCAST, .dtype = CJ_F32, .count = 8, .root = 2};
@@ -237,6 +278,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_collective_is_right_for_any_type_size_and_schedule),
         cmocka_unit_test(a_barrier_and_launches_of_all_grids_keep_one_epoch),
+        cmocka_unit_test(arrays_larger_than_the_mail_go_in_pieces),
+        cmocka_unit_test(info_says_who_reaches_whom_and_which_way_it_goes),
         cmocka_unit_test(ranks_may_be_one_device),
         cmocka_unit_test(a_rank_that_does_not_come_is_named_and_nothing_hangs),
         cmocka_unit_test(a_rank_with_another_description_is_named),

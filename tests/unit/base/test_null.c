@@ -39,6 +39,10 @@ static const char *const optional[] = {
     "cj_module_global address",
     "cj_module_global bytes",
     "cj_gpus_create options",
+    "cj_gpus_create_rank options",
+    "cj_gpus_create_env options",
+    "cj_gpus_create_nccl options",
+    "cj_gpus_about desc",
 };
 
 static const char text_ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -118,7 +122,14 @@ static cj_gpus         *gpus;
 #define GOOD_cj_entry_info(name) SIZED_DATA(cj_entry_info)
 #define GOOD_cj_cpu_stats(name) SIZED_DATA(cj_cpu_stats)
 #define GOOD_cj_gpus_desc(name) SIZED_DATA(cj_gpus_desc)
+#define GOOD_cj_gpus_exchange(name) SIZED_DATA(cj_gpus_exchange)
+#define GOOD_cj_gpus_info(name) SIZED_DATA(cj_gpus_info)
 #define GOOD_cj_gpus_options(name) SIZED_DATA(cj_gpus_options)
+#define GOOD_cj_gpus_crossentropy_desc(name) (&(cj_gpus_crossentropy_desc){CJ_INIT(cj_gpus_crossentropy_desc), .rows = 1, .columns = 8})
+#define GOOD_cj_gpus_crossentropy_arrays(name) SIZED_DATA(cj_gpus_crossentropy_arrays)
+#define GOOD_cj_gpus_softmax_desc(name) (&(cj_gpus_softmax_desc){CJ_INIT(cj_gpus_softmax_desc), .rows = 1, .columns = 8})
+#define GOOD_cj_gpus_norm_desc(name) (&(cj_gpus_norm_desc){CJ_INIT(cj_gpus_norm_desc), .rows = 1, .columns = 8})
+#define GOOD_cj_gpus_norm_arrays(name) SIZED_DATA(cj_gpus_norm_arrays)
 #define GOOD_cj_image(name) SIZED_DATA(cj_image)
 #define GOOD_cj_sampler(name) SIZED_DATA(cj_sampler)
 #define GOOD_cj_crossentropy_arrays(name) SIZED_DATA(cj_crossentropy_arrays)

@@ -155,6 +155,58 @@ static cj_status run_gpus(const void *given, cj_error *error) {
     return status;
 }
 
+static cj_status meet_nobody(const void *given, cj_error *error) {
+    cj_gpus *made = NULL;
+    return cj_gpus_create_rank(device, given, NULL, &made, error);
+}
+
+static cj_status run_norm_of_gpus(const cj_gpus_norm_desc *desc, const cj_gpus_norm_arrays *arrays, cj_error *error) {
+    cj_device *const same[] = {device, device};
+    cj_gpus         *made = NULL;
+    cj_status        status = cj_gpus_create(same, 2, NULL, &made, error);
+    if (!status) status = cj_gpus_norm(made, desc, arrays, NULL, error);
+    cj_gpus_destroy(made);
+    return status;
+}
+
+static cj_status take_gpus_norm_desc(const void *given, cj_error *error) {
+    const cj_ptr              x[] = {memory, memory + 256}, y[] = {memory + 1024, memory + 1280};
+    const cj_ptr              sum[] = {memory + 2048, memory + 2304};
+    const cj_gpus_norm_arrays arrays = {CJ_INIT(arrays), .x = x, .sum = sum, .y = y};
+    return run_norm_of_gpus(given, &arrays, error);
+}
+
+static cj_status take_gpus_norm_arrays(const void *given, cj_error *error) {
+    const cj_gpus_norm_desc desc = {CJ_INIT(desc), .rows = 1, .columns = 32};
+    return run_norm_of_gpus(&desc, given, error);
+}
+
+// One row of 32 on each of two ranks; the labels are zeros.
+static cj_status run_sharded(const cj_gpus_crossentropy_desc *loss, const cj_gpus_crossentropy_arrays *arrays,
+                             const cj_gpus_softmax_desc *softmax, cj_error *error) {
+    const cj_ptr     x[] = {memory, memory + 256}, y[] = {memory + 1024, memory + 1280};
+    cj_device *const same[] = {device, device};
+    cj_gpus         *made = NULL;
+    cj_status        status = cj_gpus_create(same, 2, NULL, &made, error);
+    if (!status) status = softmax ? cj_gpus_softmax(made, softmax, x, y, NULL, error)
+                                  : cj_gpus_crossentropy(made, loss, arrays, NULL, error);
+    cj_gpus_destroy(made);
+    return status;
+}
+
+static cj_status take_gpus_crossentropy_desc(const void *given, cj_error *error) {
+    const cj_ptr x[] = {memory, memory + 256}, loss[] = {memory + 1024, memory + 1280}, lse[] = {memory + 2048, memory + 2304};
+    const cj_gpus_crossentropy_arrays arrays = {CJ_INIT(arrays), .x = x, .label = x, .loss = loss, .lse = lse};
+    return run_sharded(given, &arrays, NULL, error);
+}
+
+static cj_status take_gpus_crossentropy_arrays(const void *given, cj_error *error) {
+    const cj_gpus_crossentropy_desc desc = {CJ_INIT(desc), .rows = 1, .columns = 32};
+    return run_sharded(&desc, given, NULL, error);
+}
+
+static cj_status take_gpus_softmax_desc(const void *given, cj_error *error) { return run_sharded(NULL, NULL, given, error); }
+
 // What a caller gives, the fields after `early` being 0: an earlier version ended there. `refused`: the call says so of any
 // caller's structure, as it lacks something; else it goes well.
 typedef struct input {
@@ -213,7 +265,14 @@ static void what_callers_give(void **state) {
     void            *argument[] = {&memory};
     const cj_limits *limits = cj_device_limits(device);
     const cj_dim3    one = {1, 1, 1}, warp = {32, 1, 1};
+    const cj_ptr     two[] = {memory, memory + 256}, more[] = {memory + 1024, memory + 1280};
     const input      inputs[] = {
+             INPUT(cj_gpus_crossentropy_desc, smoothing, take_gpus_crossentropy_desc, false, .rows = 1, .columns = 32),
+             INPUT(cj_gpus_crossentropy_arrays, dx, take_gpus_crossentropy_arrays, false, .x = two, .label = two, .loss = more,
+                   .lse = more),
+             INPUT(cj_gpus_softmax_desc, log, take_gpus_softmax_desc, false, .rows = 1, .columns = 32),
+             INPUT(cj_gpus_norm_desc, residual, take_gpus_norm_desc, false, .rows = 1, .columns = 32),
+             INPUT(cj_gpus_norm_arrays, weight, take_gpus_norm_arrays, false, .x = two, .sum = more, .y = more),
              INPUT(cj_argmax_desc, block, make_argmax, false, .columns = N),
              INPUT(cj_crossentropy_desc, smoothing, make_crossentropy, false, .shape = ROWS),
              INPUT(cj_exchange_desc, block, make_exchange, false, .n = N),
@@ -230,6 +289,7 @@ static void what_callers_give(void **state) {
              INPUT(cj_softmax_arrays, mask, run_softmax, false, .x = x, .y = y),
              INPUT(cj_gemm_operands, scale_a, run_gemm, false, .a = x, .b = x, .c = x, .d = y, .alpha = 1),
              INPUT(cj_gpus_desc, grid, run_gpus, false, .op = CJ_GPUS_BARRIER),
+             INPUT(cj_gpus_exchange, all_gather, meet_nobody, true, .size = 2),
              INPUT(cj_gpus_options, limit, make_gpus, false, .mail_bytes = 1024),
              INPUT(cj_device_options, context, open_device, false, .spec = "cpu"),
              INPUT(cj_cpu_options, print, configure, false, .threads = 2),

@@ -23,7 +23,7 @@ static inline cj_status open_fake(const char *spec, void *context, cj_device **d
 static inline int alive(void) {
     const cj_fake *fake = &cj_fake_driver;
     return fake->alive_contexts + fake->alive_modules + fake->alive_memory + fake->alive_events + fake->alive_links +
-           fake->alive_streams + fake->alive_graphs;
+           fake->alive_streams + fake->alive_graphs + fake->alive_opened;
 }
 
 static inline int reset(void **state) {

@@ -37,6 +37,7 @@ static const struct silence {
     {"cuGraphExecDestroy", NEVER_REPORTED, true, "likewise"},
     {"cuGraphDestroy", NEVER_REPORTED, true, "likewise"},
     {"cuStreamDestroy", NEVER_REPORTED, true, "likewise"},
+    {"cuIpcCloseMemHandle", NEVER_REPORTED, true, "likewise"},
     {"cuDevicePrimaryCtxRelease", NEVER_REPORTED, true, "likewise"},
     {"cuCtxPopCurrent", NEVER_REPORTED, false, "it repeats the fault of an earlier kernel, which the next wait tells"},
     {"cuCtxGetCurrent", SOMETIMES, true, "before a release: the context is gone, and with it what is in it"},

@@ -4,6 +4,7 @@
 #include "run_workload.h"
 
 #include <clusterjit/tuning.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ enum { REPEAT_GPU = 10, REPEAT_CPU = 1, FAILURE_TEXT = 32 };
 typedef struct runner {
     const run_options *options;
     workload           w;
+    uint32_t           local_rank;  // of one process a GPU
     cj_plan            plan;
     cj_kernel         *kernel;
     double            *times;     // milliseconds, of the timed launches
@@ -53,6 +55,11 @@ static int write_output(runner *r) {
 
 static int open_device(runner *r) {
     cj_device_options options = {CJ_INIT(options), .spec = r->options->device};
+    char              own[16];
+    if (r->w.ranks && !strcmp(options.spec, "auto")) {  // each rank of a node has a GPU of its own
+        snprintf(own, sizeof own, "gpu:%" PRIu32, r->local_rank);
+        options.spec = own;
+    }
     cj_error          error;
     if (cj_device_open(&options, &r->w.device, &error)) return message_failure(&error);
     return machine_apply(&r->machine, r->w.device);
@@ -356,7 +363,9 @@ int run_workload(const run_options *options, const args_family *family) {
                                                open_workload, load_kernel,  launch_all,  write_output, report};
     runner r = {.options = options,
                 .machine = options->machine,
+                .local_rank = family->local_rank,
                 .w = {.params = family->params,
+                      .ranks = family->ranks,
                       .given = family->given,
                       .arch = options->arch,
                       .parts = true,

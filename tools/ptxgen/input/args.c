@@ -2,6 +2,7 @@
 #include "args.h"
 
 #include <clusterjit/contract.h>
+#include <clusterjit/gpus.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,10 +82,22 @@ static int bad_word(const parse *p, const char *word) {
     return message_error(CJ_INVALID_ARGUMENT, "unexpected argument '%s'\n'%s --help' lists the options", word, p->name);
 }
 
+// --gpus env: as many as a launcher has started, of which this process is one.
+static int set_ranks(args_family *family) {
+    cj_error error;
+    uint32_t rank, size;
+    char     text[16];
+    if (cj_gpus_env(&rank, &size, &family->local_rank, &error)) return message_failure(&error);
+    family->ranks = true;
+    snprintf(text, sizeof text, "%" PRIu32, size);
+    return cj_params_set(&family->params, "gpus", text, &error) ? message_failure(&error) : CODE_OK;
+}
+
 static int set_param(parse *p, size_t index, const char *value) {
     cj_params *params = &p->family->params;
     cj_error   error;
     p->family->given[index] = true;
+    if (!strcmp(value, "env") && !strcmp(cj_family_param(params->family, index)->name, "gpus")) return set_ranks(p->family);
     if (cj_family_param(params->family, index)->function) {
         p->family->expression[index] = value;
         return CODE_OK;

@@ -45,6 +45,8 @@ typedef struct args_family {
     bool              given[CJ_PARAM_MAX];
     const char       *expression[CJ_PARAM_MAX];  // of functions; NULL: not given
     cj_user_function *function[CJ_PARAM_MAX];    // released by args_family_free
+    bool              ranks;                     // --gpus env: a launcher has started the ranks, of which this process is one
+    uint32_t          local_rank;                // of this process, on its node
 } args_family;
 
 // Parses argv[1..); argv[0] is the subcommand's name. If `family` is not NULL, argv[1] names a family. It

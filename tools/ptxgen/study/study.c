@@ -72,6 +72,8 @@ int study_open(study *s, const study_options *options, const args_family *family
                       .forms = options->forms};
     s->options.arch = s->w.arch = args_target(options->arch, family->params.family);
     int code = s->w.type ? refuse_options(options) : workload_missing(name);
+    if (!code && family->ranks)
+        code = message_error(CJ_INVALID_ARGUMENT, "--gpus env: times are measured with all GPUs in one process\ngive their number");
     if (!code) code = open_device(s);
     if (!code) say_how_long(s);
     if (code || !options->forms || !s->w.type->of_clusters) return code ? code : s->w.type->open(&s->w);

@@ -11,7 +11,8 @@
     X(histogram)                                                                                                  \
     X(collective) X(exchange) X(stencil) X(softmax) X(logsoftmax) X(rmsnorm) X(layernorm) X(crossentropy) X(gemm) \
         X(scan) X(topk) X(argmax) \
-        X(allreduce) X(reducescatter) X(allgather) X(alltoall) X(broadcast) X(barrier)
+        X(allreduce) X(reducescatter) X(allgather) X(alltoall) X(broadcast) X(barrier) \
+        X(allreducenorm) X(shardedcrossentropy) X(shardedsoftmax)
 
 #define CJ_X(name) extern const workload_type work_##name;
 WORKLOADS(CJ_X)

@@ -17,32 +17,46 @@ enum { POISON = 0xa5, SHOWN = 8 };
 
 typedef struct state {
     collective_model model;
-    size_t           size;      // bytes of an element
-    uint64_t         in, out;   // elements of a GPU
-    cj_device       *device[CJ_GPUS_MAX];  // the first is the command's
+    size_t           size;                 // bytes of an element
+    uint64_t         in, out;              // elements of a GPU
+    uint64_t         stride;               // elements from a part to the next, on the device
+    uint32_t         first, local;         // the ranks of this process
+    cj_device       *device[CJ_GPUS_MAX];  // of these; the first is the command's
     cj_gpus         *gpus;
     cj_kernel       *kernel[CJ_GPUS_MAX];  // the first is the command's
     cj_plan          plan;                 // of the others
     cj_ptr           x[CJ_GPUS_MAX], y[CJ_GPUS_MAX];
-    unsigned char   *given, *expected, *found;  // of all GPUs
+    unsigned char   *given, *expected;  // of all GPUs
+    unsigned char   *found;             // of the GPUs of this process
 } state;
 
 static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for a collective of GPUs"); }
 
+// This process is one rank; its peers are other processes.
+static int join_ranks(const workload *w, state *s, const cj_gpus_options *options) {
+    cj_error error;
+    uint32_t size, on_node;
+    if (cj_gpus_env(&s->first, &size, &on_node, &error)) return message_failure(&error);
+    s->local = 1;
+    return cj_gpus_create_env(w->device, options, &s->gpus, &error) ? message_failure(&error) : CODE_OK;
+}
+
 // Rank r is the GPU with that number; CPU devices are as many as wanted.
 static int open_devices(const workload *w, state *s) {
-    const bool is_cpu = !strcmp(cj_device_kind(w->device), "cpu");
-    cj_error   error;
-    s->device[0] = w->device;
-    for (uint32_t r = 1; r < s->model.cluster; r++) {
-        char spec[16];
-        snprintf(spec, sizeof spec, "gpu:%" PRIu32, r);
-        const cj_device_options options = {CJ_INIT(options), .spec = is_cpu ? "cpu" : spec};
-        if (cj_device_open(&options, &s->device[r], &error)) return message_failure(&error);
-    }
+    const bool            is_cpu = !strcmp(cj_device_kind(w->device), "cpu");
     const cj_gpus_options options = {CJ_INIT(options), .mail_bytes = cj_params_get(&w->params, "mail"),
                                      .limit = is_cpu ? 1 << 20 : 0};
-    return cj_gpus_create(s->device, s->model.cluster, &options, &s->gpus, &error) ? message_failure(&error) : CODE_OK;
+    cj_error              error;
+    s->device[0] = w->device;
+    s->local = s->model.cluster;
+    if (w->ranks) return join_ranks(w, s, &options);
+    for (uint32_t r = 1; r < s->local; r++) {
+        char spec[16];
+        snprintf(spec, sizeof spec, "gpu:%" PRIu32, r);
+        const cj_device_options one = {CJ_INIT(one), .spec = is_cpu ? "cpu" : spec};
+        if (cj_device_open(&one, &s->device[r], &error)) return message_failure(&error);
+    }
+    return cj_gpus_create(s->device, s->local, &options, &s->gpus, &error) ? message_failure(&error) : CODE_OK;
 }
 
 static int fill_input(const workload *w, state *s) {
@@ -61,6 +75,34 @@ static int fill_input(const workload *w, state *s) {
     return code;
 }
 
+// Bytes on the device of an array with so many parts.
+static size_t spread(const state *s, uint32_t parts) {
+    return parts ? (size_t)((parts - 1) * s->stride + s->model.count) * s->size : 0;
+}
+
+// Parts lie next to each other on the host.
+static cj_status write_input(const state *s, uint32_t rank, cj_error *error) {
+    const size_t         part = (size_t)s->model.count * s->size;
+    const unsigned char *from = s->given + (s->first + rank) * part * s->model.gives;
+    for (uint32_t p = 0; p < s->model.gives; p++) {
+        const cj_status status = cj_mem_write(s->device[rank], s->x[rank] + p * s->stride * s->size, from + p * part,
+                                              part, NULL, error);
+        if (status) return status;
+    }
+    return CJ_OK;
+}
+
+static cj_status read_output(const state *s, uint32_t rank, cj_error *error) {
+    const size_t   part = (size_t)s->model.count * s->size;
+    unsigned char *to = s->found + rank * part * s->model.gets;
+    for (uint32_t p = 0; p < s->model.gets; p++) {
+        const cj_status status = cj_mem_read(s->device[rank], to + p * part, s->y[rank] + p * s->stride * s->size, part,
+                                             NULL, error);
+        if (status) return status;
+    }
+    return cj_synchronize(s->device[rank], NULL, error);
+}
+
 static int allocate(const workload *w, state *s) {
     const size_t in = (size_t)s->in * s->size, out = (size_t)s->out * s->size;
     cj_error     error;
@@ -70,10 +112,11 @@ static int allocate(const workload *w, state *s) {
     if (!s->given || !s->expected || !s->found) return no_memory();
     int code = fill_input(w, s);
     if (code || !in) return code;
-    if (cj_gpus_alloc(s->gpus, in, s->x, &error) || cj_gpus_alloc(s->gpus, out, s->y, &error))
+    if (cj_gpus_alloc(s->gpus, spread(s, s->model.gives), s->x, &error) ||
+        cj_gpus_alloc(s->gpus, spread(s, s->model.gets), s->y, &error))
         return message_failure(&error);
-    for (uint32_t r = 0; r < s->model.cluster; r++)
-        if (cj_mem_write(s->device[r], s->x[r], s->given + r * in, in, NULL, &error)) return message_failure(&error);
+    for (uint32_t r = 0; r < s->local; r++)
+        if (write_input(s, r, &error)) return message_failure(&error);
     collective_model_run(&s->model, s->given, s->expected);
     return CODE_OK;
 }
@@ -87,6 +130,8 @@ static int open_gpus(workload *w) {
     s->size = cj_dtype_size(s->model.dtype);
     s->in = (uint64_t)s->model.gives * s->model.count;
     s->out = (uint64_t)s->model.gets * s->model.count;
+    s->stride = cj_params_get(&w->params, "stride");
+    if (s->stride == CJ_PARAM_AUTO) s->stride = s->model.count;
     w->copies = 1;
     w->bytes_read = (double)s->in * (double)s->size;
     w->bytes_written = (double)s->out * (double)s->size;
@@ -117,8 +162,8 @@ static void close_gpus(workload *w) {
 static cj_status poison(workload *w, unsigned copy, cj_error *error) {
     const state *s = w->state;
     (void)copy;
-    for (uint32_t r = 0; r < s->model.cluster && s->out; r++) {
-        const cj_status status = cj_mem_fill(s->device[r], s->y[r], POISON, (size_t)s->out * s->size, NULL, error);
+    for (uint32_t r = 0; r < s->local && s->out; r++) {
+        const cj_status status = cj_mem_fill(s->device[r], s->y[r], POISON, spread(s, s->model.gets), NULL, error);
         if (status) return status;
     }
     return CJ_OK;
@@ -129,7 +174,7 @@ static cj_status load_others(state *s, cj_kernel *kernel, cj_error *error) {
     const cj_plan *plan = cj_kernel_plan(kernel);
     if (s->kernel[0] == kernel && !memcmp(&s->plan, plan, sizeof *plan)) return CJ_OK;
     close_kernels(s);
-    for (uint32_t r = 1; r < s->model.cluster; r++) {
+    for (uint32_t r = 1; r < s->local; r++) {
         const cj_status status = cj_kernel_load(s->device[r], plan, &s->kernel[r], error);
         if (status) return status;
     }
@@ -144,8 +189,9 @@ static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream
     const cj_stream streams[CJ_GPUS_MAX] = {stream};
     cj_status       status = load_others(s, kernel, error);
     (void)copy;
-    return status ? status : cj_gpus_launch(s->gpus, s->kernel, s->model.cluster, s->in ? s->x : NULL, s->in ? s->y : NULL,
-                                            streams, error);
+    return status
+               ? status
+               : cj_gpus_launch(s->gpus, s->kernel, s->local, s->in ? s->x : NULL, s->in ? s->y : NULL, streams, error);
 }
 
 static const char *text_at(const state *s, const unsigned char *from, uint64_t index, char buffer[ELEMENT_TEXT]) {
@@ -154,24 +200,26 @@ static const char *text_at(const state *s, const unsigned char *from, uint64_t i
     return element_text(s->model.dtype, value, buffer);
 }
 
+// Of the GPUs of this process.
+static const unsigned char *expected_here(const state *s) { return s->expected + s->first * s->out * s->size; }
+
 static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
     (void)kernel, (void)copy;
     state       *s = w->state;
     const size_t out = (size_t)s->out * s->size;
     cj_error     error;
-    for (uint32_t r = 0; r < s->model.cluster && out; r++)
-        if (cj_mem_read(s->device[r], s->found + r * out, s->y[r], out, NULL, &error) ||
-            cj_synchronize(s->device[r], NULL, &error))
-            return message_failure(&error);
+    for (uint32_t r = 0; r < s->local && out; r++)
+        if (read_output(s, r, &error)) return message_failure(&error);
     if (cj_gpus_check(s->gpus, &error)) return message_failure(&error);
     *verdict = (workload_verdict){.ok = true};
-    for (uint64_t i = 0; i < s->out * s->model.cluster; i++) {
-        if (collective_model_same(s->model.dtype, s->found + i * s->size, s->expected + i * s->size)) continue;
+    for (uint64_t i = 0; i < s->out * s->local; i++) {
+        if (collective_model_same(s->model.dtype, s->found + i * s->size, expected_here(s) + i * s->size)) continue;
         char found[ELEMENT_TEXT], expected[ELEMENT_TEXT];
         verdict->error += 1;
         if (verdict->ok)
-            snprintf(verdict->text, sizeof verdict->text, "element %" PRIu64 " of GPU %" PRIu64 " is %s, not %s", i % s->out,
-                     i / s->out, text_at(s, s->found, i, found), text_at(s, s->expected, i, expected));
+            snprintf(verdict->text, sizeof verdict->text, "element %" PRIu64 " of GPU %" PRIu64 " is %s, not %s",
+                     i % s->out, s->first + i / s->out, text_at(s, s->found, i, found),
+                     text_at(s, expected_here(s), i, expected));
         verdict->ok = false;
     }
     return CODE_OK;
@@ -182,25 +230,25 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
 static void print_elements(const state *s, const char *title, const unsigned char *from) {
     const uint64_t shown = s->out < SHOWN ? s->out : SHOWN;
     char           text[ELEMENT_TEXT];
-    for (uint32_t r = 0; r < s->model.cluster && s->out; r++) {
-        printf("%s of GPU %" PRIu32 ":", title, r);
+    for (uint32_t r = 0; r < s->local && s->out; r++) {
+        printf("%s of GPU %" PRIu32 ":", title, s->first + r);
         for (uint64_t i = 0; i < shown; i++) printf(" %s", text_at(s, from, r * s->out + i, text));
         puts(shown < s->out ? " …" : "");
     }
 }
 
 static void print(const workload *w, const cj_kernel *kernel) {
-    const state *s = w->state;
+    const state   *s = w->state;
     const uint64_t shots = cj_params_get(&cj_kernel_plan(kernel)->params, "shots");
     printf("GPUs: %" PRIu32 ", %" PRIu64 " elements in, %" PRIu64 " out%s\n", s->model.cluster, s->in, s->out,
            shots == 2 ? ", two shots" : "");
-    print_elements(s, "Expected", s->expected);
+    print_elements(s, "Expected", expected_here(s));
     print_elements(s, "Result", s->found);
 }
 
 static json_t *json_elements(const state *s, const unsigned char *from) {
     json_t *array = json_array();
-    for (uint64_t i = 0; i < s->out * s->model.cluster; i++) {
+    for (uint64_t i = 0; i < s->out * s->local; i++) {
         element value;
         element_widen(s->model.dtype, from + i * s->size, 1, &value);
         json_array_append_new(array, element_json(s->model.dtype, value));
@@ -211,23 +259,33 @@ static json_t *json_elements(const state *s, const unsigned char *from) {
 static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
     const state *s = w->state;
     (void)kernel;
-    json_object_set_new(object, "expected", json_elements(s, s->expected));
+    json_object_set_new(object, "expected", json_elements(s, expected_here(s)));
     json_object_set_new(object, "result", json_elements(s, s->found));
 }
 
-// Rank 0's.
+// Of the first GPU of this process.
 static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
     const state *s = w->state;
     (void)kernel;
     if (!s->out) return 0;
-    list[0] = (workload_output){.name = "out", .type = s->model.dtype, .at = s->y[0], .dims = 1, .extent = {s->out},
-                                .stride = {1}};
+    list[0] = (workload_output){.name = "out",
+                                .type = s->model.dtype,
+                                .at = s->y[0],
+                                .dims = 2,
+                                .extent = {s->model.gets, s->model.count},
+                                .stride = {s->stride, 1}};
     return 1;
 }
 
-#define WORK(name)                                                                                                  \
-    const workload_type work_##name = {.family = #name, .open = open_gpus, .close = close_gpus, .poison = poison,   \
-                                       .launch = launch, .check = check, .print = print, .json = json,              \
+#define WORK(name)                                          \
+    const workload_type work_##name = {.family = #name,     \
+                                       .open = open_gpus,   \
+                                       .close = close_gpus, \
+                                       .poison = poison,    \
+                                       .launch = launch,    \
+                                       .check = check,      \
+                                       .print = print,      \
+                                       .json = json,        \
                                        .outputs = outputs}
 
 WORK(allreduce);

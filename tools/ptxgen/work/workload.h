@@ -35,6 +35,7 @@ struct workload {
     const char *arch;             // of the kernel that will run, if the command knows it; NULL: the device's newest
     bool        parts;            // run: shows parts of the result, too, if there are a few
     bool        forms;            // compare: the cluster size in `params` is one of several that will be tried
+    bool        ranks;            // run: this process is one rank of several, each with a GPU (--gpus env)
     bool        rotate;           // bench and compare: makes enough sets of buffers to exceed the L2 cache
 
     // Set by open:

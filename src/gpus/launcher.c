@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the launchers of processes say in their environments: torchrun, Open MPI, PMI (MPICH, Intel MPI), Slurm.
+#include "system.h"
+
+#include <clusterjit/gpus.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+#include "hash.h"
+#include "socket.h"
+
+// Names of variables. Slurm is last: its variables are there, too, where another launcher runs in its allocation.
+static const struct launcher {
+    const char *name, *rank, *size, *local, *local_size, *job;
+} launchers[] = {
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE"},
+    {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_ID"},
+    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", NULL, "SLURM_JOB_ID"},
+};
+
+enum { RANKS_MOST = 1 << 16, PORT_LEAST = 20000, PORTS = 12000 };
+
+static cj_status read_number(const char *variable, uint32_t most, uint32_t *value, cj_error *error) {
+    const char *text = cj__getenv(variable), *end;
+    uint64_t    number = 0;
+    REFUSE_IF(!text, "the launcher has set no %s", variable);
+    end = cj_number_read(text, &number);
+    REFUSE_IF(!end || *end || number > most, "%s=%.64s is no number up to %" PRIu32, variable, text, most);
+    *value = (uint32_t)number;
+    return CJ_OK;
+}
+
+static const struct launcher *find(void) {
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+        if (cj__getenv(launchers[i].rank) && cj__getenv(launchers[i].size)) return &launchers[i];
+    return NULL;
+}
+
+// Processes without a job's name have one parent.
+static uint64_t job_of(const struct launcher *by) {
+    char        name[256];
+    const char *job = cj__getenv(by->job);
+    if (job)
+        snprintf(name, sizeof name, "%s %.200s", by->name, job);
+    else
+        snprintf(name, sizeof name, "%s child of %ld", by->name, (long)getppid());
+    return cj__hash(name, strlen(name));
+}
+
+// MASTER_PORT is torchrun's own; the next one is ours.
+static cj_status find_address(const struct launcher *by, cj_launched *who, cj_error *error) {
+    const char *address = cj__getenv("MASTER_ADDR");
+    uint32_t    local_size = who->size, port = PORT_LEAST + (uint32_t)(who->job % PORTS);
+    if (by->local_size && cj__getenv(by->local_size)) TRY(read_number(by->local_size, RANKS_MOST, &local_size, error));
+    REFUSE_IF(!address && local_size < who->size,
+              "%s has started %" PRIu32 " of %" PRIu32 " processes on this node, and MASTER_ADDR is "
+              "not set" CJ_HINT "set MASTER_ADDR to the address of rank 0's node",
+              by->name, local_size, who->size);
+    if (cj__getenv("CLUSTERJIT_PORT")) {
+        TRY(read_number("CLUSTERJIT_PORT", UINT16_MAX, &port, error));
+    } else if (cj__getenv("MASTER_PORT")) {
+        TRY(read_number("MASTER_PORT", UINT16_MAX - 1, &port, error));
+        port++;
+    }
+    snprintf(who->address, sizeof who->address, "%.255s", address ? address : "127.0.0.1");
+    snprintf(who->port, sizeof who->port, "%" PRIu32, port);
+    return CJ_OK;
+}
+
+cj_status cj__launched(cj_launched *who, cj_error *error) {
+    const struct launcher *by = find();
+    *who = (cj_launched){0};
+    REFUSE_IF(!by, "no launcher has started this process: RANK and WORLD_SIZE are not set" CJ_HINT
+                   "start the ranks by torchrun, mpirun or srun, or set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and "
+                   "MASTER_PORT");
+    who->launcher = by->name;
+    TRY(read_number(by->size, RANKS_MOST, &who->size, error));
+    TRY(read_number(by->rank, RANKS_MOST, &who->rank, error));
+    REFUSE_IF(who->rank >= who->size, "%s=%" PRIu32 " is not below %s=%" PRIu32, by->rank, who->rank, by->size,
+              who->size);
+    who->local = who->rank;
+    if (cj__getenv(by->local)) TRY(read_number(by->local, RANKS_MOST, &who->local, error));
+    who->job = job_of(by);
+    return find_address(by, who, error);
+}
+
+cj_status cj_gpus_env(uint32_t *rank, uint32_t *size, uint32_t *local, cj_error *error) {
+    cj_launched who;
+    REQUIRE(rank);
+    REQUIRE(size);
+    REQUIRE(local);
+    TRY(cj__launched(&who, error));
+    *rank = who.rank;
+    *size = who.size;
+    *local = who.local;
+    return CJ_OK;
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// allreducenorm: all-reduce, residual and norm of rows in one launch on each GPU.
+//
+//   sum = residual + x[0] + x[1] + …     of all GPUs, combined in pairs of neighbours in f32, rounded once
+//   y   = norm(sum) * weight + bias      rms: sum / sqrt(mean(sum^2) + epsilon); layer: (sum - mean) / sqrt(variance + epsilon)
+//
+//   x --loads--> messages --st.relaxed.sys--> peers' mail[set]     own mail --polls--> registers --norm--> sum, y
+//
+//   one shot     each GPU sends its rows to all, and combines all rows
+//   two shots    row r is combined by GPU r mod gpus, which adds the residual and sends the sum to all
+//
+// The norm is that of the sum as it is written, so both ways give the same bits, on all GPUs, in each run. A row is one block's
+// or one cluster's: it stays in registers from the mail to y. A thread has the same units of a row all the way; only the sum
+// over the row passes between threads:
+//
+//   N1  bar.sync: all warps' parts of the row are in shared memory. Slots alternate: a warp that writes those of sum i + 2 has
+//       passed N1 of sum i + 1, to which all warps came after their reading of the slots of sum i.
+//
+// Blocks of a cluster combine theirs by a collective of the cluster (clusterjit/collectives.h).
+// Epochs, hellos and sets are gpus.c's. A block sends a row before it waits for it, and a thread takes its rows in their order.
+// Either each team has one row, or all teams are on the GPU at once (norm_plan.c): so the least row that is not ready
+// has begun on all GPUs, or will, and its sends wait for nobody but the owner of two shots, who waits for sends alone.
+#include "norm.h"
+
+enum { SLOTS = 16, EARLY_WORDS = 8 };  // warps of a block, at most; words of the residual that a thread loads before it waits
+
+typedef struct kernel {
+    gpus_kernel    g;
+    norm_shape     s;
+    const cj_plan *plan;
+    cj_var         x_param, residual_param, sum_param, y_param, weight_param, bias_param;
+    cj_reg         x, residual, sum, y, weight, bias;
+    cj_reg         lane, slot, slot_of_lane, reads, leads;  // of the sum over a row
+    cj_collectives c;
+    cj_reg         team, own_thread;                        // of the cluster's threads
+    cj_reg         own_mail;
+    // Of a row:
+    cj_reg row, index;                        // of the thread's first unit in the matrix
+    cj_reg residual_at;
+    cj_reg exists[NORM_HELD];                 // cj_always(), or whether the thread has a unit u
+    cj_reg held[NORM_HELD][GPUS_WORDS];       // x, then the sum
+    cj_reg added[NORM_HELD][GPUS_WORDS];      // the residual
+} kernel;
+
+static const cj_combine sum_of_floats = {.op = CJ_COMBINE_SUM, .type = "f32"};
+
+// ---- addresses
+
+static uint32_t step(const norm_shape *s) { return s->block * s->cluster; }  // units from a thread's one to its next
+
+static uint32_t unit_offset(const kernel *k, uint32_t u) { return u * step(&k->s) * cj__gpus_unit_bytes(&k->s.unit); }
+static uint32_t mail_offset(const kernel *k, uint32_t u) {
+    return CJ_BOX_MAIL + u * step(&k->s) * cj__gpus_message_bytes(&k->s.unit);
+}
+
+static cj_reg address(kernel *k, const char *name, cj_reg base, cj_reg index) {
+    return cj_mad_wide(k->g.f, name, index, cj__gpus_unit_bytes(&k->s.unit), base);
+}
+
+static cj_reg slot_address(kernel *k, const char *name, cj_reg mail, cj_reg index) {
+    return cj_mad_wide(k->g.f, name, index, cj__gpus_message_bytes(&k->s.unit), mail);
+}
+
+#define EACH_UNIT(k, u)                                \
+    for (uint32_t u = 0; u < (k)->s.per; u++)           \
+        CJ_IF((k)->g.f, (k)->exists[u], "no_unit")
+
+// ---- loads and messages
+
+// What a unit that is not there holds, so that it adds nothing.
+static void clear(kernel *k, uint32_t u, cj_reg *words, const char *name) {
+    cj_registers(k->g.f, "b32", name, k->s.unit.words, words);
+    for (uint32_t w = 0; w < k->s.unit.words && !cj_is_always(k->exists[u]); w++) cj_set(k->g.f, words[w], 0);
+}
+
+static void load_residual(kernel *k, uint32_t u) {
+    clear(k, u, k->added[u], "added");
+    cj__gpus_load_unit(k->g.f, &k->s.unit, k->exists[u], "ld.global", k->residual_at, unit_offset(k, u), k->added[u]);
+}
+
+// Before the wait for the mail, where there are registers for it.
+static bool is_early(const norm_shape *s) { return s->per * s->unit.words <= EARLY_WORDS; }
+
+static void load_row(kernel *k) {
+    cj_func *f = k->g.f;
+    cj_step(f, "the thread's units of the row");
+    k->index = cj_mad(f, "index", k->row, k->s.units, k->own_thread);
+    cj_reg at = address(k, "x_at", k->x, k->index);
+    for (uint32_t u = 0; u < k->s.per; u++) {
+        const bool always = (u + 1) * step(&k->s) <= k->s.units;
+        k->exists[u] = always ? cj_always() : cj_lt(f, "exists", k->own_thread, (int64_t)k->s.units - u * step(&k->s));
+        clear(k, u, k->held[u], "held");
+        cj__gpus_load_unit(f, &k->s.unit, k->exists[u], "ld.global", at, unit_offset(k, u), k->held[u]);
+    }
+    if (!k->s.residual) return;
+    k->residual_at = address(k, "residual_at", k->residual, k->index);
+    for (uint32_t u = 0; u < k->s.per && is_early(&k->s); u++) load_residual(k, u);
+}
+
+static void send(kernel *k, cj_reg at, uint32_t before, uint32_t u) {
+    cj__mail_post(k->g.f, &k->g.message, cj_always(), at, mail_offset(k, u) + before, k->held[u], k->s.unit.words, k->g.epoch);
+}
+
+static void send_to_all(kernel *k, cj_reg index, uint32_t before) {
+    for (uint32_t q = 0; q < k->s.gpus; q++)
+        CJ_UNLESS(k->g.f, k->g.mine[q], "no_peer") {
+            cj_reg at = slot_address(k, "to", k->g.mail[q], index);
+            EACH_UNIT(k, u) send(k, at, before, u);
+        }
+}
+
+// held = the residual and what all GPUs sent of the unit: their messages begin at `at`, `stride` bytes apart.
+static void combine(kernel *k, cj_reg at, uint32_t stride, uint32_t u) {
+    cj_func  *f = k->g.f;
+    cj_reg    got[CJ_BOX_GPUS][GPUS_WORDS], number[CJ_BOX_GPUS][GPUS_EACH], more[GPUS_EACH], total[GPUS_EACH];
+    cj__gpus_receive_all(&k->g, at, mail_offset(k, u), stride, k->held[u], got);
+    for (uint32_t q = 0; q < k->s.gpus; q++) cj__gpus_widen(f, &k->s.unit, got[q], number[q]);
+    if (k->s.residual && !is_early(&k->s)) load_residual(k, u);
+    if (k->s.residual) cj__gpus_widen(f, &k->s.unit, k->added[u], more);
+    for (uint32_t i = 0; i < k->s.unit.each; i++) {
+        cj_reg of_all[CJ_BOX_GPUS];
+        for (uint32_t q = 0; q < k->s.gpus; q++) of_all[q] = number[q][i];
+        cj__fold_all(f, &sum_of_floats, of_all, k->s.gpus);
+        total[i] = of_all[0];
+        if (k->s.residual) cj_update(f, total[i], "add", more[i]);
+    }
+    cj__gpus_narrow(k->plan, f, &k->s.unit, total, k->held[u]);
+}
+
+static void one_shot(kernel *k) {
+    const uint32_t stride = k->s.rows * k->s.units * cj__gpus_message_bytes(&k->s.unit);
+    cj_step(k->g.f, "to all peers; and the sum of what all sent");
+    send_to_all(k, cj_mad(k->g.f, "slot", k->g.rank, k->s.rows * k->s.units, k->index), 0);
+    cj_reg at = slot_address(k, "from", k->own_mail, k->index);
+    EACH_UNIT(k, u) combine(k, at, stride, u);
+}
+
+// Mail: the parts of the rows that this GPU combines, by sender; then the sums of all rows.
+static void two_shots(kernel *k) {
+    cj_func       *f = k->g.f;
+    const uint32_t bytes = cj__gpus_message_bytes(&k->s.unit), each = k->s.owned * k->s.units;
+    const uint32_t sums = k->s.gpus * each * bytes;
+    cj_reg         owner = cj_rem(f, "owner", k->row, k->s.gpus), among = cj_div(f, "among", k->row, k->s.gpus);
+    cj_reg         owns = cj_eq(f, "owns", owner, k->g.rank);
+    among = cj_mad(f, "among", among, k->s.units, k->own_thread);
+    CJ_IF_ELSE(f, owns, "passes", "summed") {
+        cj_step(f, "the owner of the row: the sum of what all sent, to all");
+        cj_reg at = slot_address(k, "from", k->own_mail, among);
+        EACH_UNIT(k, u) combine(k, at, each * bytes, u);
+        send_to_all(k, k->index, sums);
+    } else {
+        cj_step(f, "the others: to the owner, and the sum from it");
+        cj_reg to = cj_mov(f, "u64", "owners_mail", k->g.mail[0]);
+        for (uint32_t q = 1; q < k->s.gpus; q++) cj_set_if(f, cj_eq(f, "is_owner", owner, q), to, k->g.mail[q]);
+        to = slot_address(k, "to", to, cj_mad(f, "slot", k->g.rank, each, among));
+        EACH_UNIT(k, u) send(k, to, 0, u);
+        cj_reg at = slot_address(k, "from", k->own_mail, k->index);
+        EACH_UNIT(k, u) cj__gpus_receive_from(&k->g, &k->g.message, at, mail_offset(k, u) + sums, owner, k->held[u]);
+    }
+}
+
+// ---- the norm
+
+// The sum over the row of what each thread has, to all threads.
+static cj_reg over_row(kernel *k, cj_reg part) {
+    cj_func *f = k->g.f;
+    cj_warp_reduce(f, sum_of_floats, part, 32);
+    if (k->s.block > 32) {
+        cj_ptx(f, "@$1 st.shared.f32 [$2], $3;", k->leads, k->slot, part);
+        cj_ptx(f, "bar.sync 0; // N1: all warps' parts are here");
+        cj_set(f, part, 0.0f);
+        cj_ptx(f, "@$1 ld.shared.f32 $2, [$3];", k->reads, part, k->slot_of_lane);
+        cj_warp_reduce(f, sum_of_floats, part, 32);
+        cj_update(f, k->slot, "xor", 4 * SLOTS);
+        cj_update(f, k->slot_of_lane, "xor", 4 * SLOTS);
+    }
+    if (k->s.cluster > 1) {
+        const cj_collective all = {.op = CJ_COLLECTIVE_ALLREDUCE, .type = "f32", .combine = sum_of_floats};
+        cj_collective_value(f, &k->c, &all, part, part);
+    }
+    return part;
+}
+
+// mean and 1 / deviation; the mean of rms is none.
+static cj_reg deviation(kernel *k, cj_reg *mean) {
+    cj_func *f = k->g.f;
+    cj_reg   number[GPUS_EACH], squares = cj_mov(f, "f32", "squares", 0.0f);
+    if (k->s.layer) {
+        cj_step(f, "the row's mean");
+        cj_reg part = cj_mov(f, "f32", "part", 0.0f);
+        for (uint32_t u = 0; u < k->s.per; u++) {
+            cj__gpus_widen(f, &k->s.unit, k->held[u], number);
+            for (uint32_t i = 0; i < k->s.unit.each; i++) cj_update(f, part, "add", number[i]);
+        }
+        *mean = over_row(k, part);
+        if (k->s.columns > 1) cj_update(f, *mean, "mul", (float)(1 / (double)k->s.columns));
+    }
+    cj_step(f, "the row's squares");
+    EACH_UNIT(k, u) {
+        cj__gpus_widen(f, &k->s.unit, k->held[u], number);
+        for (uint32_t i = 0; i < k->s.unit.each; i++) {
+            if (k->s.layer) cj_update(f, number[i], "sub", *mean);
+            cj_ptx(f, "fma.rn.f32 $1, $2, $2, $1;", squares, number[i]);
+        }
+    }
+    squares = over_row(k, squares);
+    cj_reg rstd = cj_mov(f, "f32", "rstd", (float)k->s.epsilon);
+    cj_ptx(f, k->s.columns > 1 ? "fma.rn.f32 $1, $2, $3, $1;" : "add.f32 $1, $1, $2;", rstd, squares,
+           (float)(1 / (double)k->s.columns));
+    cj_ptx(f, "rsqrt.approx.ftz.f32 $1, $1;", rstd);
+    return rstd;
+}
+
+static void write_row(kernel *k, cj_reg mean, cj_reg rstd) {
+    cj_func *f = k->g.f;
+    cj_step(f, "sum and y");
+    cj_reg sum_at = address(k, "sum_at", k->sum, k->index), y_at = address(k, "y_at", k->y, k->index);
+    cj_reg weight_at = cj_none(), bias_at = cj_none();
+    if (k->s.weight) weight_at = address(k, "weight_at", k->weight, k->own_thread);
+    if (k->s.bias) bias_at = address(k, "bias_at", k->bias, k->own_thread);
+    EACH_UNIT(k, u) {
+        cj_reg         y[GPUS_EACH], factor[GPUS_EACH], more[GPUS_EACH], words[GPUS_WORDS];
+        const uint32_t offset = unit_offset(k, u);
+        cj__gpus_store_unit(f, &k->s.unit, sum_at, offset, k->held[u]);
+        cj__gpus_widen(f, &k->s.unit, k->held[u], y);
+        cj_registers(f, "b32", "word", k->s.unit.words, words);
+        if (k->s.weight) {
+            cj__gpus_load_unit(f, &k->s.unit, cj_always(), "ld.global", weight_at, offset, words);
+            cj__gpus_widen(f, &k->s.unit, words, factor);
+        }
+        if (k->s.bias) {
+            cj__gpus_load_unit(f, &k->s.unit, cj_always(), "ld.global", bias_at, offset, words);
+            cj__gpus_widen(f, &k->s.unit, words, more);
+        }
+        for (uint32_t i = 0; i < k->s.unit.each; i++) {
+            if (k->s.layer) cj_update(f, y[i], "sub", mean);
+            cj_update(f, y[i], "mul", rstd);
+            if (k->s.weight) cj_update(f, y[i], "mul", factor[i]);
+            if (k->s.bias) cj_update(f, y[i], "add", more[i]);
+        }
+        cj__gpus_narrow(k->plan, f, &k->s.unit, y, words);
+        cj__gpus_store_unit(f, &k->s.unit, y_at, offset, words);
+    }
+}
+
+// ---- the kernel
+
+static void declare(kernel *k) {
+    cj_func *f = k->g.f;
+    k->x_param = cj_param(f, "u64", "x", "x[rows, columns], this GPU's part of the sum");
+    if (k->s.residual) k->residual_param = cj_param(f, "u64", "residual", "residual[rows, columns], the same on all GPUs");
+    k->sum_param = cj_param(f, "u64", "sum", "sum[rows, columns]");
+    k->y_param = cj_param(f, "u64", "y", "y[rows, columns]");
+    if (k->s.weight) k->weight_param = cj_param(f, "u64", "weight", "weight[columns]");
+    if (k->s.bias) k->bias_param = cj_param(f, "u64", "bias", "bias[columns]");
+    cj__gpus_declare(&k->g);
+}
+
+static void open_arrays(kernel *k) {
+    cj_func *f = k->g.f;
+    k->x = cj__load_pointer(f, k->x_param, "x");
+    if (k->s.residual) k->residual = cj__load_pointer(f, k->residual_param, "residual");
+    k->sum = cj__load_pointer(f, k->sum_param, "sum");
+    k->y = cj__load_pointer(f, k->y_param, "y");
+    if (k->s.weight) k->weight = cj__load_pointer(f, k->weight_param, "weight");
+    if (k->s.bias) k->bias = cj__load_pointer(f, k->bias_param, "bias");
+}
+
+static void open_sums(kernel *k) {
+    cj_func *f = k->g.f;
+    k->team = k->g.block;
+    k->own_thread = k->g.thread;
+    if (k->s.block > 32) {
+        cj_reg slots = cj_shared_address(f, cj_shared(f, "f32", "slots", 2 * SLOTS, 8 * SLOTS));
+        cj_reg warp = cj_shr(f, "warp", k->g.thread, 5);
+        k->lane = cj_and(f, "lane", k->g.thread, 31);
+        k->leads = cj_eq(f, "leads", k->lane, 0);
+        k->reads = cj_lt(f, "reads", k->lane, k->s.block / 32);
+        k->slot = cj_mad(f, "slot_of_warp", warp, 4, slots);
+        k->slot_of_lane = cj_mad(f, "slot_of_lane", k->lane, 4, slots);
+    }
+    if (k->s.cluster == 1) return;
+    const cj_collectives_desc desc = {
+        .strategy = CJ_STRATEGY_PUSH, .cluster = k->s.cluster, .threads = k->s.block, .values = true, .combines = true};
+    k->c = cj_collectives_open(f, &desc);
+    k->team = cj_mov(f, "u32", "team", "%clusterid.x");
+    cj_reg place = cj_mov(f, "u32", "place", "%cluster_ctarank");
+    k->own_thread = cj_mad(f, "own_thread", place, k->s.block, k->g.thread);
+}
+
+static void work(kernel *k) {
+    cj_func *f = k->g.f;
+    k->own_mail = cj_mad_wide(f, "own_mail", k->g.set, k->s.mail, k->g.own);
+    for (uint32_t q = 0; q < k->s.gpus; q++) k->g.mail[q] = cj_mad_wide(f, "mail", k->g.set, k->s.mail, k->g.box[q]);
+    if (k->s.cluster > 1) cj_collectives_ready(f, &k->c);
+    CJ_FOR(f, row, "u32", "row", k->team, k->s.rows, k->s.teams) {
+        cj_reg mean = cj_none();
+        k->row = row;
+        load_row(k);
+        (k->s.shots == 2 ? two_shots : one_shot)(k);
+        cj_reg rstd = deviation(k, &mean);
+        write_row(k, mean, rstd);
+    }
+    if (k->s.cluster > 1) cj_collectives_close(f, &k->c);
+}
+
+static uint32_t checksum(const norm_shape *s) {
+    const uint64_t number[] = {s->gpus, s->rows, s->columns, s->unit.bytes, s->unit.words, s->shots, s->mail, s->layer, s->residual,
+                               s->weight, s->bias, s->unit.type[0] == 'b', (uint64_t)(s->epsilon * 1e12)};
+    return cj__gpus_hash("allreducenorm", number, sizeof number / sizeof *number);
+}
+
+static void emit(const cj_plan *plan, cj_builder *b) {
+    static const gpus_op op = {.name = "allreducenorm", .moves = true};
+    const norm_shape     s = cj__gpus_norm_shape(plan);
+    kernel               k = {.s = s, .plan = plan};
+    k.g.s = (gpus_shape){.op = &op, .gpus = s.gpus, .block = s.block, .grid = plan->grid.x, .mail = s.mail};
+    k.g.message = (cj_mailbox){.words = s.unit.words, .paired = s.unit.words > 1, .scope = "sys"};
+    k.g.checksum = checksum(&s);
+    cj_head(b, "clusterjit: allreducenorm of %" PRIu32 " GPUs  dtype=%s rows=%" PRIu32 " columns=%" PRIu32 " norm=%s shots=%" PRIu32,
+            s.gpus, s.unit.type, s.rows, s.columns, s.layer ? "layer" : "rms", s.shots);
+    cj_head(b, "\nsum = %sx of all GPUs, rounded once; y = norm(sum)%s%s: the same bits on all GPUs, in each run.",
+            s.residual ? "residual + " : "", s.weight ? " * weight" : "", s.bias ? " + bias" : "");
+    cj_head(b, "\nsum and y overlap nothing that is read, but sum may be residual, and y may be x.");
+    cj_head(b, "\nLaunch: on each GPU, beside each other: grid %" PRIu32 ", block %" PRIu32 " threads, %" PRIu32 " blocks on a row.",
+            plan->grid.x, s.block, s.cluster);
+    k.g.f = cj__entry(plan, b);
+    declare(&k);
+    cj__gpus_open_thread(&k.g);
+    open_arrays(&k);
+    cj__gpus_open_boxes(&k.g);
+    open_sums(&k);
+    cj__gpus_say_hello(&k.g);
+    work(&k);
+    cj__gpus_close(&k.g);
+}
+
+static const cj_param_info params[] = {
+#define PARAM(id, ...) [NORM_##id] = {__VA_ARGS__},
+#include "norm_params.def"
+};
+
+const cj_family cj__family_allreducenorm = {
+    CJ_FAMILY("allreducenorm", "GPUs: the sum of all and a residual, and its norm along rows", params, cj__gpus_norm_plan, emit)};

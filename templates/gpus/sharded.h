@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows whose columns are sharded over GPUs: parameters, what a plan comes to, and what the parts of the kernel share. sharded.c says
+// what it does.
+#ifndef CJ_TEMPLATES_GPUS_SHARDED_H
+#define CJ_TEMPLATES_GPUS_SHARDED_H
+
+#include "fused.h"
+
+enum {
+#define PARAM(id, ...) SHARDED_##id,
+#include "sharded_params.def"
+    SHARDED_LABEL,
+    SHARDED_IGNORE,
+    SHARDED_SMOOTHING,
+    SHARDED_GRADIENT,
+    SHARDED_SCALE,
+    SHARDED_LOG = SHARDED_LABEL
+};
+
+// Words of a row that a thread holds, at most; units of a row that it has at a time where it holds none.
+enum { SHARDED_HELD = 32, SHARDED_CHUNK = 4 };
+
+#define SHARDED_LOG2E 1.4426950408889634
+
+typedef struct sharded_shape {
+    gpus_unit unit;
+    uint32_t  gpus, rows, columns, units, per, chunks;  // units of a row; of a thread in a chunk
+    uint32_t  block, grid, words;                       // of a message
+    uint64_t  mail, used;
+    bool      hold, labels, wide, writes, log;          // i64 labels; a matrix is written
+    double    ignore, smoothing, scale;
+} sharded_shape;
+
+typedef struct sharded_kernel {
+    gpus_kernel    g;
+    sharded_shape  s;
+    const cj_plan *plan;
+    cj_partials    kind;  // largest x * log2 e, sum of 2^(x * log2 e - largest), and with smoothing the sum of x
+    cj_slots       slots;
+    cj_var         x_param, label_param, loss_param, lse_param, out_param;
+    cj_reg         x, label, loss, lse, out;
+    cj_reg         warp, lane, leads, first_warp;  // predicates: lane 0, warp 0
+    cj_reg         peer, is_peer, own_mail, results;  // of lane q: GPU q's mail, whether it is another one; in shared memory
+    cj_reg         before;                         // columns of the GPUs before this one: s64
+    cj_reg         held[SHARDED_HELD][GPUS_WORDS], last[SHARDED_HELD][GPUS_WORDS];
+    cj_reg         said[GPUS_WORDS];               // the words of the last row's message
+    cj_reg         row, previous;                  // which is loaded, and which is finished
+} sharded_kernel;
+
+sharded_shape cj__gpus_sharded_shape(const cj_plan *plan);
+cj_status     cj__gpus_sharded_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
+
+// ---- sharded_row.c
+
+// words[u] = unit u of the chunk whose first unit is `first`, which the thread has where exists[u] holds; -infinity elsewhere.
+void cj__gpus_sharded_load(sharded_kernel *k, cj_reg row, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]);
+// part = what the row has in this thread.
+void cj__gpus_sharded_part(sharded_kernel *k, const cj_partial *part);
+// Writes the gradient or the softmax of the previous row.
+void cj__gpus_sharded_write(sharded_kernel *k);
+cj_reg cj__gpus_sharded_label(sharded_kernel *k, cj_reg row);  // s64
+
+#endif

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parameters of rows with sharded columns come to, and what is refused.
+#include "sharded.h"
+
+enum { HOLD_AUTO, HOLD_NO, HOLD_YES };
+
+static uint64_t value_of(const cj_plan *plan, int param) { return plan->params.value[param]; }
+
+sharded_shape cj__gpus_sharded_shape(const cj_plan *plan) {
+    const uint64_t columns = value_of(plan, SHARDED_COLUMNS);
+    sharded_shape  s = {.unit = cj__gpus_unit(value_of(plan, SHARDED_DTYPE), value_of(plan, SHARDED_ALIGN), columns),
+                        .gpus = (uint32_t)value_of(plan, SHARDED_GPUS),
+                        .rows = (uint32_t)value_of(plan, SHARDED_ROWS),
+                        .columns = (uint32_t)columns,
+                        .block = plan->block.x,
+                        .grid = plan->grid.x,
+                        .words = 2,
+                        .mail = value_of(plan, SHARDED_MAIL),
+                        .hold = value_of(plan, SHARDED_HOLD) == HOLD_YES,
+                        .labels = plan->params.family->own != NULL};
+    s.units = s.columns / s.unit.each;
+    s.writes = !s.labels || value_of(plan, SHARDED_GRADIENT);
+    if (s.labels) {
+        s.words = 4;
+        s.wide = !value_of(plan, SHARDED_LABEL);
+        s.ignore = cj_params_real(&plan->params, "ignore");
+        s.smoothing = cj_params_real(&plan->params, "smoothing");
+        s.scale = cj_params_real(&plan->params, "scale");
+    } else {
+        s.log = value_of(plan, SHARDED_LOG) != 0;
+    }
+    s.used = (uint64_t)s.gpus * s.rows * s.words * CJ_MAIL_BYTES;
+    if (!s.block) return s;
+    s.per = s.hold ? (uint32_t)cj__ceil_div(s.units, s.block) : SHARDED_CHUNK;
+    s.chunks = s.hold ? 1 : 2;
+    return s;
+}
+
+static cj_status refuse(const cj_plan *plan, const sharded_shape *s, uint64_t at_once, cj_error *error) {
+    const uint32_t align = 16u >> value_of(plan, SHARDED_ALIGN), most = SHARDED_HELD / s->unit.words;
+    REFUSE_IF(align < s->unit.bytes,
+              "align: %" PRIu32 " bytes are less than an element's %" PRIu32 CJ_HINT "elements lie at multiples of their size",
+              align, s->unit.bytes);
+    REFUSE_IF(!(s->smoothing >= 0 && s->smoothing <= 1), "smoothing: %g is outside 0 to 1" CJ_HINT "0 is none, 0.1 is usual",
+              s->smoothing);
+    REFUSE_IF(!(s->ignore >= INT32_MIN && s->ignore <= INT32_MAX && (double)(int32_t)s->ignore == s->ignore),
+              "ignore: %g is not a whole number of 32 bits" CJ_HINT "labels are whole numbers: choose one that none of them has",
+              s->ignore);
+    REFUSE_IF(s->hold && !s->writes, "hold: yes, but without a gradient a row is read once" CJ_HINT "leave it out");
+    REFUSE_IF(s->hold && s->per > most,
+              "hold: rows of %" PRIu32 " columns are longer than the %" PRIu32 " that %" PRIu32 " threads hold" CJ_HINT
+              "choose hold no, or more threads", s->columns, most * s->block * s->unit.each, s->block);
+    REFUSE_IF(s->grid < s->rows && s->grid > at_once,
+              "grid: %" PRIu32 " blocks take %" PRIu32 " rows in turns, and wait for each other, but %" PRIu64
+              " are on the GPU at once" CJ_HINT "choose at most so many", s->grid, s->rows, at_once);
+    REFUSE_IF(s->used > s->mail,
+              "rows: %" PRIu32 " take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
+              "make mail larger, or take fewer rows a launch", s->rows, s->used, s->mail);
+    return CJ_OK;
+}
+
+cj_status cj__gpus_sharded_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
+    (void)clusters;
+    sharded_shape  s = cj__gpus_sharded_shape(plan);
+    const uint64_t threads = cj__least(GPUS_THREADS, cj__round_up(s.units, 32));
+    const uint32_t block = cj__asked_or(plan, SHARDED_BLOCK, threads);
+    const bool     fits = cj__ceil_div(s.units, block) * s.unit.words <= SHARDED_HELD;
+    if (value_of(plan, SHARDED_HOLD) == HOLD_AUTO) plan->params.value[SHARDED_HOLD] = fits && s.writes ? HOLD_YES : HOLD_NO;
+    const bool     two = value_of(plan, SHARDED_HOLD) == HOLD_NO && 2 * block <= limits->max_threads_per_sm;
+    const uint64_t at_once = limits->sm_count * (two ? 2 : 1);
+    TRY(cj__refuse_bf16(plan, plan->params.family->name, s.unit.type, error));
+    plan->block = (cj_dim3){block, 1, 1};
+    plan->grid = (cj_dim3){cj__asked_or(plan, SHARDED_GRID, cj__least(s.rows, cj__least(at_once, CJ_BOX_BLOCKS))), 1, 1};
+    plan->params.value[SHARDED_BLOCK] = block;
+    plan->params.value[SHARDED_GRID] = plan->grid.x;
+    s = cj__gpus_sharded_shape(plan);
+    cj__name_entry(plan, "%s_%s_%" PRIu32, plan->params.family->name, s.unit.type, s.gpus);
+    return refuse(plan, &s, at_once, error);
+}

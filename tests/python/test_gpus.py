@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several GPUs: collectives of CPU devices in one process against NumPy, and the exchange of a process group, which is a fake."""
+import threading
+
+import numpy
+import pytest
+
+import clusterjit
+from clusterjit import gpus
+from clusterjit._library import ffi, lib
+
+RANKS = 3
+
+
+class FakeGroup:
+    """torch.distributed's calls, for ranks that are threads."""
+
+    def __init__(self, size):
+        self.size, self.parts, self.here = size, [None] * size, threading.local()
+        self.barrier = threading.Barrier(size)
+
+    def get_rank(self, group):
+        return self.here.rank
+
+    def get_world_size(self, group):
+        return self.size
+
+    def all_gather_object(self, parts, mine, group):
+        self.parts[self.here.rank] = mine
+        self.barrier.wait(10)
+        parts[:] = self.parts
+        self.barrier.wait(10)
+
+
+@pytest.fixture
+def three():
+    with gpus.Gpus.of(["cpu"] * RANKS) as found:
+        yield found
+
+
+def draw(rng, *shape):
+    return [rng.standard_normal(shape).astype(numpy.float32) for _ in range(RANKS)]
+
+
+def test_collectives_are_numpys(three, rng):
+    x = draw(rng, RANKS, 5)
+    total = numpy.sum(x, axis=0, dtype=numpy.float64)
+    for rank, found in enumerate(three.all_reduce(x)):
+        numpy.testing.assert_allclose(found, total, rtol=1e-5, atol=1e-5)
+        numpy.testing.assert_array_equal(three.all_reduce(x, "max")[rank], numpy.max(x, axis=0))
+        numpy.testing.assert_allclose(three.reduce_scatter(x)[rank], total[rank], rtol=1e-5, atol=1e-5)
+        numpy.testing.assert_array_equal(three.all_gather(x)[rank], numpy.stack(x))
+        numpy.testing.assert_array_equal(three.all_to_all(x)[rank], numpy.stack([of[rank] for of in x]))
+        numpy.testing.assert_array_equal(three.broadcast(x, 2)[rank], x[2])
+    three.check()
+    assert three.info == gpus.Info(0, RANKS, ("own", "peer", "peer"), "")
+
+
+def test_what_does_not_fit_is_refused_by_name(three, rng):
+    x = draw(rng, 4)
+    with pytest.raises(clusterjit.InvalidArgument, match="2 arrays are given, and this process has 3 ranks"):
+        three.all_reduce(x[:2])
+    with pytest.raises(clusterjit.InvalidArgument, match="different shapes"):
+        three.all_reduce([x[0], x[1], x[2][:3]])
+    with pytest.raises(clusterjit.InvalidArgument, match="its first axis must be 3"):
+        three.reduce_scatter(x)
+    with pytest.raises(clusterjit.InvalidArgument, match="op: 'mean'"):
+        three.all_reduce(x, "mean")
+    with pytest.raises(clusterjit.InvalidArgument, match="root"):
+        three.broadcast(x, 3)
+    with pytest.raises(clusterjit.InvalidArgument, match="dtype"):
+        three.all_reduce([one.astype(numpy.float64) for one in x])
+    three.close()
+    with pytest.raises(clusterjit.Closed):
+        three.all_reduce(x)
+
+
+def gather_all(group, rank, found):
+    group.here.rank = rank
+
+    def gather(mine):
+        parts = [None] * RANKS
+        group.all_gather_object(parts, mine, None)
+        return parts
+
+    exchange = gpus.Exchange(rank, RANKS, gather)
+    everything = ffi.new("char[]", 4 * RANKS)
+    status = exchange.structure.all_gather(ffi.NULL, b"abc" + bytes([48 + rank]), everything, 4, ffi.NULL)
+    found[rank] = status, ffi.buffer(everything)[:]
+
+
+def test_a_group_carries_what_ranks_give():
+    group, found = FakeGroup(RANKS), [None] * RANKS
+    threads = [threading.Thread(target=gather_all, args=(group, rank, found)) for rank in range(RANKS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [(0, b"abc0abc1abc2")] * RANKS
+
+
+def test_what_a_group_raises_is_kept_and_told():
+    error = ffi.new("cj_error *")
+    exchange = gpus.Exchange(0, 2, lambda mine: 1 / 0)
+    assert exchange.structure.all_gather(ffi.NULL, b"a", ffi.new("char[2]"), 1, error) == lib.CJ_DRIVER
+    assert isinstance(exchange.raised, ZeroDivisionError) and ffi.string(error.message) == b"division by zero"
+    exchange = gpus.Exchange(0, 2, lambda mine: [mine, mine, mine])
+    assert exchange.structure.all_gather(ffi.NULL, b"a", ffi.new("char[2]"), 1, error) == lib.CJ_DRIVER
+    assert "not 1 of each of 2 ranks" in str(exchange.raised)
+
+
+def test_cpu_devices_are_no_ranks_of_processes(cpu):
+    group = FakeGroup(2)
+    group.here.rank = 1
+    with pytest.raises(clusterjit.InvalidArgument, match="whose memory other processes do not reach"):
+        gpus.Gpus.from_group(None, cpu, distributed=group)
+
+
+def test_no_launcher_is_told(monkeypatch, cpu):
+    for name in ("RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(clusterjit.InvalidArgument, match="no launcher has started this process"):
+        gpus.Gpus.from_env(cpu)
+
+
+def test_a_missing_nccl_is_named(monkeypatch, cpu):
+    monkeypatch.setenv("CLUSTERJIT_NCCL", "/nowhere/libnccl.so.2")
+    with pytest.raises(clusterjit.Unsupported, match="CLUSTERJIT_NCCL=/nowhere/libnccl.so.2"):
+        gpus.Gpus.from_nccl(4096, cpu)

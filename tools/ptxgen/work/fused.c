@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fused kernels of several GPUs: the command's device is rank 0, the others are opened beside it. Compared with the model, and
+// what all GPUs have in common bit for bit with GPU 0's.
+#include <clusterjit/gpus.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "element.h"
+#include "fused_model.h"
+#include "message.h"
+#include "output.h"
+#include "row_model.h"
+#include "workload.h"
+
+enum { POISON = 0xa5, SHOWN = 8 };
+
+typedef struct state {
+    fused_model    model;
+    cj_device     *device[CJ_GPUS_MAX];  // the first is the command's
+    cj_gpus       *gpus;
+    cj_kernel     *kernel[CJ_GPUS_MAX];  // the first is the command's
+    cj_plan        plan;                 // of the others
+    cj_ptr         at[CJ_GPUS_ARRAYS][CJ_GPUS_MAX];
+    unsigned char *data[CJ_GPUS_MAX][CJ_GPUS_ARRAYS];      // what is read; what was found
+    double        *expected[CJ_GPUS_MAX][CJ_GPUS_ARRAYS];  // of what is written
+} state;
+
+static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for the arrays of several GPUs"); }
+
+static uint64_t elements(const state *s, unsigned i) { return s->model.array[i].rows * s->model.array[i].width; }
+static size_t   bytes(const state *s, unsigned i) {
+    return (size_t)elements(s, i) * cj_dtype_size(s->model.array[i].type);
+}
+
+// Rank r is the GPU with that number; CPU devices are as many as wanted.
+static int open_devices(const workload *w, state *s) {
+    const bool is_cpu = !strcmp(cj_device_kind(w->device), "cpu");
+    cj_error   error;
+    s->device[0] = w->device;
+    for (uint32_t r = 1; r < s->model.gpus; r++) {
+        char spec[16];
+        snprintf(spec, sizeof spec, "gpu:%" PRIu32, r);
+        const cj_device_options options = {CJ_INIT(options), .spec = is_cpu ? "cpu" : spec};
+        if (cj_device_open(&options, &s->device[r], &error)) return message_failure(&error);
+    }
+    const cj_gpus_options options = {CJ_INIT(options), .mail_bytes = cj_params_get(&w->params, "mail"),
+                                     .limit = is_cpu ? 1 << 20 : 0};
+    return cj_gpus_create(s->device, s->model.gpus, &options, &s->gpus, &error) ? message_failure(&error) : CODE_OK;
+}
+
+static int open_array(state *s, unsigned i) {
+    const fused_array *a = &s->model.array[i];
+    cj_error           error;
+    if (cj_gpus_alloc(s->gpus, bytes(s, i), s->at[i], &error)) return message_failure(&error);
+    for (uint32_t g = 0; g < s->model.gpus; g++) {
+        s->data[g][i] = malloc(bytes(s, i));
+        s->expected[g][i] = a->written ? calloc(elements(s, i), sizeof(double)) : NULL;
+        if (!s->data[g][i] || (a->written && !s->expected[g][i])) return no_memory();
+        if (a->written) continue;
+        for (uint64_t at = 0; at < elements(s, i); at++)
+            row_model_write(a->type, s->data[g][i], at, fused_model_fill(&s->model, i, g, at));
+        if (cj_mem_write(s->device[g], s->at[i][g], s->data[g][i], bytes(s, i), NULL, &error)) return message_failure(&error);
+    }
+    return CODE_OK;
+}
+
+static int open_fused(workload *w) {
+    state *s = w->state = calloc(1, sizeof *s);
+    if (!s) return no_memory();
+    int code = workload_plan_check(w);
+    if (code) return code;
+    fused_model_make(&s->model, &w->params);
+    w->copies = 1;
+    code = open_devices(w, s);
+    for (unsigned i = 0; i < s->model.count && !code; i++) {
+        code = open_array(s, i);
+        *(s->model.array[i].written ? &w->bytes_written : &w->bytes_read) += (double)bytes(s, i);
+    }
+    if (!code && !fused_model_run(&s->model, s->data, s->expected)) code = no_memory();
+    return code;
+}
+
+static void close_kernels(state *s) {
+    for (uint32_t r = 1; r < CJ_GPUS_MAX; r++) cj_kernel_destroy(s->kernel[r]);
+    memset(s->kernel, 0, sizeof s->kernel);
+}
+
+static void close_fused(workload *w) {
+    state *s = w->state;
+    if (!s) return;
+    close_kernels(s);
+    for (unsigned i = 0; i < s->model.count; i++) {
+        cj_gpus_free(s->gpus, s->at[i]);
+        for (uint32_t g = 0; g < s->model.gpus; g++) free(s->data[g][i]), free(s->expected[g][i]);
+    }
+    cj_gpus_destroy(s->gpus);
+    for (uint32_t r = 1; r < CJ_GPUS_MAX; r++) cj_device_close(s->device[r]);
+    free(s);
+}
+
+static cj_status poison(workload *w, unsigned copy, cj_error *error) {
+    const state *s = w->state;
+    (void)copy;
+    for (unsigned i = 0; i < s->model.count; i++)
+        for (uint32_t g = 0; g < s->model.gpus && s->model.array[i].written; g++) {
+            const cj_status status = cj_mem_fill(s->device[g], s->at[i][g], POISON, bytes(s, i), NULL, error);
+            if (status) return status;
+        }
+    return CJ_OK;
+}
+
+// The same kernel on the other devices: loaded at its first launch.
+static cj_status load_others(state *s, cj_kernel *kernel, cj_error *error) {
+    const cj_plan *plan = cj_kernel_plan(kernel);
+    if (s->kernel[0] == kernel && !memcmp(&s->plan, plan, sizeof *plan)) return CJ_OK;
+    close_kernels(s);
+    for (uint32_t r = 1; r < s->model.gpus; r++) {
+        const cj_status status = cj_kernel_load(s->device[r], plan, &s->kernel[r], error);
+        if (status) return status;
+    }
+    s->kernel[0] = kernel;
+    s->plan = *plan;
+    return CJ_OK;
+}
+
+// Rank 0 launches on `stream`, the others on their default stream.
+static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
+    state          *s = w->state;
+    const cj_stream streams[CJ_GPUS_MAX] = {stream};
+    const cj_ptr   *array[CJ_GPUS_ARRAYS];
+    cj_status       status = load_others(s, kernel, error);
+    (void)copy;
+    for (unsigned i = 0; i < s->model.count; i++) array[i] = s->at[i];
+    return status ? status
+                  : cj_gpus_launch_arrays(s->gpus, s->kernel, s->model.gpus, array, s->model.count, streams, error);
+}
+
+static const char *text_of(cj_dtype type, const void *from, uint64_t index, char buffer[ELEMENT_TEXT]) {
+    element value;
+    element_widen(type, (const unsigned char *)from + index * cj_dtype_size(type), 1, &value);
+    return element_text(type, value, buffer);
+}
+
+static void check_array(const state *s, unsigned i, uint32_t g, workload_verdict *verdict) {
+    const fused_array *a = &s->model.array[i];
+    const size_t       size = cj_dtype_size(a->type);
+    char               text[ELEMENT_TEXT];
+    for (uint64_t at = 0; at < elements(s, i); at++) {
+        const double found = row_model_read(a->type, s->data[g][i], at), expected = s->expected[g][i][at];
+        const bool   alike = !a->same || !memcmp(s->data[g][i] + at * size, s->data[0][i] + at * size, size);
+        const double error = found > expected ? found - expected : expected - found;
+        if (error > verdict->error) verdict->error = error;
+        if (fused_model_same(a->type, found, expected) && alike) continue;
+        if (verdict->ok)
+            snprintf(verdict->text, sizeof verdict->text, "%s: element %" PRIu64 " of GPU %" PRIu32 " is %s, not %g%s", a->name, at, g,
+                     text_of(a->type, s->data[g][i], at, text), expected, alike ? "" : ", and is another one on GPU 0");
+        verdict->ok = false;
+    }
+}
+
+static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
+    state   *s = w->state;
+    cj_error error;
+    (void)kernel, (void)copy;
+    *verdict = (workload_verdict){.ok = true, .bound = fused_model_bound(s->model.type)};
+    for (uint32_t g = 0; g < s->model.gpus; g++)
+        for (unsigned i = 0; i < s->model.count; i++)
+            if (s->model.array[i].written && (cj_mem_read(s->device[g], s->data[g][i], s->at[i][g], bytes(s, i), NULL, &error) ||
+                                              cj_synchronize(s->device[g], NULL, &error)))
+                return message_failure(&error);
+    if (cj_gpus_check(s->gpus, &error)) return message_failure(&error);
+    for (uint32_t g = 0; g < s->model.gpus; g++)
+        for (unsigned i = 0; i < s->model.count; i++)
+            if (s->model.array[i].written) check_array(s, i, g, verdict);
+    return CODE_OK;
+}
+
+// ---- what run shows
+
+static void print(const workload *w, const cj_kernel *kernel) {
+    const state *s = w->state;
+    (void)kernel;
+    printf("GPUs: %" PRIu32 ", %" PRIu64 " rows of %" PRIu64 "\n", s->model.gpus, s->model.rows, s->model.columns);
+    for (unsigned i = 0; i < s->model.count; i++) {
+        const fused_array *a = &s->model.array[i];
+        char               text[ELEMENT_TEXT];
+        for (uint32_t g = 0; g < (a->same ? 1 : s->model.gpus) && a->written; g++) {
+            printf("%s of GPU %" PRIu32 ":", a->name, g);
+            for (uint64_t at = 0; at < elements(s, i) && at < SHOWN; at++) printf(" %s", text_of(a->type, s->data[g][i], at, text));
+            printf("%s, expected", elements(s, i) > SHOWN ? " …" : "");
+            for (uint64_t at = 0; at < elements(s, i) && at < SHOWN; at++) printf(" %.6g", s->expected[g][i][at]);
+            puts(elements(s, i) > SHOWN ? " …" : "");
+        }
+    }
+}
+
+static json_t *json_array_of(const state *s, unsigned i, bool expected) {
+    json_t *array = json_array();
+    for (uint64_t at = 0; at < elements(s, i); at++)
+        json_array_append_new(array, json_real(expected ? s->expected[0][i][at]
+                                                        : row_model_read(s->model.array[i].type, s->data[0][i], at)));
+    return array;
+}
+
+// GPU 0's arrays that are written.
+static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
+    const state *s = w->state;
+    json_t      *expected = json_object(), *result = json_object();
+    (void)kernel;
+    for (unsigned i = 0; i < s->model.count; i++) {
+        if (!s->model.array[i].written) continue;
+        json_object_set_new(expected, s->model.array[i].name, json_array_of(s, i, true));
+        json_object_set_new(result, s->model.array[i].name, json_array_of(s, i, false));
+    }
+    json_object_set_new(object, "expected", expected);
+    json_object_set_new(object, "result", result);
+}
+
+// Rank 0's.
+static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
+    const state *s = w->state;
+    unsigned     count = 0;
+    (void)kernel;
+    for (unsigned i = 0; i < s->model.count; i++) {
+        const fused_array *a = &s->model.array[i];
+        if (a->written)
+            list[count++] = (workload_output){.name = a->name, .type = a->type, .at = s->at[i][0], .dims = 2,
+                                              .extent = {a->rows, a->width}, .stride = {a->width, 1}};
+    }
+    return count;
+}
+
+#define WORK(name)                                                                                                    \
+    const workload_type work_##name = {.family = #name, .open = open_fused, .close = close_fused, .poison = poison,   \
+                                       .launch = launch, .check = check, .print = print, .json = json,                \
+                                       .outputs = outputs}
+
+WORK(allreducenorm);
+WORK(shardedcrossentropy);
+WORK(shardedsoftmax);
