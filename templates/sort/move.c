@@ -25,7 +25,7 @@ void cj__sort_scatter(const sort_kernel *k) {
     cj_step(f, "items go to their places%s", s->cluster ? ", in the shared memory of all ranks" : "");
     for (unsigned i = 0; i < s->items; i++) {
         cj_reg start = cj_let(f, "u32", "start", "ld.shared.u32 $1, [$2];", cj__sort_digit_at(k, i));
-        cj_reg place = cj_add(f, "place", start, k->place[i]), rank = cj_none();
+        cj_reg place = cj_add(f, "place", start, cj__sort_place(k, i)), rank = cj_none();
         if (s->cluster) {
             rank = cj_shr(f, "rank", place, cj__log2(s->tile));
             place = cj_and(f, "place", place, s->tile - 1);

@@ -40,6 +40,12 @@ static void shape_of_type(const cj_plan *plan, sort_shape *s) {
     s->ballots = value[SORT_MATCH];
 }
 
+// Registers that the items of a thread take.
+unsigned cj__sort_registers(const sort_shape *s) {
+    const unsigned places = s->paired ? (s->items + 1) / 2 : s->items;
+    return s->items * (s->bits / 32 + (s->bits < 32) + (s->carries && !s->packed)) + places + SORT_REGISTERS;
+}
+
 // All of it that follows from form, threads and items.
 static void shape_of_tile(sort_shape *s) {
     const unsigned blocks = s->cluster ? s->cluster : 1;
@@ -49,6 +55,8 @@ static void shape_of_tile(sort_shape *s) {
     s->packed = s->carries && s->bits <= SORT_INDEX_BITS && is_short;
     s->key_bytes = s->packed ? 4 : s->bytes;
     s->index_bytes = is_short ? 2 : 4;
+    s->paired = false;
+    s->paired = cj__sort_registers(s) > cj__registers_per_thread(s->block);
     s->scanners = 1u << cj__log2(cj__least(s->group, s->bins));
     s->each = s->bins > s->scanners ? s->bins / s->scanners : 1;
     lay_out(s);
@@ -66,14 +74,9 @@ void cj__sort_shape(const cj_plan *plan, sort_shape *s) {
 
 // ---- the plan
 
-// Registers that the items of a thread take.
-static unsigned registers_of(const sort_shape *s) {
-    return s->items * (s->bits / 32 + (s->bits < 32) + (s->carries && !s->packed) + 1) + SORT_REGISTERS;
-}
-
 static bool fits(const sort_shape *s, const cj_limits *limits) {
     const uint64_t groups = s->block / s->group;
-    return s->items <= SORT_ITEMS_MAX && registers_of(s) <= cj__registers_per_thread(s->block) &&
+    return s->items <= SORT_ITEMS_MAX && cj__sort_registers(s) <= cj__registers_per_thread(s->block) &&
            groups * s->at.bytes <= limits->shared_per_block_optin;
 }
 
@@ -146,7 +149,7 @@ static cj_status refuse(const cj_plan *plan, const sort_shape *s, const cj_limit
                     PRIu64 " bytes of shared memory, of which %s has %u and %u" CJ_HINT
                     "leave form, cluster, block and items at their defaults, or take shorter rows",
                     value[SORT_COLUMNS], s->cluster ? s->cluster : 1, s->cluster > 1 ? "s" : "", s->block, s->items,
-                    registers_of(s), (uint64_t)(s->block / s->group) * s->at.bytes, limits->name,
+                    cj__sort_registers(s), (uint64_t)(s->block / s->group) * s->at.bytes, limits->name,
                     cj__registers_per_thread(s->block), limits->shared_per_block_optin);
 }
 

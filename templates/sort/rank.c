@@ -56,20 +56,36 @@ static cj_reg match(const sort_kernel *k, cj_reg digit) {
     return same;
 }
 
+// A warp has fewer than 2^16 items: where registers are few, two places share one.
+static void keep_place(const sort_kernel *k, unsigned item, cj_reg place) {
+    if (!k->s.paired)
+        cj_set(k->f, k->place[item], place);
+    else if (item % 2)
+        cj_ptx(k->f, "mad.lo.u32 $1, $2, 0x10000, $1;", k->place[item / 2], place);
+    else
+        cj_set(k->f, k->place[item / 2], place);
+}
+
+cj_reg cj__sort_place(const sort_kernel *k, unsigned item) {
+    if (!k->s.paired) return k->place[item];
+    return item % 2 ? cj_shr(k->f, "in_warp", k->place[item / 2], 16) : cj_and(k->f, "in_warp", k->place[item / 2], 0xffff);
+}
+
 void cj__sort_rank(const sort_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "places among the warp's items of the same digit");
     clear_own_counts(k);
     for (unsigned i = 0; i < k->s.items; i++) {
         cj_reg digit = digit_of(k, i), at = cj_mad(f, "count_at", digit, 4, k->own_counts), same = match(k, digit);
-        cj_ptx(f, "ld.shared.u32 $1, [$2];", k->place[i], at);
+        cj_reg place = cj_let(f, "u32", "place", "ld.shared.u32 $1, [$2];", at);
         cj_reg before = cj_let(f, "u32", "before", "popc.b32 $1, $2;", cj_let(f, "b32", "earlier", "and.b32 $1, $2, $3;", same, k->below));
-        cj_update(f, k->place[i], "add", before);
+        cj_update(f, place, "add", before);
         cj_reg is_last = cj_eq(f, "is_last", cj_let(f, "u32", "later", "and.b32 $1, $2, $3;", same, k->above), 0);
-        cj_reg count = cj_add(f, "count", k->place[i], 1);
+        cj_reg count = cj_add(f, "count", place, 1);
+        keep_place(k, i, place);
         warp_sync(k, "W2: all lanes have read the counts");
         cj_ptx(f, "@$1 st.shared.u32 [$2], $3;", is_last, at, count);
-        warp_sync(k, "W3: the counts have this load's items");
+        if (i + 1 < k->s.items) warp_sync(k, "W3: the counts have this load's items");  // S1 follows the last
     }
 }
 

@@ -50,6 +50,7 @@ static void declare(sort_kernel *k) {
     k->columns_at = cj_param(f, "u64", "columns", "elements of a row");
     k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
     cj_param(f, "u64", "workspace", "not used");
+    cj__registers(k->plan, f, cj__sort_registers(&k->s) + k->s.items, true);  // room to move them
 }
 
 // Threads of a warp that has no row are done.
@@ -75,18 +76,24 @@ static void begin_group(sort_kernel *k) {
     CJ_IF_UNI(f, cj_ge(f, "no_row", k->row, rows), "has_row") { cj_ptx(f, "ret;"); }
 }
 
+// Found again for the results: the passes have no registers to keep it in.
+static void find_row(sort_kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   x = cj__load_pointer(f, k->x, "x"), stride = cj__load_param(f, "u64", k->stride_at, "stride");
+    cj_reg   first = cj_mul(f, "row_first", cj_cvt(f, "u64", "row_number", k->row), stride);
+    k->base = cj_mad(f, "row_at", first, k->s.bytes, x);
+    k->columns = cj__load_param(f, "u32", k->columns_at, "columns");
+}
+
 static void begin_row(sort_kernel *k) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
     cj_step(f, "the row, and the thread's places");
-    cj_reg x = cj__load_pointer(f, k->x, "x"), stride = cj__load_param(f, "u64", k->stride_at, "stride");
-    cj_reg first = cj_mul(f, "row_first", cj_cvt(f, "u64", "row_number", k->row), stride);
-    k->base = cj_mad(f, "row_at", first, s->bytes, x);
-    k->columns = cj__load_param(f, "u32", k->columns_at, "columns");
+    find_row(k);
     k->own = cj_mad(f, "own", k->warp, SORT_WARP * s->items, k->lane);
     k->first = s->cluster ? cj_mad(f, "first", k->rank, s->tile, k->own) : k->own;
     k->own_counts = cj_mad(f, "own_counts", k->warp, 4 * s->bins, k->counts);
-    cj_registers(f, "u32", "rank_in_warp", s->items, k->place);
+    cj_registers(f, "u32", "rank_in_warp", s->paired ? (s->items + 1) / 2 : s->items, k->place);
 }
 
 static void emit_passes(sort_kernel *k) {
@@ -101,8 +108,9 @@ static void emit_passes(sort_kernel *k) {
     }
 }
 
-static void emit_results(const sort_kernel *k) {
+static void emit_results(sort_kernel *k) {
     cj_func *f = k->f;
+    find_row(k);
     cj_reg   columns = cj_cvt(f, "u64", "wide_columns", k->columns);
     cj_reg   first = cj_mul(f, "first_result", cj_cvt(f, "u64", "row_number", k->row), columns);
     cj_reg   values = cj_none(), indices = cj_none();
@@ -122,8 +130,9 @@ static void emit_sort(const cj_plan *plan, cj_builder *b) {
     declare(&k);
     begin_group(&k);
     begin_row(&k);
-    if (k.s.cluster) cj_cluster_sync(k.f, "C0: all blocks have started");
+    if (k.s.cluster) cj_cluster_arrive(k.f, CJ_ARRIVE_RELAXED, "C0: this block has started");
     cj__sort_load(&k);
+    if (k.s.cluster) cj_cluster_wait(k.f, "C0: all blocks have started");
     emit_passes(&k);
     emit_results(&k);
 }

@@ -16,7 +16,7 @@ enum {
 #include "constants.def"
 };
 
-enum { SORT_BY_PLAN, SORT_BY_WARP, SORT_BY_BLOCK, SORT_BY_CLUSTER, SORT_BY_GRID };  // the words of form
+enum { SORT_BY_PLAN, SORT_BY_WARP, SORT_BY_BLOCK, SORT_BY_CLUSTER };  // the words of form
 enum { SORT_WARP = 32, SORT_ITEMS_MAX = 32, SORT_SHORT = 65536, SORT_INDEX_BITS = 16 };
 
 // Where things lie in the shared memory of a group: bytes from its first.
@@ -34,6 +34,7 @@ typedef struct sort_shape {
     unsigned    form, cluster, block, group, items, tile;
     unsigned    digit, bins;
     bool        ballots;
+    bool        paired;  // two places a register
     const char *type;                     // of a key's register
     unsigned    key_bytes, index_bytes;  // in shared memory
     unsigned    scanners, each;         // threads that sum the bins up, and bins of each
@@ -60,6 +61,7 @@ static inline unsigned sort_low(const sort_shape *s) { return s->packed ? SORT_I
 // ---- plan.c
 
 void      cj__sort_shape(const cj_plan *plan, sort_shape *s);
+unsigned  cj__sort_registers(const sort_shape *s);  // that a thread needs, about
 cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
 // ---- key.c: elements as unsigned numbers in the order of the results
@@ -72,6 +74,8 @@ void   cj__sort_write(const sort_kernel *k, cj_reg values, cj_reg indices);  // 
 void cj__sort_sync(const sort_kernel *k, const char *why);  // of the group
 void cj__sort_rank(const sort_kernel *k);
 void cj__sort_scan(const sort_kernel *k);
+
+cj_reg cj__sort_place(const sort_kernel *k, unsigned item);  // among the warp's items of the digit
 
 // ---- move.c: items to their places in shared memory, and back to registers
 
