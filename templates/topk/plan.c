@@ -118,12 +118,16 @@ static void plan_radix(cj_plan *plan, const cj_limits *limits, bool clusters, to
     cj__topk_shape(plan, s);
 }
 
-// Radix where so large a part of the row is found that the threshold of form=sift lets most of it pass, or is selected again
-// and again, if the row fits.
+// Where so large a part of the row is found that the threshold of form=sift lets most of it pass, or is selected again and again.
+static bool radix_pays(uint64_t k, uint64_t columns) {
+    return (k >= TOPK_RADIX_LEAST && k * TOPK_RADIX_REACH >= columns) || (k >= TOPK_RADIX_SMALL && columns <= TOPK_RADIX_SHORT);
+}
+
+// Radix where it pays, if the row fits.
 static void choose_form(cj_plan *plan, const cj_limits *limits, bool clusters, topk_shape *s) {
     uint64_t      *value = plan->params.value;
     const uint64_t form = value[TOPK_FORM];
-    const bool     large = value[TOPK_K] >= TOPK_RADIX_LEAST && value[TOPK_K] * TOPK_RADIX_REACH >= value[TOPK_COLUMNS];
+    const bool     large = radix_pays(value[TOPK_K], value[TOPK_COLUMNS]);
     value[TOPK_FORM] = TOPK_RADIX;
     if (form == TOPK_RADIX || (form == TOPK_AUTO && large)) plan_radix(plan, limits, clusters, s);
     if (form == TOPK_RADIX || (form == TOPK_AUTO && large && fits(s, limits))) return;

@@ -142,7 +142,7 @@ static const struct {
     const char *request;
     unsigned    lines;
 } known[] = {
-    {"sm_80 topk rows=65536 columns=100 dtype=bf16 order=smallest", 2},
+    {"sm_80 topk rows=9 columns=999 k=100 result=kth dtype=i32", 2},
     {"sm_90 topk rows=1 columns=2900 k=100 block=64 cluster=2", 2},
     {"sm_90 scan columns=4700 form=stream claim=tile block=32 loads=1 stages=2 grid=8", 2},
 };

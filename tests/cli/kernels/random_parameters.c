@@ -111,6 +111,8 @@ static const struct cap {
     {"gemm", "k", 400},
     {"gemm", "batch", 3},
     {"gemm", "parts", 9},
+    {NULL, "count", 20000},
+    {NULL, "mail", 1 << 20},
     {NULL, "rows", 20},
     {NULL, "columns", 5000},
     {NULL, "pieces", 12},
