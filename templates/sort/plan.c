@@ -156,6 +156,7 @@ static cj_status refuse(const cj_plan *plan, const sort_shape *s, const cj_limit
 static void keep(cj_plan *plan, const sort_shape *s) {
     plan->params.value[SORT_FORM] = s->form;
     plan->params.value[SORT_ITEMS] = s->items;
+    plan->params.value[SORT_CLUSTER] = s->cluster;
     plan->block = (cj_dim3){s->block, 1, 1};
     plan->cluster = s->cluster ? (cj_dim3){s->cluster, 1, 1} : (cj_dim3){0};
     plan->dynamic_shared = s->block / s->group * s->at.bytes;

@@ -198,10 +198,10 @@ void cj_test_sort_bounds(cj_device *device, uint64_t seed) {
     } kinds[] = {{"form=warp block=64 items=4 rows=3", 128},
                  {"form=warp dtype=bf16 order=descending rows=2", 256},
                  {"form=block block=32 items=2 rows=2", 64},
-                 {"form=block block=96 items=1 dtype=f64 digit=6 order=descending", 96},
+                 {"form=block block=96 items=1 dtype=f16 digit=6 order=descending", 96},
                  {"form=block block=64 items=3 dtype=i16 match=ballots digit=5", 192},
                  {"form=cluster cluster=2 block=32 items=2 dtype=f32", 128},
-                 {"form=cluster cluster=3 block=64 items=1 dtype=i64 result=indices", 192},
+                 {"form=cluster cluster=3 block=64 items=1 dtype=u8 result=indices", 192},
                  {"form=cluster cluster=4 block=32 items=1 dtype=f16 order=descending", 128}};
     for (size_t i = 0; i < CJ_TEST_COUNT(kinds); i++) {
         const unsigned holds = kinds[i].holds, columns[] = {1 + (unsigned)(i % 2), 31 + (unsigned)(i % 3), holds - 1, holds};
