@@ -112,7 +112,6 @@ static void sum_warps(const sort_kernel *k, bins *b) {
     cj_func *f = k->f;
     cj_reg   count[SORT_ITEMS_MAX];
     const unsigned warps = sort_warps(&k->s);
-    for (unsigned i = 0; i < b->each; i++) cj_set(f, b->total[i], 0);
     cj_registers(f, "u32", "count", at_once(b) * b->each, count);
     for (unsigned first = 0; first < warps; first += at_once(b)) {
         const unsigned some = warps - first < at_once(b) ? warps - first : at_once(b);
@@ -139,7 +138,7 @@ static void sum_ranks(const sort_kernel *k, bins *b) {
     cj_func *f = k->f;
     cj_reg   at = cj_mad(f, "table_at", k->thread, 4 * b->each, k->counts), count[SORT_ITEMS_MAX];
     cj_registers(f, "u32", "of_rank", b->each, count);
-    for (unsigned i = 0; i < b->each; i++) cj_set(f, b->total[i], 0), cj_set(f, b->of_ranks[i], 0);
+    for (unsigned i = 0; i < b->each; i++) cj_set(f, b->total[i], 0);
     for (unsigned rank = 0; rank < k->s.cluster; rank++) {
         for (unsigned i = 0; i < b->each; i += b->width)
             cj__load(f, cj_always(), "ld.shared", "u32", &count[i], b->width, at,
@@ -202,9 +201,11 @@ void cj__sort_scan(const sort_kernel *k) {
     cj_func          *f = k->f;
     bins              b = {.each = s->each, .width = s->each < 4 ? s->each : 4, .searches = cj_always()};
     cj_step(f, "where each warp's items of each digit begin");
-    b.before = cj_u32(f, "before");
-    cj_registers(f, "u32", "total", b.each, b.total);
-    if (s->cluster) cj_registers(f, "u32", "of_ranks", b.each, b.of_ranks);
+    b.before = cj_mov(f, "u32", "before", 0);
+    for (unsigned i = 0; i < b.each; i++) {
+        b.total[i] = cj_mov(f, "u32", "total", 0);
+        if (s->cluster) b.of_ranks[i] = cj_mov(f, "u32", "of_ranks", 0);
+    }
     if (s->scanners < s->group) b.searches = cj_lt(f, "scans", k->thread, s->scanners);
     b.at = cj_mad(f, "bins_at", k->thread, 4 * b.each, k->counts);
     cj__sort_sync(k, "S1: all warps have counted");
