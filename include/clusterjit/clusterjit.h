@@ -30,6 +30,7 @@
 #include <clusterjit/rows.h>
 #include <clusterjit/scan.h>
 #include <clusterjit/softmax.h>
+#include <clusterjit/sort.h>
 #include <clusterjit/stencil.h>
 #include <clusterjit/tensormap.h>
 #include <clusterjit/texture.h>

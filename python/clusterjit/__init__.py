@@ -16,7 +16,7 @@ from .devices import Device, Found, Side, device
 from .errors import (Closed, Compiler, Contract, Driver, Error, File, Hazard, InvalidArgument, InvalidKernel, LibraryMissing, NoDevice,
                      OutOfMemory, Unsupported, UnsupportedType)
 from .families import (argmax, argmin, cummax, cummin, cumprod, cumsum, exchange, histogram, kthvalue, max, mean, meanvar, min, prod, reduce,
-                       scan, stencil, sum, topk)
+                       scan, sort, stencil, sum, topk)
 from .kernel import Diagnostic, Kernel, check, emit
 from .products import linear, matmul
 from .rows import (cross_entropy, layer_norm, layer_norm_backward, log_softmax, log_softmax_backward, rms_norm, rms_norm_backward, softmax,
@@ -29,5 +29,5 @@ __all__ = [
     "UnsupportedType", "argmax", "argmin", "check", "cross_entropy", "cummax", "cummin", "cumprod", "cumsum", "device", "emit",
     "exchange", "histogram", "kthvalue", "layer_norm", "layer_norm_backward", "linear", "log_softmax", "log_softmax_backward",
     "matmul", "max", "mean", "meanvar", "min", "prod", "reduce", "rms_norm", "rms_norm_backward", "scan", "softmax",
-    "softmax_backward", "stencil", "sum", "topk",
+    "softmax_backward", "sort", "stencil", "sum", "topk",
 ]

@@ -28,7 +28,7 @@ else:  # the annotations are not evaluated
 P = ParamSpec("P")
 R = TypeVar("R")
 
-NO_CLUSTER = {"cj_reduce", "cj_argmax", "cj_topk"}  # where a cluster of UINT32_MAX means none; elsewhere 0 is the default, or 1
+NO_CLUSTER = {"cj_reduce", "cj_argmax", "cj_topk", "cj_sort"}  # where a cluster of UINT32_MAX means none; elsewhere 0 is the default, or 1
 FUNCTIONS = {"map": ("x",), "op_function": ("a", "b"), "identity": ()}  # fields that are expressions in CUDA C, of these arguments
 _STREAMS: dict[int, Any] = {0: ffi.NULL}
 

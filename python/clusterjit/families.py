@@ -279,6 +279,27 @@ def kthvalue(x: Array, k: int, *, axis: int = -1, largest: bool = False, index_d
 
 
 @Function
+def sort(x: Array, *, axis: int = -1, descending: bool = False, index_dtype: Any = "int64", out: Any = None, stream: Any = None,
+         **plan: Any) -> Request[tuple[Array, Array]]:
+    """The elements of each row in order, and where they were: two arrays, like ``x``, which has any dtype of 8 to 64
+    bits but e4m3 and e5m2, and rows of at most some 2^18 elements of 4 bytes. Equal elements keep their order; NaN is greater than
+    any number, and -0 equals 0.
+
+    >>> import clusterjit, numpy
+    >>> clusterjit.sort(numpy.array([[5, 1, 4]], numpy.float32))
+    (array([[1., 4., 5.]], dtype=float32), array([[1, 2, 0]]))
+    """
+    last_axis(x, axis)
+    index = dtype_name(index_dtype)
+    if index not in ("i64", "u32"):
+        raise UnsupportedType(f"index_dtype: {index} is none of i64, u32")
+    given = [*(out or ()), None, None]
+    fields = {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "dtype": x.dtype, "stride": row_stride(x),
+              "descending": descending, "index_u32": index == "u32", **plan}
+    return Request("sort", fields, {"x": x}, {"values": Out(x.shape, x.dtype, given[0]), "indices": Out(x.shape, index, given[1])})
+
+
+@Function
 def histogram(x: Array, bins: int = 256, range: Optional[tuple[float, float]] = None, *, dtype: Any = "uint32",
               accumulate: bool = False, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
     """How many elements of ``x`` fall into each of ``bins`` bins of equal width between the ends of ``range`` (default: 0 to bins;

@@ -407,7 +407,7 @@ static cj_status launch_collective(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_
 }
 
 // Values in the first half of `out`, indices in the second.
-static cj_status launch_topk(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
+static cj_status launch_pairs(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
     cj_ptr indices = out + RUN_WORDS / 2 * sizeof *words;
     void  *arguments[] = {&in, &out, &indices};
     return cj_kernel_launch(kernel, stream, arguments, 3, error);
@@ -483,7 +483,8 @@ static const family_run runs[] = {
     {"gemm", "m=64 n=64 k=64", launch_gemm},
     {"gemm", "m=64 n=64 k=64 form=mma parts=2", launch_gemm},
     {"scan", "columns=12000 block=128 dtype=u32", launch_pair},
-    {"topk", "rows=4 columns=3000 k=100 dtype=i32", launch_topk},
+    {"topk", "rows=4 columns=3000 k=100 dtype=i32", launch_pairs},
+    {"sort", "rows=3 columns=300 dtype=i32", launch_pairs},
     {"argmax", "rows=4 columns=3000 cluster=2", launch_pair},
     {"allreduce", "gpus=2 count=16 mail=1024 shots=1", launch_rank},
     {"reducescatter", "gpus=2 count=16 mail=1024", launch_rank},

@@ -163,6 +163,14 @@ void families_run() {
     clusterjit::topk(cpu(), top).run(in, best, at);
     EXPECT(best.read()[0] == *std::max_element(x.begin(), x.begin() + columns));
 
+    cj_sort_desc order{};
+    order.rows = 1;
+    order.columns = 32;
+    const buffer<float>         sorted = cpu().allocate<float>(32);
+    const buffer<std::uint64_t> from = cpu().allocate<std::uint64_t>(32);
+    clusterjit::sort(cpu(), order).run(in, sorted, from);
+    EXPECT(sorted.read()[0] == *std::min_element(x.begin(), x.begin() + 32));
+
     cj_scan_desc running{};
     running.rows = 1;
     running.columns = x.size();

@@ -56,6 +56,19 @@ static void top_k_of_every_type_and_width_assembles(void **state) {
         }
 }
 
+static void sorts_of_every_type_and_form_assemble(void **state) {
+    (void)state;
+    static const char *const types[] = {"f32", "f64", "i8", "bf16", "u16", "i64", "u32"}, *const results[] = {"both", "values", "indices"};
+    static const char *const shapes[] = {"columns=100 order=descending", "columns=1024", "columns=4096 match=ballots", "columns=8192",
+                                         "columns=60000 cluster=8 block=512", "columns=900 digit=6 form=warp"};
+    for (unsigned type = 0; type < CJ_TEST_COUNT(types); type++)
+        for (unsigned shape = 0; shape < CJ_TEST_COUNT(shapes); shape++) {
+            char params[160];
+            snprintf(params, sizeof params, "%s dtype=%s result=%s", shapes[shape], types[type], results[(type + shape) % 3]);
+            cj_test_assembles("sort", params, shape == 4 ? targets[1 + type % 2] : targets[(type + shape) % 3]);
+        }
+}
+
 static void kernels_without_clusters_assemble(void **state) {
     (void)state;
     cj_test_assembles("scan", "columns=2^28", "sm_80");
@@ -76,6 +89,7 @@ int main(void) {
         cmocka_unit_test(scans_of_every_type_and_length_assemble),
         cmocka_unit_test(segmented_scans_of_every_type_and_width_assemble),
         cmocka_unit_test(top_k_of_every_type_and_width_assembles),
+        cmocka_unit_test(sorts_of_every_type_and_form_assemble),
         cmocka_unit_test(kernels_without_clusters_assemble),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

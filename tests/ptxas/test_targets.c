@@ -49,6 +49,8 @@ static const kernel kernels[] = {
     {"topk", "rows=200 columns=20000 k=2048 form=radix dtype=f16 result=any"},
     {"topk", "rows=2 columns=65536 k=2048 dtype=bf16"},
     {"topk", "rows=200 columns=65536 k=2048 result=any order=smallest"},
+    {"sort", "rows=20000 columns=100"},
+    {"sort", "rows=200 columns=8192 dtype=bf16 order=descending"},
     {"argmax", "rows=200 columns=65536"},
 };
 

@@ -141,6 +141,16 @@ def test_topk_and_kthvalue(rng):
     assert (cj.kthvalue(x, 5)[0] == 4).all() and (cj.kthvalue(x, 5, largest=True)[0] == 295).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.uint64])
+def test_sort(rng, dtype):
+    x = (rng.integers(0, 90, (3, 200)) - (40 if np.dtype(dtype).kind != "u" else 0)).astype(dtype)
+    values, indices = cj.sort(x)
+    assert (indices == np.argsort(x, -1, kind="stable")).all() and (values == np.sort(x, -1)).all()
+    values, indices = cj.sort(x, descending=True, index_dtype=np.uint32, cluster=2, block=64)
+    assert (np.take_along_axis(x, indices, -1) == values).all() and (values == np.sort(x, -1)[:, ::-1]).all()
+    assert indices.dtype == np.uint32 and (np.diff(indices.astype(int))[np.diff(values.astype(float)) == 0] > 0).all()
+
+
 def test_histogram(rng):
     x = rng.integers(0, 100, 5000).astype(np.uint8)
     wanted = np.bincount(x, minlength=128)

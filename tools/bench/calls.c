@@ -58,6 +58,9 @@ static const field topk_fields[] = {COUNT(cj_topk_desc, rows),     COUNT(cj_topk
                                     COUNT(cj_topk_desc, smallest), COUNT(cj_topk_desc, index_u32),
                                     COUNT(cj_topk_desc, stride),   COUNT(cj_topk_desc, align),
                                     COUNT(cj_topk_desc, unsorted), {0}};
+static const field sort_fields[] = {COUNT(cj_sort_desc, rows),       COUNT(cj_sort_desc, columns),
+                                    FIELD(cj_sort_desc, dtype, DTYPE, NULL), COUNT(cj_sort_desc, descending),
+                                    COUNT(cj_sort_desc, index_u32),  COUNT(cj_sort_desc, stride), {0}};
 static const field argmax_fields[] = {
     COUNT(cj_argmax_desc, rows), COUNT(cj_argmax_desc, columns), COUNT(cj_argmax_desc, stride), {0}};
 static const field scan_fields[] = {COUNT(cj_scan_desc, rows),
@@ -94,6 +97,7 @@ typedef union description {
     cj_norm_desc         norm;
     cj_crossentropy_desc crossentropy;
     cj_topk_desc         topk;
+    cj_sort_desc         sort;
     cj_argmax_desc       argmax;
     cj_scan_desc         scan;
     cj_histogram_desc    histogram;
@@ -126,6 +130,7 @@ HANDLE(crossentropy,
                            &(cj_crossentropy_arrays){CJ_INIT(cj_crossentropy_arrays), p[0], p[1], p[2], p[3], p[4]},
                            stream, error))
 HANDLE(topk, cj_topk_run(handle, p[0], p[1], p[2], stream, error))
+HANDLE(sort, cj_sort_run(handle, p[0], p[1], p[2], stream, error))
 HANDLE(argmax, cj_argmax_run(handle, p[0], p[1], stream, error))
 HANDLE(scan, cj_scan_run(handle, p[0], p[1], stream, error))
 HANDLE(histogram, cj_histogram_run(handle, p[0], p[1], stream, error))
@@ -148,7 +153,8 @@ typedef struct family {
 
 static const family families[] = {FAMILY(reduce),       FAMILY(softmax),   FAMILY(norm),
                                   FAMILY(crossentropy), FAMILY(topk),      FAMILY(argmax),
-                                  FAMILY(scan),         FAMILY(histogram), FAMILY(gemm)};
+                                  FAMILY(scan),         FAMILY(histogram), FAMILY(gemm),
+                                  FAMILY(sort)};
 
 struct call {
     const family *type;

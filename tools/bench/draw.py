@@ -217,6 +217,19 @@ def draw_topk(rng, limits):
     return Request("topk", "topk", words, arrays, {"k": k, "smallest": smallest, "unsorted": unsorted})
 
 
+def draw_sort(rng, limits):
+    dtype = rng.choice(["f32", "f32", "bf16", "f16", "i32"])
+    rows, columns = draw_rows_columns(rng, limits, SIZE[dtype], (VOCABULARY, ROUTER, HIDDEN, HIDDEN))
+    columns = min(columns, 2**18)  # what a cluster holds
+    stride, offset = draw_stride(rng, columns), draw_offset(rng, dtype)
+    descending, narrow = rng.random() < 0.5, rng.random() < 0.3
+    x = Array("x", dtype, rows, columns, stride, "normal", offset)
+    words = words_of(rows=rows, columns=columns, dtype=dtype, descending=descending, index_u32=narrow,
+                     stride=stride if stride != columns else None)
+    arrays = (x, Array("values", dtype, rows, columns, columns), Array("indices", "u32" if narrow else "i64", rows, columns, columns))
+    return Request("sort", "sort", words, arrays, {"descending": descending})
+
+
 def draw_argmax(rng, limits):
     rows, columns = draw_rows_columns(rng, limits, 4, (VOCABULARY, VOCABULARY, ROUTER, HIDDEN))
     stride = draw_stride(rng, columns)
@@ -304,7 +317,7 @@ def draw_product(rng, limits):
 
 FAMILIES = {"reduce": draw_reduce, "softmax": draw_softmax, "logsoftmax": draw_logsoftmax, "rmsnorm": draw_rmsnorm,
             "layernorm": draw_layernorm, "gradient": draw_gradient, "crossentropy": draw_crossentropy, "topk": draw_topk,
-            "argmax": draw_argmax, "scan": draw_scan, "histogram": draw_histogram, "product": draw_product}
+            "sort": draw_sort, "argmax": draw_argmax, "scan": draw_scan, "histogram": draw_histogram, "product": draw_product}
 
 
 def draw(seed, shapes, limits, families=tuple(FAMILIES)):

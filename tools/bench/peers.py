@@ -117,6 +117,13 @@ def topk(form, out, fused):
     return run
 
 
+def sort(form, out, fused):
+    def run(x):
+        values, indices = pt.sort(x["x"], -1, descending=form["descending"], stable=True)
+        return {"values": values, "indices": indices}
+    return run
+
+
 def argmax(form, out, fused):
     return lambda x: {"out": pt.argmax(x["x"], -1)[None]}
 
@@ -167,7 +174,7 @@ def product(form, out, fused):
     return run
 
 
-CALLS = {"softmax": softmax, "norm": norm, "crossentropy": crossentropy, "topk": topk, "argmax": argmax, "scan": scan,
+CALLS = {"softmax": softmax, "norm": norm, "crossentropy": crossentropy, "topk": topk, "sort": sort, "argmax": argmax, "scan": scan,
          "histogram": histogram, "reduce": reduce, "gemm": product}
 
 

@@ -101,6 +101,11 @@ def topk(xp, form, x):
     return {"values": (values, None), "indices": (index, None)}
 
 
+def sort(xp, form, x):
+    index = order(xp, -x["x"] if form["descending"] else x["x"])
+    return {"values": (take(xp, x["x"], index), None), "indices": (index, None)}
+
+
 def argmax(xp, form, x):
     n = x["x"].shape[-1]
     places = xp.where(x["x"] == top(xp, x["x"]), xp.arange(n, **place(x["x"]))[None], n)
@@ -177,7 +182,7 @@ def compare(store, array, found, want, size, bound, row):
                    f"({int(wrong.sum())} elements of {wrong.size if not hasattr(wrong, 'is_cuda') else wrong.numel()} are wrong)")
 
 
-REFERENCES = {"softmax": softmax, "norm": norm, "crossentropy": crossentropy, "topk": topk, "argmax": argmax, "scan": scan,
+REFERENCES = {"softmax": softmax, "norm": norm, "crossentropy": crossentropy, "topk": topk, "sort": sort, "argmax": argmax, "scan": scan,
               "histogram": histogram, "gemm": product}
 
 

@@ -72,6 +72,7 @@ using softmax = CJ__FAMILY(softmax, const cj_softmax_arrays *);  // and logsoftm
 using norm = CJ__FAMILY(norm, const cj_norm_arrays *);           // rmsnorm, layernorm
 using crossentropy = CJ__FAMILY(crossentropy, const cj_crossentropy_arrays *);
 using topk = CJ__FAMILY(topk, cj_ptr, cj_ptr, cj_ptr);  // x, values, indices
+using sort = CJ__FAMILY(sort, cj_ptr, cj_ptr, cj_ptr);  // x, values, indices
 using argmax = CJ__FAMILY(argmax, cj_ptr, cj_ptr);      // x, out
 using exchange = CJ__FAMILY(exchange, cj_ptr, cj_ptr);  // x, out
 using gemm = CJ__FAMILY(gemm, const cj_gemm_operands *);

@@ -104,6 +104,8 @@ static const struct cap {
     {"scan", "segments", 60},
     {"topk", "rows", 6},
     {"topk", "columns", 9000},
+    {"sort", "rows", 5},
+    {"sort", "columns", 4000},
     {"gemm", "m", 300},
     {"gemm", "n", 300},
     {"gemm", "k", 400},

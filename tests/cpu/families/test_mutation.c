@@ -90,6 +90,9 @@ static const char *const kernels[] = {
     "topk rows=1 columns=2900 k=1100 result=any block=96 form=radix",
     "topk rows=1 columns=2900 k=300 block=64 form=radix",
     "topk rows=1 columns=2900 k=32 dtype=bf16 block=64 cluster=3 form=radix",
+    "sort rows=1 columns=250 block=64 items=4 form=block",
+    "sort rows=2 columns=60 form=warp block=64 match=ballots",
+    "sort rows=1 columns=250 cluster=2 block=64 items=2 result=indices dtype=i32",
     "argmax rows=2 columns=300 block=64",
     "argmax rows=2 columns=1300 block=64 cluster=2",
     "argmax rows=2 columns=1301 block=64 cluster=0 parts=3",
@@ -122,7 +125,7 @@ static bool has_word(const kernel *k, const char *name, const char *word) {
 static const char *order_of(const kernel *k) {
     const char *family = cj_family_name(k->params.family);
     if (!strcmp(family, "collective")) return "iow";  // a third array, for small results
-    if (!strcmp(family, "topk")) return "iop";
+    if (!strcmp(family, "topk") || !strcmp(family, "sort")) return "iop";
     if (!strcmp(family, "scan")) return has_word(k, "heads", "flags") ? "ioi" : "ios";
     if (!strcmp(family, "rmsnorm")) return has_word(k, "pass", "forward") ? "ioi" : "iioipq";
     return "ion";
@@ -136,7 +139,8 @@ static cj_status run(const cj_specimen *specimen, cj_function *function, void *o
     cj_ptr        x = 0, result = 0, workspace = 0;
     uint64_t      n = N, derived[CJ_TEST_COUNT(k->plan.derived)], input[N + OFFSETS];
     size_t        bytes = sizeof input, room = k->plan.workspace_bytes ? k->plan.workspace_bytes : 64;
-    const bool    mixed = !strcmp(cj_family_name(k->params.family), "topk");  // all differ, in no order
+    const char   *family = cj_family_name(k->params.family);
+    const bool    mixed = !strcmp(family, "topk") || !strcmp(family, "sort");  // all differ, in no order
     for (uint64_t i = 0; i < N; i++)                                          // small floats of either width
         input[i] = UINT64_C(0x3ff8000040200000) + (mixed ? i * 40503 % 65536 : i % 7);
     for (uint64_t i = 0; i < OFFSETS; i++) input[N + i] = 31 * i;

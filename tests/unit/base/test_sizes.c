@@ -35,6 +35,7 @@ CREATES(norm)
 CREATES(reduce)
 CREATES(scan)
 CREATES(softmax)
+CREATES(sort)
 CREATES(stencil)
 CREATES(topk)
 
@@ -282,6 +283,7 @@ static void what_callers_give(void **state) {
              INPUT(cj_reduce_desc, map, make_reduce, false, .n = N),
              INPUT(cj_scan_desc, op_function, make_scan, false, .columns = N),
              INPUT(cj_softmax_desc, scale, make_softmax, false, .shape = ROWS),
+             INPUT(cj_sort_desc, block, make_sort, false, .columns = N),
              INPUT(cj_stencil_desc, weights, make_stencil, false, .extent = {8, 8}),
              INPUT(cj_topk_desc, block, make_topk, false, .columns = N, .k = 2),
              INPUT(cj_crossentropy_arrays, dx, run_crossentropy, false, .x = x, .label = x, .loss = y, .lse = y + 256),

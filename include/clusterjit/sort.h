@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sort: the elements of each row of a matrix in order, and where they were. Equal elements keep their order. A row is read once
+// and written once where the shared memory of a block, or of the blocks of a cluster, holds it.
+#ifndef CLUSTERJIT_SORT_H
+#define CLUSTERJIT_SORT_H
+
+#include <clusterjit/base.h>
+#include <clusterjit/device.h>
+#include <clusterjit/kernel.h>
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CJ_SORT_NO_CLUSTER UINT32_MAX  // of desc.cluster: a kernel without clusters
+
+// What to sort. Begin with CJ_INIT, then set what matters: a zero field takes the default in brackets.
+typedef struct cj_sort_desc {
+    CJ_STRUCT_SIZE(cj_sort_desc);
+    uint64_t rows;          // 1 to 2^31 - 1 [1]
+    uint64_t columns;       // elements of a row, 1 to what 16 blocks hold: 2^18 of 4 bytes with indices
+    cj_dtype dtype;         // CJ_F32 … CJ_U16, all but the types of gemm alone [f32]
+    bool     descending;    // the greatest first [the least]
+    bool     values_only;   // indices are not written, and may be 0 [both]
+    bool     indices_only;  // values are not written, and may be 0 [both]
+    bool     index_u32;     // indices are uint32_t [int64_t]
+    uint64_t stride;        // elements from row to row of x, at least columns [columns]
+    uint32_t cluster;       // blocks a row, 1 to 16, or CJ_SORT_NO_CLUSTER [chosen for the row]
+    uint32_t block;         // threads a block, a multiple of 32, 32 to 1024 [chosen for the row]
+} cj_sort_desc;
+
+typedef struct cj_sort cj_sort;
+
+// Plans, generates, checks and loads the kernel. *sort is owned by the caller. INVALID_ARGUMENT and CONTRACT name
+// field, value and limit.
+CJ_API cj_status cj_sort_create(cj_device *device, const cj_sort_desc *desc, cj_sort **sort, cj_error *error);
+CJ_API void      cj_sort_destroy(cj_sort *sort);  // NULL is allowed; its launches must have ended
+
+// values[r * columns + i], indices[r * columns + i] = element i of row r in order, and its index in the row. Device pointers, x,
+// values and indices aligned to their elements; results do not overlap x. NaN is greater than any number, all NaN are equal,
+// and -0 equals 0; equal elements keep their order; values have the bits of x. INVALID_ARGUMENT for an array that is wanted, and
+// is NULL or not aligned. Asynchronous on `stream`; allocates nothing.
+CJ_API cj_status cj_sort_run(cj_sort *sort, cj_ptr x, cj_ptr values, cj_ptr indices, cj_stream stream, cj_error *error);
+
+// The same in one call, without a handle: the first call with a description on a stream makes the kernel (not while the
+// stream is captured), later ones find it and launch, without a lock, an allocation or a wait, from any threads.
+// Kernels are kept until cj_device_trim (clusterjit/cache.h) or cj_device_close.
+CJ_API cj_status cj_sort_launch(cj_device *device, const cj_sort_desc *desc, cj_ptr x, cj_ptr values, cj_ptr indices,
+                                cj_stream stream, cj_error *error);
+
+// The kernel beneath, for its plan and its PTX; owned by `sort`.
+CJ_API const cj_kernel *cj_sort_kernel(const cj_sort *sort);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

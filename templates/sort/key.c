@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys: unsigned numbers in the order of the results. The sign of an integer is flipped; of a negative float all bits are;
+// -0 becomes 0, NaN the greatest key. In descending order keys are complemented. Only zeros and NaN of floats do not have
+// their bits in their key: these are read from x again.
+#include "sort.h"
+
+static uint64_t mask_of(const sort_shape *s) { return UINT64_MAX >> (64 - s->bits); }
+static uint64_t sign_of(const sort_shape *s) { return UINT64_C(1) << (s->bits - 1); }
+
+static uint64_t infinity_of(const sort_shape *s) {
+    return s->bits == 64          ? UINT64_C(0x7ff0000000000000)
+           : s->bits == 32        ? 0x7f800000
+           : s->dtype == CJ_BF16 ? 0x7f80
+                                 : 0x7c00;
+}
+
+static const char *load_type(const sort_shape *s) {
+    return s->bits == 64 ? "u64" : s->bits == 32 ? "u32" : s->bits == 16 ? "u16" : "u8";
+}
+
+// A constant of the key's width, in a register: PTX has no logic with 64-bit constants in all places.
+static cj_reg constant(const sort_kernel *k, const char *name, uint64_t value) {
+    return cj_mov(k->f, k->s.type, name, value);
+}
+
+static cj_reg complement(const sort_kernel *k, cj_reg key) {
+    return cj_xor(k->f, "complement", key, constant(k, "all", mask_of(&k->s)));
+}
+
+static cj_reg key_of_float(const sort_kernel *k, cj_reg bits) {
+    const sort_shape *s = &k->s;
+    cj_func          *f = k->f;
+    cj_reg sign = constant(k, "sign", sign_of(s)), magnitude = cj_and(f, "magnitude", bits, constant(k, "no_sign", sign_of(s) - 1));
+    cj_reg is_zero = cj_eq(f, "is_zero", magnitude, 0);
+    cj_reg is_nan = cj_gt(f, "is_nan", magnitude, constant(k, "infinity", infinity_of(s)));
+    cj_reg number = cj_mov(f, s->type, "number", bits);
+    cj_set_if(f, is_zero, number, 0);
+    cj_reg negative = cj_ge(f, "negative", number, sign);
+    cj_reg key = cj_xor(f, "key", number, sign), flipped = complement(k, number);
+    cj_set_if(f, negative, key, flipped);
+    cj_ptx(f, "@$1 mov.$2 $3, $4;", is_nan, s->type, key, constant(k, "greatest", mask_of(s)));
+    return key;
+}
+
+static cj_reg key_of(const sort_kernel *k, cj_reg bits) {
+    cj_reg key = k->s.floats      ? key_of_float(k, bits)
+                 : k->s.is_signed ? cj_xor(k->f, "key", bits, constant(k, "sign", sign_of(&k->s)))
+                                  : bits;
+    return k->s.descending ? complement(k, key) : key;
+}
+
+// All loads are on their way before the first key is made. Places after the row have the greatest key: they stay after it.
+void cj__sort_load(sort_kernel *k) {
+    const sort_shape *s = &k->s;
+    cj_func          *f = k->f;
+    cj_reg            inside[SORT_ITEMS_MAX];
+    cj_step(f, "the row: %u elements a thread", s->items);
+    for (unsigned i = 0; i < s->items; i++) {
+        cj_reg place = cj_add(f, "place", k->first, SORT_WARP * i);
+        k->key[i] = cj_mov(f, s->type, "key", 0);
+        if (s->carries && !s->packed) k->index[i] = cj_mov(f, "u32", "index", place);
+        inside[i] = cj_lt(f, "inside", place, k->columns);
+        cj__load(f, inside[i], "ld.global.nc", load_type(s), &k->key[i], 1, cj_mad_wide(f, "at", place, s->bytes, k->base), 0);
+    }
+    cj_reg greatest = constant(k, "greatest", mask_of(s));
+    for (unsigned i = 0; i < s->items; i++) {
+        cj_reg key = key_of(k, k->key[i]);
+        cj_ptx(f, "selp.$1 $2, $3, $4, $5;", s->type, k->key[i], key, greatest, inside[i]);
+        if (!s->packed) continue;
+        cj_reg place = cj_add(f, "place", k->first, SORT_WARP * i);
+        cj_ptx(f, "shl.b32 $1, $1, $2; or.b32 $1, $1, $3;", k->key[i], (int)SORT_INDEX_BITS, place);
+    }
+}
+
+// The bits of the element with that key; read from x where `reads` holds, a predicate that is made for floats.
+static cj_reg bits_of(const sort_kernel *k, cj_reg key, cj_reg inside, cj_reg index) {
+    const sort_shape *s = &k->s;
+    cj_func          *f = k->f;
+    if (s->descending) key = complement(k, key);
+    if (!s->floats && !s->is_signed) return key;
+    cj_reg sign = constant(k, "sign", sign_of(s)), bits = cj_xor(f, "bits", key, sign);
+    if (s->is_signed) return bits;
+    cj_reg flipped = complement(k, key), negative = cj_lt(f, "negative", key, sign);
+    cj_set_if(f, negative, bits, flipped);
+    cj_reg reads = cj_eq(f, "is_nan", key, constant(k, "greatest", mask_of(s)));
+    cj_ptx(f, "setp.eq.or.$1 $2, $3, $4, $2; // a zero of either sign", s->type, reads, key, sign);
+    cj_update(f, reads, "and", inside);
+    cj__load(f, reads, "ld.global.nc", load_type(s), &bits, 1, cj_mad_wide(f, "from", index, s->bytes, k->base), 0);
+    return bits;
+}
+
+void cj__sort_write(const sort_kernel *k, cj_reg values, cj_reg indices) {
+    const sort_shape *s = &k->s;
+    cj_func          *f = k->f;
+    cj_step(f, "results, with the bits that x has");
+    for (unsigned i = 0; i < s->items; i++) {
+        cj_reg place = cj_add(f, "place", k->first, SORT_WARP * i), inside = cj_lt(f, "inside", place, k->columns);
+        cj_reg key = s->packed ? cj_shr(f, "key", k->key[i], SORT_INDEX_BITS) : k->key[i], index = cj_none();
+        if (s->carries) index = s->packed ? cj_and(f, "index", k->key[i], SORT_SHORT - 1) : k->index[i];
+        if (s->values) {
+            cj_reg bits = bits_of(k, key, inside, index);
+            cj__store(f, inside, "st.global", load_type(s), &bits, 1, cj_mad_wide(f, "to", place, s->bytes, values), 0);
+        }
+        if (s->indices) {
+            cj_reg to = cj_mad_wide(f, "to", place, s->wide_index ? 8 : 4, indices);
+            cj_reg wide = s->wide_index ? cj_cvt(f, "u64", "wide_index", index) : index;
+            cj__store(f, inside, "st.global", s->wide_index ? "u64" : "u32", &wide, 1, to, 0);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the parameters cut a row into tiles, and the plan.
+#include "sort.h"
+
+static const cj_dtype dtypes[] = {CJ_F32, CJ_F64,  CJ_I32, CJ_U32, CJ_I64, CJ_U64,
+                                  CJ_F16, CJ_BF16, CJ_I8,  CJ_U8,  CJ_I16, CJ_U16};
+
+enum { BOTH, VALUES, INDICES };  // in the order of the words
+enum { SUMS_BYTES = 4 * SORT_WARP, LINE = 16, CLUSTER_MOST = 16, THREADS_MOST = 1024 };
+
+static bool is_float(cj_dtype type) { return type == CJ_F32 || type == CJ_F64 || type == CJ_F16 || type == CJ_BF16; }
+static bool is_signed(cj_dtype type) { return type == CJ_I8 || type == CJ_I16 || type == CJ_I32 || type == CJ_I64; }
+
+// ---- the shape
+
+static void lay_out(sort_shape *s) {
+    sort_layout *at = &s->at;
+    at->sums = sort_warps(s) * 4 * s->bins;
+    at->table = at->sums + (s->scanners > SORT_WARP ? (unsigned)SUMS_BYTES : 0);
+    at->keys = at->table + s->cluster * 4 * s->bins;
+    at->indices = (unsigned)cj__round_up(at->keys + s->tile * s->key_bytes, LINE);
+    at->bytes = (unsigned)cj__round_up(at->indices + (s->carries && !s->packed ? s->tile * s->index_bytes : 0), LINE);
+}
+
+static void shape_of_type(const cj_plan *plan, sort_shape *s) {
+    const uint64_t *value = plan->params.value;
+    s->dtype = dtypes[value[SORT_DTYPE]];
+    s->bytes = (unsigned)cj_dtype_size(s->dtype);
+    s->bits = 8 * s->bytes;
+    s->floats = is_float(s->dtype);
+    s->is_signed = is_signed(s->dtype);
+    s->descending = value[SORT_ORDER];
+    s->values = value[SORT_RESULT] != INDICES;
+    s->indices = value[SORT_RESULT] != VALUES;
+    s->wide_index = !value[SORT_INDEX];
+    s->carries = s->indices || s->floats;
+    s->type = s->bits == 64 ? "u64" : "u32";
+    s->digit = cj__asked_or(plan, SORT_DIGIT, SORT_DIGIT_BITS);
+    s->bins = 1u << s->digit;
+    s->ballots = value[SORT_MATCH];
+}
+
+// Registers that the items of a thread take.
+unsigned cj__sort_registers(const sort_shape *s) {
+    const unsigned places = s->paired ? (s->items + 1) / 2 : s->items;
+    return s->items * (s->bits / 32 + (s->bits < 32) + (s->carries && !s->packed)) + places + SORT_REGISTERS;
+}
+
+// All of it that follows from form, threads and items.
+static void shape_of_tile(sort_shape *s) {
+    const unsigned blocks = s->cluster ? s->cluster : 1;
+    s->group = s->form == SORT_BY_WARP ? SORT_WARP : s->block;
+    s->tile = s->group * s->items;
+    const bool is_short = (uint64_t)s->tile * blocks <= SORT_SHORT;
+    s->packed = s->carries && s->bits <= SORT_INDEX_BITS && is_short;
+    s->key_bytes = s->packed ? 4 : s->bytes;
+    s->index_bytes = is_short ? 2 : 4;
+    s->paired = false;
+    s->paired = cj__sort_registers(s) > cj__registers_per_thread(s->block);
+    s->scanners = 1u << cj__log2(cj__least(s->group, s->bins));
+    s->each = s->bins > s->scanners ? s->bins / s->scanners : 1;
+    lay_out(s);
+}
+
+void cj__sort_shape(const cj_plan *plan, sort_shape *s) {
+    const uint64_t *value = plan->params.value;
+    *s = (sort_shape){.form = (unsigned)value[SORT_FORM],
+                      .cluster = plan->cluster.x,
+                      .block = plan->block.x,
+                      .items = (unsigned)value[SORT_ITEMS]};
+    shape_of_type(plan, s);
+    shape_of_tile(s);
+}
+
+// ---- the plan
+
+static bool fits(const sort_shape *s, const cj_limits *limits) {
+    const uint64_t groups = s->block / s->group;
+    return s->items <= SORT_ITEMS_MAX && cj__sort_registers(s) <= cj__registers_per_thread(s->block) &&
+           groups * s->at.bytes <= limits->shared_per_block_optin;
+}
+
+// Where threads or items are asked for they are these; else a thread has some items, and more in the largest blocks.
+static void cut(const cj_plan *plan, uint64_t columns, sort_shape *s) {
+    const uint64_t block = plan->params.value[SORT_BLOCK], items = plan->params.value[SORT_ITEMS];
+    const uint64_t wanted = cj__most(cj__least(cj__power_from(cj__ceil_div(columns, SORT_ITEMS_EACH)), SORT_ITEMS_BLOCK), SORT_WARP);
+    s->block = cj__asked_or(plan, SORT_BLOCK, wanted);
+    if (cj__is_asked(plan, SORT_ITEMS) && !cj__is_asked(plan, SORT_BLOCK))
+        s->block = (unsigned)cj__least(cj__round_up(cj__ceil_div(columns, items), SORT_WARP), THREADS_MOST);
+    s->items = cj__asked_or(plan, SORT_ITEMS, cj__ceil_div(columns, s->block));
+    if (block == CJ_PARAM_AUTO && items == CJ_PARAM_AUTO && s->items > 2 * SORT_ITEMS_EACH) {
+        s->block = THREADS_MOST;
+        s->items = (unsigned)cj__ceil_div(columns, s->block);
+    }
+    if (s->cluster) {  // ranks are told by bits of a place
+        s->block = cj__is_asked(plan, SORT_BLOCK) ? s->block : cj__power_from(s->block);
+        s->items = cj__is_asked(plan, SORT_ITEMS) ? s->items : cj__power_from(s->items);
+    }
+    shape_of_tile(s);
+}
+
+static bool cut_warp(const cj_plan *plan, const cj_limits *limits, sort_shape *s) {
+    s->form = SORT_BY_WARP;
+    s->cluster = 0;
+    s->block = cj__asked_or(plan, SORT_BLOCK, SORT_WARP_BLOCK);
+    s->items = cj__asked_or(plan, SORT_ITEMS, cj__ceil_div(plan->params.value[SORT_COLUMNS], SORT_WARP));
+    shape_of_tile(s);
+    return s->tile >= plan->params.value[SORT_COLUMNS] && fits(s, limits);
+}
+
+static bool cut_block(const cj_plan *plan, const cj_limits *limits, sort_shape *s) {
+    s->form = SORT_BY_BLOCK;
+    s->cluster = 0;
+    cut(plan, plan->params.value[SORT_COLUMNS], s);
+    return s->tile >= plan->params.value[SORT_COLUMNS] && fits(s, limits);
+}
+
+// The least cluster that holds the row, if none is asked for.
+static bool cut_cluster(const cj_plan *plan, const cj_limits *limits, uint64_t asked, sort_shape *s) {
+    const uint64_t columns = plan->params.value[SORT_COLUMNS];
+    s->form = SORT_BY_CLUSTER;
+    for (s->cluster = asked == CJ_PARAM_AUTO ? 2 : (unsigned)asked; s->cluster <= CLUSTER_MOST; s->cluster *= 2) {
+        cut(plan, cj__ceil_div(columns, s->cluster), s);
+        if (cj__is_power(s->tile) && (uint64_t)s->tile * s->cluster >= columns && fits(s, limits)) return true;
+        if (asked != CJ_PARAM_AUTO || s->cluster == CLUSTER_MOST) return false;
+    }
+    return false;
+}
+
+// The first of the forms that holds the row: those that are asked for, by name or by a cluster.
+static bool choose(const cj_plan *plan, const cj_limits *limits, uint64_t cluster, sort_shape *s) {
+    const uint64_t *value = plan->params.value, form = value[SORT_FORM];
+    const bool      open = form == SORT_BY_PLAN && (cluster == CJ_PARAM_AUTO || !cluster);
+    if (form == SORT_BY_WARP || (open && value[SORT_COLUMNS] <= SORT_WARP_COLUMNS))
+        if (cut_warp(plan, limits, s) || form == SORT_BY_WARP) return s->tile >= value[SORT_COLUMNS] && fits(s, limits);
+    if (form == SORT_BY_BLOCK || open)
+        if (cut_block(plan, limits, s) || form == SORT_BY_BLOCK) return s->tile >= value[SORT_COLUMNS] && fits(s, limits);
+    return cluster && cut_cluster(plan, limits, cluster, s);
+}
+
+static cj_status refuse(const cj_plan *plan, const sort_shape *s, const cj_limits *limits, cj_error *error) {
+    const uint64_t *value = plan->params.value;
+    REFUSE_IF(s->form == SORT_BY_CLUSTER && !cj__is_power(s->tile),
+              "block, items: %u threads of %u elements are %u, but in form=cluster this is a power of two" CJ_HINT
+              "choose powers of two, or leave block and items at their defaults",
+              s->block, s->items, s->tile);
+    return cj__fail(error, CJ_CONTRACT,
+                    "columns: %" PRIu64 " do not fit %u block%s of %u threads with %u elements each, %u registers a thread and %"
+                    PRIu64 " bytes of shared memory, of which %s has %u and %u" CJ_HINT
+                    "leave form, cluster, block and items at their defaults, or take shorter rows",
+                    value[SORT_COLUMNS], s->cluster ? s->cluster : 1, s->cluster > 1 ? "s" : "", s->block, s->items,
+                    cj__sort_registers(s), (uint64_t)(s->block / s->group) * s->at.bytes, limits->name,
+                    cj__registers_per_thread(s->block), limits->shared_per_block_optin);
+}
+
+static void keep(cj_plan *plan, const sort_shape *s) {
+    plan->params.value[SORT_FORM] = s->form;
+    plan->params.value[SORT_ITEMS] = s->items;
+    plan->params.value[SORT_CLUSTER] = s->cluster;
+    plan->block = (cj_dim3){s->block, 1, 1};
+    plan->cluster = s->cluster ? (cj_dim3){s->cluster, 1, 1} : (cj_dim3){0};
+    plan->dynamic_shared = s->block / s->group * s->at.bytes;
+}
+
+cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
+    const uint64_t *value = plan->params.value;
+    sort_shape      s = {0};
+    TRY(cj__check_stride(plan, SORT_STRIDE, value[SORT_COLUMNS], error));
+    const uint64_t cluster = cj__cluster_asked(plan, SORT_CLUSTER, clusters);
+    shape_of_type(plan, &s);
+    REFUSE_IF(value[SORT_FORM] == SORT_BY_CLUSTER && !cluster,
+              "form: cluster, but the kernel is generated without clusters (cluster=0, or a target before sm_90)" CJ_HINT
+              "choose another form, or cluster from 1 to 16");
+    if (!choose(plan, limits, cluster, &s)) return refuse(plan, &s, limits, error);
+    const uint64_t blocks = s.form == SORT_BY_WARP ? cj__ceil_div(value[SORT_ROWS], s.block / SORT_WARP)
+                                                   : value[SORT_ROWS] * (s.cluster ? s.cluster : 1);
+    FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
+            "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid" CJ_HINT "use several launches",
+            value[SORT_ROWS], s.cluster);
+    keep(plan, &s);
+    plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
+    CJ_DERIVE(plan, value[SORT_ROWS], value[SORT_COLUMNS], cj__stride(plan, SORT_STRIDE, value[SORT_COLUMNS]));
+    cj__name_entry(plan, "sort_%s_%s", CJ_PARAM_WORD(plan, "order"), CJ_PARAM_WORD(plan, "dtype"));
+    return CJ_OK;
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where items go. A warp takes its items in their order, a load of 32 at a time: lanes with the same digit find each other, and
+// the last of them adds their number to the warp's count of the digit. What was there before, and the lanes before, are the
+// item's place among the warp's. Then the counts are summed up: over digits, in a cluster over ranks, and over warps.
+//
+//   counts[warp][digit]   at first numbers of items, then what comes before the warp's first item of the digit
+//   table[rank][digit]    in a cluster: numbers of items of each block
+#include "sort.h"
+
+enum { BATCH = 8 };  // counts that a thread reads at once
+
+void cj__sort_sync(const sort_kernel *k, const char *why) {
+    cj_ptx(k->f, k->s.form == SORT_BY_WARP ? "bar.warp.sync 0xffffffff; // $1" : "bar.sync 0; // $1", why);
+}
+
+static void warp_sync(const sort_kernel *k, const char *why) { cj_ptx(k->f, "bar.warp.sync 0xffffffff; // $1", why); }
+
+// ---- a warp
+
+static void clear_own_counts(const sort_kernel *k) {
+    cj_func     *f = k->f;
+    cj_reg       zero = cj_mov(f, "u32", "zero", 0);
+    const cj_reg zeros[] = {zero, zero, zero, zero};
+    const unsigned width = k->s.bins < 4 * SORT_WARP ? 1 : 4;
+    cj_reg at = cj_mad(f, "clear_at", k->lane, 4 * width, k->own_counts);
+    for (unsigned i = 0; i < k->s.bins; i += width * SORT_WARP) {
+        cj_reg when = k->s.bins - i < SORT_WARP ? cj_lt(f, "has_bin", k->lane, k->s.bins) : cj_always();
+        cj__store(f, when, "st.shared", "u32", zeros, width, at, 4 * i);
+    }
+    warp_sync(k, "W1: the warp's counts are clear");
+}
+
+static cj_reg digit_of(const sort_kernel *k, unsigned item) {
+    cj_func *f = k->f;
+    if (!strcmp(k->s.type, "u32"))
+        return cj_let(f, "u32", "digit", "bfe.u32 $1, $2, $3, $4;", k->key[item], k->shift, k->s.digit);
+    cj_reg rest = cj_cvt(f, "u32", "rest", cj_shr(f, "rest", k->key[item], k->shift));
+    return cj_and(f, "digit", rest, k->s.bins - 1);
+}
+
+cj_reg cj__sort_digit_at(const sort_kernel *k, unsigned item) {
+    return cj_mad(k->f, "count_at", digit_of(k, item), 4, k->own_counts);
+}
+
+// The lanes that have the same digit.
+static cj_reg match(const sort_kernel *k, cj_reg digit) {
+    cj_func *f = k->f;
+    if (!k->s.ballots) return cj_let(f, "b32", "same", "match.any.sync.b32 $1, $2, 0xffffffff;", digit);
+    cj_reg same = cj_mov(f, "b32", "same", UINT32_MAX);
+    for (unsigned bit = 0; bit < k->s.digit; bit++) {
+        cj_reg is_set = cj_ne(f, "is_set", cj_and(f, "bit", digit, 1 << bit), 0);
+        cj_reg lanes = cj_let(f, "b32", "lanes", "vote.sync.ballot.b32 $1, $2, 0xffffffff;", is_set);
+        cj_ptx(f, "@!$1 not.b32 $2, $2;", is_set, lanes);
+        cj_ptx(f, "and.b32 $1, $1, $2;", same, lanes);
+    }
+    return same;
+}
+
+// A warp has fewer than 2^16 items: where registers are few, two places share one.
+static void keep_place(const sort_kernel *k, unsigned item, cj_reg place) {
+    if (!k->s.paired)
+        cj_set(k->f, k->place[item], place);
+    else if (item % 2)
+        cj_ptx(k->f, "mad.lo.u32 $1, $2, 0x10000, $1;", k->place[item / 2], place);
+    else
+        cj_set(k->f, k->place[item / 2], place);
+}
+
+cj_reg cj__sort_place(const sort_kernel *k, unsigned item) {
+    if (!k->s.paired) return k->place[item];
+    return item % 2 ? cj_shr(k->f, "in_warp", k->place[item / 2], 16) : cj_and(k->f, "in_warp", k->place[item / 2], 0xffff);
+}
+
+void cj__sort_rank(const sort_kernel *k) {
+    cj_func *f = k->f;
+    cj_step(f, "places among the warp's items of the same digit");
+    clear_own_counts(k);
+    for (unsigned i = 0; i < k->s.items; i++) {
+        cj_reg digit = digit_of(k, i), at = cj_mad(f, "count_at", digit, 4, k->own_counts), same = match(k, digit);
+        cj_reg place = cj_let(f, "u32", "place", "ld.shared.u32 $1, [$2];", at);
+        cj_reg before = cj_let(f, "u32", "before", "popc.b32 $1, $2;", cj_let(f, "b32", "earlier", "and.b32 $1, $2, $3;", same, k->below));
+        cj_update(f, place, "add", before);
+        cj_reg is_last = cj_eq(f, "is_last", cj_let(f, "u32", "later", "and.b32 $1, $2, $3;", same, k->above), 0);
+        cj_reg count = cj_add(f, "count", place, 1);
+        keep_place(k, i, place);
+        warp_sync(k, "W2: all lanes have read the counts");
+        cj_ptx(f, "@$1 st.shared.u32 [$2], $3;", is_last, at, count);
+        if (i + 1 < k->s.items) warp_sync(k, "W3: the counts have this load's items");  // S1 follows the last
+    }
+}
+
+// ---- the group, or the cluster
+
+typedef struct bins {
+    cj_reg   searches, at;                          // the thread has bins; the address of the first's count of warp 0
+    cj_reg   total[SORT_ITEMS_MAX], before;        // items of each bin; of bins before the first one
+    cj_reg   of_ranks[SORT_ITEMS_MAX];            // in a cluster: items of this bin of ranks before
+    unsigned each, width;
+} bins;
+
+static unsigned at_once(const bins *b) { return b->each > BATCH ? 1 : BATCH / b->each; }
+
+// Counts of `warps` warps from `warp` on, of the thread's bins.
+static void read_counts(const sort_kernel *k, const bins *b, unsigned warp, unsigned warps, cj_reg *count) {
+    for (unsigned w = 0; w < warps; w++)
+        for (unsigned i = 0; i < b->each; i += b->width)
+            cj__load(k->f, cj_always(), "ld.shared", "u32", &count[w * b->each + i], b->width, b->at,
+                     4 * ((warp + w) * k->s.bins + i));
+}
+
+static void sum_warps(const sort_kernel *k, bins *b) {
+    cj_func *f = k->f;
+    cj_reg   count[SORT_ITEMS_MAX];
+    const unsigned warps = sort_warps(&k->s);
+    cj_registers(f, "u32", "count", at_once(b) * b->each, count);
+    for (unsigned first = 0; first < warps; first += at_once(b)) {
+        const unsigned some = warps - first < at_once(b) ? warps - first : at_once(b);
+        read_counts(k, b, first, some, count);
+        for (unsigned i = 0; i < some * b->each; i++) cj_update(f, b->total[i % b->each], "add", count[i]);
+    }
+}
+
+// Each rank's numbers go to all ranks.
+static void push_totals(const sort_kernel *k, const bins *b) {
+    cj_func *f = k->f;
+    cj_reg   row = cj_mad(f, "table_row", k->rank, 4 * k->s.bins, k->counts);
+    cj_reg   at = cj_mad(f, "table_at", k->thread, 4 * b->each, row);
+    cj_update(f, at, "add", k->s.at.table);
+    for (unsigned rank = 0; rank < k->s.cluster; rank++) {
+        cj_reg peer = cj_cluster_map_address(f, at, cj_mov(f, "u32", "peer_rank", rank));
+        for (unsigned i = 0; i < b->each; i += b->width)
+            cj_dsmem_store(f, cj_always(), "u32", &b->total[i], b->width, peer, (int32_t)(4 * i));
+    }
+}
+
+// total becomes that of all ranks.
+static void sum_ranks(const sort_kernel *k, bins *b) {
+    cj_func *f = k->f;
+    cj_reg   at = cj_mad(f, "table_at", k->thread, 4 * b->each, k->counts), count[SORT_ITEMS_MAX];
+    cj_registers(f, "u32", "of_rank", b->each, count);
+    for (unsigned i = 0; i < b->each; i++) cj_set(f, b->total[i], 0);
+    for (unsigned rank = 0; rank < k->s.cluster; rank++) {
+        for (unsigned i = 0; i < b->each; i += b->width)
+            cj__load(f, cj_always(), "ld.shared", "u32", &count[i], b->width, at,
+                     k->s.at.table + 4 * (rank * k->s.bins + i));
+        cj_reg is_own = cj_eq(f, "is_own", k->rank, rank);
+        for (unsigned i = 0; i < b->each; i++) {
+            cj_set_if(f, is_own, b->of_ranks[i], b->total[i]);
+            cj_update(f, b->total[i], "add", count[i]);
+        }
+    }
+}
+
+// Over the bins: of the lanes before, and, with the sums of whole warps, of the warps before.
+static void sum_lanes(const sort_kernel *k, bins *b) {
+    cj_func *f = k->f;
+    cj_reg   upto = cj_mov(f, "u32", "upto", b->total[0]);
+    for (unsigned i = 1; i < b->each; i++) cj_update(f, upto, "add", b->total[i]);
+    cj_set(f, b->before, upto);
+    const cj_prefix lanes = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u32"}, .lane = k->lane};
+    cj__prefix_lanes(&lanes, upto, NULL, SORT_WARP);
+    cj_ptx(f, "sub.u32 $1, $2, $1;", b->before, upto);
+    if (k->s.scanners == SORT_WARP) return;
+    cj_reg last = cj_eq(f, "last_lane", k->lane, SORT_WARP - 1);
+    cj_ptx(f, "@$1 st.shared.u32 [$2 + $3], $4;", last, cj_mad(f, "sum_at", k->warp, 4, k->counts), k->s.at.sums, upto);
+}
+
+static void add_warps(const sort_kernel *k, bins *b) {
+    cj_func *f = k->f;
+    cj_reg   earlier = cj_lt(f, "earlier", k->lane, k->warp), sum = cj_mov(f, "u32", "warp_sum", 0);
+    cj_ptx(f, "@$1 ld.shared.u32 $2, [$3 + $4];", earlier, sum, cj_mad(f, "sum_at", k->lane, 4, k->counts), k->s.at.sums);
+    cj_warp_reduce(f, (cj_combine){.op = CJ_COMBINE_SUM, .type = "u32"}, sum, SORT_WARP);
+    cj_update(f, b->before, "add", sum);
+}
+
+// Counts become what comes before: bin by bin, and in it warp by warp.
+static void write_starts(const sort_kernel *k, bins *b) {
+    cj_func       *f = k->f;
+    cj_reg         count[SORT_ITEMS_MAX], start[SORT_ITEMS_MAX];
+    const unsigned warps = sort_warps(&k->s);
+    for (unsigned i = 0; i < b->each; i++) {
+        start[i] = cj_mov(f, "u32", "start", b->before);
+        if (k->s.cluster) cj_update(f, start[i], "add", b->of_ranks[i]);
+        if (i + 1 < b->each) cj_update(f, b->before, "add", b->total[i]);
+    }
+    cj_registers(f, "u32", "count", at_once(b) * b->each, count);
+    for (unsigned first = 0; first < warps; first += at_once(b)) {
+        const unsigned some = warps - first < at_once(b) ? warps - first : at_once(b);
+        read_counts(k, b, first, some, count);
+        for (unsigned w = 0; w < some; w++)
+            for (unsigned i = 0; i < b->each; i += b->width) {
+                cj__store(f, cj_always(), "st.shared", "u32", &start[i], b->width, b->at,
+                          4 * ((first + w) * k->s.bins + i));
+                for (unsigned j = i; j < i + b->width; j++) cj_update(f, start[j], "add", count[w * b->each + j]);
+            }
+    }
+}
+
+void cj__sort_scan(const sort_kernel *k) {
+    const sort_shape *s = &k->s;
+    cj_func          *f = k->f;
+    bins              b = {.each = s->each, .width = s->each < 4 ? s->each : 4, .searches = cj_always()};
+    cj_step(f, "where each warp's items of each digit begin");
+    b.before = cj_mov(f, "u32", "before", 0);
+    for (unsigned i = 0; i < b.each; i++) {
+        b.total[i] = cj_mov(f, "u32", "total", 0);
+        if (s->cluster) b.of_ranks[i] = cj_mov(f, "u32", "of_ranks", 0);
+    }
+    if (s->scanners < s->group) b.searches = cj_lt(f, "scans", k->thread, s->scanners);
+    b.at = cj_mad(f, "bins_at", k->thread, 4 * b.each, k->counts);
+    cj__sort_sync(k, "S1: all warps have counted");
+    CJ_IF_UNI(f, b.searches, "summed") {
+        sum_warps(k, &b);
+        if (s->cluster) push_totals(k, &b);
+    }
+    if (s->cluster) cj_cluster_sync(f, "C1: all ranks have pushed their numbers, and have read what they sort");
+    CJ_IF_UNI(f, b.searches, "lanes_summed") {
+        if (s->cluster) sum_ranks(k, &b);
+        sum_lanes(k, &b);
+    }
+    if (s->scanners > SORT_WARP) cj__sort_sync(k, "S2: the warps' sums are written");
+    CJ_IF_UNI(f, b.searches, "started") {
+        if (s->scanners > SORT_WARP) add_warps(k, &b);
+        write_starts(k, &b);
+    }
+    cj__sort_sync(k, "S3: all starts are written");
+}

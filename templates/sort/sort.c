@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// sort: the elements of each row of a matrix in order, equal ones as they came, and where they were.
+//
+// Algorithm. A radix sort from the least digit up. An element becomes an unsigned key in the order of the results (key.c), with its
+// index where that is wanted: in the same register where both have 16 bits. A group (a warp or a block; in form=cluster the
+// blocks of a cluster) holds a row, or a part of it, in registers: each warp has a part of the tile, and its lanes have
+// neighbours. A pass takes a digit of 8 bits or fewer: a warp counts its items of each digit, and finds the place of each among them;
+// the counts are summed up over digits, ranks and warps (rank.c); items go to their places in shared memory, and are read
+// back in this order (move.c). Each pass keeps the order of items with the same digit, so the last one leaves them sorted.
+//
+//   x[]  --keys-->  registers  --places-->  keys[], indices[]  --own part-->  registers  …  --bits-->  values[], indices[]
+//
+//   shared:  | counts[warp][digit] | sums[warp] | table[rank][digit] | keys[tile] | indices[tile] |    of each group
+//
+// Barriers; docs/maintaining/sort.md says why each is needed and enough. Of form=warp those of the block are bar.warp.sync.
+//   W1, W2, W3  bar.warp.sync     the warp's counts are clear; are read; have a load's items
+//   S1  bar.sync                  all warps have counted
+//   C1  barrier.cluster           in a cluster: each rank's numbers are in every table
+//   S2  bar.sync                  the warps' sums are written
+//   S3  bar.sync                  all starts are written
+//   S4  bar.sync                  all items are in their places; in a cluster C2, barrier.cluster
+//   C0  barrier.cluster           all blocks have started
+#include "sort.h"
+
+static const cj_param_info params[] = {
+#define PARAM(id, ...) [SORT_##id] = {__VA_ARGS__},
+#include "params.def"
+};
+
+static void write_head(const sort_kernel *k, cj_builder *b) {
+    const sort_shape *s = &k->s;
+    cj_head(b, "clusterjit: sort  dtype=%s order=%s result=%s\n", CJ_PARAM_WORD(k->plan, "dtype"),
+            CJ_PARAM_WORD(k->plan, "order"), CJ_PARAM_WORD(k->plan, "result"));
+    cj_head(b, "  row  --%u elements a thread-->  keys of %u bits%s", s->items, s->bits,
+            s->packed ? ", with the index in the lower half" : s->carries ? ", and indices" : "");
+    cj_head(b, "  keys  --%u digits of %u bits: counts, sums, places in shared memory%s-->  values, indices\n",
+            (s->bits + s->digit - 1) / s->digit, s->digit, s->cluster ? " of the cluster" : "");
+    cj_head(b, "Launch: block %u threads%s; %u bytes of dynamic shared memory.", s->block,
+            s->cluster ? ", as a cluster launch" : "", k->plan->dynamic_shared);
+}
+
+// ---- prologue
+
+static void declare(sort_kernel *k) {
+    cj_func *f = k->f;
+    k->x = cj_param(f, "u64", "x", "x[rows][stride]");
+    k->values_to = cj_param(f, "u64", "values", k->s.values ? "values[rows][columns]" : "not used");
+    k->indices_to = cj_param(f, "u64", "indices", k->s.indices ? "indices[rows][columns]" : "not used");
+    k->rows_at = cj_param(f, "u64", "rows", NULL);
+    k->columns_at = cj_param(f, "u64", "columns", "elements of a row");
+    k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
+    cj_param(f, "u64", "workspace", "not used");
+    cj__registers(k->plan, f, cj__sort_registers(&k->s) + k->s.items, true);  // room to move them
+}
+
+// Threads of a warp that has no row are done.
+static void begin_group(sort_kernel *k) {
+    const sort_shape *s = &k->s;
+    cj_func          *f = k->f;
+    cj_reg            thread = cj_mov(f, "u32", "thread", "%tid.x");
+    k->lane = cj_and(f, "lane", thread, SORT_WARP - 1);
+    k->below = cj_mov(f, "u32", "lanes_below", "%lanemask_lt");
+    k->above = cj_mov(f, "u32", "lanes_above", "%lanemask_gt");
+    k->counts = cj_mov(f, "u32", "counts", "pool");
+    k->warp = cj_shr(f, "warp", thread, 5);
+    k->thread = thread;
+    k->row = s->cluster ? cj_cluster_index(f) : cj_mov(f, "u32", "row", "%ctaid.x");
+    if (s->cluster) k->rank = cj_cluster_rank(f);
+    if (s->form != SORT_BY_WARP) return;
+    cj_step(f, "the warp's row and shared memory");
+    k->counts = cj_mad(f, "counts", k->warp, s->at.bytes, k->counts);
+    k->row = cj_mad(f, "row", k->row, s->block / SORT_WARP, k->warp);
+    cj_reg rows = cj__load_param(f, "u32", k->rows_at, "rows");
+    k->warp = cj_mov(f, "u32", "only_warp", 0);
+    k->thread = k->lane;
+    CJ_IF_UNI(f, cj_ge(f, "no_row", k->row, rows), "has_row") { cj_ptx(f, "ret;"); }
+}
+
+// Found again for the results: the passes have no registers to keep it in.
+static void find_row(sort_kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   x = cj__load_pointer(f, k->x, "x"), stride = cj__load_param(f, "u64", k->stride_at, "stride");
+    cj_reg   first = cj_mul(f, "row_first", cj_cvt(f, "u64", "row_number", k->row), stride);
+    k->base = cj_mad(f, "row_at", first, k->s.bytes, x);
+    k->columns = cj__load_param(f, "u32", k->columns_at, "columns");
+}
+
+static void begin_row(sort_kernel *k) {
+    const sort_shape *s = &k->s;
+    cj_func          *f = k->f;
+    cj_step(f, "the row, and the thread's places");
+    find_row(k);
+    k->own = cj_mad(f, "own", k->warp, SORT_WARP * s->items, k->lane);
+    k->first = s->cluster ? cj_mad(f, "first", k->rank, s->tile, k->own) : k->own;
+    k->own_counts = cj_mad(f, "own_counts", k->warp, 4 * s->bins, k->counts);
+    cj_registers(f, "u32", "rank_in_warp", s->paired ? (s->items + 1) / 2 : s->items, k->place);
+}
+
+static void emit_passes(sort_kernel *k) {
+    const sort_shape *s = &k->s;
+    cj_func          *f = k->f;
+    k->shift = cj_mov(f, "u32", "shift", sort_low(s));
+    CJ_COUNT_UNI(f, "next_digit", k->shift, s->digit, sort_low(s) + s->bits) {
+        cj__sort_rank(k);
+        cj__sort_scan(k);
+        cj__sort_scatter(k);
+        cj__sort_gather(k);
+    }
+}
+
+static void emit_results(sort_kernel *k) {
+    cj_func *f = k->f;
+    find_row(k);
+    cj_reg   columns = cj_cvt(f, "u64", "wide_columns", k->columns);
+    cj_reg   first = cj_mul(f, "first_result", cj_cvt(f, "u64", "row_number", k->row), columns);
+    cj_reg   values = cj_none(), indices = cj_none();
+    if (k->s.values) values = cj_mad(f, "values", first, k->s.bytes, cj__load_pointer(f, k->values_to, "values"));
+    if (k->s.indices)
+        indices = cj_mad(f, "indices", first, k->s.wide_index ? 8 : 4, cj__load_pointer(f, k->indices_to, "indices"));
+    cj__sort_write(k, values, indices);
+    cj_ptx(f, "ret;");
+}
+
+static void emit_sort(const cj_plan *plan, cj_builder *b) {
+    sort_kernel k = {.plan = plan};
+    cj__sort_shape(plan, &k.s);
+    write_head(&k, b);
+    cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
+    k.f = cj__entry(plan, b);
+    declare(&k);
+    begin_group(&k);
+    begin_row(&k);
+    if (k.s.cluster) cj_cluster_arrive(k.f, CJ_ARRIVE_RELAXED, "C0: this block has started");
+    cj__sort_load(&k);
+    if (k.s.cluster) cj_cluster_wait(k.f, "C0: all blocks have started");
+    emit_passes(&k);
+    emit_results(&k);
+}
+
+const cj_family cj__family_sort = {
+    CJ_FAMILY("sort", "the elements of each row in order, stable, and where they were", params, cj__sort_plan, emit_sort)};

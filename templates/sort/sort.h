@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of sort. Each file calls only those before it: plan.c; key.c; rank.c; move.c; sort.c, which has the algorithm.
+#ifndef CJ_TEMPLATES_SORT_H
+#define CJ_TEMPLATES_SORT_H
+
+#include "kit.h"
+
+// Parameters.
+enum {
+#define PARAM(id, ...) SORT_##id,
+#include "params.def"
+};
+
+// What is to be fitted to a GPU.
+enum {
+#include "constants.def"
+};
+
+enum { SORT_BY_PLAN, SORT_BY_WARP, SORT_BY_BLOCK, SORT_BY_CLUSTER };  // the words of form
+enum { SORT_WARP = 32, SORT_ITEMS_MAX = 32, SORT_SHORT = 65536, SORT_INDEX_BITS = 16 };
+
+// Where things lie in the shared memory of a group: bytes from its first.
+typedef struct sort_layout {
+    unsigned sums, table, keys, indices, bytes;  // the warps' counts are first
+} sort_layout;
+
+// A group of threads (a warp or a block) holds a tile of items: keys, with indices where these are carried.
+typedef struct sort_shape {
+    cj_dtype    dtype;
+    unsigned    bytes, bits;  // of an element
+    bool        floats, is_signed, descending, wide_index;
+    bool        values, indices;  // what is written
+    bool        carries, packed;  // indices; in the lower half of the key's register
+    unsigned    form, cluster, block, group, items, tile;
+    unsigned    digit, bins;
+    bool        ballots;
+    bool        paired;  // two places a register
+    const char *type;                     // of a key's register
+    unsigned    key_bytes, index_bytes;  // in shared memory
+    unsigned    scanners, each;         // threads that sum the bins up, and bins of each
+    sort_layout at;
+} sort_shape;
+
+typedef struct sort_kernel {
+    const cj_plan *plan;
+    cj_func       *f;
+    sort_shape     s;
+    cj_var         x, values_to, indices_to, columns_at, stride_at, rows_at;
+    cj_reg         thread, lane, warp, below, above;  // thread and warp: of the group; masks of the lanes before and after
+    cj_reg         row, rank;
+    cj_reg         base, columns;                     // of the row: its address, its elements as u32
+    cj_reg         counts, own_counts;                // addresses: of the group's shared memory, of the warp's counts
+    cj_reg         own, first;                        // place of the thread's first item: in the tile, in the row
+    cj_reg         shift;                             // of the digit
+    cj_reg         key[SORT_ITEMS_MAX], index[SORT_ITEMS_MAX], place[SORT_ITEMS_MAX];
+} sort_kernel;
+
+static inline unsigned sort_warps(const sort_shape *s) { return s->group / SORT_WARP; }
+static inline unsigned sort_low(const sort_shape *s) { return s->packed ? SORT_INDEX_BITS : 0; }  // the first digit's bit
+
+// ---- plan.c
+
+void      cj__sort_shape(const cj_plan *plan, sort_shape *s);
+unsigned  cj__sort_registers(const sort_shape *s);  // that a thread needs, about
+cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
+
+// ---- key.c: elements as unsigned numbers in the order of the results
+
+void   cj__sort_load(sort_kernel *k);                                       // the thread's items, of x
+void   cj__sort_write(const sort_kernel *k, cj_reg values, cj_reg indices);  // to the row's results: addresses
+
+// ---- rank.c: the place of each item among those of its digit in the warp; then what comes before in the row
+
+void cj__sort_sync(const sort_kernel *k, const char *why);  // of the group
+void cj__sort_rank(const sort_kernel *k);
+void cj__sort_scan(const sort_kernel *k);
+
+cj_reg cj__sort_place(const sort_kernel *k, unsigned item);  // among the warp's items of the digit
+
+// ---- move.c: items to their places in shared memory, and back to registers
+
+void cj__sort_scatter(const sort_kernel *k);
+void cj__sort_gather(const sort_kernel *k);
+
+cj_reg cj__sort_digit_at(const sort_kernel *k, unsigned item);  // the address of the digit's count of the own warp
+
+#endif

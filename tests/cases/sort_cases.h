@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sorts, for both devices, held against qsort with ties by place.
+#ifndef CJ_TESTS_SORT_CASES_H
+#define CJ_TESTS_SORT_CASES_H
+
+#include <clusterjit/clusterjit.h>
+
+// How rows are filled. WILD: zeros of both signs, infinities, NaN and denormals among random bits.
+typedef enum cj_sort_fill {
+    CJ_SORT_RANDOM,
+    CJ_SORT_FEW,
+    CJ_SORT_EQUAL,
+    CJ_SORT_RISING,
+    CJ_SORT_FALLING,
+    CJ_SORT_WILD,
+    CJ_SORT_FILLS
+} cj_sort_fill;
+
+// Sorts twice on one workspace, and checks every result, and that nothing is written behind them.
+void cj_test_sort(cj_device *device, const char *words, cj_sort_fill fill, uint64_t seed);
+
+// Rows about what a warp, a block and a cluster hold; a shape drawn from the seed, with `most` columns or fewer.
+void cj_test_sort_bounds(cj_device *device, uint64_t seed);
+void cj_test_sort_random(cj_device *device, uint64_t *seed, uint64_t most);
+
+void cj_test_sort_call(cj_device *device);
+
+#endif

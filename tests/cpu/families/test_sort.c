@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sorts on the CPU device, watched for hazards.
+#include "sort_cases.h"
+
+#include <stdio.h>
+
+#include "emit.h"
+#include "test.h"
+
+static void every_type_order_and_kind_of_row_is_right(void **state) {
+    (void)state;
+    static const char *const types[] = {"f32", "f64", "i32", "u32", "i64", "u64", "f16", "bf16", "i8", "u8", "i16", "u16"};
+    static const char *const results[] = {"both", "values", "indices"};
+    for (unsigned t = 0; t < CJ_TEST_COUNT(types); t++)
+        for (unsigned fill = t % 2; fill < CJ_SORT_FILLS; fill += 2) {
+            char words[160];
+            cj_test_watch(fill);
+            snprintf(words, sizeof words, "rows=1 columns=70 block=32 dtype=%s order=%s result=%s cluster=%u", types[t],
+                     (t + fill) % 2 ? "ascending" : "descending", results[(t + fill / 2) % 3], fill % 3 ? 0 : 2);
+            cj_test_sort(cj_test_device, words, (cj_sort_fill)fill, fill);
+        }
+}
+
+static void rows_about_what_a_warp_a_block_and_a_cluster_hold_are_right(void **state) {
+    (void)state;
+    cj_test_watch(2);
+    cj_test_sort_bounds(cj_test_device, 11);
+}
+
+static void what_the_plan_chooses_is_right(void **state) {
+    (void)state;
+    cj_test_watch(1);
+    cj_test_sort(cj_test_device, "rows=1 columns=1025", CJ_SORT_RANDOM, 1);
+    cj_test_sort(cj_test_device, "rows=1 columns=600 dtype=bf16", CJ_SORT_WILD, 2);
+}
+
+static void any_shape_and_stride_is_right(void **state) {
+    (void)state;
+    uint64_t seed = cj_test_seed();
+    for (unsigned i = 0; i < 12; i++) {
+        cj_test_watch(i % 3);
+        cj_test_sort_random(cj_test_device, &seed, 300);
+    }
+}
+
+static void a_call_sorts_and_refuses_what_it_cannot(void **state) {
+    (void)state;
+    cj_test_watch(0);
+    cj_test_sort_call(cj_test_device);
+}
+
+static void impossible_shapes_are_refused_by_name(void **state) {
+    (void)state;
+    cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=100 stride=99", "stride: 99 is below the 100 columns");
+    cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=1000 form=cluster cluster=0", "form: cluster, but");
+    cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=1000 cluster=2 block=96", "this is a power of two");
+    cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=100 form=warp cluster=2", "cluster: 2 is asked for");
+    cj_test_refused("sort", CJ_CONTRACT, "columns=100000 form=block", "columns: 100000 do not fit 1 block of 1024 threads");
+    cj_test_refused("sort", CJ_CONTRACT, "rows=2^30 columns=1000 cluster=4", "more blocks");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type_order_and_kind_of_row_is_right),
+        cmocka_unit_test(rows_about_what_a_warp_a_block_and_a_cluster_hold_are_right),
+        cmocka_unit_test(what_the_plan_chooses_is_right),
+        cmocka_unit_test(any_shape_and_stride_is_right),
+        cmocka_unit_test(a_call_sorts_and_refuses_what_it_cannot),
+        cmocka_unit_test(impossible_shapes_are_refused_by_name),
+    };
+    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// sort: rows of a fill or a file. The check of a row with indices: each index comes once, each value is the element at its index,
+// and each element comes after the one before it, equal ones by their indices: only one result is so. Of values alone a row is
+// held against a stable merge sort.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
+#include "output.h"
+#include "sets.h"
+#include "source.h"
+#include "workload.h"
+
+enum { POISON = 0xa5 };
+
+typedef struct sort {
+    cj_dtype       type;
+    size_t         bytes, index_bytes;
+    uint64_t       rows, columns, stride;
+    bool           descending, has_values, has_indices;
+    source         source;
+    unsigned char *input, *values, *indices, *chosen;  // chosen: of each element of a row
+    element       *row;                                // one, widened
+    uint32_t      *order, *spare;                      // a row's stable order; room to merge
+    cj_ptr        *x, *out, *where;                    // of each set
+    uint64_t       wrong;
+} sort;
+
+static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for a sort"); }
+
+static size_t span(const sort *t) { return (size_t)((t->rows - 1) * t->stride + t->columns) * t->bytes; }
+static size_t results(const sort *t, size_t bytes) { return (size_t)(t->rows * t->columns) * bytes; }
+
+static void read_params(const workload *w, sort *t) {
+    t->bytes = cj_dtype_size(t->type);
+    t->index_bytes = workload_has_word(w, "index", "i64") ? 8 : 4;
+    t->rows = cj_params_get(&w->params, "rows");
+    t->columns = cj_params_get(&w->params, "columns");
+    t->stride = cj_params_get(&w->params, "stride");
+    if (!t->stride) t->stride = t->columns;
+    t->descending = workload_has_word(w, "order", "descending");
+    t->has_values = !workload_has_word(w, "result", "indices");
+    t->has_indices = !workload_has_word(w, "result", "values");
+}
+
+static int allocate(workload *w, sort *t) {
+    const size_t values = results(t, t->bytes), indices = results(t, t->index_bytes);
+    w->copies = workload_copies(w, (double)span(t));
+    t->input = malloc(span(t));
+    t->values = malloc(values);
+    t->indices = malloc(indices);
+    t->row = malloc(t->columns * sizeof *t->row);
+    t->order = malloc(t->columns * sizeof *t->order);
+    t->spare = malloc(t->columns * sizeof *t->spare);
+    t->chosen = malloc(t->columns);
+    if (!t->input || !t->values || !t->indices || !t->row || !t->order || !t->spare || !t->chosen) return no_memory();
+    w->bytes_read = (double)results(t, t->bytes);
+    w->bytes_written = (t->has_values ? (double)values : 0) + (t->has_indices ? (double)indices : 0);
+    w->whole = true;
+    int code = sets_alloc(w, span(t), &t->x);
+    if (!code) code = sets_alloc(w, values, &t->out);
+    return code ? code : sets_alloc(w, indices, &t->where);
+}
+
+static int open_sort(workload *w) {
+    sort *t = w->state = calloc(1, sizeof *t);
+    if (!t) return no_memory();
+    t->type = workload_dtype(w);
+    int code = workload_open_rows(w, &t->source, t->type);
+    if (!code) code = workload_plan_check(w);
+    if (code) return code;
+    read_params(w, t);
+    code = workload_fits("rows, columns, stride", (double)t->rows * (double)t->stride * (double)t->bytes);
+    if (!code) code = allocate(w, t);
+    if (!code) code = source_read_rows(&t->source, t->input, span(t) / t->bytes);
+    return code ? code : sets_write(w, t->x, t->input, span(t));
+}
+
+static void close_sort(workload *w) {
+    sort *t = w->state;
+    if (!t) return;
+    sets_free(w, t->x);
+    sets_free(w, t->out);
+    sets_free(w, t->where);
+    source_close(&t->source);
+    free(t->row);
+    free(t->order);
+    free(t->spare);
+    free(t->chosen);
+    free(t->input);
+    free(t->values);
+    free(t->indices);
+    free(t);
+}
+
+static cj_status poison(workload *w, unsigned copy, cj_error *error) {
+    const sort *t = w->state;
+    cj_status   status = cj_mem_fill(w->device, t->out[copy], POISON, results(t, t->bytes), NULL, error);
+    return status ? status : cj_mem_fill(w->device, t->where[copy], POISON, results(t, t->index_bytes), NULL, error);
+}
+
+static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
+    sort *t = w->state;
+    void *arguments[] = {&t->x[copy], &t->out[copy], &t->where[copy]};
+    return cj_kernel_launch(kernel, stream, arguments, 3, error);
+}
+
+// ---- the check
+
+// Whether element a comes before b, whatever their places. NaN is greater than any number.
+static bool comes_before(const sort *t, element a, element b) {
+    if (element_same(t->type, a, b)) return false;
+    const element_kind kind = element_kind_of(t->type);
+    bool               greater = kind == ELEMENT_UNSIGNED ? a.u > b.u : a.i > b.i;
+    if (kind == ELEMENT_FLOAT) greater = isnan(a.f) ? !isnan(b.f) : a.f > b.f;
+    return greater == t->descending;
+}
+
+static uint64_t index_at(const sort *t, uint64_t at) {
+    uint64_t index = 0;
+    memcpy(&index, t->indices + at * t->index_bytes, t->index_bytes);  // little-endian
+    return index;
+}
+
+static bool is_element(const sort *t, uint64_t row, uint64_t place, uint64_t index) {
+    return !memcmp(t->values + (row * t->columns + place) * t->bytes, t->input + (row * t->stride + index) * t->bytes, t->bytes);
+}
+
+// What is wrong with a row's results, or NULL; *place is the index of the wrong result.
+static const char *find_fault(const sort *t, uint64_t row, uint64_t *place) {
+    uint64_t before = 0;
+    memset(t->chosen, 0, t->columns);
+    for (*place = 0; *place < t->columns; ++*place) {
+        const uint64_t index = index_at(t, row * t->columns + *place);
+        if (index >= t->columns) return "has an index beyond the row";
+        if (t->has_values && !is_element(t, row, *place, index)) return "is not the element at its index";
+        if (t->chosen[index]++) return "comes twice";
+        const element a = t->row[before], b = t->row[index];
+        if (*place && (comes_before(t, b, a) || (!comes_before(t, a, b) && index < before)))
+            return "does not follow the one before in the order";
+        before = index;
+    }
+    return NULL;
+}
+
+// The row's stable order: runs of one, two, four … are merged.
+static void merge_sort(const sort *t) {
+    uint32_t *from = t->order, *to = t->spare;
+    for (uint64_t i = 0; i < t->columns; i++) from[i] = (uint32_t)i;
+    for (uint64_t run = 1; run < t->columns; run *= 2) {
+        for (uint64_t first = 0; first < t->columns; first += 2 * run) {
+            const uint64_t middle = first + run < t->columns ? first + run : t->columns;
+            const uint64_t end = middle + run < t->columns ? middle + run : t->columns;
+            uint64_t       a = first, b = middle;
+            for (uint64_t i = first; i < end; i++) {
+                const bool second = a == middle || (b < end && comes_before(t, t->row[from[b]], t->row[from[a]]));
+                to[i] = second ? from[b++] : from[a++];
+            }
+        }
+        uint32_t *sorted = to;
+        to = from, from = sorted;
+    }
+    if (from != t->order) memcpy(t->order, from, t->columns * sizeof *from);
+}
+
+static const char *find_wrong_value(const sort *t, uint64_t row, uint64_t *place) {
+    merge_sort(t);
+    for (*place = 0; *place < t->columns; ++*place)
+        if (!is_element(t, row, *place, t->order[*place])) return "is not the value that a stable sort has there";
+    return NULL;
+}
+
+static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
+    (void)kernel;
+    sort    *t = w->state;
+    cj_error error;
+    if (cj_mem_read(w->device, t->values, t->out[copy], results(t, t->bytes), NULL, &error) ||
+        cj_mem_read(w->device, t->indices, t->where[copy], results(t, t->index_bytes), NULL, &error))
+        return message_failure(&error);
+    *verdict = (workload_verdict){.ok = true};
+    t->wrong = 0;
+    for (uint64_t row = 0; row < t->rows; row++) {
+        uint64_t place;
+        element_widen(t->type, t->input + row * t->stride * t->bytes, t->columns, t->row);
+        const char *fault = (t->has_indices ? find_fault : find_wrong_value)(t, row, &place);
+        if (!fault) continue;
+        if (!t->wrong++)
+            snprintf(verdict->text, sizeof verdict->text, "row %" PRIu64 ": result %" PRIu64 " %s", row, place, fault);
+        verdict->ok = false;
+        verdict->error = (double)t->wrong;
+    }
+    return CODE_OK;
+}
+
+// ---- what run shows
+
+// The first row's first element in the order.
+static element first_value(const sort *t) {
+    element value;
+    element_widen(t->type, t->has_values ? t->values : t->input + index_at(t, 0) * t->bytes, 1, &value);
+    return value;
+}
+
+static void print(const workload *w, const cj_kernel *kernel) {
+    const sort *t = w->state;
+    char        text[ELEMENT_TEXT];
+    (void)kernel;
+    printf("Rows: %" PRIu64 " of %" PRIu64 " elements, %s\n", t->rows, t->columns, t->descending ? "descending" : "ascending");
+    printf("First result: %s", element_text(t->type, first_value(t), text));
+    if (t->has_indices) printf(" at %" PRIu64, index_at(t, 0));
+    printf("\nWrong rows: %" PRIu64 "\n", t->wrong);
+}
+
+static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
+    const sort *t = w->state;
+    (void)kernel;
+    json_t *result = json_pack("{s:o, s:o}", "first", element_json(t->type, first_value(t)), "wrong_rows",
+                               output_json_uint(t->wrong));
+    if (t->has_indices) json_object_set_new(result, "index", output_json_uint(index_at(t, 0)));
+    json_object_set_new(object, "expected", json_pack("{s:i}", "wrong_rows", 0));
+    json_object_set_new(object, "result", result);
+}
+
+static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
+    const sort     *t = w->state;
+    const cj_dtype  index = t->index_bytes == 8 ? CJ_I64 : CJ_U32;
+    workload_output found = {.dims = 2, .extent = {t->rows, t->columns}, .stride = {t->columns, 1}};
+    unsigned        count = 0;
+    (void)kernel;
+    if (t->has_values) {
+        list[count] = found;
+        list[count].name = "values", list[count].type = t->type, list[count++].at = t->out[0];
+    }
+    if (t->has_indices) {
+        list[count] = found;
+        list[count].name = "indices", list[count].type = index, list[count++].at = t->where[0];
+    }
+    return count;
+}
+
+const workload_type work_sort = {
+    .family = "sort",
+    .open = open_sort,
+    .close = close_sort,
+    .poison = poison,
+    .launch = launch,
+    .check = check,
+    .print = print,
+    .json = json,
+    .outputs = outputs,
+};
