@@ -8,20 +8,21 @@ typedef struct sums {
 } sums;
 
 // The mass, 0 if the element is not kept, or a tie; counts it as a tie.
-static cj_reg kept_mass(sample_kernel *k, cj_reg v, cj_reg ties) {
+static cj_reg kept_mass(sample_kernel *k, cj_reg v, cj_reg ties, cj_reg *equal) {
     cj_func *f = k->f;
     cj_reg   key = cj__sample_key(k, v), mass = cj__sample_mass(k, cj__sample_exponent(k, v));
-    cj_reg   drops = cj_le(f, "drops", key, k->least);
+    cj_reg   there = cj_ne(f, "there", mass, 0), drops = cj_le(f, "drops", key, k->least);
+    *equal = cj_let(f, "pred", "equal", "setp.eq.and.u32 $1, $2, $3, $4; // but NaN", key, k->least, there);
     if (k->s.min_p) cj_ptx(f, "setp.lt.or.u64 $1, $2, $3, $1;", drops, mass, k->least_mass);
-    cj_reg equal = cj_eq(f, "equal", key, k->least);
-    cj_ptx(f, "@$1 add.u32 $2, $2, 1;\n@$3 mov.u64 $4, 0;", equal, ties, drops, mass);
+    cj_ptx(f, "@$1 add.u32 $2, $2, 1;\n@$3 mov.u64 $4, 0;", *equal, ties, drops, mass);
     return mass;
 }
 
 static void visit_draw(sample_kernel *k, const cj_reg *v, cj_reg column, void *own) {
-    sums *s = own;
+    sums  *s = own;
+    cj_reg equal;
     (void)column;
-    for (unsigned e = 0; e < k->s.width; e++) cj_update(k->f, s->mass, "add", kept_mass(k, v[e], s->ties));
+    for (unsigned e = 0; e < k->s.width; e++) cj_update(k->f, s->mass, "add", kept_mass(k, v[e], s->ties, &equal));
 }
 
 // mass + ties * tie, where of all ties so many are the first that are kept.
@@ -35,18 +36,17 @@ static void seek(sample_kernel *k, cj_reg vector, cj_reg left, cj_reg seen, cj_r
     cj_func        *f = k->f;
     const cj_prefix wide = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u64"}, .lane = k->lane};
     const cj_prefix narrow = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u32"}, .lane = k->lane};
-    cj_reg          v[SAMPLE_WIDTH], weight[SAMPLE_WIDTH], column, ties = cj_mov(f, "u32", "ties", 0);
+    cj_reg v[SAMPLE_WIDTH], weight[SAMPLE_WIDTH], equal[SAMPLE_WIDTH], column, ties = cj_mov(f, "u32", "ties", 0);
     cj__sample_load(k, vector, v, &column);
     cj_ptx(f, "bar.warp.sync 0xffffffff;");
     cj_reg upto = cj_u32(f, "ties_upto"), own = cj_mov(f, "u64", "own", 0), place = cj_u32(f, "tie_place");
-    for (unsigned e = 0; e < k->s.width; e++) weight[e] = kept_mass(k, v[e], ties);
+    for (unsigned e = 0; e < k->s.width; e++) weight[e] = kept_mass(k, v[e], ties, &equal[e]);
     cj_set(f, upto, ties);
     cj__prefix_lanes(&narrow, upto, NULL, SAMPLE_WARP);
     cj_ptx(f, "sub.u32 $1, $2, $3;\nadd.u32 $1, $1, $4;", place, upto, ties, seen);
     for (unsigned e = 0; e < k->s.width; e++) {
-        cj_reg equal = cj_eq(f, "equal", cj__sample_key(k, v[e]), k->least);
-        cj_reg kept = cj_let(f, "pred", "kept_tie", "setp.lt.and.u32 $1, $2, $3, $4;", place, k->ties, equal);
-        cj_ptx(f, "@$1 mov.u64 $2, $3;\n@$4 add.u32 $5, $5, 1;", kept, weight[e], k->tie, equal, place);
+        cj_reg kept = cj_let(f, "pred", "kept_tie", "setp.lt.and.u32 $1, $2, $3, $4;", place, k->ties, equal[e]);
+        cj_ptx(f, "@$1 mov.u64 $2, $3;\n@$4 add.u32 $5, $5, 1;", kept, weight[e], k->tie, equal[e], place);
         cj_update(f, own, "add", weight[e]);
     }
     cj_reg sum = cj_mov(f, "u64", "sum", own);

@@ -45,6 +45,7 @@ static const kernel kernels[] = {
     {"topk", "rows=2 columns=65536 k=2048 dtype=bf16"},
     {"topk", "rows=200 columns=65536 k=2048 result=any order=smallest"},
     {"argmax", "rows=200 columns=65536"},
+    {"sample", "rows=200 columns=65536 top-k=50 top-p=0.9 min-p=0.1 presence=1 mask=yes dtype=bf16"},
 };
 
 static const char *const targets[] = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_120"};

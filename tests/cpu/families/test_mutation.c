@@ -95,6 +95,10 @@ static const char *const kernels[] = {
     "argmax rows=2 columns=1301 block=64 cluster=0 parts=3",
     "argmax rows=2 columns=1301 block=64 cluster=2 parts=2",
     "argmax rows=9 columns=77 lanes=8",
+    "sample rows=2 columns=300 top-k=20 top-p=0.9 block=64",
+    "sample rows=2 columns=600 top-k=20 top-p=0.9 block=64 cluster=2",
+    "sample rows=1 columns=600 top-p=0.9 block=64 cluster=2",
+    "sample rows=2 columns=300 block=64",
 };
 
 typedef struct kernel {
@@ -118,11 +122,12 @@ static bool has_word(const kernel *k, const char *name, const char *word) {
 }
 
 // The family's own arguments: (i)nput, (o)utput and two places behind it, p and q, the (n)umber of elements, (w)orkspace,
-// a(s)cending offsets.
+// a(s)cending offsets; (z)ero, 1 as f32 (t), 0.9 as f32 (u), 20 (v).
 static const char *order_of(const kernel *k) {
     const char *family = cj_family_name(k->params.family);
     if (!strcmp(family, "collective")) return "iow";  // a third array, for small results
     if (!strcmp(family, "topk")) return "iop";
+    if (!strcmp(family, "sample")) return "iozzztzuzzztzzzzzvzzzz";
     if (!strcmp(family, "scan")) return has_word(k, "heads", "flags") ? "ioi" : "ios";
     if (!strcmp(family, "rmsnorm")) return has_word(k, "pass", "forward") ? "ioi" : "iioipq";
     return "ion";
@@ -147,10 +152,11 @@ static cj_status run(const cj_specimen *specimen, cj_function *function, void *o
     if (!status) status = cj_mem_fill(cj_test_device, workspace, 0, room, NULL, error);
     for (int time = 0; time < 2 && !status; time++) {
         cj_ptr   half = result + OUT * 4, last = result + OUT * 6, offsets = x + N * 8;
-        uint64_t turn = 0;
+        uint64_t turn = 0, zero = 0, one = 0x3f800000, most = 0x3f666666, twenty = 20;
         void    *given[] = {['i' - 'i'] = &x, ['o' - 'i'] = &result,    ['p' - 'i'] = &half,   ['q' - 'i'] = &last,
-                            ['n' - 'i'] = &n, ['w' - 'i'] = &workspace, ['s' - 'i'] = &offsets};
-        void    *arguments[8 + CJ_TEST_COUNT(derived)];
+                            ['n' - 'i'] = &n, ['w' - 'i'] = &workspace, ['s' - 'i'] = &offsets,
+                            ['z' - 'i'] = &zero, ['t' - 'i'] = &one, ['u' - 'i'] = &most, ['v' - 'i'] = &twenty};
+        void    *arguments[24 + CJ_TEST_COUNT(derived)];
         uint32_t count = cj_function_param_count(function) - k->plan.derived_count - (k->plan.launches > 0) -
                          1;  // the family's own
         for (uint32_t i = 0; i < count; i++) arguments[i] = given[order_of(k)[i] - 'i'];

@@ -64,6 +64,7 @@ static const cj_histogram_desc    histogram_desc = {CJ_INIT(histogram_desc), .n 
 static const cj_stencil_desc      stencil_desc = {CJ_INIT(stencil_desc), .extent = {4, 4, 1}};
 static const cj_scan_desc         scan_desc = {CJ_INIT(scan_desc), .rows = 1, .columns = 16};
 static const cj_topk_desc         topk_desc = {CJ_INIT(topk_desc), .rows = 1, .columns = 16, .k = 2};
+static const cj_sample_desc       sample_desc = {CJ_INIT(sample_desc), .rows = 1, .columns = 16};
 static const cj_argmax_desc       argmax_desc = {CJ_INIT(argmax_desc), .rows = 1, .columns = 16};
 static const cj_exchange_desc     exchange_desc = {CJ_INIT(exchange_desc), .pattern = CJ_EXCHANGE_RING};
 static const cj_gemm_desc         gemm_desc = {CJ_INIT(gemm_desc), .m = 16, .n = 16, .k = 16, .dtype = CJ_BF16};
@@ -94,6 +95,7 @@ static cj_gpus         *gpus;
 #define GOOD_cj_scan_desc(name) (&scan_desc)
 #define GOOD_cj_topk_desc(name) (&topk_desc)
 #define GOOD_cj_argmax_desc(name) (&argmax_desc)
+#define GOOD_cj_sample_desc(name) (&sample_desc)
 #define GOOD_cj_exchange_desc(name) (&exchange_desc)
 #define GOOD_cj_gemm_desc(name) (&gemm_desc)
 #define GOOD_cj_softmax_desc(name) (&softmax_desc)
