@@ -58,7 +58,7 @@ CJ_API void      cj_sample_destroy(cj_sample *sample);  // NULL is allowed; its 
 // tokens[r] = a token of row r. In this order: penalties of counted tokens (repetition: positive logits are divided by it, others
 // multiplied; then frequency times the count and presence are subtracted), mask, temperature, top-k (exactly k; of equal logits those of
 // lower index), top-p (the fewest largest whose probabilities, of those that top-k keeps, sum to it), min-p, draw. A logit NaN is never
-// drawn, +infinity counts as the greatest number, and tokens of less than 2^-41 times the greatest probability have none. A row in which no
+// drawn, +infinity counts as the greatest number of the type (with penalties of f32), and tokens of less than 2^-41 times the greatest probability have none. A row in which no
 // token is left (all masked, NaN or -infinity) gives -1. In arrays, a temperature that is not above 0 takes the largest logit, a top_k
 // below 1 and a top_p of 1 or more keep all. The random number is the first 64 bits of Philox4x32-10 of key seed and counter offset,
 // whose third word is the row, or 0 where seed_rows has a seed for each.

@@ -75,7 +75,7 @@ void cj__sample_greatest(sample_kernel *k) {
     }
     cj_ptx(f, "bar.warp.sync 0xffffffff;");
     cj_warp_reduce(f, (cj_combine){.op = CJ_COMBINE_MAX, .type = "f32"}, k->most, SAMPLE_WARP);
-    cj_ptx(f, "min.f32 $1, $1, 0f7f7fffff;", k->most);
+    cj__sample_cap(k, k->most);
     if (k->s.top_k) {
         k->guess = cj_f32(f, "guess");
         find_guess(k, table);

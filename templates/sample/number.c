@@ -3,10 +3,24 @@
 //
 // The mass of a logit is 2^y * 2^40 rounded to a whole number, y = (logit - greatest) * (log2 e / temperature): a sum of masses is
 // the same in any order. 2^y is a polynomial of f32 fma, so that every device and tools/models compute the same bits. NaN has the
-// mass 0, +infinity counts as the greatest number.
+// mass 0, +infinity counts as
+// the greatest number of the type; of f32 where there are penalties.
 #include "sample.h"
 
 enum { PHILOX_ROUNDS = 10 };
+
+unsigned cj__sample_low_bits(const sample_kernel *k) {
+    return k->s.penalties ? 0 : k->s.dtype == CJ_BF16 ? 16 : k->s.dtype == CJ_F16 ? 13 : 0;
+}
+
+static uint32_t greatest_bits(const sample_kernel *k) {
+    return k->s.penalties || k->s.dtype == CJ_F32 ? 0x7f7fffff : k->s.dtype == CJ_BF16 ? 0x7f7f0000 : 0x477fe000;
+}
+
+void cj__sample_cap(const sample_kernel *k, cj_reg v) {
+    cj_reg most = cj_let(k->f, "f32", "most_of_type", "mov.b32 $1, $2;", greatest_bits(k));
+    cj_ptx(k->f, "min.f32 $1, $1, $2;", v, most);
+}
 
 // The row's value: of its array, or what is for all rows.
 static cj_reg setting(const sample_kernel *k, unsigned which, const char *type, const char *name) {
@@ -118,8 +132,8 @@ cj_reg cj__sample_key(const sample_kernel *k, cj_reg v) {
     cj_func *f = k->f;
     cj_reg   plus = cj_let(f, "b32", "plus_zero", "add.rn.f32 $1, $2, 0f00000000; // -0 becomes 0", v);
     cj_reg   flips = cj_let(f, "b32", "flips", "shr.s32 $1, $2, 31;\nor.b32 $1, $1, 0x80000000;", plus);
-    return cj_let(f, "u32", "key", "xor.b32 $1, $2, $3;\nmin.u32 $1, $1, 0xff7fffff; // that of the greatest number",
-                  plus, flips);
+    return cj_let(f, "u32", "key", "xor.b32 $1, $2, $3;\nmin.u32 $1, $1, $4; // that of the greatest number", plus,
+                  flips, greatest_bits(k) | 0x80000000);
 }
 
 cj_reg cj__sample_value(const sample_kernel *k, cj_reg key) {

@@ -81,6 +81,11 @@ void      cj__sample_shape(const cj_plan *plan, sample_shape *s);
 cj_status cj__sample_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
 // ---- number.c
+
+// Bits of a key that follow from the others: 16-bit logits do not have them, unless penalties change them.
+unsigned cj__sample_low_bits(const sample_kernel *k);
+
+void   cj__sample_cap(const sample_kernel *k, cj_reg v);       // v, or the greatest number if that is less
 void   cj__sample_settings(sample_kernel *k);                  // the row's values
 void   cj__sample_random(sample_kernel *k);                    // 64 bits of Philox
 cj_reg cj__sample_exponent(const sample_kernel *k, cj_reg v);  // f32: log2 of the mass's share of 2^40, from -64 to 0

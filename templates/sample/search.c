@@ -20,11 +20,6 @@ typedef struct search {
 
 static unsigned bins_of(const sample_kernel *k) { return 1u << k->s.digit; }
 
-// Bits of a key that follow from the others: 16-bit logits do not have them, unless penalties change them.
-static unsigned low_bits(const sample_kernel *k) {
-    return k->s.penalties ? 0 : k->s.dtype == CJ_BF16 ? 16 : k->s.dtype == CJ_F16 ? 13 : 0;
-}
-
 static void clear_bins(const sample_kernel *k, const search *s) {
     CJ_SHARE(k->f, i, "i", k->thread, 16, k->s.block, 4 * bins_of(k)) {
         cj_ptx(k->f, "st.shared.v4.u32 [$1], {0, 0, 0, 0};", cj_add(k->f, "low_at", s->low, i));
@@ -166,7 +161,7 @@ static void count_ties(const sample_kernel *k, const search *s, cj_reg needed) {
 
 static void next_level(const sample_kernel *k, const search *s) {
     cj_func       *f = k->f;
-    const unsigned low = low_bits(k);
+    const unsigned low = cj__sample_low_bits(k);
     cj_reg         digit = cj_u32(f, "digit"), first = cj_eq(f, "first_level", s->level, 0);
     cj_ptx(f, "ld.shared.u32 $1, [$2];\nld.shared.u64 $3, [$2 + $4];", digit, s->record, s->needed, (int)AT_LEFT);
     cj_set_if(f, first, s->y_digit, digit);
@@ -202,7 +197,7 @@ static void find_last(sample_kernel *k, search *s) {
         }
         cj_leave_unless(&digits, enough);
         next_level(k, s);
-        cj_ptx(f, "setp.eq.u32 $1, $2, $3;", ends, s->open, (1u << low_bits(k)) - 1);
+        cj_ptx(f, "setp.eq.u32 $1, $2, $3;", ends, s->open, (1u << cj__sample_low_bits(k)) - 1);
         CJ_IF_UNI(f, ends, "more_digits") {
             cj_set(f, k->least, s->known);
             cj_set(f, k->tie, cj__sample_mass(k, cj__sample_exponent(k, cj__sample_value(k, k->least))));

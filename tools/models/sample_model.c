@@ -114,6 +114,11 @@ static int32_t draw(candidate *c, uint64_t count, const sample_model_row *row) {
     return -1;
 }
 
+// What +infinity counts as.
+static float greatest_of(cj_dtype type, const uint32_t *counts) {
+    return counts || type == CJ_F32 ? FLT_MAX : type == CJ_F16 ? 65504.0f : 0x1.fep127f;
+}
+
 int32_t sample_model_token(cj_dtype type, const void *logits, uint64_t columns, const uint32_t *mask,
                            const uint32_t *counts, const sample_model_row *row, uint64_t *kept) {
     candidate *c = malloc(columns * sizeof *c);
@@ -121,11 +126,11 @@ int32_t sample_model_token(cj_dtype type, const void *logits, uint64_t columns, 
     uint64_t   count = 0;
     if (!c) return -2;
     for (uint64_t i = 0; i < columns; i++) most = fmaxf(most, value_of(type, logits, i, mask, counts, row));
-    most = fminf(most, FLT_MAX);
+    most = fminf(most, greatest_of(type, counts));
     for (uint64_t i = 0; i < columns; i++) {
         const float    v = value_of(type, logits, i, mask, counts, row);
         const uint64_t mass = sample_model_mass(v, most, row->temperature);
-        if (mass) c[count++] = (candidate){fminf(v, FLT_MAX), (uint32_t)i, mass};
+        if (mass) c[count++] = (candidate){fminf(v, greatest_of(type, counts)), (uint32_t)i, mass};
     }
     qsort(c, count, sizeof *c, compare);
     filter(c, count, row);

@@ -73,6 +73,7 @@ static const cj_norm_desc         norm_desc = {CJ_INIT(norm_desc), .shape = {.ro
 static const cj_crossentropy_desc crossentropy_desc = {CJ_INIT(crossentropy_desc), .shape = {.rows = 1, .columns = 16}};
 
 static cj_softmax      *softmax;
+static cj_sample       *sample;
 static cj_norm         *norm;
 static cj_crossentropy *crossentropy;
 static cj_gemm         *gemm;
@@ -102,6 +103,7 @@ static cj_gpus         *gpus;
 #define GOOD_cj_norm_desc(name) (&norm_desc)
 #define GOOD_cj_crossentropy_desc(name) (&crossentropy_desc)
 #define GOOD_cj_softmax(name) softmax
+#define GOOD_cj_sample(name) sample
 #define GOOD_cj_norm(name) norm
 #define GOOD_cj_crossentropy(name) crossentropy
 #define GOOD_cj_gemm(name) gemm
@@ -134,6 +136,7 @@ static cj_gpus         *gpus;
 #define GOOD_cj_norm_arrays(name) SIZED_DATA(cj_norm_arrays)
 #define GOOD_cj_occupancy_query(name) SIZED_DATA(cj_occupancy_query)
 #define GOOD_cj_signature(name) ((void *)bytes)
+#define GOOD_cj_sample_arrays(name) SIZED_DATA(cj_sample_arrays)
 #define GOOD_cj_softmax_arrays(name) SIZED_DATA(cj_softmax_arrays)
 #define GOOD_cj_tensormap(name) ((void *)bytes)
 #define GOOD_cj_tuning_filter(name) SIZED_DATA(cj_tuning_filter)
@@ -213,6 +216,7 @@ static void handles_without_a_kernel_have_none(void **state) {
     (void)state;
     assert_null(cj_reduce_kernel(NULL));
     assert_null(cj_softmax_kernel(NULL));
+    assert_null(cj_sample_kernel(NULL));
     assert_null(cj_gemm_kernel(NULL));
 }
 
@@ -262,6 +266,7 @@ static int set_up(void **state) {
     cj_test_ok(cj_mem_alloc(device, 256, &memory, &e), &e);
     cj_test_ok(cj_module_from_ptx(device, text_ptx, sizeof text_ptx - 1, &module, &e), &e);
     cj_test_ok(cj_module_function(module, "copy", &function, &e), &e);
+    cj_test_ok(cj_sample_create(device, &sample_desc, &sample, &e), &e);
     cj_test_ok(cj_softmax_create(device, &softmax_desc, &softmax, &e), &e);
     cj_test_ok(cj_norm_create(device, &norm_desc, &norm, &e), &e);
     cj_test_ok(cj_crossentropy_create(device, &crossentropy_desc, &crossentropy, &e), &e);
@@ -275,6 +280,7 @@ static int tear_down(void **state) {
     (void)state;
     cj_builder_destroy(builder);
     cj_softmax_destroy(softmax);
+    cj_sample_destroy(sample);
     cj_norm_destroy(norm);
     cj_crossentropy_destroy(crossentropy);
     cj_gemm_destroy(gemm);
