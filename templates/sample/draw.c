@@ -38,7 +38,7 @@ static void seek(sample_kernel *k, cj_reg vector, cj_reg left, cj_reg seen, cj_r
     const cj_prefix narrow = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u32"}, .lane = k->lane};
     cj_reg v[SAMPLE_WIDTH], weight[SAMPLE_WIDTH], equal[SAMPLE_WIDTH], column, ties = cj_mov(f, "u32", "ties", 0);
     cj__sample_load(k, vector, v, &column);
-    cj_ptx(f, "bar.warp.sync 0xffffffff;");
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
     cj_reg upto = cj_u32(f, "ties_upto"), own = cj_mov(f, "u64", "own", 0), place = cj_u32(f, "tie_place");
     for (unsigned e = 0; e < k->s.width; e++) weight[e] = kept_mass(k, v[e], ties, &equal[e]);
     cj_set(f, upto, ties);
@@ -62,7 +62,7 @@ static void seek(sample_kernel *k, cj_reg vector, cj_reg left, cj_reg seen, cj_r
         }
         cj__sample_write(k, cj_always(), token);
     }
-    cj_ptx(f, "bar.warp.sync 0xffffffff;");
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
     cj_reg all = cj__prefix_pick(&wide, "all", sum, CJ_ARG(SAMPLE_WARP - 1), SAMPLE_WARP);
     cj_update(f, left, "sub", all);
     cj_update(f, seen, "add", cj__prefix_pick(&narrow, "all_ties", upto, CJ_ARG(SAMPLE_WARP - 1), SAMPLE_WARP));
@@ -81,7 +81,7 @@ static void gather(const sample_kernel *k, cj_reg table, sums *all, sums *before
         cj_update(f, all->ties, "add", ties);
         cj_ptx(f, "@$1 add.u64 $2, $2, $3;\n@$1 add.u32 $4, $4, $5;", earlier, before->mass, mass, before->ties, ties);
     }
-    cj_ptx(f, "bar.warp.sync 0xffffffff;");
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
     *all = (sums){cj__sample_sum(k, "u64", all->mass), cj__sample_sum(k, "u32", all->ties)};
     *before = (sums){cj__sample_sum(k, "u64", before->mass), cj__sample_sum(k, "u32", before->ties)};
 }

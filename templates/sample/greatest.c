@@ -73,7 +73,7 @@ void cj__sample_greatest(sample_kernel *k) {
         cj_reg part = cj_let(f, "f32", "part", "ld.shared.f32 $1, [$2];", cj_mad(f, "group_at", i, 4, table));
         cj_ptx(f, "max.f32 $1, $1, $2;", k->most, part);
     }
-    cj_ptx(f, "bar.warp.sync 0xffffffff;");
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
     cj_warp_reduce(f, (cj_combine){.op = CJ_COMBINE_MAX, .type = "f32"}, k->most, SAMPLE_WARP);
     cj__sample_cap(k, k->most);
     if (k->s.top_k) {

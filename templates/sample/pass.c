@@ -102,7 +102,7 @@ void cj__sample_pass(sample_kernel *k, unsigned flight, sample_visit *visit, voi
         cj_update(f, at, "add", flight * SAMPLE_WARP);
         cj_update(f, from, "add", flight * SAMPLE_WARP);
     }
-    cj_ptx(f, "bar.warp.sync 0xffffffff; // lanes beyond the row are with the others again");
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
 }
 
 // ---- the blocks of a row

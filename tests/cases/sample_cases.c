@@ -115,10 +115,11 @@ static void check_tokens(const problem *p, const int32_t *tokens, cj_sample_fill
                                                  d->penalties ? p->counts + r * d->columns : NULL, &p->rows[r], NULL);
         if (token != tokens[r])
             fail_msg("%" PRIu64 " x %" PRIu64 ", block %u, cluster %u, fill %d: row %" PRIu64 " gives %" PRId32
-                     ", not %" PRId32 " (temperature %g, k %d, p %g, min-p %g)",
+                     ", not %" PRId32 " (temperature %g, k %d, p %g, min-p %g, penalties %g %g %g, mask %d, seed %" PRIu64 ")",
                      d->rows, d->columns, d->block, d->cluster, (int)fill, r, tokens[r], token,
                      (double)p->rows[r].temperature, (int)p->rows[r].top_k, (double)p->rows[r].top_p,
-                     (double)p->rows[r].min_p);
+                     (double)p->rows[r].min_p, (double)p->rows[r].repetition, (double)p->rows[r].frequency,
+                     (double)p->rows[r].presence, (int)d->mask, p->rows[r].seed);
     }
     for (int i = 0; i < GUARD; i++)
         if (((const unsigned char *)(tokens + d->rows))[i] != POISON) fail_msg("wrote behind the tokens");
