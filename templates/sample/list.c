@@ -139,12 +139,10 @@ void cj__sample_list(sample_kernel *k) {
         else
             cj_ptx(f, "ld.shared.u32 $1, [$2];", count, count_at);
         if (k->s.cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELEASE, "S5: rank 0's number of candidates is read");
-        CJ_IF_UNI(f, cj_le(f, "list_fits", count, (unsigned)SAMPLE_LIST), "too_many") {
-            cj_reg leads = k->s.cluster ? cj_eq(f, "leads", k->rank, 0) : cj_always();
-            CJ_IF_UNI(f, leads, "others") finish(k, list, told, count);
-            if (k->s.cluster) cj_cluster_wait(f, "S5: all have read it, and rank 0 may exit");
-            cj_ptx(f, "ret;");
-        }
-        if (k->s.cluster) cj_cluster_wait(f, "S5: all have read it");
+        cj_reg fits = cj_le(f, "list_fits", count, (unsigned)SAMPLE_LIST), works = fits;
+        if (k->s.cluster) works = cj_let(f, "pred", "works", "setp.eq.and.u32 $1, $2, 0, $3;", k->rank, fits);
+        CJ_IF_UNI(f, works, "finished") finish(k, list, told, count);
+        if (k->s.cluster) cj_cluster_wait(f, "S5: all have read it, and rank 0 may exit");
+        CJ_IF_UNI(f, fits, "too_many") cj_ptx(f, "ret;");
     }
 }

@@ -121,7 +121,7 @@ static void begin(sample_kernel *k) {
         cj_reg told = cj_shared_address(f, k->told);
         cj_ptx(f, "@$1 st.shared.u32 [$2 + 4], 0; // no candidates", cj_eq(f, "first_thread", k->thread, 0), told);
     }
-    if (k->s.cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELEASE, "S1: this block has started");
+    if (k->s.cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "S1: this block has started");
     begin_row(k);
 }
 
