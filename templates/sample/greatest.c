@@ -77,7 +77,7 @@ void cj__sample_greatest(sample_kernel *k) {
     cj_warp_reduce(f, (cj_combine){.op = CJ_COMBINE_MAX, .type = "f32"}, k->most, SAMPLE_WARP);
     cj__sample_cap(k, k->most);
     if (k->s.top_k) {
-        k->guess = cj_f32(f, "guess");
+        k->guess = cj_let(f, "f32", "guess", "mov.b32 $1, 0f7f800000;");
         find_guess(k, table);
     }
 }
