@@ -65,7 +65,8 @@ void cj__sample_greatest(sample_kernel *k) {
     if (k->s.cluster) cj_cluster_wait(f, "S1: all blocks have started");
     cj_reg table = cj_shared_address(f, k->maxima);
     cj_reg group = cj_mad(f, "group", k->record, groups, cj_div(f, "in_warp", k->lane, k->s.lanes));
-    cj_reg leads = cj_eq(f, "leads", cj_and(f, "in_group", k->lane, k->s.lanes - 1), 0);
+    cj_reg leads = cj_always();
+    if (k->s.lanes > 1) leads = cj_eq(f, "leads", cj_and(f, "in_group", k->lane, k->s.lanes - 1), 0);
     cj__sample_push(k, leads, "f32", &best, 1, cj_mad(f, "group_at", group, 4, table));
     cj__sample_sync(k, "S2: every block has all groups' greatest elements");
     k->most = cj_let(f, "f32", "most", "mov.b32 $1, 0fff800000;");

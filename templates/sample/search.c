@@ -199,10 +199,12 @@ static void find_last(sample_kernel *k, search *s) {
         next_level(k, s);
         cj_ptx(f, "setp.eq.u32 $1, $2, $3;", ends, s->open, (1u << cj__sample_low_bits(k)) - 1);
         CJ_IF_UNI(f, ends, "more_digits") {
-            cj_reg below = cj_let(f, "pred", "below_zero", "setp.ge.s32 $1, $2, 0; // its lowest bits are ones",
-                                  s->known);
             cj_set(f, k->least, s->known);
-            cj_ptx(f, "@$1 or.b32 $2, $2, $3;", below, k->least, (1u << cj__sample_low_bits(k)) - 1);
+            if (cj__sample_low_bits(k)) {
+                cj_reg below = cj_let(f, "pred", "below_zero", "setp.ge.s32 $1, $2, 0; // its lowest bits are ones",
+                                      s->known);
+                cj_ptx(f, "@$1 or.b32 $2, $2, $3;", below, k->least, (1u << cj__sample_low_bits(k)) - 1);
+            }
             cj_set(f, k->tie, cj__sample_mass(k, cj__sample_exponent(k, cj__sample_value(k, k->least))));
             count_ties(k, s, s->needed);
         }
