@@ -6,12 +6,13 @@
 #include "sized.h"
 
 static const cj_family *const families[] = {
-    &cj__family_reduce,  &cj__family_stencil,   &cj__family_histogram,    &cj__family_exchange, &cj__family_collective,
-    &cj__family_scan,    &cj__family_topk,      &cj__family_sort, &cj__family_argmax,       &cj__family_softmax,  &cj__family_logsoftmax,
-    &cj__family_rmsnorm, &cj__family_layernorm, &cj__family_crossentropy, &cj__family_gemm,
-    &cj__family_allreduce, &cj__family_reducescatter, &cj__family_allgather, &cj__family_alltoall, &cj__family_broadcast,
-    &cj__family_barrier, &cj__family_allreducenorm,
-    &cj__family_shardedcrossentropy, &cj__family_shardedsoftmax};
+    &cj__family_reduce,        &cj__family_stencil,       &cj__family_histogram,     &cj__family_exchange,
+    &cj__family_collective,    &cj__family_scan,          &cj__family_topk,          &cj__family_sort,
+    &cj__family_argmax,        &cj__family_sample,        &cj__family_softmax,       &cj__family_logsoftmax,
+    &cj__family_rmsnorm,       &cj__family_layernorm,     &cj__family_crossentropy,  &cj__family_gemm,
+    &cj__family_allreduce,     &cj__family_reducescatter, &cj__family_allgather,     &cj__family_alltoall,
+    &cj__family_broadcast,     &cj__family_barrier,       &cj__family_allreducenorm, &cj__family_shardedcrossentropy,
+    &cj__family_shardedsoftmax};
 
 enum { FAMILY_COUNT = sizeof families / sizeof *families };
 

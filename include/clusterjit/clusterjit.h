@@ -28,6 +28,7 @@
 #include <clusterjit/ptx.h>
 #include <clusterjit/reduce.h>
 #include <clusterjit/rows.h>
+#include <clusterjit/sample.h>
 #include <clusterjit/scan.h>
 #include <clusterjit/softmax.h>
 #include <clusterjit/sort.h>

@@ -166,6 +166,7 @@ extern const cj_family cj__family_stencil;
 extern const cj_family cj__family_topk;
 extern const cj_family cj__family_sort;
 extern const cj_family cj__family_argmax;
+extern const cj_family cj__family_sample;
 extern const cj_family cj__family_histogram;
 extern const cj_family cj__family_softmax;
 extern const cj_family cj__family_logsoftmax;

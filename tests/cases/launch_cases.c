@@ -413,6 +413,14 @@ static cj_status launch_pairs(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_strea
     return cj_kernel_launch(kernel, stream, arguments, 3, error);
 }
 
+// By temperature 1 alone.
+static cj_status launch_sample(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
+    uint64_t none = 0, one = 0x3f800000;
+    void    *arguments[22] = {&in, &out};
+    for (unsigned i = 2; i < 22; i++) arguments[i] = i == 5 ? &one : &none;
+    return cj_kernel_launch(kernel, stream, arguments, 22, error);
+}
+
 // No row counts: all labels are the ignored one.
 static cj_status launch_crossentropy(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
     cj_ptr labels = in + RUN_WORDS * sizeof *words, logarithms = out + RUN_WORDS / 2 * sizeof *words;
@@ -486,6 +494,7 @@ static const family_run runs[] = {
     {"topk", "rows=4 columns=3000 k=100 dtype=i32", launch_pairs},
     {"sort", "rows=3 columns=300 dtype=i32", launch_pairs},
     {"argmax", "rows=4 columns=3000 cluster=2", launch_pair},
+    {"sample", "rows=4 columns=3000 cluster=2", launch_sample},
     {"allreduce", "gpus=2 count=16 mail=1024 shots=1", launch_rank},
     {"reducescatter", "gpus=2 count=16 mail=1024", launch_rank},
     {"allgather", "gpus=2 count=16 mail=1024", launch_rank},

@@ -52,6 +52,7 @@ static const kernel kernels[] = {
     {"sort", "rows=20000 columns=100"},
     {"sort", "rows=200 columns=8192 dtype=bf16 order=descending"},
     {"argmax", "rows=200 columns=65536"},
+    {"sample", "rows=200 columns=65536 top-k=50 top-p=0.9 min-p=0.1 presence=1 mask=yes dtype=bf16"},
 };
 
 static const char *const targets[] = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_120"};

@@ -74,6 +74,7 @@ using crossentropy = CJ__FAMILY(crossentropy, const cj_crossentropy_arrays *);
 using topk = CJ__FAMILY(topk, cj_ptr, cj_ptr, cj_ptr);  // x, values, indices
 using sort = CJ__FAMILY(sort, cj_ptr, cj_ptr, cj_ptr);  // x, values, indices
 using argmax = CJ__FAMILY(argmax, cj_ptr, cj_ptr);      // x, out
+using sample = CJ__FAMILY(sample, const cj_sample_arrays *);
 using exchange = CJ__FAMILY(exchange, cj_ptr, cj_ptr);  // x, out
 using gemm = CJ__FAMILY(gemm, const cj_gemm_operands *);
 

@@ -78,6 +78,7 @@ static const struct cap {
     {"reduce", "n", 20000},
     {"reduce", "grid", 40},
     {"argmax", "parts", 40},
+    {"sample", "rows", 6},
     {"histogram", "n", 20000},
     {"histogram", "bins", 100000},
     {"histogram", "grid", 40},

@@ -98,6 +98,10 @@ static const char *const kernels[] = {
     "argmax rows=2 columns=1301 block=64 cluster=0 parts=3",
     "argmax rows=2 columns=1301 block=64 cluster=2 parts=2",
     "argmax rows=9 columns=77 lanes=8",
+    "sample rows=2 columns=300 top-k=20 top-p=0.9 block=64",
+    "sample rows=2 columns=600 top-k=20 top-p=0.9 block=64 cluster=2",
+    "sample rows=1 columns=600 top-p=0.9 block=64 cluster=2",
+    "sample rows=2 columns=300 block=64",
 };
 
 typedef struct kernel {
@@ -121,11 +125,12 @@ static bool has_word(const kernel *k, const char *name, const char *word) {
 }
 
 // The family's own arguments: (i)nput, (o)utput and two places behind it, p and q, the (n)umber of elements, (w)orkspace,
-// a(s)cending offsets.
+// a(s)cending offsets; (z)ero, 1 as f32 (t), 0.9 as f32 (u); 20 and 200 of two rows (k).
 static const char *order_of(const kernel *k) {
     const char *family = cj_family_name(k->params.family);
     if (!strcmp(family, "collective")) return "iow";  // a third array, for small results
     if (!strcmp(family, "topk") || !strcmp(family, "sort")) return "iop";
+    if (!strcmp(family, "sample")) return "iozzztzuzzztzzzzkzzzzz";
     if (!strcmp(family, "scan")) return has_word(k, "heads", "flags") ? "ioi" : "ios";
     if (!strcmp(family, "rmsnorm")) return has_word(k, "pass", "forward") ? "ioi" : "iioipq";
     return "ion";
@@ -137,24 +142,26 @@ static int compare_words(const void *a, const void *b) { return memcmp(a, b, 4);
 static cj_status run(const cj_specimen *specimen, cj_function *function, void *out, cj_error *error) {
     const kernel *k = specimen->user;
     cj_ptr        x = 0, result = 0, workspace = 0;
-    uint64_t      n = N, derived[CJ_TEST_COUNT(k->plan.derived)], input[N + OFFSETS];
+    uint64_t      n = N, derived[CJ_TEST_COUNT(k->plan.derived)], input[N + OFFSETS + 1];
     size_t        bytes = sizeof input, room = k->plan.workspace_bytes ? k->plan.workspace_bytes : 64;
     const char   *family = cj_family_name(k->params.family);
     const bool    mixed = !strcmp(family, "topk") || !strcmp(family, "sort");  // all differ, in no order
     for (uint64_t i = 0; i < N; i++)                                          // small floats of either width
         input[i] = UINT64_C(0x3ff8000040200000) + (mixed ? i * 40503 % 65536 : i % 7);
     for (uint64_t i = 0; i < OFFSETS; i++) input[N + i] = 31 * i;
+    input[N + OFFSETS] = UINT64_C(200) << 32 | 20;
     cj_status status = cj_mem_alloc(cj_test_device, bytes, &x, error);
     if (!status) status = cj_mem_alloc(cj_test_device, OUT * 8, &result, error);
     if (!status) status = cj_mem_alloc(cj_test_device, room, &workspace, error);
     if (!status) status = cj_mem_write(cj_test_device, x, input, bytes, NULL, error);
     if (!status) status = cj_mem_fill(cj_test_device, workspace, 0, room, NULL, error);
     for (int time = 0; time < 2 && !status; time++) {
-        cj_ptr   half = result + OUT * 4, last = result + OUT * 6, offsets = x + N * 8;
-        uint64_t turn = 0;
+        cj_ptr   half = result + OUT * 4, last = result + OUT * 6, offsets = x + N * 8, pair = offsets + OFFSETS * 8;
+        uint64_t turn = 0, zero = 0, one = 0x3f800000, most = 0x3f666666;
         void    *given[] = {['i' - 'i'] = &x, ['o' - 'i'] = &result,    ['p' - 'i'] = &half,   ['q' - 'i'] = &last,
-                            ['n' - 'i'] = &n, ['w' - 'i'] = &workspace, ['s' - 'i'] = &offsets};
-        void    *arguments[8 + CJ_TEST_COUNT(derived)];
+                            ['n' - 'i'] = &n, ['w' - 'i'] = &workspace, ['s' - 'i'] = &offsets,
+                            ['z' - 'i'] = &zero, ['t' - 'i'] = &one, ['u' - 'i'] = &most, ['k' - 'i'] = &pair};
+        void    *arguments[24 + CJ_TEST_COUNT(derived)];
         uint32_t count = cj_function_param_count(function) - k->plan.derived_count - (k->plan.launches > 0) -
                          1;  // the family's own
         for (uint32_t i = 0; i < count; i++) arguments[i] = given[order_of(k)[i] - 'i'];
@@ -186,10 +193,11 @@ static bool has(const char *line, size_t length, const char *text) {
 }
 
 // Without a cluster's relaxed barrier the CPU device lets a block's own copies see mbarriers without their fence. Its lanes are
-// together wherever the text has them so; ptxas' are not at B2 of topk, without B11.
+// together wherever the text has them so; ptxas' are not at B2 of topk, without B11, nor at sample's
+// shuffles, without W1.
 static bool can_miss(const cj_specimen *specimen, const char *line, size_t length) {
     const kernel *k = specimen->user;
-    if (has(line, strcspn(line, "\n"), "// B11")) return false;
+    if (has(line, strcspn(line, "\n"), "// B11") || has(line, strcspn(line, "\n"), "// W1")) return false;
     return !has(line, length, "fence.mbarrier_init") || k->plan.cluster.x > 0;
 }
 

@@ -69,6 +69,7 @@ static const cj_stencil_desc      stencil_desc = {CJ_INIT(stencil_desc), .extent
 static const cj_scan_desc         scan_desc = {CJ_INIT(scan_desc), .rows = 1, .columns = 16};
 static const cj_topk_desc         topk_desc = {CJ_INIT(topk_desc), .rows = 1, .columns = 16, .k = 2};
 static const cj_sort_desc         sort_desc = {CJ_INIT(sort_desc), .rows = 1, .columns = 16};
+static const cj_sample_desc       sample_desc = {CJ_INIT(sample_desc), .rows = 1, .columns = 16};
 static const cj_argmax_desc       argmax_desc = {CJ_INIT(argmax_desc), .rows = 1, .columns = 16};
 static const cj_exchange_desc     exchange_desc = {CJ_INIT(exchange_desc), .pattern = CJ_EXCHANGE_RING};
 static const cj_gemm_desc         gemm_desc = {CJ_INIT(gemm_desc), .m = 16, .n = 16, .k = 16, .dtype = CJ_BF16};
@@ -77,6 +78,7 @@ static const cj_norm_desc         norm_desc = {CJ_INIT(norm_desc), .shape = {.ro
 static const cj_crossentropy_desc crossentropy_desc = {CJ_INIT(crossentropy_desc), .shape = {.rows = 1, .columns = 16}};
 
 static cj_softmax      *softmax;
+static cj_sample       *sample;
 static cj_norm         *norm;
 static cj_crossentropy *crossentropy;
 static cj_gemm         *gemm;
@@ -100,12 +102,14 @@ static cj_gpus         *gpus;
 #define GOOD_cj_topk_desc(name) (&topk_desc)
 #define GOOD_cj_sort_desc(name) (&sort_desc)
 #define GOOD_cj_argmax_desc(name) (&argmax_desc)
+#define GOOD_cj_sample_desc(name) (&sample_desc)
 #define GOOD_cj_exchange_desc(name) (&exchange_desc)
 #define GOOD_cj_gemm_desc(name) (&gemm_desc)
 #define GOOD_cj_softmax_desc(name) (&softmax_desc)
 #define GOOD_cj_norm_desc(name) (&norm_desc)
 #define GOOD_cj_crossentropy_desc(name) (&crossentropy_desc)
 #define GOOD_cj_softmax(name) softmax
+#define GOOD_cj_sample(name) sample
 #define GOOD_cj_norm(name) norm
 #define GOOD_cj_crossentropy(name) crossentropy
 #define GOOD_cj_gemm(name) gemm
@@ -145,6 +149,7 @@ static cj_gpus         *gpus;
 #define GOOD_cj_norm_arrays(name) SIZED_DATA(cj_norm_arrays)
 #define GOOD_cj_occupancy_query(name) SIZED_DATA(cj_occupancy_query)
 #define GOOD_cj_signature(name) ((void *)bytes)
+#define GOOD_cj_sample_arrays(name) SIZED_DATA(cj_sample_arrays)
 #define GOOD_cj_softmax_arrays(name) SIZED_DATA(cj_softmax_arrays)
 #define GOOD_cj_tensormap(name) ((void *)bytes)
 #define GOOD_cj_tuning_filter(name) SIZED_DATA(cj_tuning_filter)
@@ -224,6 +229,7 @@ static void handles_without_a_kernel_have_none(void **state) {
     (void)state;
     assert_null(cj_reduce_kernel(NULL));
     assert_null(cj_softmax_kernel(NULL));
+    assert_null(cj_sample_kernel(NULL));
     assert_null(cj_gemm_kernel(NULL));
 }
 
@@ -273,6 +279,7 @@ static int set_up(void **state) {
     cj_test_ok(cj_mem_alloc(device, 256, &memory, &e), &e);
     cj_test_ok(cj_module_from_ptx(device, text_ptx, sizeof text_ptx - 1, &module, &e), &e);
     cj_test_ok(cj_module_function(module, "copy", &function, &e), &e);
+    cj_test_ok(cj_sample_create(device, &sample_desc, &sample, &e), &e);
     cj_test_ok(cj_softmax_create(device, &softmax_desc, &softmax, &e), &e);
     cj_test_ok(cj_norm_create(device, &norm_desc, &norm, &e), &e);
     cj_test_ok(cj_crossentropy_create(device, &crossentropy_desc, &crossentropy, &e), &e);
@@ -286,6 +293,7 @@ static int tear_down(void **state) {
     (void)state;
     cj_builder_destroy(builder);
     cj_softmax_destroy(softmax);
+    cj_sample_destroy(sample);
     cj_norm_destroy(norm);
     cj_crossentropy_destroy(crossentropy);
     cj_gemm_destroy(gemm);

@@ -33,6 +33,7 @@ CREATES(gemm)
 CREATES(histogram)
 CREATES(norm)
 CREATES(reduce)
+CREATES(sample)
 CREATES(scan)
 CREATES(softmax)
 CREATES(sort)
@@ -49,6 +50,7 @@ CREATES(topk)
 RUNS(crossentropy, .shape = ROWS)
 RUNS(norm, .shape = ROWS)
 RUNS(softmax, .shape = ROWS)
+RUNS(sample, .columns = N)
 RUNS(gemm, .m = 16, .n = 16, .k = 16, .dtype = CJ_BF16)
 
 static cj_status open_device(const void *given, cj_error *error) {
@@ -281,6 +283,7 @@ static void what_callers_give(void **state) {
              INPUT(cj_histogram_desc, cluster, make_histogram, false, .n = N),
              INPUT(cj_norm_desc, epsilon, make_norm, false, .shape = ROWS),
              INPUT(cj_reduce_desc, map, make_reduce, false, .n = N),
+             INPUT(cj_sample_desc, block, make_sample, false, .columns = N),
              INPUT(cj_scan_desc, op_function, make_scan, false, .columns = N),
              INPUT(cj_softmax_desc, scale, make_softmax, false, .shape = ROWS),
              INPUT(cj_sort_desc, block, make_sort, false, .columns = N),
@@ -289,6 +292,7 @@ static void what_callers_give(void **state) {
              INPUT(cj_crossentropy_arrays, dx, run_crossentropy, false, .x = x, .label = x, .loss = y, .lse = y + 256),
              INPUT(cj_norm_arrays, dy, run_norm, false, .x = x, .y = y),
              INPUT(cj_softmax_arrays, mask, run_softmax, false, .x = x, .y = y),
+             INPUT(cj_sample_arrays, offset_rows, run_sample, false, .logits = x, .tokens = y),
              INPUT(cj_gemm_operands, scale_a, run_gemm, false, .a = x, .b = x, .c = x, .d = y, .alpha = 1),
              INPUT(cj_gpus_desc, grid, run_gpus, false, .op = CJ_GPUS_BARRIER),
              INPUT(cj_gpus_exchange, all_gather, meet_nobody, true, .size = 2),

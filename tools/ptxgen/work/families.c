@@ -10,7 +10,7 @@
     X(reduce)                                                                                                     \
     X(histogram)                                                                                                  \
     X(collective) X(exchange) X(stencil) X(softmax) X(logsoftmax) X(rmsnorm) X(layernorm) X(crossentropy) X(gemm) \
-        X(scan) X(topk) X(sort) X(argmax) \
+        X(scan) X(topk) X(sort) X(argmax) X(sample) \
         X(allreduce) X(reducescatter) X(allgather) X(alltoall) X(broadcast) X(barrier) \
         X(allreducenorm) X(shardedcrossentropy) X(shardedsoftmax)
 

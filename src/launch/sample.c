@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// The typed call of sampling: converts a description to the family's parameters, and a launch's values to arguments.
+#include <clusterjit/sample.h>
+
+#include "call.h"
+#include "error.h"
+
+enum { SETTINGS = 9, ARGUMENTS = 4 + 2 * SETTINGS };
+
+// A filter that the kernel has is any value of its parameter but the one that switches it off.
+static cj_status describe(const void *from, cj_params *params, cj_error *error) {
+    const cj_sample_desc *desc = from;
+    cj_status             status = cj__call_family(params, "sample", error);
+    if (status) return status;
+    if (!desc->columns)
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "columns: 0 is below 1: there is nothing to choose from");
+    status = cj__call_dtype(params, "dtype", desc->dtype, error);
+    if (!status) status = cj__call_number(params, "rows", desc->rows ? desc->rows : 1, error);
+    if (!status) status = cj__call_number(params, "columns", desc->columns, error);
+    if (!status) status = cj__call_number(params, "stride", desc->stride, error);
+    if (!status) status = cj__call_number(params, "align", desc->align, error);
+    if (!status) status = cj__call_cluster(params, desc->cluster, error);
+    if (!status) status = cj__call_number(params, "block", desc->block, error);
+    if (!status && desc->top_k) status = cj_params_set(params, "top-k", "1", error);
+    if (!status && desc->top_p) status = cj_params_set(params, "top-p", "0.5", error);
+    if (!status && desc->min_p) status = cj_params_set(params, "min-p", "0.5", error);
+    if (!status && desc->penalties) status = cj_params_set(params, "presence", "1", error);
+    if (!status && desc->mask) status = cj_params_set(params, "mask", "yes", error);
+    return status;
+}
+
+CALL_HANDLE(cj_sample)
+
+// ---- a launch
+
+#define REFUSE_VALUE(bad, ...) \
+    if (bad) return cj__fail(error, CJ_INVALID_ARGUMENT, __VA_ARGS__)
+
+static cj_status check_values(const cj_sample_arrays *a, cj_error *error) {
+    REFUSE_VALUE(!(a->temperature >= 0),
+                 "temperature: %g is below 0" CJ_HINT "0 takes the largest logit, 1 leaves them as they are",
+                 (double)a->temperature);
+    REFUSE_VALUE(!(a->top_p >= 0 && a->top_p <= 1),
+                 "top_p: %g is not above 0 and at most 1" CJ_HINT "1 keeps all tokens", (double)a->top_p);
+    REFUSE_VALUE(!(a->min_p >= 0 && a->min_p <= 1), "min_p: %g is not from 0 to 1" CJ_HINT "0 keeps all tokens",
+                 (double)a->min_p);
+    REFUSE_VALUE(!(a->repetition >= 0), "repetition: %g is not above 0" CJ_HINT "1 is no penalty",
+                 (double)a->repetition);
+    REFUSE_VALUE(a->frequency != a->frequency || a->presence != a->presence,
+                 "frequency, presence: %g, %g: NaN is no penalty" CJ_HINT "0 is none", (double)a->frequency,
+                 (double)a->presence);
+    REFUSE_VALUE(a->top_k < 0, "top_k: %d is below 0" CJ_HINT "0 keeps all tokens", (int)a->top_k);
+    return CJ_OK;
+}
+
+// What is given needs a kernel that has it.
+static cj_status check_filters(const cj_sample_desc *desc, const cj_sample_arrays *a, cj_error *error) {
+    const bool penalized = (a->repetition != 0 && a->repetition != 1) || a->frequency != 0 || a->presence != 0 ||
+                           a->repetition_rows || a->frequency_rows || a->presence_rows;
+    const struct {
+        const char *name;
+        bool        given, has;
+    } filters[] = {{"top_k", a->top_k || a->top_k_rows, desc->top_k},
+                   {"top_p", (a->top_p != 0 && a->top_p < 1) || a->top_p_rows, desc->top_p},
+                   {"min_p", a->min_p > 0 || a->min_p_rows, desc->min_p},
+                   {"penalties", penalized, desc->penalties},
+                   {"mask", a->mask, desc->mask}};
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
+        REFUSE_VALUE(filters[i].given && !filters[i].has,
+                     "%s: it is given, but the kernel does not have it" CJ_HINT "set %s in the description",
+                     filters[i].name, filters[i].name);
+    return CJ_OK;
+}
+
+static cj_status check_arrays(const cj_sample_desc *desc, const cj_sample_arrays *a, cj_error *error) {
+    const uint32_t align = cj__call_align(desc->align, desc->dtype);
+    cj_status      status = cj__call_array("logits", a->logits, align, "say in align what it is a multiple of", error);
+    if (!status) status = cj__call_array("tokens", a->tokens, sizeof(int32_t), NULL, error);
+    if (!status && desc->mask) status = cj__call_array("mask", a->mask, sizeof(uint32_t), NULL, error);
+    if (!status && desc->penalties) status = cj__call_array("counts", a->counts, sizeof(uint32_t), NULL, error);
+    return status;
+}
+
+// A float as an argument of 64 bits; `none` stands for 0.
+static uint64_t bits_of(float value, float none) {
+    const float given = value == 0 ? none : value;
+    uint32_t    bits;
+    memcpy(&bits, &given, sizeof bits);
+    return bits;
+}
+
+static cj_status run(cj_kernel *kernel, const cj_sample_desc *desc, const cj_sample_arrays *a, cj_stream stream,
+                     cj_error *error) {
+    static const char *const names[SETTINGS] = {"temperature_rows", "top_p_rows",     "min_p_rows",
+                                                "repetition_rows",  "frequency_rows", "presence_rows",
+                                                "top_k_rows",       "seed_rows",      "offset_rows"};
+    cj_status                status = check_arrays(desc, a, error);
+    if (!status) status = check_values(a, error);
+    if (!status) status = check_filters(desc, a, error);
+    if (status) return status;
+    uint64_t value[ARGUMENTS] = {a->logits,
+                                 a->tokens,
+                                 a->mask,
+                                 a->counts,
+                                 a->temperature_rows,
+                                 bits_of(a->temperature, 0),
+                                 a->top_p_rows,
+                                 bits_of(a->top_p, 1),
+                                 a->min_p_rows,
+                                 bits_of(a->min_p, 0),
+                                 a->repetition_rows,
+                                 bits_of(a->repetition, 1),
+                                 a->frequency_rows,
+                                 bits_of(a->frequency, 0),
+                                 a->presence_rows,
+                                 bits_of(a->presence, 0),
+                                 a->top_k_rows,
+                                 (uint64_t)a->top_k,
+                                 a->seed_rows,
+                                 a->seed,
+                                 a->offset_rows,
+                                 a->offset};
+    void    *arguments[ARGUMENTS];
+    for (unsigned i = 0; i < SETTINGS && !status; i++)
+        if (value[4 + 2 * i])
+            status = cj__call_array(names[i], value[4 + 2 * i], i < SETTINGS - 2 ? 4 : 8, NULL, error);
+    for (unsigned i = 0; i < ARGUMENTS; i++) arguments[i] = &value[i];
+    return status ? status : cj_kernel_launch(kernel, stream, arguments, ARGUMENTS, error);
+}
+
+cj_status cj_sample_run(cj_sample *sample, const cj_sample_arrays *arrays, cj_stream stream, cj_error *error) {
+    REQUIRE(sample);
+    SIZED(cj_sample_arrays, arrays);
+    return run(sample->call.kernel, &sample->desc, arrays, stream, error);
+}
+
+typedef struct CALL_KEY call_key {
+    uint64_t rows, columns, stride;
+    uint32_t dtype, align, cluster, block;
+    uint8_t  top_k, top_p, min_p, penalties, mask;
+} call_key;
+
+_Static_assert(sizeof(call_key) <= CALL_KEY_BYTES, "the key fits");
+
+static call_key key_of(const cj_sample_desc *d) {
+    return (call_key){.rows = d->rows,
+                      .columns = d->columns,
+                      .stride = d->stride,
+                      .dtype = (uint32_t)d->dtype,
+                      .align = d->align,
+                      .cluster = d->cluster,
+                      .block = d->block,
+                      .top_k = d->top_k,
+                      .top_p = d->top_p,
+                      .min_p = d->min_p,
+                      .penalties = d->penalties,
+                      .mask = d->mask};
+}
+
+cj_status cj_sample_launch(cj_device *device, const cj_sample_desc *desc, const cj_sample_arrays *arrays,
+                           cj_stream stream, cj_error *error) {
+    REQUIRE(device);
+    SIZED(cj_sample_desc, desc);
+    SIZED(cj_sample_arrays, arrays);
+    cj_kernel     *kernel;
+    const call_key key = key_of(desc);
+    cj_status      status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);
+    return status ? status : run(kernel, desc, arrays, stream, error);
+}

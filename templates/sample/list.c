@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// A row with a first threshold: the elements that are not less go to a list of rank 0, a few more than k. There the filters count and
+// sum over the list, each thread for one candidate.
+//
+//   list[]  order (key above the complement of the column), mass: 16 bytes a candidate
+//   sums[]  masses of the greater candidates; then the candidate's own, or 0 if it is not kept
+#include "sample.h"
+
+enum { AT_COUNT = 4, AT_TOTAL = 8 };
+
+// The candidate of a lane whose element may be one.
+static void put(sample_kernel *k, cj_reg v, cj_reg column, cj_reg count_at, cj_reg list_at) {
+    cj_func *f = k->f;
+    cj_reg   mass = cj__sample_mass(k, cj__sample_exponent(k, v)), key = cj__sample_key(k, v);
+    cj_reg   there = cj_ne(f, "there", mass, 0), place = cj_mov(f, "u32", "place", (unsigned)SAMPLE_LIST);
+    if (k->s.cluster)
+        cj_dsmem_atom(f, there, "add", "u32", place, count_at, 0, CJ_ARG(1));
+    else
+        cj_ptx(f, "@$1 atom.shared.add.u32 $2, [$3], 1;", there, place, count_at);
+    cj_reg fits = cj_lt(f, "fits", place, (unsigned)SAMPLE_LIST),
+           at = cj_mad(f, "entry_at", place, SAMPLE_ENTRY, list_at);
+    cj_reg low = cj_let(f, "b32", "low", "not.b32 $1, $2;", column);
+    cj_reg entry[] = {cj_let(f, "b64", "order", "mov.b64 $1, {$2, $3};", low, key), mass};
+    if (k->s.cluster)
+        cj_dsmem_store(f, fits, "b64", entry, 2, at, 0);
+    else
+        cj__store(f, fits, "st.shared", "b64", entry, 2, at, 0);
+}
+
+static void visit_list(sample_kernel *k, const cj_reg *v, cj_reg column, void *own) {
+    cj_func *f = k->f;
+    cj_reg  *address = own, best = cj_let(f, "f32", "best", "mov.b32 $1, $2;", v[0]);
+    for (unsigned e = 1; e < k->s.width; e++) cj_ptx(f, "max.f32 $1, $1, $2;", best, v[e]);
+    CJ_IF(f, cj_let(f, "pred", "any", "setp.ge.f32 $1, $2, $3;", best, k->guess), "none_passes") {
+        for (unsigned e = 0; e < k->s.width; e++)
+            CJ_IF(f, cj_let(f, "pred", "passes", "setp.ge.f32 $1, $2, $3;", v[e], k->guess), "next_element")
+        put(k, v[e], e ? cj_add(f, "column", column, e) : column, address[0], address[1]);
+    }
+}
+
+// Candidate i: how many are greater, and the sum of their masses.
+static void count_greater(const sample_kernel *k, cj_reg list, cj_reg count, cj_reg order, cj_reg rank, cj_reg sum) {
+    cj_func *f = k->f;
+    cj_reg   at = cj_mov(f, "u32", "entry_at", list);
+    CJ_FOR(f, j, "u32", "other", 0, count, 1) {
+        cj_reg other = cj_u64(f, "other_order"), mass = cj_u64(f, "other_mass");
+        cj_ptx(f, "ld.shared.v2.u64 {$1, $2}, [$3];", other, mass, at);
+        cj_reg more = cj_gt(f, "more", other, order);
+        cj_ptx(f, "@$1 add.u32 $2, $2, 1;\n@$1 add.u64 $3, $3, $4;", more, rank, sum, mass);
+        cj_update(f, at, "add", SAMPLE_ENTRY);
+    }
+}
+
+// sums[i] = the mass of greater candidates, all bits if it is not among the first k; the last of these tells the mass of all of them.
+static void filter_k(const sample_kernel *k, cj_reg list, cj_reg sums, cj_reg told, cj_reg count) {
+    cj_func *f = k->f;
+    cj_reg   last = cj_min(f, "last", k->k, count);
+    CJ_FOR(f, i, "u32", "candidate", k->thread, count, k->s.block) {
+        cj_reg order = cj_u64(f, "order"), mass = cj_u64(f, "mass");
+        cj_ptx(f, "ld.shared.v2.u64 {$1, $2}, [$3];", order, mass, cj_mad(f, "entry_at", i, SAMPLE_ENTRY, list));
+        cj_reg rank = cj_mov(f, "u32", "rank", 0), sum = cj_mov(f, "u64", "sum", 0);
+        count_greater(k, list, count, order, rank, sum);
+        cj_reg kept = cj_lt(f, "kept", rank, k->k), upto = cj_add(f, "upto", sum, mass);
+        cj_ptx(f, "add.u32 $1, $1, 1;", rank);
+        cj_ptx(f, "@$1 st.shared.u64 [$2 + $3], $4;", cj_eq(f, "is_last", rank, last), told, (int)AT_TOTAL, upto);
+        cj_ptx(f, "@!$1 mov.u64 $2, 0xffffffffffffffff;", kept, sum);
+        cj_ptx(f, "st.shared.u64 [$1], $2;", cj_mad(f, "sum_at", i, 8, sums), sum);
+    }
+}
+
+// sums[i] = the mass of the candidate, 0 if it is not kept.
+static void filter_p(const sample_kernel *k, cj_reg list, cj_reg sums, cj_reg told, cj_reg count) {
+    cj_func *f = k->f;
+    cj_reg   all = cj_let(f, "u64", "all", "ld.shared.u64 $1, [$2 + $3];", told, (int)AT_TOTAL), share = all;
+    if (k->s.top_p) {
+        share = cj__sample_share(k, all);
+        cj_ptx(f, "@!$1 mov.u64 $2, $3;", k->p_active, share, all);
+        cj_ptx(f, "max.u64 $1, $1, 1;", share);
+    }
+    CJ_FOR(f, i, "u32", "candidate", k->thread, count, k->s.block) {
+        cj_reg at = cj_mad(f, "entry_at", i, SAMPLE_ENTRY, list), to = cj_mad(f, "sum_at", i, 8, sums);
+        cj_reg mass = cj_let(f, "u64", "mass", "ld.shared.u64 $1, [$2 + 8];", at);
+        cj_reg sum = cj_let(f, "u64", "sum", "ld.shared.u64 $1, [$2];", to), kept = cj_lt(f, "kept", sum, share);
+        if (k->s.min_p) cj_ptx(f, "setp.ge.and.u64 $1, $2, $3, $1;", kept, mass, k->least_mass);
+        cj_ptx(f, "@!$1 mov.u64 $2, 0;\nst.shared.u64 [$3], $2;", kept, mass, to);
+    }
+}
+
+// The candidate whose interval, in the order of columns, has the goal.
+static void choose(const sample_kernel *k, cj_reg list, cj_reg sums, cj_reg count) {
+    cj_func *f = k->f;
+    CJ_FOR(f, i, "u32", "candidate", k->thread, count, k->s.block) {
+        cj_reg own = cj_let(f, "u64", "own", "ld.shared.u64 $1, [$2];", cj_mad(f, "sum_at", i, 8, sums));
+        cj_reg low = cj_let(f, "u32", "low", "ld.shared.u32 $1, [$2];", cj_mad(f, "entry_at", i, SAMPLE_ENTRY, list));
+        cj_reg before = cj_mov(f, "u64", "before", 0), all = cj_mov(f, "u64", "all", 0);
+        cj_reg at = cj_mov(f, "u32", "entry_at", list), from = cj_mov(f, "u32", "sum_at", sums);
+        CJ_FOR(f, j, "u32", "other", 0, count, 1) {
+            cj_reg other = cj_let(f, "u32", "other_low", "ld.shared.u32 $1, [$2];", at);
+            cj_reg mass = cj_let(f, "u64", "other_mass", "ld.shared.u64 $1, [$2];", from);
+            cj_reg earlier = cj_gt(f, "earlier", other, low);
+            cj_ptx(f, "add.u64 $1, $1, $2;\n@$3 add.u64 $4, $4, $2;", all, mass, earlier, before);
+            cj_update(f, at, "add", SAMPLE_ENTRY);
+            cj_update(f, from, "add", 8);
+        }
+        cj_reg goal = cj__sample_goal(k, all), chosen = cj_ge(f, "chosen", goal, before);
+        cj_ptx(f, "setp.lt.and.u64 $1, $2, $3, $1;", chosen, goal, cj_add(f, "upto", before, own));
+        cj__sample_write(k, chosen, cj_let(f, "u32", "token", "not.b32 $1, $2;", low));
+    }
+}
+
+static void finish(const sample_kernel *k, cj_reg list, cj_reg told, cj_reg count) {
+    cj_func *f = k->f;
+    cj_reg   sums = cj_shared_address(f, k->sums);
+    cj_step(f, "the filters, and the draw, in the list");
+    cj_reg nobody = cj_eq(f, "nobody", cj_or(f, "count_or_thread", count, k->thread), 0);
+    cj__sample_write(k, nobody, cj_mov(f, "u32", "token", "0xffffffff"));
+    filter_k(k, list, sums, told, count);
+    cj_ptx(f, "bar.sync 0; // S6: the mass of the first k is told");
+    filter_p(k, list, sums, told, count);
+    cj_ptx(f, "bar.sync 0; // S7: what each candidate counts is written");
+    choose(k, list, sums, count);
+}
+
+void cj__sample_list(sample_kernel *k) {
+    cj_func *f = k->f;
+    CJ_IF_UNI(f, k->guessed, "no_list") {
+        cj_step(f, "what is not less than the threshold goes to rank 0's list");
+        cj_reg told = cj_shared_address(f, k->told), list = cj_shared_address(f, k->list);
+        cj_reg count_at = cj_add(f, "count_at", told, AT_COUNT), count = cj_u32(f, "count");
+        cj_reg address[] = {count_at, list};
+        if (k->s.cluster) {
+            address[0] = cj__sample_peer(k, count_at, 0);
+            address[1] = cj__sample_peer(k, list, 0);
+        }
+        cj__sample_pass(k, k->s.flight, visit_list, address);
+        cj__sample_sync(k, "S4: all candidates are in the list");
+        if (k->s.cluster)
+            cj_dsmem_load(f, cj_always(), "u32", &count, 1, address[0], 0);
+        else
+            cj_ptx(f, "ld.shared.u32 $1, [$2];", count, count_at);
+        if (k->s.cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELEASE, "S5: rank 0's number of candidates is read");
+        cj_reg fits = cj_le(f, "list_fits", count, (unsigned)SAMPLE_LIST), works = fits;
+        if (k->s.cluster) works = cj_let(f, "pred", "works", "setp.eq.and.u32 $1, $2, 0, $3;", k->rank, fits);
+        CJ_IF_UNI(f, works, "finished") finish(k, list, told, count);
+        if (k->s.cluster) cj_cluster_wait(f, "S5: all have read it, and rank 0 may exit");
+        CJ_IF_UNI(f, fits, "too_many") cj_ptx(f, "ret;");
+    }
+}

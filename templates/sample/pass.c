@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pass over the row: each warp has vectors side by side, in the row's order, and its lanes take one each in turn. Where the row is read
+// again it comes from L1 or L2.
+#include "sample.h"
+
+static unsigned words_of(const sample_kernel *k) {
+    return k->s.width * k->s.bytes > 4 ? k->s.width * k->s.bytes / 4 : 1;
+}
+
+// The words are -infinity where the row has no such vector.
+void cj__sample_load_raw(sample_kernel *k, cj_reg vector, cj_reg *word, cj_reg *column) {
+    const sample_shape *s = &k->s;
+    cj_func            *f = k->f;
+    const char         *none = s->dtype == CJ_F32 ? "0xff800000" : s->dtype == CJ_F16 ? "0xfc00fc00" : "0xff80ff80";
+    cj_reg              inside = cj_lt(f, "inside", vector, k->end);
+    *column = cj_mul(f, "column", vector, s->width);
+    cj_reg at = cj_mad_wide(f, "at", *column, s->bytes, k->base);
+    for (unsigned w = 0; w < words_of(k); w++) word[w] = cj_let(f, "b32", "word", "mov.b32 $1, $2;", none);
+    if (s->width * s->bytes >= 4) {
+        cj__load(f, inside, "ld.global.nc", "b32", word, words_of(k), at, 0);
+        return;
+    }
+    cj_reg half = cj_let(f, "b16", "half", "mov.b32 {$1, _}, $2;", word[0]);
+    cj__load(f, inside, "ld.global.nc", "b16", &half, 1, at, 0);
+    cj_ptx(f, "mov.b32 $1, {$2, $2};", word[0], half);
+}
+
+static void widen(const sample_kernel *k, const cj_reg *word, cj_reg *v) {
+    const char *type = k->s.dtype == CJ_F16 ? "f16" : "bf16";
+    for (unsigned w = 0; w < words_of(k); w++) {
+        if (k->s.bytes == 4) {
+            v[w] = cj_let(k->f, "f32", "v", "mov.b32 $1, $2;", word[w]);
+            continue;
+        }
+        cj_reg low = cj_f32(k->f, "v"), high = cj_f32(k->f, "v");
+        cj__unpack_halves(k->f, type, word[w], low, high);
+        v[2 * w] = low;
+        if (k->s.width > 1) v[2 * w + 1] = high;
+    }
+}
+
+// Of a counted token: repetition, then frequency and presence.
+static void penalize(const sample_kernel *k, cj_reg inside, cj_reg column, cj_reg *v) {
+    cj_func *f = k->f;
+    cj_reg   count[SAMPLE_WIDTH], at = cj_mad_wide(f, "counts_at", column, 4, k->counts);
+    for (unsigned e = 0; e < k->s.width; e++) {
+        count[e] = cj_mov(f, "u32", "count", 0);
+        cj_ptx(f, "@$1 ld.global.nc.u32 $2, [$3 + $4];", inside, count[e], at, (int)(4 * e));
+    }
+    for (unsigned e = 0; e < k->s.width; e++) {
+        CJ_IF(f, cj_ne(f, "counted", count[e], 0), "not_counted") {
+            cj_reg above = cj_let(f, "pred", "above", "setp.gt.f32 $1, $2, 0f00000000;", v[e]);
+            cj_ptx(f, "@$1 div.rn.f32 $2, $2, $3;", above, v[e], k->repetition);
+            cj_ptx(f, "@!$1 mul.rn.f32 $2, $2, $3;", above, v[e], k->repetition);
+            cj_reg times = cj_let(f, "f32", "times", "cvt.rn.f32.u32 $1, $2;\nmul.rn.f32 $1, $1, $3;", count[e],
+                                  k->frequency);
+            cj_ptx(f, "sub.rn.f32 $1, $1, $2; sub.rn.f32 $1, $1, $3;", v[e], times, k->presence);
+        }
+    }
+}
+
+static void apply_mask(const sample_kernel *k, cj_reg inside, cj_reg column, cj_reg *v) {
+    cj_func *f = k->f;
+    cj_reg   at = cj_mad_wide(f, "mask_at", cj_shr(f, "mask_word", column, 5), 4, k->mask),
+           bits = cj_mov(f, "u32", "bits", 0);
+    cj_ptx(f, "@$1 ld.global.nc.u32 $2, [$3];", inside, bits, at);
+    cj_reg own = cj_shr(f, "own_bits", bits, cj_and(f, "first_bit", column, 31));
+    for (unsigned e = 0; e < k->s.width; e++) {
+        cj_reg denied = cj_eq(f, "denied", cj_and(f, "bit", own, 1u << e), 0);
+        cj_ptx(f, "@$1 mov.b32 $2, 0fff800000;", denied, v[e]);
+    }
+}
+
+void cj__sample_finish(sample_kernel *k, const cj_reg *word, cj_reg vector, cj_reg column, cj_reg *v) {
+    widen(k, word, v);
+    if (!k->s.penalties && !k->s.mask) return;
+    cj_reg inside = cj_lt(k->f, "inside", vector, k->end);
+    if (k->s.penalties) penalize(k, inside, column, v);
+    if (k->s.mask) apply_mask(k, inside, column, v);
+}
+
+void cj__sample_load(sample_kernel *k, cj_reg vector, cj_reg *v, cj_reg *column) {
+    cj_reg word[4];
+    cj__sample_load_raw(k, vector, word, column);
+    cj__sample_finish(k, word, vector, *column, v);
+}
+
+void cj__sample_pass(sample_kernel *k, unsigned flight, sample_visit *visit, void *own) {
+    cj_func *f = k->f;
+    cj_reg   at = cj_add(f, "vector", k->first, k->lane), from = cj_mov(f, "u32", "from", k->first);
+    CJ_LOOP_UNI(f, vectors, "next_vectors", "all_vectors") {
+        cj_leave_unless(&vectors, cj_lt(f, "more", from, k->end));
+        cj_reg word[SAMPLE_FLIGHT][4], column[SAMPLE_FLIGHT], vector[SAMPLE_FLIGHT], v[SAMPLE_WIDTH];
+        for (unsigned i = 0; i < flight; i++) {
+            vector[i] = i ? cj_add(f, "vector", at, i * SAMPLE_WARP) : at;
+            cj__sample_load_raw(k, vector[i], word[i], &column[i]);
+        }
+        for (unsigned i = 0; i < flight; i++) {
+            cj__sample_finish(k, word[i], vector[i], column[i], v);
+            visit(k, v, column[i], own);
+        }
+        cj_update(f, at, "add", flight * SAMPLE_WARP);
+        cj_update(f, from, "add", flight * SAMPLE_WARP);
+    }
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
+}
+
+// ---- the blocks of a row
+
+void cj__sample_sync(const sample_kernel *k, const char *why) {
+    if (k->s.cluster)
+        cj_cluster_sync(k->f, why);
+    else
+        cj_ptx(k->f, "bar.sync 0; // $1", why);
+}
+
+cj_reg cj__sample_peer(const sample_kernel *k, cj_reg at, unsigned rank) {
+    return cj_cluster_map_address(k->f, at, cj_mov(k->f, "u32", "peer_rank", rank));
+}
+
+void cj__sample_push(const sample_kernel *k, cj_reg when, const char *type, const cj_reg *value, unsigned count,
+                     cj_reg at) {
+    if (!k->s.cluster) cj__store(k->f, when, "st.shared", type, value, count, at, 0);
+    for (unsigned rank = 0; rank < k->s.cluster; rank++) {
+        cj_reg peer = cj__sample_peer(k, at, rank);
+        cj_dsmem_store(k->f, when, type, value, count, peer, 0);
+    }
+}
+
+cj_reg cj__sample_sum(const sample_kernel *k, const char *type, cj_reg value) {
+    cj_reg sum = cj_mov(k->f, type, "sum", value);
+    cj_warp_reduce(k->f, (cj_combine){.op = CJ_COMBINE_SUM, .type = type}, sum, SAMPLE_WARP);
+    return sum;
+}
+
+void cj__sample_write(const sample_kernel *k, cj_reg when, cj_reg token) {
+    cj_reg tokens = cj__load_pointer(k->f, k->tokens, "tokens");
+    cj_reg at = cj_mad_wide(k->f, "token_at", k->row, 4, tokens);
+    cj_ptx(k->f, "@$1 st.global.u32 [$2], $3;", when, at, token);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocks that read a row, and what each warp has of it.
+#include "sample.h"
+
+static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16};
+
+static double real_of(const cj_plan *plan, unsigned param) {
+    double value;
+    memcpy(&value, &plan->params.value[param], sizeof value);
+    return value;
+}
+
+void cj__sample_shape(const cj_plan *plan, sample_shape *s) {
+    const uint64_t *value = plan->params.value, columns = value[SAMPLE_COLUMNS];
+    *s = (sample_shape){.dtype = dtypes[value[SAMPLE_DTYPE]],
+                        .block = plan->block.x,
+                        .cluster = plan->cluster.x,
+                        .blocks = plan->cluster.x ? plan->cluster.x : 1,
+                        .warps = plan->block.x / SAMPLE_WARP,
+                        .top_k = value[SAMPLE_TOP_K] > 0,
+                        .top_p = real_of(plan, SAMPLE_TOP_P) < 1,
+                        .min_p = real_of(plan, SAMPLE_MIN_P) > 0,
+                        .mask = value[SAMPLE_MASK]};
+    s->penalties = real_of(plan, SAMPLE_REPETITION) != 1 || real_of(plan, SAMPLE_FREQUENCY) != 0 ||
+                   real_of(plan, SAMPLE_PRESENCE) != 0;
+    s->bytes = (unsigned)cj_dtype_size(s->dtype);
+    const uint64_t stride = value[SAMPLE_ROWS] > 1 ? cj__stride(plan, SAMPLE_STRIDE, columns) : 0;
+    s->width = cj__load_width(value[SAMPLE_ALIGN], s->bytes, columns | stride);
+    s->records = s->warps * s->blocks;
+    s->lanes = SAMPLE_WARP;
+    while (s->lanes > 1 && s->records * (SAMPLE_WARP / s->lanes) < SAMPLE_GROUPS) s->lanes /= 2;
+    s->groups = s->records * (SAMPLE_WARP / s->lanes);
+    const uint64_t rounds = cj__ceil_div(cj__ceil_div(columns / s->width, s->records), SAMPLE_WARP);
+    s->flight = (unsigned)cj__least(rounds, SAMPLE_FLIGHT);
+    s->digit = cj__log2(s->block) + 3 < 11 ? cj__log2(s->block) + 3 : 11;
+}
+
+// A cluster a row while the clusters of all rows are at work at once, and its blocks have enough of the row.
+static uint32_t choose_cluster(const cj_plan *plan, const cj_limits *limits) {
+    const uint64_t *value = plan->params.value;
+    uint32_t        cluster = 1;
+    while (cluster < SAMPLE_CLUSTER_MOST && value[SAMPLE_ROWS] * cluster * 2 <= limits->sm_count &&
+           value[SAMPLE_COLUMNS] >= (uint64_t)cluster * 2 * SAMPLE_PART_LEAST)
+        cluster *= 2;
+    return cluster == 1 ? 0 : cluster;
+}
+
+static cj_status check_values(const cj_plan *plan, cj_error *error) {
+    const double temperature = real_of(plan, SAMPLE_TEMPERATURE), p = real_of(plan, SAMPLE_TOP_P);
+    const double least = real_of(plan, SAMPLE_MIN_P), repetition = real_of(plan, SAMPLE_REPETITION);
+    REFUSE_IF(temperature < 0,
+              "temperature: %g is below 0" CJ_HINT "0 takes the largest logit, 1 leaves them as they are", temperature);
+    REFUSE_IF(!(p > 0 && p <= 1), "top-p: %g is not above 0 and at most 1" CJ_HINT "1 keeps all tokens", p);
+    REFUSE_IF(!(least >= 0 && least <= 1), "min-p: %g is not from 0 to 1" CJ_HINT "0 keeps all tokens", least);
+    REFUSE_IF(!(repetition > 0), "repetition: %g is not above 0" CJ_HINT "1 is no penalty", repetition);
+    return CJ_OK;
+}
+
+cj_status cj__sample_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
+    const uint64_t *value = plan->params.value;
+    sample_shape    s;
+    TRY(check_values(plan, error));
+    TRY(cj__check_stride(plan, SAMPLE_STRIDE, value[SAMPLE_COLUMNS], error));
+    const uint64_t asked = cj__cluster_asked(plan, SAMPLE_CLUSTER, clusters);
+    const uint32_t cluster = asked == CJ_PARAM_AUTO ? choose_cluster(plan, limits) : (uint32_t)asked;
+    if (cluster) plan->cluster = (cj_dim3){cluster, 1, 1};
+    const uint64_t part = cj__ceil_div(value[SAMPLE_COLUMNS], cluster ? cluster : 1);
+    const uint64_t threads = cj__least(cj__most(cj__power_from(part / SAMPLE_EACH), 128), 1024);
+    plan->block = (cj_dim3){cj__asked_or(plan, SAMPLE_BLOCK, threads), 1, 1};
+    cj__sample_shape(plan, &s);
+    const uint64_t blocks = value[SAMPLE_ROWS] * s.blocks;
+    FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
+            "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid" CJ_HINT
+            "use several launches",
+            value[SAMPLE_ROWS], s.cluster);
+    plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
+    CJ_DERIVE(plan, value[SAMPLE_COLUMNS], cj__stride(plan, SAMPLE_STRIDE, value[SAMPLE_COLUMNS]));
+    cj__name_entry(plan, "sample_%s", CJ_PARAM_WORD(plan, "dtype"));
+    return CJ_OK;
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// sample: a token of each row of logits, drawn by its probability after temperature, penalties, a mask, top-k, top-p and min-p.
+//
+// Algorithm. A block, or the blocks of a cluster, have a row; its warps have parts of it in the row's order. A first pass finds the
+// greatest logit. From it every logit has a mass, a whole number of units of 2^-40 (number.c): sums of masses are the same in any
+// order, so the token depends on logits, values and the random number alone, not on the plan.
+//
+// Where top-k asks for few, the greatest elements of groups of lanes give a threshold that k logits are not less than, and hardly more.
+// What passes it goes to a list of rank 0, which filters and draws there (list.c). Else the last kept key of each filter is found digit by
+// digit (search.c), and a last pass sums what is kept of each warp (draw.c).
+//
+//   x: | warp 0's vectors | warp 1's | …   global; read once from memory, then from L1 or L2
+//        greatest of groups --push--> maxima[], every block
+//        list:    elements not less than a threshold --push--> rank 0's list[]
+//        search:  bins of weights, a digit at a time, shared; summed over the blocks
+//        draw:    kept mass of every warp --push--> records[], every block
+//   tokens[row]                             global
+//
+// Barriers; docs/maintaining/sample.md says why each is needed and enough. "cluster" is bar.sync where a block has the row.
+//   S1   cluster    all blocks have started, before the first push
+//   S2   cluster    maxima[] has all groups' greatest elements
+//   S3   bar.sync   the first threshold is told
+//   S4   cluster    the list has all candidates
+//   S5   cluster    the number of candidates is read, before rank 0 exits
+//   S6   bar.sync   the mass of the first k is told; each candidate's sum is written by its thread alone
+//   S7   bar.sync   list: what each candidate counts is written; search: the bins are clear
+//   S8   cluster    all blocks have summed a digit's bins
+//   S9   bar.sync   the warps' sums of bins are written
+//   S10  cluster    the digit is told, and all blocks have read the bins
+//   S11  cluster    records[] has all warps' masses
+#include "sample.h"
+
+static const cj_param_info params[] = {
+#define PARAM(id, ...) [SAMPLE_##id] = {__VA_ARGS__},
+#include "params.def"
+};
+
+static void write_head(const sample_kernel *k, cj_builder *b) {
+    const sample_shape *s = &k->s;
+    cj_head(b, "clusterjit: sample  dtype=%s%s%s%s%s%s\n", CJ_PARAM_WORD(k->plan, "dtype"), s->top_k ? " top-k" : "",
+            s->top_p ? " top-p" : "", s->min_p ? " min-p" : "", s->mask ? " mask" : "",
+            s->penalties ? " penalties" : "");
+    cj_head(b, "  row of logits  --loads of %u, %u a thread in flight-->  greatest  --%s-->  a token", s->width,
+            s->flight,
+            s->top_k   ? "threshold, list; or search"
+            : s->top_p ? "search, masses"
+                       : "masses");
+    cj_head(b, "Launch: block %u threads%s; grid: %s a row.", s->block, s->cluster ? ", as a cluster launch" : "",
+            s->cluster ? "a cluster" : "a block");
+}
+
+static void declare(sample_kernel *k) {
+    static const char *const names[SAMPLE_SETTINGS] = {"temperature", "top_p", "min_p", "repetition", "frequency",
+                                                       "presence",    "top_k", "seed",  "offset"};
+    cj_func                 *f = k->f;
+    k->x = cj_param(f, "u64", "x", "logits[rows][stride]");
+    k->tokens = cj_param(f, "u64", "tokens", "int32_t tokens[rows]");
+    k->mask_at = cj_param(f, "u64", "mask", "uint32_t mask[rows][columns / 32, rounded up]: a bit a token");
+    k->counts_at = cj_param(f, "u64", "counts", "uint32_t counts[rows][columns]");
+    for (unsigned i = 0; i < SAMPLE_SETTINGS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s_rows", names[i]);
+        k->array[i] = cj_param(f, "u64", name, "one value a row, or 0");
+        k->all[i] = cj_param(f, "u64", names[i], "for all rows");
+    }
+    k->columns_at = cj_param(f, "u64", "columns", "logits of a row");
+    k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
+    cj_param(f, "u64", "workspace", "not used");
+    cj__registers(k->plan, f, SAMPLE_REGISTERS, false);
+}
+
+static void declare_shared(sample_kernel *k) {
+    enum { WORDS = 4, VECTOR = 16 };
+    const unsigned bins = 1u << k->s.digit;
+    cj_func       *f = k->f;
+    k->maxima = cj_shared(f, "f32", "maxima", k->s.groups, VECTOR);
+    k->records = cj_shared(f, "u64", "records", 2 * k->s.records, VECTOR);
+    if (!k->s.top_k && !k->s.top_p) return;
+    k->told = cj_shared(f, "u32", "told", WORDS, VECTOR);
+    k->sums = cj_shared(f, "u64", "sums", k->s.top_k ? SAMPLE_LIST : SAMPLE_WARP, VECTOR);
+    if (k->s.top_k) k->list = cj_shared(f, "u64", "list", 2 * SAMPLE_LIST, VECTOR);
+    k->low = cj_shared(f, "u32", "low", bins, VECTOR);
+    k->high = cj_shared(f, "u32", "high", bins, VECTOR);
+}
+
+static void begin_row(sample_kernel *k) {
+    cj_func *f = k->f;
+    cj_step(f, "the row, and the warp's part of it");
+    cj_reg wide_row = cj_cvt(f, "u64", "row_number", k->row);
+    cj_reg x = cj__load_pointer(f, k->x, "x"), stride = cj__load_param(f, "u64", k->stride_at, "stride");
+    cj_reg wide = cj__load_param(f, "u64", k->columns_at, "wide_columns");
+    k->columns = cj_cvt(f, "u32", "columns", wide);
+    k->base = cj_mad(f, "row_at", cj_mul(f, "row_first", wide_row, stride), k->s.bytes, x);
+    if (k->s.mask) {
+        cj_reg words = cj_let(f, "u64", "words", "add.u64 $1, $2, 31;\nshr.u64 $1, $1, 5;", wide);
+        k->mask = cj_mad(f, "mask_row", cj_mul(f, "mask_first", wide_row, words), 4,
+                         cj__load_pointer(f, k->mask_at, "mask"));
+    }
+    if (k->s.penalties)
+        k->counts = cj_mad(f, "counts_row", cj_mul(f, "counts_first", wide_row, wide), 4,
+                           cj__load_pointer(f, k->counts_at, "counts"));
+    cj_reg vectors = cj_div(f, "vectors", k->columns, k->s.width);
+    cj_reg each = cj_div(f, "each", cj_add(f, "rounded", vectors, k->s.records - 1), k->s.records);
+    cj_ptx(f, "add.u32 $1, $1, 7;\nand.b32 $1, $1, -8; // whole lines of 128 bytes", each);
+    k->first = cj_min(f, "first", cj_mul(f, "first", k->record, each), vectors);
+    k->end = cj_min(f, "end", cj_add(f, "end", k->first, each), vectors);
+}
+
+static void begin(sample_kernel *k) {
+    cj_func *f = k->f;
+    k->thread = cj_mov(f, "u32", "thread", "%tid.x");
+    k->lane = cj_and(f, "lane", k->thread, SAMPLE_WARP - 1);
+    k->warp = cj_shr(f, "warp", k->thread, 5);
+    k->row = k->s.cluster ? cj_cluster_index(f) : cj_mov(f, "u32", "row", "%ctaid.x");
+    k->record = k->warp;
+    if (k->s.cluster) {
+        k->rank = cj_cluster_rank(f);
+        k->record = cj_mad(f, "record", k->rank, k->s.warps, k->warp);
+    }
+    if (k->s.top_k) {
+        cj_reg told = cj_shared_address(f, k->told);
+        cj_ptx(f, "@$1 st.shared.u32 [$2 + 4], 0; // no candidates", cj_eq(f, "first_thread", k->thread, 0), told);
+    }
+    if (k->s.cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "S1: this block has started");
+    begin_row(k);
+}
+
+// A greedy row keeps the first of the greatest.
+static void begin_kept(sample_kernel *k) {
+    cj_func *f = k->f;
+    k->least = cj_mov(f, "u32", "least", 0);
+    k->ties = cj_mov(f, "u32", "kept_ties", 0);
+    k->tie = cj_mov(f, "u64", "tie", 0);
+    CJ_IF_UNI(f, k->greedy, "not_greedy") {
+        cj_set(f, k->least, cj__sample_key(k, k->most));
+        cj_set(f, k->ties, 1);
+        cj_set(f, k->tie, cj__sample_mass(k, cj__sample_exponent(k, k->most)));
+    }
+}
+
+static void emit_sample(const cj_plan *plan, cj_builder *b) {
+    sample_kernel k = {.plan = plan};
+    cj__sample_shape(plan, &k.s);
+    write_head(&k, b);
+    k.f = cj__entry(plan, b);
+    declare(&k);
+    declare_shared(&k);
+    begin(&k);
+    cj__sample_settings(&k);
+    cj__sample_random(&k);
+    cj__sample_greatest(&k);
+    if (k.s.top_k) cj__sample_list(&k);
+    begin_kept(&k);
+    if (k.s.top_k || k.s.top_p) cj__sample_search(&k);
+    cj__sample_draw(&k);
+    cj_ptx(k.f, "ret;");
+}
+
+const cj_family cj__family_sample = {
+    CJ_FAMILY("sample", "a token of each row of logits: temperature, penalties, mask, top-k, top-p, min-p, draw",
+              params, cj__sample_plan, emit_sample)};

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of sample. Each file calls only those before it: plan.c; number.c; pass.c; greatest.c; list.c; search.c; draw.c;
+// sample.c, which has the algorithm.
+#ifndef CJ_TEMPLATES_SAMPLE_H
+#define CJ_TEMPLATES_SAMPLE_H
+
+#include "kit.h"
+
+// Parameters.
+enum {
+#define PARAM(id, ...) SAMPLE_##id,
+#include "params.def"
+};
+
+// What was fitted to a GPU or to ptxas.
+enum {
+#include "constants.def"
+};
+
+// Values of a row, in the order of the kernel's arguments: of each an array with one a row, or 0, and one for all rows.
+enum {
+    SAMPLE_SET_TEMPERATURE,
+    SAMPLE_SET_TOP_P,
+    SAMPLE_SET_MIN_P,
+    SAMPLE_SET_REPETITION,
+    SAMPLE_SET_FREQUENCY,
+    SAMPLE_SET_PRESENCE,
+    SAMPLE_SET_TOP_K,
+    SAMPLE_SET_SEED,
+    SAMPLE_SET_OFFSET,
+    SAMPLE_SETTINGS
+};
+
+// Lanes; elements of a load, loads in flight, groups of lanes whose greatest elements are compared, blocks of a cluster, at
+// most. A mass of 1 is 2^UNIT.
+enum {
+    SAMPLE_WARP = 32,
+    SAMPLE_WIDTH = 8,
+    SAMPLE_FLIGHT = 4,
+    SAMPLE_GROUPS = 128,
+    SAMPLE_BLOCKS = 16,
+    SAMPLE_UNIT = 40
+};
+
+// A record of a warp in the draw, and a candidate in the list: 16 bytes.
+enum { SAMPLE_RECORD = 16, SAMPLE_ENTRY = 16 };
+
+typedef struct sample_shape {
+    cj_dtype dtype;
+    unsigned bytes, width;            // of an element; elements of a load
+    unsigned block, cluster, blocks;  // cluster 0: without; blocks: of a row
+    unsigned warps, records;          // of a block; of a row
+    unsigned lanes, groups;           // of a group whose greatest element is published; groups of the row
+    unsigned flight;                  // loads of a thread at once
+    unsigned digit;                   // bits of a digit in the search
+    bool     top_k, top_p, min_p, mask, penalties;
+} sample_shape;
+
+typedef struct sample_kernel {
+    const cj_plan *plan;
+    cj_func       *f;
+    sample_shape   s;
+    cj_var         x, tokens, array[SAMPLE_SETTINGS], all[SAMPLE_SETTINGS], mask_at, counts_at, columns_at, stride_at;
+    cj_reg         thread, lane, warp, row, rank, record;  // record: the warp's number in its row
+    cj_reg         base, columns, first, end;              // the row's address; the warp's vectors, in order
+    cj_reg         mask, counts;                           // addresses of the row's
+    cj_reg         repetition, frequency, presence;
+    cj_reg         scale, most;  // log2 e / temperature; the greatest logit
+    cj_reg         greedy;       // a predicate: the greatest is taken
+    cj_reg         k;            // u32: 0 is none
+    cj_reg         p, p_active;  // u32: p * 2^32; a predicate
+    cj_reg         least_mass;   // u64, of min-p
+    cj_reg         random;       // u64
+    cj_reg least, ties, tie;     // kept: keys above `least`, and the first `ties` of those that equal it, of mass `tie`
+    cj_reg guess, guessed;       // f32: at least k elements are not less; a predicate
+    cj_var maxima, told, list, sums, low, high, records;  // shared memory
+} sample_kernel;
+
+// ---- plan.c
+void      cj__sample_shape(const cj_plan *plan, sample_shape *s);
+cj_status cj__sample_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
+
+// ---- number.c
+
+// Bits of a key that follow from the others: 16-bit logits do not have them, unless penalties change them.
+unsigned cj__sample_low_bits(const sample_kernel *k);
+
+void   cj__sample_cap(const sample_kernel *k, cj_reg v);       // v, or the greatest number if that is less
+void   cj__sample_settings(sample_kernel *k);                  // the row's values
+void   cj__sample_random(sample_kernel *k);                    // 64 bits of Philox
+cj_reg cj__sample_exponent(const sample_kernel *k, cj_reg v);  // f32: log2 of the mass's share of 2^40, from -64 to 0
+cj_reg cj__sample_mass(const sample_kernel *k, cj_reg exponent);  // u64
+cj_reg cj__sample_key(const sample_kernel *k, cj_reg v);          // u32, in the order of the logits
+cj_reg cj__sample_value(const sample_kernel *k, cj_reg key);      // the way back
+cj_reg cj__sample_share(const sample_kernel *k, cj_reg mass);     // the least u64 that is not less than p times mass
+cj_reg cj__sample_goal(const sample_kernel *k, cj_reg mass);      // from 0 to mass - 1, by the random number
+
+// ---- pass.c
+
+// Visits the warp's elements, a vector a lane, in the row's order; `v` are f32, -infinity beyond the row's end.
+typedef void sample_visit(sample_kernel *k, const cj_reg *v, cj_reg column, void *own);
+void         cj__sample_pass(sample_kernel *k, unsigned flight, sample_visit *visit, void *own);
+
+// One vector of each lane: `vector` is its number.
+void cj__sample_load(sample_kernel *k, cj_reg vector, cj_reg *v, cj_reg *column);
+void cj__sample_load_raw(sample_kernel *k, cj_reg vector, cj_reg *word, cj_reg *column);
+void cj__sample_finish(sample_kernel *k, const cj_reg *word, cj_reg vector, cj_reg column, cj_reg *v);
+
+void   cj__sample_sync(const sample_kernel *k, const char *why);  // of the blocks of a row
+void   cj__sample_push(const sample_kernel *k, cj_reg when, const char *type, const cj_reg *value, unsigned count,
+                       cj_reg at);  // to all blocks of the row
+cj_reg cj__sample_peer(const sample_kernel *k, cj_reg at, unsigned rank);
+cj_reg cj__sample_sum(const sample_kernel *k, const char *type, cj_reg value);  // over the warp, in all lanes
+
+// ---- greatest.c, list.c, search.c, draw.c
+void cj__sample_greatest(sample_kernel *k);
+void cj__sample_list(sample_kernel *k);
+void cj__sample_search(sample_kernel *k);
+void cj__sample_draw(sample_kernel *k);
+void cj__sample_write(const sample_kernel *k, cj_reg when, cj_reg token);
+
+#endif

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last kept key of top-k and then of top-p, digit by digit.
+//
+// Both keep the fewest greatest logits whose weights sum to what is needed: for top-k each weighs 1, for top-p its mass. The
+// first digit is of the exponent y, so that logits spread over the bins; the others are of the key. Of a digit the weights of all
+// elements that agree in what is known are summed in bins; from the greatest bin down the sums are added, and the bin that reaches what is
+// needed has the next digit. In the end one key is known, and of those that equal it how many are kept: the first ones.
+//
+//   low[], high[]  halves of the bins' sums of 64 bits: a carry of the lower half is added to the upper one
+#include "sample.h"
+
+enum { AT_DIGIT = 0, AT_LEFT = 8, EACH_MOST = 8, Y_OCTAVES = 41 };
+
+typedef struct search {
+    cj_reg by_mass;  // else each weighs 1
+    cj_reg level, known, open, shift;
+    cj_reg y_digit, needed, total;
+    cj_reg low, high, record, sums;
+} search;
+
+static unsigned bins_of(const sample_kernel *k) { return 1u << k->s.digit; }
+
+static void clear_bins(const sample_kernel *k, const search *s) {
+    CJ_SHARE(k->f, i, "i", k->thread, 16, k->s.block, 4 * bins_of(k)) {
+        cj_ptx(k->f, "st.shared.v4.u32 [$1], {0, 0, 0, 0};", cj_add(k->f, "low_at", s->low, i));
+        cj_ptx(k->f, "st.shared.v4.u32 [$1], {0, 0, 0, 0};", cj_add(k->f, "high_at", s->high, i));
+    }
+}
+
+// From the exponent: the greatest bin has those next to the greatest logit.
+static cj_reg digit_of_y(const sample_kernel *k, cj_reg y) {
+    cj_func *f = k->f;
+    cj_reg   steps = cj_let(f, "f32", "steps", "mul.rn.f32 $1, $2, $3;", y, -(float)(bins_of(k) / Y_OCTAVES));
+    cj_reg   digit = cj_let(f, "u32", "y_digit", "cvt.rzi.u32.f32 $1, $2;\nmin.u32 $1, $1, $3;", steps, bins_of(k) - 1);
+    return cj_let(f, "u32", "y_digit", "sub.u32 $1, $2, $3;", bins_of(k) - 1, digit);
+}
+
+// Whether an element is of those that agree, and its digit.
+static void weigh(sample_kernel *k, const search *s, cj_reg v) {
+    cj_func *f = k->f;
+    cj_reg   y = cj__sample_exponent(k, v), key = cj__sample_key(k, v), mass = cj__sample_mass(k, y);
+    cj_reg   digit = digit_of_y(k, y), differs = cj_xor(f, "differs", key, s->known);
+    cj_reg   agrees = cj_ne(f, "agrees", mass, 0), later = cj_ne(f, "later", s->level, 0);
+    cj_ptx(f, "setp.gt.and.u32 $1, $2, $3, $1;", agrees, key, k->least);
+    cj_ptx(f, "setp.le.and.u32 $1, $2, $3, $1;", agrees, differs, s->open);
+    cj_reg other = cj_let(f, "pred", "other_y", "setp.ne.and.u32 $1, $2, $3, $4;", digit, s->y_digit, later);
+    cj_ptx(f, "@$1 setp.ne.u32 $2, 0, 0;", other, agrees);
+    CJ_IF(f, agrees, "disagrees") {
+        cj_ptx(f, "@$1 shr.u32 $2, $3, $4;", later, digit, differs, s->shift);
+        cj_ptx(f, "@!$1 mov.u64 $2, 1;", s->by_mass, mass);
+        cj_reg low = cj_u32(f, "mass_low"), high = cj_u32(f, "mass_high"), before = cj_u32(f, "bin_before");
+        cj_ptx(f, "mov.b64 {$1, $2}, $3;", low, high, mass);
+        cj_reg low_at = cj_mad(f, "low_at", digit, 4, s->low);
+        cj_ptx(f, "atom.shared.add.u32 $1, [$2], $3;", before, low_at, low);
+        cj_ptx(f, "add.cc.u32 $1, $1, $2;\naddc.u32 $3, $3, 0;", before, low, high);
+        cj_reg high_at = cj_mad(f, "high_at", digit, 4, s->high);
+        cj_ptx(f, "@$1 red.shared.add.u32 [$2], $3;", cj_ne(f, "carries", high, 0), high_at, high);
+    }
+}
+
+static void visit_search(sample_kernel *k, const cj_reg *v, cj_reg column, void *own) {
+    (void)column;
+    for (unsigned e = 0; e < k->s.width; e++) weigh(k, own, v[e]);
+}
+
+// ---- the bin
+
+typedef struct thread_bins {
+    unsigned each;
+    cj_reg   has, first, count[EACH_MOST], sum, before;
+} thread_bins;
+
+static void add_bins(const sample_kernel *k, thread_bins *b, cj_reg at, bool high) {
+    cj_func       *f = k->f;
+    const unsigned width = b->each < 4 ? b->each : 4;
+    for (unsigned rank = 0; rank < k->s.blocks; rank++) {
+        cj_reg part[4], peer = k->s.cluster ? cj__sample_peer(k, at, rank) : at;
+        for (unsigned i = 0; i < b->each; i += width) {
+            for (unsigned j = 0; j < width; j++) part[j] = cj_mov(f, "u32", "part", 0);
+            if (k->s.cluster)
+                cj_dsmem_load(f, b->has, "u32", part, width, peer, (int32_t)(4 * i));
+            else
+                cj__load(f, b->has, "ld.shared", "u32", part, width, peer, 4 * i);
+            for (unsigned j = 0; j < width; j++) {
+                cj_reg wide = cj_let(f, "u64", "wide",
+                                     high ? "cvt.u64.u32 $1, $2;\nshl.b64 $1, $1, 32;" : "cvt.u64.u32 $1, $2;",
+                                     part[j]);
+                cj_update(f, b->count[i + j], "add", wide);
+            }
+        }
+    }
+}
+
+// The thread's bins and what is in greater ones; the total of all.
+static void read_bins(const sample_kernel *k, const search *s, thread_bins *b) {
+    cj_func        *f = k->f;
+    const unsigned  threads = 1u << cj__log2(k->s.block);
+    const cj_prefix lanes = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u64"}, .lane = k->lane};
+    b->each = bins_of(k) / threads;
+    b->has = threads < k->s.block ? cj_lt(f, "has_bins", k->thread, threads) : cj_always();
+    b->first = cj_mad(f, "first_bin", k->thread, -(int)b->each, cj_mov(f, "u32", "last", bins_of(k) - b->each));
+    for (unsigned i = 0; i < b->each; i++) b->count[i] = cj_mov(f, "u64", "bin", 0);
+    add_bins(k, b, cj_mad(f, "low_at", b->first, 4, s->low), false);
+    add_bins(k, b, cj_mad(f, "high_at", b->first, 4, s->high), true);
+    b->sum = cj_mov(f, "u64", "sum", b->count[0]);
+    for (unsigned i = 1; i < b->each; i++) cj_update(f, b->sum, "add", b->count[i]);
+    cj_reg upto = cj_mov(f, "u64", "upto", b->sum);
+    cj__prefix_lanes(&lanes, upto, NULL, SAMPLE_WARP);
+    cj_reg last = cj_eq(f, "last_lane", k->lane, SAMPLE_WARP - 1);
+    cj_ptx(f, "@$1 st.shared.u64 [$2], $3;", last, cj_mad(f, "sum_at", k->warp, 8, s->sums), upto);
+    cj_ptx(f, "bar.sync 0; // S9: the warps' sums are written");
+    cj_reg there = cj_lt(f, "there", k->lane, k->s.warps), sum = cj_mov(f, "u64", "warp_sum", 0);
+    cj_ptx(f, "@$1 ld.shared.u64 $2, [$3];", there, sum, cj_mad(f, "sum_at", k->lane, 8, s->sums));
+    cj_set(f, s->total, cj__sample_sum(k, "u64", sum));
+    cj_ptx(f, "@$1 mov.u64 $2, 0;", cj_ge(f, "not_before", k->lane, k->warp), sum);
+    cj_reg earlier = cj__sample_sum(k, "u64", sum);
+    b->before = cj_sub(f, "before", cj_add(f, "before", earlier, upto), b->sum);
+}
+
+static void tell(const sample_kernel *k, const search *s, const thread_bins *b) {
+    cj_func *f = k->f;
+    cj_reg   finds = cj_lt(f, "finds", b->before, s->needed), reach = cj_add(f, "reach", b->before, b->sum);
+    cj_ptx(f, "setp.ge.and.u64 $1, $2, $3, $1;", finds, reach, s->needed);
+    CJ_IF(f, finds, "found_by_another") {
+        cj_reg digit = cj_u32(f, "digit"), before = cj_mov(f, "u64", "before", b->before);
+        CJ_ONCE(f, walk, "bin_is_found") for (unsigned i = b->each; i--;) {
+            cj_ptx(f, "add.u32 $1, $2, $3;", digit, b->first, i);
+            if (!i) break;
+            cj_reg upto = cj_add(f, "upto", before, b->count[i]);
+            cj_leave(&walk, cj_ge(f, "reaches", upto, s->needed));
+            cj_set(f, before, upto);
+        }
+        cj_ptx(f, "st.shared.u32 [$1], $2;", s->record, digit);
+        cj_ptx(f, "st.shared.u64 [$1 + $2], $3;", s->record, (int)AT_LEFT, cj_sub(f, "left", s->needed, before));
+    }
+}
+
+// ---- one filter
+
+// Of top-p, once the mass of all is known: what is needed of it.
+static void need_mass(const sample_kernel *k, const search *s) {
+    cj_func *f = k->f;
+    cj_reg   first = cj_eq(f, "first_level", s->level, 0);
+    if (!k->s.top_p) return;
+    cj_ptx(f, "and.pred $1, $1, $2;", first, s->by_mass);
+    CJ_IF_UNI(f, first, "needed_is_known") {
+        cj_reg ties = cj_mul(f, "ties_mass", cj_cvt(f, "u64", "ties_wide", k->ties), k->tie);
+        cj_set(f, s->needed, cj__sample_share(k, cj_add(f, "whole", s->total, ties)));
+        cj_ptx(f, "max.u64 $1, $1, 1;", s->needed);
+    }
+}
+
+// ties = as many of mass `tie` as reach what is needed.
+static void count_ties(const sample_kernel *k, const search *s, cj_reg needed) {
+    cj_func *f = k->f;
+    cj_reg   mass = cj_let(f, "u64", "weight", "selp.u64 $1, $2, 1, $3;", k->tie, s->by_mass);
+    cj_ptx(f, "max.u64 $1, $1, 1;", mass);
+    cj_reg above = cj_let(f, "u64", "above", "add.u64 $1, $2, $3;\nsub.u64 $1, $1, 1;", needed, mass);
+    cj_set(f, k->ties, cj_cvt(f, "u32", "ties", cj_div(f, "ties_wide", above, mass)));
+}
+
+static void next_level(const sample_kernel *k, const search *s) {
+    cj_func       *f = k->f;
+    const unsigned low = cj__sample_low_bits(k);
+    cj_reg         digit = cj_u32(f, "digit"), first = cj_eq(f, "first_level", s->level, 0);
+    cj_ptx(f, "ld.shared.u32 $1, [$2];\nld.shared.u64 $3, [$2 + $4];", digit, s->record, s->needed, (int)AT_LEFT);
+    cj_set_if(f, first, s->y_digit, digit);
+    cj_ptx(f, "shl.b32 $1, $1, $2;\n@!$3 or.b32 $4, $4, $1;", digit, s->shift, first, s->known);
+    cj_reg one = cj_mov(f, "u32", "one", 1);
+    cj_ptx(f, "@!$1 shl.b32 $2, $3, $4;\n@!$1 sub.u32 $2, $2, 1;", first, s->open, one, s->shift);
+    cj_ptx(f, "max.u32 $1, $1, $2;\nsub.u32 $1, $1, $3;", s->shift, k->s.digit + low, k->s.digit);
+    cj_update(f, s->level, "add", 1);
+}
+
+// least, ties = those of this filter.
+static void find_last(sample_kernel *k, search *s) {
+    cj_func *f = k->f;
+    cj_reg   ends = cj_pred(f, "ends");
+    cj_set(f, s->level, 0);
+    cj_set(f, s->known, 0);
+    cj_ptx(f, "mov.u32 $1, 0xffffffff; mov.u32 $2, 32;", s->open, s->shift);
+    CJ_LOOP_UNI(f, digits, "next_digit", "last_is_found") {
+        thread_bins b;
+        clear_bins(k, s);
+        cj_ptx(f, "bar.sync 0; // S7: the bins are clear");
+        cj__sample_pass(k, k->s.flight < 2 ? k->s.flight : 2, visit_search, s);
+        cj__sample_sync(k, "S8: all blocks have summed");
+        read_bins(k, s, &b);
+        need_mass(k, s);
+        tell(k, s, &b);
+        cj__sample_sync(k, "S10: the digit is found, and all blocks have read the bins");
+        cj_reg enough = cj_le(f, "enough", s->needed, s->total);
+        CJ_UNLESS_UNI(f, enough, "in_bins") {
+            cj_reg first = cj_let(f, "pred", "of_ties", "setp.ne.u32 $1, $2, 0;", k->ties);
+            cj_ptx(f, "and.pred $1, $1, $2; // the ties of top-k", first, s->by_mass);
+            CJ_IF_UNI(f, first, "without_ties") count_ties(k, s, cj_sub(f, "needed_of_ties", s->needed, s->total));
+        }
+        cj_leave_unless(&digits, enough);
+        next_level(k, s);
+        cj_ptx(f, "setp.eq.u32 $1, $2, $3;", ends, s->open, (1u << cj__sample_low_bits(k)) - 1);
+        CJ_IF_UNI(f, ends, "more_digits") {
+            cj_set(f, k->least, s->known);
+            if (cj__sample_low_bits(k)) {
+                cj_reg below = cj_let(f, "pred", "below_zero", "setp.ge.s32 $1, $2, 0; // its lowest bits are ones",
+                                      s->known);
+                cj_ptx(f, "@$1 or.b32 $2, $2, $3;", below, k->least, (1u << cj__sample_low_bits(k)) - 1);
+            }
+            cj_set(f, k->tie, cj__sample_mass(k, cj__sample_exponent(k, cj__sample_value(k, k->least))));
+            count_ties(k, s, s->needed);
+        }
+        cj_leave(&digits, ends);
+    }
+}
+
+void cj__sample_search(sample_kernel *k) {
+    cj_func *f = k->f;
+    search   s = {.by_mass = cj_let(f, "pred", "by_mass", "setp.ne.u32 $1, 0, 0;")};
+    cj_step(f, "the last kept key, digit by digit");
+    s.low = cj_shared_address(f, k->low);
+    s.high = cj_shared_address(f, k->high);
+    s.sums = cj_shared_address(f, k->sums);
+    s.record = cj_shared_address(f, k->told);
+    s.level = cj_u32(f, "level");
+    s.known = cj_u32(f, "known");
+    s.open = cj_u32(f, "open");
+    s.shift = cj_u32(f, "shift");
+    s.y_digit = cj_mov(f, "u32", "y_known", 0);
+    s.needed = cj_mov(f, "u64", "needed", 0);
+    s.total = cj_mov(f, "u64", "total", 0);
+    cj_reg active = cj_let(f, "pred", "active", "setp.ne.u32 $1, 0, 0;");
+    if (k->s.top_k) { cj_ptx(f, "setp.ne.u32 $1, $2, 0;\ncvt.u64.u32 $3, $2;", active, k->k, s.needed); }
+    CJ_LOOP_UNI(f, filters, "next_filter", "filters_done") {
+        CJ_IF_UNI(f, active, "not_active") find_last(k, &s);
+        if (!k->s.top_p) {
+            cj_leave(&filters, cj_always());
+        } else {
+            cj_leave(&filters, s.by_mass);
+            cj_ptx(f, "setp.eq.u32 $1, 0, 0;\nand.pred $2, $3, $3;", s.by_mass, active, k->p_active);
+        }
+    }
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sample_cases.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/row_model.h"
+#include "models/sample_model.h"
+#include "test.h"
+
+enum { POISON = 0xa5, GUARD = 32, SHAPES = 8 };
+
+typedef struct problem {
+    cj_sample_desc    desc;
+    cj_sample_arrays  values;
+    uint64_t          stride, words;
+    size_t            bytes;
+    void             *logits;
+    uint32_t         *mask, *counts;
+    sample_model_row *rows;
+} problem;
+
+static float draw_real(uint64_t *seed) { return (float)(cj_test_random(seed) >> 40) / (1 << 24); }
+
+// Roughly normal: a sum of four.
+static double logit_of(cj_sample_fill fill, uint64_t i, uint64_t columns, uint64_t *seed) {
+    static const double wild[] = {0, -0.0, INFINITY, -INFINITY, NAN, 1e38, -1e38, 1e-40};
+    double              x = -4;
+    for (int n = 0; n < 4; n++) x += 2 * (double)draw_real(seed);
+    switch (fill) {
+    case CJ_SAMPLE_FEW: return floor(x);
+    case CJ_SAMPLE_EQUAL: return 1.5;
+    case CJ_SAMPLE_SINGLE: return i == columns / 2 ? -3 : -INFINITY;
+    case CJ_SAMPLE_WILD: return cj_test_random(seed) % 4 ? x : wild[cj_test_random(seed) % CJ_TEST_COUNT(wild)];
+    case CJ_SAMPLE_NONE: return i % 2 ? NAN : -INFINITY;
+    default: return x;
+    }
+}
+
+static void fill_problem(problem *p, cj_sample_fill fill, bool each, uint64_t *seed) {
+    const cj_sample_desc   *d = &p->desc;
+    const cj_sample_arrays *v = &p->values;
+    for (uint64_t i = 0; i < (d->rows - 1) * p->stride + d->columns; i++)
+        row_model_write(d->dtype, p->logits, i, logit_of(fill, i % p->stride, d->columns, seed));
+    for (uint64_t i = 0; i < d->rows * p->words; i++)
+        p->mask[i] = (uint32_t)(cj_test_random(seed) | cj_test_random(seed)) & (i / p->words == 1 ? 0 : UINT32_MAX);
+    for (uint64_t i = 0; i < d->rows * d->columns; i++)
+        p->counts[i] = cj_test_random(seed) % 4 ? 0 : (uint32_t)(cj_test_random(seed) % 5);
+    for (uint64_t r = 0; r < d->rows; r++) {
+        p->rows[r] = (sample_model_row){v->temperature, v->top_p ? v->top_p : 1,
+                                        v->min_p,       v->repetition ? v->repetition : 1,
+                                        v->frequency,   v->presence,
+                                        v->top_k,       v->seed,
+                                        v->offset,      (uint32_t)r};
+        if (!each) continue;
+        p->rows[r] = (sample_model_row){r % 5 == 4 ? 0 : draw_real(seed) * 2,
+                                        draw_real(seed) * 1.2f,
+                                        draw_real(seed) / 4,
+                                        0.5f + draw_real(seed),
+                                        draw_real(seed) - 0.5f,
+                                        draw_real(seed) - 0.5f,
+                                        (int32_t)(cj_test_random(seed) % (d->columns + 2)) - 1,
+                                        cj_test_random(seed),
+                                        cj_test_random(seed),
+                                        0};
+        sample_model_row *row = &p->rows[r];
+        if (!d->top_k) row->top_k = 0;
+        if (!d->top_p) row->top_p = 1;
+        if (!d->min_p) row->min_p = 0;
+        if (!d->penalties) row->repetition = 1, row->frequency = row->presence = 0;
+    }
+}
+
+static cj_ptr upload(cj_device *device, const void *from, size_t bytes) {
+    cj_error error = {0};
+    cj_ptr   at = 0;
+    cj_test_ok(cj_mem_alloc(device, bytes, &at, &error), &error);
+    cj_test_ok(cj_mem_write(device, at, from, bytes, NULL, &error), &error);
+    return at;
+}
+
+// An array of member `offset` of each row's values.
+static cj_ptr upload_each(cj_device *device, const problem *p, size_t offset, size_t size) {
+    unsigned char *all = malloc(p->desc.rows * size);
+    assert_non_null(all);
+    for (uint64_t r = 0; r < p->desc.rows; r++) memcpy(all + r * size, (const char *)&p->rows[r] + offset, size);
+    const cj_ptr at = upload(device, all, p->desc.rows * size);
+    free(all);
+    return at;
+}
+
+static void give_each(cj_device *device, problem *p) {
+#define EACH(member) \
+    p->values.member##_rows = upload_each(device, p, offsetof(sample_model_row, member), sizeof p->rows->member)
+    EACH(temperature);
+    EACH(seed);
+    EACH(offset);
+    if (p->desc.top_k) EACH(top_k);
+    if (p->desc.top_p) EACH(top_p);
+    if (p->desc.min_p) EACH(min_p);
+    if (!p->desc.penalties) return;
+    EACH(repetition);
+    EACH(frequency);
+    EACH(presence);
+#undef EACH
+}
+
+static void check_tokens(const problem *p, const int32_t *tokens, cj_sample_fill fill) {
+    const cj_sample_desc *d = &p->desc;
+    for (uint64_t r = 0; r < d->rows; r++) {
+        const int32_t token = sample_model_token(d->dtype, (char *)p->logits + r * p->stride * p->bytes, d->columns,
+                                                 d->mask ? p->mask + r * p->words : NULL,
+                                                 d->penalties ? p->counts + r * d->columns : NULL, &p->rows[r], NULL);
+        if (token != tokens[r])
+            fail_msg("%" PRIu64 " x %" PRIu64 ", block %u, cluster %u, fill %d: row %" PRIu64 " gives %" PRId32
+                     ", not %" PRId32 " (temperature %g, k %d, p %g, min-p %g, penalties %g %g %g, mask %d, seed %" PRIu64 ")",
+                     d->rows, d->columns, d->block, d->cluster, (int)fill, r, tokens[r], token,
+                     (double)p->rows[r].temperature, (int)p->rows[r].top_k, (double)p->rows[r].top_p,
+                     (double)p->rows[r].min_p, (double)p->rows[r].repetition, (double)p->rows[r].frequency,
+                     (double)p->rows[r].presence, (int)d->mask, p->rows[r].seed);
+    }
+    for (int i = 0; i < GUARD; i++)
+        if (((const unsigned char *)(tokens + d->rows))[i] != POISON) fail_msg("wrote behind the tokens");
+}
+
+static void launch_and_check(cj_device *device, problem *p, cj_sample_fill fill, bool each) {
+    const size_t bytes = p->desc.rows * sizeof(int32_t) + GUARD;
+    int32_t     *tokens = malloc(bytes);
+    cj_sample   *sample = NULL;
+    cj_error     error = {0};
+    assert_non_null(tokens);
+    memset(tokens, POISON, bytes);
+    p->values.logits = upload(device, p->logits, ((p->desc.rows - 1) * p->stride + p->desc.columns) * p->bytes);
+    p->values.tokens = upload(device, tokens, bytes);
+    if (p->desc.mask) p->values.mask = upload(device, p->mask, p->desc.rows * p->words * 4);
+    if (p->desc.penalties) p->values.counts = upload(device, p->counts, p->desc.rows * p->desc.columns * 4);
+    if (each) give_each(device, p);
+    if (cj_sample_create(device, &p->desc, &sample, &error)) fail_msg("%s %s", error.message, error.hint);
+    for (int time = 0; time < 2; time++)
+        if (cj_sample_run(sample, &p->values, NULL, &error)) fail_msg("%s %s", error.message, error.hint);
+    if (cj_mem_read(device, tokens, p->values.tokens, bytes, NULL, &error))
+        fail_msg("%s %s", error.message, error.hint);
+    check_tokens(p, tokens, fill);
+    cj_sample_destroy(sample);
+    const cj_sample_arrays *a = &p->values;
+    const cj_ptr            all[] = {a->logits,           a->tokens,        a->mask,       a->counts,
+                                     a->temperature_rows, a->top_p_rows,    a->min_p_rows, a->repetition_rows,
+                                     a->frequency_rows,   a->presence_rows, a->top_k_rows, a->seed_rows,
+                                     a->offset_rows};
+    for (size_t i = 0; i < CJ_TEST_COUNT(all); i++)
+        if (all[i]) cj_mem_free(device, all[i]);
+    free(tokens);
+}
+
+void cj_test_sample(cj_device *device, const cj_sample_desc *desc, const cj_sample_arrays *values, cj_sample_fill fill,
+                    bool each, uint64_t seed) {
+    problem p = {.desc = *desc, .values = *values, .bytes = cj_dtype_size(desc->dtype)};
+    p.stride = desc->stride ? desc->stride : desc->columns;
+    p.words = (desc->columns + 31) / 32;
+    p.logits = malloc(desc->rows * p.stride * p.bytes);
+    p.mask = malloc(desc->rows * p.words * 4);
+    p.counts = malloc(desc->rows * desc->columns * 4);
+    p.rows = malloc(desc->rows * sizeof *p.rows);
+    assert_true(p.logits && p.mask && p.counts && p.rows);
+    fill_problem(&p, fill, each, &seed);
+    launch_and_check(device, &p, fill, each);
+    free(p.logits);
+    free(p.mask);
+    free(p.counts);
+    free(p.rows);
+}
+
+// Which filters: bits of `which`.
+static void set_filters(cj_sample_desc *d, cj_sample_arrays *v, unsigned which, uint64_t *seed) {
+    if ((d->top_k = which & 1)) v->top_k = 1 + (int32_t)(cj_test_random(seed) % 60);
+    if ((d->top_p = which >> 1 & 1)) v->top_p = 0.05f + 0.9f * draw_real(seed);
+    if ((d->min_p = which >> 2 & 1)) v->min_p = draw_real(seed) / 2;
+    if ((d->penalties = which >> 3 & 1)) v->repetition = 1.3f, v->frequency = 0.25f, v->presence = 0.5f;
+    d->mask = which >> 4 & 1;
+}
+
+void cj_test_sample_boundaries(cj_device *device, uint64_t seed) {
+    static const uint64_t sizes[] = {1, 2, 31, 32, 33, 127, 255, 256, 257, 520};
+    static const unsigned filters[] = {0, 1, 2, 4, 8, 16, 3, 31};
+    static const cj_dtype types[] = {CJ_F32, CJ_F16, CJ_BF16};
+    for (size_t s = 0; s < CJ_TEST_COUNT(sizes); s++) {
+        for (unsigned fill = 0; fill < CJ_SAMPLE_FILLS; fill++) {
+            const uint64_t   turn = s * CJ_SAMPLE_FILLS + fill + seed;
+            cj_sample_desc   d = {CJ_INIT(d),
+                                  .rows = 2,
+                                  .columns = sizes[s],
+                                  .dtype = types[turn % 3],
+                                  .block = turn % 2 ? 64 : 32,
+                                  .cluster = turn % 4 ? CJ_SAMPLE_NO_CLUSTER : 2};
+            cj_sample_arrays v = {CJ_INIT(v), .temperature = turn % 7 ? 0.8f : 0, .seed = turn, .offset = 3 * turn};
+            set_filters(&d, &v, filters[(turn + turn / 8) % CJ_TEST_COUNT(filters)], &seed);
+            cj_test_sample(device, &d, &v, (cj_sample_fill)fill, false, seed);
+        }
+    }
+}
+
+void cj_test_sample_random(cj_device *device, uint64_t *seed, uint64_t most) {
+    static const cj_dtype types[] = {CJ_F32, CJ_F16, CJ_BF16};
+    static const uint32_t clusters[] = {0, CJ_SAMPLE_NO_CLUSTER, 1, 2, 3, 4, 8};
+    cj_sample_desc   d = {CJ_INIT(d), .rows = 1 + cj_test_random(seed) % 4, .columns = 1 + cj_test_random(seed) % most};
+    cj_sample_arrays v = {CJ_INIT(v), .temperature = draw_real(seed) * 2, .seed = cj_test_random(seed)};
+    d.dtype = types[cj_test_random(seed) % 3];
+    d.cluster = clusters[cj_test_random(seed) % CJ_TEST_COUNT(clusters)];
+    d.block = 32 * (uint32_t)(cj_test_random(seed) % 5);
+    if (cj_test_random(seed) % 2) d.columns = (d.columns + 7) / 8 * 8;
+    if (cj_test_random(seed) % 2) d.stride = d.columns + cj_test_random(seed) % 40;
+    set_filters(&d, &v, cj_test_random(seed) % 32, seed);
+    const cj_sample_fill fill = (cj_sample_fill)(cj_test_random(seed) % 3 ? 0 : cj_test_random(seed) % CJ_SAMPLE_FILLS);
+    cj_test_sample(device, &d, &v, fill, cj_test_random(seed) % 2, cj_test_random(seed));
+}
+
+static void refuse(cj_device *device, const cj_sample_desc *desc, const cj_sample_arrays *values, const char *text) {
+    cj_error error = {0};
+    assert_int_equal(cj_sample_launch(device, desc, values, NULL, &error), CJ_INVALID_ARGUMENT);
+    if (!strstr(error.message, text)) fail_msg("'%s' does not say '%s'", error.message, text);
+}
+
+void cj_test_sample_call(cj_device *device) {
+    uint32_t         zeros[64] = {0};
+    const cj_ptr     at = upload(device, zeros, sizeof zeros);
+    cj_sample_desc   d = {CJ_INIT(d), .rows = 1, .columns = 8, .top_k = true, .top_p = true};
+    cj_sample_arrays v = {CJ_INIT(v), .logits = at, .tokens = at + 64, .temperature = 1, .top_k = 3, .top_p = 0.5f},
+                     w = v;
+    cj_error error = {0};
+    cj_test_ok(cj_sample_launch(device, &d, &v, NULL, &error), &error);
+    w.top_k = -1, refuse(device, &d, &w, "top_k: -1 is below 0"), w = v;
+    w.top_p = 1.5f, refuse(device, &d, &w, "top_p: 1.5 is not above 0 and at most 1"), w = v;
+    w.temperature = -2, refuse(device, &d, &w, "temperature: -2 is below 0"), w = v;
+    w.min_p = 0.1f, refuse(device, &d, &w, "min_p: it is given, but the kernel does not have it"), w = v;
+    w.min_p = 2, refuse(device, &d, &w, "min_p: 2 is not from 0 to 1"), w = v;
+    w.repetition = -1, refuse(device, &d, &w, "repetition: -1 is not above 0"), w = v;
+    w.logits = 0, refuse(device, &d, &w, "logits"), w = v;
+    w.top_k_rows = at + 2, refuse(device, &d, &w, "top_k_rows"), w = v;
+    d.mask = true, refuse(device, &d, &w, "mask");
+    d.columns = 0, refuse(device, &d, &w, "columns: 0 is below 1");
+    cj_mem_free(device, at);
+}

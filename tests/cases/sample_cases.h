@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tests of sampling, for both devices: tokens of the typed call, compared with tools/models/sample_model.c.
+#ifndef CJ_TESTS_SAMPLE_CASES_H
+#define CJ_TESTS_SAMPLE_CASES_H
+
+#include <clusterjit/clusterjit.h>
+
+// Logits: random; few different ones; all equal; all -infinity but one; some NaN, infinities, zeros of both signs; all NaN.
+typedef enum cj_sample_fill {
+    CJ_SAMPLE_RANDOM,
+    CJ_SAMPLE_FEW,
+    CJ_SAMPLE_EQUAL,
+    CJ_SAMPLE_SINGLE,
+    CJ_SAMPLE_WILD,
+    CJ_SAMPLE_NONE,
+    CJ_SAMPLE_FILLS
+} cj_sample_fill;
+
+// One kernel: the tokens of two launches. Values are one for all rows, or (`each`) drawn for each row.
+void cj_test_sample(cj_device *device, const cj_sample_desc *desc, const cj_sample_arrays *values, cj_sample_fill fill,
+                    bool each, uint64_t seed);
+
+// Sizes about a load, a warp and a block, of each fill, with every filter alone and with all.
+void cj_test_sample_boundaries(cj_device *device, uint64_t seed);
+
+// A kernel, values and logits drawn from the seed, with rows of at most `most` logits.
+void cj_test_sample_random(cj_device *device, uint64_t *seed, uint64_t most);
+
+// What the typed call refuses.
+void cj_test_sample_call(cj_device *device);
+
+#endif

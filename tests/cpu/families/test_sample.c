@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sampling on the CPU device, watched for hazards; and the frequencies of draws, of the host's model, which the device equals.
+#include <math.h>
+#include <string.h>
+
+#include "emit.h"
+#include "sample_cases.h"
+#include "models/sample_model.h"
+#include "test.h"
+
+static void rows_of_every_kind_and_size_give_the_models_token(void **state) {
+    (void)state;
+    for (unsigned schedule = 0; schedule < 3; schedule++) {
+        cj_test_watch(schedule);
+        cj_test_sample_boundaries(cj_test_device, schedule);
+    }
+}
+
+static void any_shape_and_values_do(void **state) {
+    (void)state;
+    uint64_t seed = cj_test_seed();
+    for (unsigned i = 0; i < 60; i++) {
+        cj_test_watch(i % 3);
+        cj_test_sample_random(cj_test_device, &seed, 1500);
+    }
+}
+
+// More equal logits than the list holds, and k beyond what groups of lanes find.
+static void lists_that_overflow_are_searched(void **state) {
+    (void)state;
+    for (unsigned cluster = 0; cluster < 4; cluster++) {
+        cj_sample_desc   d = {CJ_INIT(d),
+                              .rows = 2,
+                              .columns = 1500,
+                              .top_k = true,
+                              .top_p = true,
+                              .block = 64,
+                              .cluster = cluster ? cluster : CJ_SAMPLE_NO_CLUSTER};
+        cj_sample_arrays v = {CJ_INIT(v), .temperature = 1, .top_k = 50, .top_p = 0.7f, .seed = 5};
+        cj_test_watch(cluster);
+        cj_test_sample(cj_test_device, &d, &v, CJ_SAMPLE_EQUAL, false, 1);
+        cj_test_sample(cj_test_device, &d, &v, CJ_SAMPLE_FEW, false, 2);
+        v.top_k = 700;
+        cj_test_sample(cj_test_device, &d, &v, CJ_SAMPLE_RANDOM, false, 3);
+        cj_test_sample(cj_test_device, &d, &v, CJ_SAMPLE_FEW, true, 4);
+    }
+}
+
+static void a_call_refuses_what_it_cannot(void **state) {
+    (void)state;
+    cj_test_watch(0);
+    cj_test_sample_call(cj_test_device);
+}
+
+static void impossible_shapes_are_refused_by_name(void **state) {
+    (void)state;
+    cj_test_refused("sample", CJ_INVALID_ARGUMENT, "columns=100 stride=99", "stride: 99 is below the 100 columns");
+    cj_test_refused("sample", CJ_INVALID_ARGUMENT, "top-p=0", "top-p: 0 is not above 0 and at most 1");
+    cj_test_refused("sample", CJ_INVALID_ARGUMENT, "temperature=-1", "temperature: -1 is below 0");
+    cj_test_refused("sample", CJ_INVALID_ARGUMENT, "min-p=1.5", "min-p: 1.5 is not from 0 to 1");
+    cj_test_refused("sample", CJ_CONTRACT, "rows=2^30 cluster=4", "more blocks");
+}
+
+// ---- the model
+
+// The known answer of Random123: counter 0 and key 0.
+static void philox_gives_its_known_number(void **state) {
+    (void)state;
+    assert_true(sample_model_random(0, 0, 0) == UINT64_C(0xe169c58d6627e8d5));
+}
+
+static void masses_are_those_of_exp(void **state) {
+    (void)state;
+    assert_true(sample_model_mass(3, 3, 0.7f) == UINT64_C(1) << 40);
+    for (float x = 0; x < 20; x += 0.01f) {
+        const double expected = ldexp(exp(-(double)x / 0.7), 40), found = (double)sample_model_mass(1 - x, 1, 0.7f);
+        assert_true(fabs(found - expected) <= 1 + 4e-6 * expected);
+    }
+}
+
+enum { TOKENS = 16, DRAWS = 170000 };
+
+// Frequencies against float64 probabilities: chi-square of at most 15 degrees of freedom is above 49 once in 60000.
+static void check_frequencies(const sample_model_row *values, double p, unsigned k, double least) {
+    float    logits[TOKENS];
+    double   share[TOKENS], whole = 0, kept = 0, chi = 0, first = 0, taken = 0;
+    unsigned counts[TOKENS] = {0};
+    for (int i = 0; i < TOKENS; i++) logits[i] = 2 * sinf(1 + 7.0f * (float)i);
+    bool done[TOKENS] = {false};
+    for (int i = 0; i < TOKENS; i++) share[i] = exp((double)logits[i] / (double)values->temperature);
+    for (int pass = 0; pass < 2; pass++) {  // in falling order: the mass of the first k, then top-p of it
+        memset(done, 0, sizeof done);
+        taken = 0;
+        for (unsigned n = 0; n < TOKENS; n++) {
+            int best = -1;
+            for (int i = 0; i < TOKENS; i++)
+                if (!done[i] && (best < 0 || logits[i] > logits[best])) best = i;
+            done[best] = true;
+            if (!n) first = share[best];
+            const double own = share[best];
+            if (pass && (n >= k || taken >= p * whole || own < least * first)) share[best] = 0;
+            if (n < k) taken += own;
+        }
+        whole = taken;
+    }
+    for (int i = 0; i < TOKENS; i++) kept += share[i];
+    sample_model_row row = *values;
+    for (unsigned n = 0; n < DRAWS; n++) {
+        row.offset = n;
+        counts[sample_model_token(CJ_F32, logits, TOKENS, NULL, NULL, &row, NULL)]++;
+    }
+    for (int i = 0; i < TOKENS; i++) {
+        const double expected = DRAWS * share[i] / kept;
+        if (share[i] == 0)
+            assert_int_equal(counts[i], 0);
+        else
+            chi += (counts[i] - expected) * (counts[i] - expected) / expected;
+    }
+    if (chi > 49) fail_msg("chi-square is %g", chi);
+}
+
+static void a_million_draws_have_the_frequencies_of_each_filter(void **state) {
+    (void)state;
+    const sample_model_row plain = {.temperature = 0.9f, .top_p = 1, .repetition = 1, .seed = 77};
+    sample_model_row       row = plain;
+    check_frequencies(&row, 1, TOKENS, 0);
+    row.top_k = 5, check_frequencies(&row, 1, 5, 0), row = plain;
+    row.top_p = 0.75f, check_frequencies(&row, 0.75, TOKENS, 0), row = plain;
+    row.min_p = 0.2f, check_frequencies(&row, 1, TOKENS, 0.2), row = plain;
+    row.top_k = 9, row.top_p = 0.8f, row.min_p = 0.1f, check_frequencies(&row, 0.8, 9, 0.1), row = plain;
+    row.temperature = 2.5f, check_frequencies(&row, 1, TOKENS, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_of_every_kind_and_size_give_the_models_token),
+        cmocka_unit_test(any_shape_and_values_do),
+        cmocka_unit_test(lists_that_overflow_are_searched),
+        cmocka_unit_test(a_call_refuses_what_it_cannot),
+        cmocka_unit_test(impossible_shapes_are_refused_by_name),
+        cmocka_unit_test(philox_gives_its_known_number),
+        cmocka_unit_test(masses_are_those_of_exp),
+        cmocka_unit_test(a_million_draws_have_the_frequencies_of_each_filter),
+    };
+    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
+}
