@@ -6,6 +6,7 @@ static const cj_dtype dtypes[] = {CJ_F32, CJ_F64,  CJ_I32, CJ_U32, CJ_I64, CJ_U6
                                   CJ_F16, CJ_BF16, CJ_I8,  CJ_U8,  CJ_I16, CJ_U16};
 
 enum { BOTH, VALUES, INDICES };  // in the order of the words
+enum { MATCH_AUTO, ANY, BALLOTS };
 enum { SUMS_BYTES = 4 * SORT_WARP, LINE = 16, CLUSTER_MOST = 16, THREADS_MOST = 1024 };
 
 static bool is_float(cj_dtype type) { return type == CJ_F32 || type == CJ_F64 || type == CJ_F16 || type == CJ_BF16; }
@@ -37,7 +38,7 @@ static void shape_of_type(const cj_plan *plan, sort_shape *s) {
     s->type = s->bits == 64 ? "u64" : "u32";
     s->digit = cj__asked_or(plan, SORT_DIGIT, SORT_DIGIT_BITS);
     s->bins = 1u << s->digit;
-    s->ballots = value[SORT_MATCH];
+    s->ballots = value[SORT_MATCH] == BALLOTS;
 }
 
 // Registers that the items of a thread take.
@@ -83,7 +84,8 @@ static bool fits(const sort_shape *s, const cj_limits *limits) {
 // Where threads or items are asked for they are these; else a thread has some items, and more in the largest blocks.
 static void cut(const cj_plan *plan, uint64_t columns, sort_shape *s) {
     const uint64_t block = plan->params.value[SORT_BLOCK], items = plan->params.value[SORT_ITEMS];
-    const uint64_t wanted = cj__most(cj__least(cj__power_from(cj__ceil_div(columns, SORT_ITEMS_EACH)), SORT_ITEMS_BLOCK), SORT_WARP);
+    const uint64_t wanted = cj__most(
+        cj__least(cj__power_from(cj__ceil_div(columns, SORT_ITEMS_EACH)), SORT_ITEMS_BLOCK), SORT_WARP);
     s->block = cj__asked_or(plan, SORT_BLOCK, wanted);
     if (cj__is_asked(plan, SORT_ITEMS) && !cj__is_asked(plan, SORT_BLOCK))
         s->block = (unsigned)cj__least(cj__round_up(cj__ceil_div(columns, items), SORT_WARP), THREADS_MOST);
@@ -134,7 +136,8 @@ static bool choose(const cj_plan *plan, const cj_limits *limits, uint64_t cluste
     if (form == SORT_BY_WARP || (open && value[SORT_COLUMNS] <= SORT_WARP_COLUMNS))
         if (cut_warp(plan, limits, s) || form == SORT_BY_WARP) return s->tile >= value[SORT_COLUMNS] && fits(s, limits);
     if (form == SORT_BY_BLOCK || open)
-        if (cut_block(plan, limits, s) || form == SORT_BY_BLOCK) return s->tile >= value[SORT_COLUMNS] && fits(s, limits);
+        if (cut_block(plan, limits, s) || form == SORT_BY_BLOCK)
+            return s->tile >= value[SORT_COLUMNS] && fits(s, limits);
     return cluster && cut_cluster(plan, limits, cluster, s);
 }
 
@@ -145,8 +148,9 @@ static cj_status refuse(const cj_plan *plan, const sort_shape *s, const cj_limit
               "choose powers of two, or leave block and items at their defaults",
               s->block, s->items, s->tile);
     return cj__fail(error, CJ_CONTRACT,
-                    "columns: %" PRIu64 " do not fit %u block%s of %u threads with %u elements each, %u registers a thread and %"
-                    PRIu64 " bytes of shared memory, of which %s has %u and %u" CJ_HINT
+                    "columns: %" PRIu64
+                    " do not fit %u block%s of %u threads with %u elements each, %u registers a thread and %" PRIu64
+                    " bytes of shared memory, of which %s has %u and %u" CJ_HINT
                     "leave form, cluster, block and items at their defaults, or take shorter rows",
                     value[SORT_COLUMNS], s->cluster ? s->cluster : 1, s->cluster > 1 ? "s" : "", s->block, s->items,
                     cj__sort_registers(s), (uint64_t)(s->block / s->group) * s->at.bytes, limits->name,
@@ -157,6 +161,7 @@ static void keep(cj_plan *plan, const sort_shape *s) {
     plan->params.value[SORT_FORM] = s->form;
     plan->params.value[SORT_ITEMS] = s->items;
     plan->params.value[SORT_CLUSTER] = s->cluster;
+    plan->params.value[SORT_MATCH] = s->ballots ? BALLOTS : ANY;
     plan->block = (cj_dim3){s->block, 1, 1};
     plan->cluster = s->cluster ? (cj_dim3){s->cluster, 1, 1} : (cj_dim3){0};
     plan->dynamic_shared = s->block / s->group * s->at.bytes;
@@ -168,14 +173,16 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     TRY(cj__check_stride(plan, SORT_STRIDE, value[SORT_COLUMNS], error));
     const uint64_t cluster = cj__cluster_asked(plan, SORT_CLUSTER, clusters);
     shape_of_type(plan, &s);
-    REFUSE_IF(value[SORT_FORM] == SORT_BY_CLUSTER && !cluster,
-              "form: cluster, but the kernel is generated without clusters (cluster=0, or a target before sm_90)" CJ_HINT
-              "choose another form, or cluster from 1 to 16");
+    REFUSE_IF(
+        value[SORT_FORM] == SORT_BY_CLUSTER && !cluster,
+        "form: cluster, but the kernel is generated without clusters (cluster=0, or a target before sm_90)" CJ_HINT
+        "choose another form, or cluster from 1 to 16");
     if (!choose(plan, limits, cluster, &s)) return refuse(plan, &s, limits, error);
     const uint64_t blocks = s.form == SORT_BY_WARP ? cj__ceil_div(value[SORT_ROWS], s.block / SORT_WARP)
                                                    : value[SORT_ROWS] * (s.cluster ? s.cluster : 1);
     FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
-            "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid" CJ_HINT "use several launches",
+            "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid" CJ_HINT
+            "use several launches",
             value[SORT_ROWS], s.cluster);
     keep(plan, &s);
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};

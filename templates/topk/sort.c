@@ -137,7 +137,8 @@ static void emit_network(const sort *s) {
 void cj__topk_sort(const topk_kernel *k) {
     cj_func       *f = k->f;
     const unsigned places = (unsigned)cj__most(cj__power_from(k->s.k), 2 * TOPK_WARP);
-    const unsigned each = (unsigned)cj__most(SORT_EACH_LEAST, cj__least(places / k->s.block, SORT_EACH_MOST));
+    const unsigned each = (unsigned)cj__most(SORT_EACH_LEAST,
+                                             cj__least(1u << cj__log2(places / k->s.block), SORT_EACH_MOST));
     sort           s = {.k = k, .each = each, .run = each * TOPK_WARP, .places = places};
     cj_step(f, "sort: a power of two of places, filled with what is less than any candidate");
     CJ_STRIDE(f, i, cj_add(f, "i", k->count, k->thread), k->s.block, places) {

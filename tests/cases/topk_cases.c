@@ -197,6 +197,7 @@ void cj_test_topk_radix(cj_device *device, uint64_t seed) {
     static const char *const kinds[] = {"dtype=f32 block=64",
                                         "dtype=bf16 order=smallest block=128",
                                         "dtype=i32 result=any block=96",
+                                        "dtype=f16 index=u32 block=96",
                                         "dtype=f16 cluster=2 block=64",
                                         "dtype=u32 order=smallest cluster=3 block=32",
                                         "dtype=f16 result=kth index=u32",

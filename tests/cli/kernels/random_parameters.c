@@ -308,7 +308,7 @@ static bool is_given(const draw *d, const char *name, uint64_t *value) {
 static bool asked_cluster(const draw *d, const cj_plan *plan, uint64_t *blocks) {
     const char *family = cj_family_name(d->family);
     if (!is_given(d, "cluster", blocks) || d->arch) return false;
-    if (!strcmp(family, "stencil")) *blocks -= *blocks == 1;
+    if (!strcmp(family, "stencil") || !strcmp(family, "allreducenorm")) *blocks -= *blocks == 1;  // one: no cluster
     if (!strcmp(family, "gemm") && *blocks)
         *blocks *= cj_params_get(&plan->params, "cluster-n") * cj_params_get(&plan->params, "split");
     return true;
