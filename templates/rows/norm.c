@@ -144,7 +144,8 @@ static void finish_backward(row_kernel *k) {
 }
 
 static void add_totals(row_kernel *k, const row_vector *v, const cj_reg n[ROW_ELEMENTS]) {
-    const norm   *own = own_of(k);
+    const norm *own = own_of(k);
+    if (!own->weight_gradient && !own->bias_gradient) return;
     const cj_reg *dw = k->total[0][v->number], *db = k->total[own->weight_gradient][v->number];
     for (unsigned e = 0; e < k->s->elements; e++) {
         if (own->weight_gradient) cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", dw[e], v->in[1][e], n[e]);
