@@ -366,7 +366,7 @@ class _Entry(Generic[R]):
         self.captured: Optional[Plan[R]] = None  # with a workspace, for launches that are captured into graphs
 
     def plan(self, stream: int) -> Plan[R]:
-        return self.plans.get(stream) or self._make(stream)
+        return self.common or self.plans.get(stream) or self._make(stream)
 
     def _make(self, stream: int) -> Plan[R]:
         if self.device.kind == "gpu" and self.device.is_capturing(stream):
