@@ -141,7 +141,7 @@ static cj_status give_up(cj_nccl_ranks *ranks, cj_error *error) {
                     ranks->rank, ranks->size, ranks->timeout_ms, said ? said : "no text");
 }
 
-static cj_status wait(cj_nccl_ranks *ranks, cj_error *error) {
+static cj_status wait_for_all(cj_nccl_ranks *ranks, cj_error *error) {
     const uint64_t end = cj__clock_ms() + ranks->timeout_ms;
     for (bool busy = true; busy;) {
         TRY(ranks->device->ops->busy(ranks->device, NULL, &busy, error));
@@ -159,7 +159,7 @@ cj_status cj__nccl_all_gather(void *user, const void *mine, void *all, size_t by
     TRY(CJ_NCCL(
         ranks, error, AllGather,
         ((const void *)(uintptr_t)ranks->scratch, (void *)(uintptr_t)to, bytes, CJ_NCCL_U8, ranks->comm, NULL)));
-    TRY(wait(ranks, error));
+    TRY(wait_for_all(ranks, error));
     return cj_mem_read(ranks->device, all, to, ranks->size * bytes, NULL, error);
 }
 
