@@ -61,6 +61,7 @@ static void emit_gpus(const cj_plan *plan, cj_builder *b) {
     k.message = (cj_mailbox){.words = k.s.words, .paired = k.s.words > 1, .scope = "sys"};
     write_head(&k, b);
     k.f = cj__entry(plan, b);
+    cj__registers(plan, k.f, GPUS_REGISTERS, false);
     declare(&k);
     open(&k);
     cj__gpus_say_hello(&k);

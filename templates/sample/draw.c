@@ -92,8 +92,9 @@ static void sum_and_tell(sample_kernel *k, cj_reg table, sums *own) {
     cj__sample_pass(k, k->s.flight < 2 ? k->s.flight : 2, visit_draw, own);
     const sums   total = {cj__sample_sum(k, "u64", own->mass), cj__sample_sum(k, "u32", own->ties)};
     const cj_reg words[] = {total.mass, cj_cvt(f, "u64", "ties_word", total.ties)};
-    cj__sample_push(k, cj_eq(f, "first_lane", k->lane, 0), "b64", words, 2,
-                    cj_mad(f, "record_at", k->record, SAMPLE_RECORD, table));
+    cj_reg       at = cj_mad(f, "record_at", k->record, SAMPLE_RECORD, table),
+           first_lane = cj_eq(f, "first_lane", k->lane, 0);
+    cj__sample_push(k, first_lane, "b64", words, 2, at);
     *own = total;
 }
 

@@ -93,12 +93,13 @@ static void begin_row(sample_kernel *k) {
     k->base = cj_mad(f, "row_at", cj_mul(f, "row_first", wide_row, stride), k->s.bytes, x);
     if (k->s.mask) {
         cj_reg words = cj_let(f, "u64", "words", "add.u64 $1, $2, 31;\nshr.u64 $1, $1, 5;", wide);
-        k->mask = cj_mad(f, "mask_row", cj_mul(f, "mask_first", wide_row, words), 4,
-                         cj__load_pointer(f, k->mask_at, "mask"));
+        cj_reg mask = cj__load_pointer(f, k->mask_at, "mask");
+        k->mask = cj_mad(f, "mask_row", cj_mul(f, "mask_first", wide_row, words), 4, mask);
     }
-    if (k->s.penalties)
-        k->counts = cj_mad(f, "counts_row", cj_mul(f, "counts_first", wide_row, wide), 4,
-                           cj__load_pointer(f, k->counts_at, "counts"));
+    if (k->s.penalties) {
+        cj_reg counts = cj__load_pointer(f, k->counts_at, "counts");
+        k->counts = cj_mad(f, "counts_row", cj_mul(f, "counts_first", wide_row, wide), 4, counts);
+    }
     cj_reg vectors = cj_div(f, "vectors", k->columns, k->s.width);
     cj_reg each = cj_div(f, "each", cj_add(f, "rounded", vectors, k->s.records - 1), k->s.records);
     cj_ptx(f, "add.u32 $1, $1, 7;\nand.b32 $1, $1, -8; // whole lines of 128 bytes", each);
