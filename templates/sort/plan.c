@@ -18,7 +18,8 @@ static void lay_out(sort_shape *s) {
     sort_layout *at = &s->at;
     at->sums = sort_warps(s) * 4 * s->bins;
     at->table = at->sums + (s->scanners > SORT_WARP ? (unsigned)SUMS_BYTES : 0);
-    at->keys = at->table + s->cluster * 4 * s->bins;
+    at->offsets = at->table + s->cluster * 4 * s->bins;
+    at->keys = at->offsets + (s->cluster ? 4 * s->bins : 0);
     at->indices = (unsigned)cj__round_up(at->keys + s->tile * s->key_bytes, LINE);
     at->bytes = (unsigned)cj__round_up(at->indices + (s->carries && !s->packed ? s->tile * s->index_bytes : 0), LINE);
 }
@@ -38,7 +39,7 @@ static void shape_of_type(const cj_plan *plan, sort_shape *s) {
     s->type = s->bits == 64 ? "u64" : "u32";
     s->digit = cj__asked_or(plan, SORT_DIGIT, SORT_DIGIT_BITS);
     s->bins = 1u << s->digit;
-    s->ballots = value[SORT_MATCH] == BALLOTS;
+    s->ballots = value[SORT_MATCH] != ANY;
 }
 
 // Registers that the items of a thread take.

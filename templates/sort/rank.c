@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where items go. A warp takes its items in their order, a load of 32 at a time: lanes with the same digit find each other, and
 // the last of them adds their number to the warp's count of the digit. What was there before, and the lanes before, are the
-// item's place among the warp's. Then the counts are summed up: over digits, in a cluster over ranks, and over warps.
+// item's place among the warp's. Then the counts are summed up: over digits and warps, and in a cluster over ranks.
 //
 //   counts[warp][digit]   at first numbers of items, then what comes before the warp's first item of the digit
-//   table[rank][digit]    in a cluster: numbers of items of each block
+//   table[rank][digit]    in a cluster: where the digit's items start in the tile of each block, and how many it has
+//   offsets[digit]        in a cluster: from a place in the tile to the place in the row
 #include "sort.h"
 
 enum { BATCH = 8 };  // counts that a thread reads at once
@@ -18,11 +19,11 @@ static void warp_sync(const sort_kernel *k, const char *why) { cj_ptx(k->f, "bar
 // ---- a warp
 
 static void clear_own_counts(const sort_kernel *k) {
-    cj_func     *f = k->f;
-    cj_reg       zero = cj_mov(f, "u32", "zero", 0);
-    const cj_reg zeros[] = {zero, zero, zero, zero};
+    cj_func       *f = k->f;
+    cj_reg         zero = cj_mov(f, "u32", "zero", 0);
+    const cj_reg   zeros[] = {zero, zero, zero, zero};
     const unsigned width = k->s.bins < 4 * SORT_WARP ? 1 : 4;
-    cj_reg at = cj_mad(f, "clear_at", k->lane, 4 * width, k->own_counts);
+    cj_reg         at = cj_mad(f, "clear_at", k->lane, 4 * width, k->own_counts);
     for (unsigned i = 0; i < k->s.bins; i += width * SORT_WARP) {
         cj_reg when = k->s.bins - i < SORT_WARP ? cj_lt(f, "has_bin", k->lane, k->s.bins) : cj_always();
         cj__store(f, when, "st.shared", "u32", zeros, width, at, 4 * i);
@@ -68,7 +69,8 @@ static void keep_place(const sort_kernel *k, unsigned item, cj_reg place) {
 
 cj_reg cj__sort_place(const sort_kernel *k, unsigned item) {
     if (!k->s.paired) return k->place[item];
-    return item % 2 ? cj_shr(k->f, "in_warp", k->place[item / 2], 16) : cj_and(k->f, "in_warp", k->place[item / 2], 0xffff);
+    return item % 2 ? cj_shr(k->f, "in_warp", k->place[item / 2], 16)
+                    : cj_and(k->f, "in_warp", k->place[item / 2], 0xffff);
 }
 
 void cj__sort_rank(const sort_kernel *k) {
@@ -78,7 +80,8 @@ void cj__sort_rank(const sort_kernel *k) {
     for (unsigned i = 0; i < k->s.items; i++) {
         cj_reg digit = digit_of(k, i), at = cj_mad(f, "count_at", digit, 4, k->own_counts), same = match(k, digit);
         cj_reg place = cj_let(f, "u32", "place", "ld.shared.u32 $1, [$2];", at);
-        cj_reg before = cj_let(f, "u32", "before", "popc.b32 $1, $2;", cj_let(f, "b32", "earlier", "and.b32 $1, $2, $3;", same, k->below));
+        cj_reg before = cj_let(f, "u32", "before", "popc.b32 $1, $2;",
+                               cj_let(f, "b32", "earlier", "and.b32 $1, $2, $3;", same, k->below));
         cj_update(f, place, "add", before);
         cj_reg is_last = cj_eq(f, "is_last", cj_let(f, "u32", "later", "and.b32 $1, $2, $3;", same, k->above), 0);
         cj_reg count = cj_add(f, "count", place, 1);
@@ -89,12 +92,11 @@ void cj__sort_rank(const sort_kernel *k) {
     }
 }
 
-// ---- the group, or the cluster
+// ---- bins
 
 typedef struct bins {
-    cj_reg   searches, at;                          // the thread has bins; the address of the first's count of warp 0
-    cj_reg   total[SORT_ITEMS_MAX], before;        // items of each bin; of bins before the first one
-    cj_reg   of_ranks[SORT_ITEMS_MAX];            // in a cluster: items of this bin of ranks before
+    cj_reg   searches, at;                   // the thread has bins; the address of the first's count of warp 0
+    cj_reg   total[SORT_ITEMS_MAX], before;  // items of each bin; of bins before the first one
     unsigned each, width;
 } bins;
 
@@ -109,45 +111,14 @@ static void read_counts(const sort_kernel *k, const bins *b, unsigned warp, unsi
 }
 
 static void sum_warps(const sort_kernel *k, bins *b) {
-    cj_func *f = k->f;
-    cj_reg   count[SORT_ITEMS_MAX];
+    cj_func       *f = k->f;
+    cj_reg         count[SORT_ITEMS_MAX];
     const unsigned warps = sort_warps(&k->s);
     cj_registers(f, "u32", "count", at_once(b) * b->each, count);
     for (unsigned first = 0; first < warps; first += at_once(b)) {
         const unsigned some = warps - first < at_once(b) ? warps - first : at_once(b);
         read_counts(k, b, first, some, count);
         for (unsigned i = 0; i < some * b->each; i++) cj_update(f, b->total[i % b->each], "add", count[i]);
-    }
-}
-
-// Each rank's numbers go to all ranks.
-static void push_totals(const sort_kernel *k, const bins *b) {
-    cj_func *f = k->f;
-    cj_reg   row = cj_mad(f, "table_row", k->rank, 4 * k->s.bins, k->counts);
-    cj_reg   at = cj_mad(f, "table_at", k->thread, 4 * b->each, row);
-    cj_update(f, at, "add", k->s.at.table);
-    for (unsigned rank = 0; rank < k->s.cluster; rank++) {
-        cj_reg peer = cj_cluster_map_address(f, at, cj_mov(f, "u32", "peer_rank", rank));
-        for (unsigned i = 0; i < b->each; i += b->width)
-            cj_dsmem_store(f, cj_always(), "u32", &b->total[i], b->width, peer, (int32_t)(4 * i));
-    }
-}
-
-// total becomes that of all ranks.
-static void sum_ranks(const sort_kernel *k, bins *b) {
-    cj_func *f = k->f;
-    cj_reg   at = cj_mad(f, "table_at", k->thread, 4 * b->each, k->counts), count[SORT_ITEMS_MAX];
-    cj_registers(f, "u32", "of_rank", b->each, count);
-    for (unsigned i = 0; i < b->each; i++) cj_set(f, b->total[i], 0);
-    for (unsigned rank = 0; rank < k->s.cluster; rank++) {
-        for (unsigned i = 0; i < b->each; i += b->width)
-            cj__load(f, cj_always(), "ld.shared", "u32", &count[i], b->width, at,
-                     k->s.at.table + 4 * (rank * k->s.bins + i));
-        cj_reg is_own = cj_eq(f, "is_own", k->rank, rank);
-        for (unsigned i = 0; i < b->each; i++) {
-            cj_set_if(f, is_own, b->of_ranks[i], b->total[i]);
-            cj_update(f, b->total[i], "add", count[i]);
-        }
     }
 }
 
@@ -168,21 +139,18 @@ static void sum_lanes(const sort_kernel *k, bins *b) {
 static void add_warps(const sort_kernel *k, bins *b) {
     cj_func *f = k->f;
     cj_reg   earlier = cj_lt(f, "earlier", k->lane, k->warp), sum = cj_mov(f, "u32", "warp_sum", 0);
-    cj_ptx(f, "@$1 ld.shared.u32 $2, [$3 + $4];", earlier, sum, cj_mad(f, "sum_at", k->lane, 4, k->counts), k->s.at.sums);
+    cj_ptx(f, "@$1 ld.shared.u32 $2, [$3 + $4];", earlier, sum, cj_mad(f, "sum_at", k->lane, 4, k->counts),
+           k->s.at.sums);
     cj_warp_reduce(f, (cj_combine){.op = CJ_COMBINE_SUM, .type = "u32"}, sum, SORT_WARP);
     cj_update(f, b->before, "add", sum);
 }
 
 // Counts become what comes before: bin by bin, and in it warp by warp.
-static void write_starts(const sort_kernel *k, bins *b) {
+static void write_starts(const sort_kernel *k, const bins *b, const cj_reg *first_start) {
     cj_func       *f = k->f;
     cj_reg         count[SORT_ITEMS_MAX], start[SORT_ITEMS_MAX];
     const unsigned warps = sort_warps(&k->s);
-    for (unsigned i = 0; i < b->each; i++) {
-        start[i] = cj_mov(f, "u32", "start", b->before);
-        if (k->s.cluster) cj_update(f, start[i], "add", b->of_ranks[i]);
-        if (i + 1 < b->each) cj_update(f, b->before, "add", b->total[i]);
-    }
+    for (unsigned i = 0; i < b->each; i++) start[i] = cj_mov(f, "u32", "start", first_start[i]);
     cj_registers(f, "u32", "count", at_once(b) * b->each, count);
     for (unsigned first = 0; first < warps; first += at_once(b)) {
         const unsigned some = warps - first < at_once(b) ? warps - first : at_once(b);
@@ -196,32 +164,95 @@ static void write_starts(const sort_kernel *k, bins *b) {
     }
 }
 
+// The first place of each bin in the tile.
+static void bin_starts(const sort_kernel *k, const bins *b, cj_reg *start) {
+    for (unsigned i = 0; i < b->each; i++)
+        start[i] = i ? cj_add(k->f, "bin_start", start[i - 1], b->total[i - 1])
+                     : cj_mov(k->f, "u32", "bin_start", b->before);
+}
+
+static bins begin_bins(const sort_kernel *k) {
+    const sort_shape *s = &k->s;
+    bins              b = {.each = s->each, .width = s->each < 4 ? s->each : 4, .searches = cj_always()};
+    if (s->scanners < s->group) b.searches = cj_lt(k->f, "scans", k->thread, s->scanners);
+    b.at = cj_mad(k->f, "bins_at", k->thread, 4 * b.each, k->counts);
+    return b;
+}
+
+// ---- the cluster
+
+// To all ranks: where each bin of this one starts in its tile (upper half), and how many items it has.
+static void push_bins(const sort_kernel *k, const bins *b, const cj_reg *start) {
+    cj_func *f = k->f;
+    cj_reg   row = cj_mad(f, "table_row", k->rank, 4 * k->s.bins, b->at), packed[SORT_ITEMS_MAX];
+    for (unsigned i = 0; i < b->each; i++) packed[i] = cj_mad(f, "bin_of_rank", start[i], 1 << 16, b->total[i]);
+    for (unsigned rank = 0; rank < k->s.cluster; rank++) {
+        cj_reg peer = cj_cluster_map_address(f, row, cj_mov(f, "u32", "peer_rank", rank));
+        for (unsigned i = 0; i < b->each; i += b->width)
+            cj_dsmem_store(f, cj_always(), "u32", &packed[i], b->width, peer, (int32_t)(k->s.at.table + 4 * i));
+    }
+}
+
+// What is added to a place in the tile for the place in the row. A bin starts in the row after the bins before it, of all ranks,
+// and after its own items of the ranks before.
+static void sum_ranks(const sort_kernel *k, const bins *b, cj_reg *offset) {
+    cj_func *f = k->f;
+    cj_reg   packed[SORT_ITEMS_MAX];
+    cj_registers(f, "u32", "bin_of_rank", b->each, packed);
+    for (unsigned i = 0; i < b->each; i++) offset[i] = cj_mov(f, "u32", "offset", 0);
+    for (unsigned rank = 0; rank < k->s.cluster; rank++) {
+        for (unsigned i = 0; i < b->each; i += b->width)
+            cj__load(f, cj_always(), "ld.shared", "u32", &packed[i], b->width, b->at,
+                     k->s.at.table + 4 * (rank * k->s.bins + i));
+        cj_reg is_before = cj_gt(f, "is_before", k->rank, rank), is_other = cj_ne(f, "is_other", k->rank, rank);
+        for (unsigned i = 0; i < b->each; i++) {
+            cj_ptx(f, "@$1 add.u32 $2, $2, $3;", is_other, offset[i], cj_shr(f, "start_of_rank", packed[i], 16));
+            cj_ptx(f, "@$1 add.u32 $2, $2, $3;", is_before, offset[i], cj_and(f, "items_of_rank", packed[i], 0xffff));
+        }
+    }
+}
+
+void cj__sort_offsets(const sort_kernel *k) {
+    cj_func *f = k->f;
+    cj_step(f, "from places in the tile to places in the row");
+    bins b = begin_bins(k);
+    cj_cluster_wait(f, "C1: the bins of all ranks are known");
+    CJ_IF_UNI(f, b.searches, "offsets_written") {
+        cj_reg offset[SORT_ITEMS_MAX];
+        sum_ranks(k, &b, offset);
+        for (unsigned i = 0; i < b.each; i += b.width)
+            cj__store(f, cj_always(), "st.shared", "u32", &offset[i], b.width, b.at, k->s.at.offsets + 4 * i);
+    }
+    cj__sort_sync(k, "S4: all items are in order of their digits, and the offsets are written");
+}
+
+cj_reg cj__sort_offset(const sort_kernel *k, unsigned item) {
+    cj_reg at = cj_mad(k->f, "offset_at", digit_of(k, item), 4, k->counts);
+    return cj_let(k->f, "u32", "offset", "ld.shared.u32 $1, [$2 + $3];", at, k->s.at.offsets);
+}
+
+// ---- the group
+
 void cj__sort_scan(const sort_kernel *k) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
-    bins              b = {.each = s->each, .width = s->each < 4 ? s->each : 4, .searches = cj_always()};
     cj_step(f, "where each warp's items of each digit begin");
+    bins b = begin_bins(k);
     b.before = cj_mov(f, "u32", "before", 0);
-    for (unsigned i = 0; i < b.each; i++) {
-        b.total[i] = cj_mov(f, "u32", "total", 0);
-        if (s->cluster) b.of_ranks[i] = cj_mov(f, "u32", "of_ranks", 0);
-    }
-    if (s->scanners < s->group) b.searches = cj_lt(f, "scans", k->thread, s->scanners);
-    b.at = cj_mad(f, "bins_at", k->thread, 4 * b.each, k->counts);
+    for (unsigned i = 0; i < b.each; i++) b.total[i] = cj_mov(f, "u32", "total", 0);
     cj__sort_sync(k, "S1: all warps have counted");
     CJ_IF_UNI(f, b.searches, "summed") {
         sum_warps(k, &b);
-        if (s->cluster) push_totals(k, &b);
-    }
-    if (s->cluster) cj_cluster_sync(f, "C1: all ranks have pushed their numbers, and have read what they sort");
-    CJ_IF_UNI(f, b.searches, "lanes_summed") {
-        if (s->cluster) sum_ranks(k, &b);
         sum_lanes(k, &b);
     }
     if (s->scanners > SORT_WARP) cj__sort_sync(k, "S2: the warps' sums are written");
     CJ_IF_UNI(f, b.searches, "started") {
+        cj_reg start[SORT_ITEMS_MAX];
         if (s->scanners > SORT_WARP) add_warps(k, &b);
-        write_starts(k, &b);
+        bin_starts(k, &b, start);
+        if (s->cluster) push_bins(k, &b, start);
+        write_starts(k, &b, start);
     }
+    if (s->cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELEASE, "C1: this rank's bins are pushed");
     cj__sort_sync(k, "S3: all starts are written");
 }

@@ -15,10 +15,12 @@
 // Barriers; docs/maintaining/sort.md says why each is needed and enough. Of form=warp those of the block are bar.warp.sync.
 //   W1, W2, W3  bar.warp.sync     the warp's counts are clear; are read; have a load's items
 //   S1  bar.sync                  all warps have counted
-//   C1  barrier.cluster           in a cluster: each rank's numbers are in every table
+//   C1  barrier.cluster           in a cluster: each rank's bins are in every table
 //   S2  bar.sync                  the warps' sums are written
 //   S3  bar.sync                  all starts are written
-//   S4  bar.sync                  all items are in their places; in a cluster C2, barrier.cluster
+//   S4  bar.sync                  all items are in their places in the tile
+//   C2  barrier.cluster           all ranks have read their tiles
+//   C3  barrier.cluster           all items are in their places in the row
 //   C0  barrier.cluster           all blocks have started
 #include "sort.h"
 
@@ -104,6 +106,10 @@ static void emit_passes(sort_kernel *k) {
         cj__sort_rank(k);
         cj__sort_scan(k);
         cj__sort_scatter(k);
+        if (s->cluster) {
+            cj__sort_offsets(k);
+            cj__sort_exchange(k);
+        }
         cj__sort_gather(k);
     }
 }

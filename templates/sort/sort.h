@@ -21,7 +21,7 @@ enum { SORT_WARP = 32, SORT_ITEMS_MAX = 32, SORT_SHORT = 65536, SORT_INDEX_BITS 
 
 // Where things lie in the shared memory of a group: bytes from its first.
 typedef struct sort_layout {
-    unsigned sums, table, keys, indices, bytes;  // the warps' counts are first
+    unsigned sums, table, offsets, keys, indices, bytes;  // the warps' counts are first
 } sort_layout;
 
 // A group of threads (a warp or a block) holds a tile of items: keys, with indices where these are carried.
@@ -75,11 +75,15 @@ void cj__sort_sync(const sort_kernel *k, const char *why);  // of the group
 void cj__sort_rank(const sort_kernel *k);
 void cj__sort_scan(const sort_kernel *k);
 
+void cj__sort_offsets(const sort_kernel *k);  // in a cluster: of each digit
+
+cj_reg cj__sort_offset(const sort_kernel *k, unsigned item);  // from a place in the tile to the place in the row
 cj_reg cj__sort_place(const sort_kernel *k, unsigned item);  // among the warp's items of the digit
 
 // ---- move.c: items to their places in shared memory, and back to registers
 
 void cj__sort_scatter(const sort_kernel *k);
+void cj__sort_exchange(const sort_kernel *k);  // in a cluster
 void cj__sort_gather(const sort_kernel *k);
 
 cj_reg cj__sort_digit_at(const sort_kernel *k, unsigned item);  // the address of the digit's count of the own warp
