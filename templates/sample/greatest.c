@@ -22,7 +22,36 @@ static cj_reg load_groups(const sample_kernel *k, cj_reg when, cj_reg at, unsign
     return best;
 }
 
-// guess = the k-th greatest: the thread of the group that has so many before it tells all.
+// How many of the groups come before group i, whose greatest is `own`; each of SAMPLE_SHARE lanes compares its part of them.
+static cj_reg count_before(const sample_kernel *k, cj_reg table, unsigned each, unsigned groups, cj_reg i, cj_reg own) {
+    cj_func *f = k->f;
+    cj_reg   before = cj_mov(f, "u32", "before", 0), first = cj_mov(f, "u32", "first_other", 0);
+    cj_reg   part = cj_and(f, "part", k->thread, SAMPLE_SHARE - 1);
+    CJ_COUNT_UNI(f, "next_others", first, SAMPLE_SHARE, groups) {
+        cj_reg j = cj_add(f, "other_number", first, part), there = cj_lt(f, "there", j, groups);
+        cj_reg other = load_groups(k, there, cj_mad(f, "other_at", j, 4 * each, table), each);
+        cj_reg more = cj_let(f, "pred", "more", "setp.gt.f32 $1, $2, $3;", other, own);
+        cj_reg earlier = cj_let(f, "pred", "earlier", "setp.lt.and.u32 $1, $2, $3, $4;", j, i, there);
+        cj_ptx(f, "setp.eq.and.f32 $1, $2, $3, $1;", earlier, other, own);
+        cj_ptx(f, "or.pred $1, $1, $2;\n@$1 add.u32 $3, $3, 1;", more, earlier, before);
+    }
+    cj__sample_add_up(k, "u32", before);
+    return before;
+}
+
+static void tell_kth(const sample_kernel *k, cj_reg table, cj_reg told, unsigned each, unsigned groups) {
+    cj_func *f = k->f;
+    cj_reg   base = cj_mov(f, "u32", "first_group", 0), sharing = cj_div(f, "sharing", k->thread, SAMPLE_SHARE);
+    CJ_COUNT_UNI(f, "next_groups", base, k->s.block / SAMPLE_SHARE, groups) {
+        cj_reg i = cj_add(f, "group_number", base, sharing), inside = cj_lt(f, "inside", i, groups);
+        cj_reg own = load_groups(k, inside, cj_mad(f, "own_at", i, 4 * each, table), each);
+        cj_reg before = count_before(k, table, each, groups, i, own);
+        cj_update(f, before, "add", 1);
+        cj_ptx(f, "setp.eq.and.u32 $1, $2, $3, $1;\n@$1 st.shared.f32 [$4], $5;", inside, before, k->k, told, own);
+    }
+}
+
+// guess = the k-th greatest: who has the group with so many before it tells all.
 static void find_guess(sample_kernel *k, cj_reg table) {
     cj_func *f = k->f;
     unsigned each = 1;
@@ -33,20 +62,7 @@ static void find_guess(sample_kernel *k, cj_reg table) {
     cj_reg first = cj_let(f, "pred", "has_k", "setp.ne.u32 $1, $2, 0;", k->k);
     k->guessed = cj_let(f, "pred", "guessed", "setp.le.and.u32 $1, $2, $3, $4;", k->k, groups, first);
     CJ_IF_UNI(f, k->guessed, "no_guess") {
-        CJ_FOR(f, i, "u32", "group_number", k->thread, groups, k->s.block) {
-            cj_reg own = load_groups(k, cj_always(), cj_mad(f, "own_at", i, 4 * each, table), each);
-            cj_reg before = cj_mov(f, "u32", "before", 0), at = cj_mov(f, "u32", "other_at", table);
-            CJ_FOR(f, j, "u32", "other", 0, groups, 1) {
-                cj_reg other = load_groups(k, cj_always(), at, each);
-                cj_reg more = cj_let(f, "pred", "more", "setp.gt.f32 $1, $2, $3;", other, own);
-                cj_reg earlier = cj_lt(f, "earlier", j, i);
-                cj_ptx(f, "setp.eq.and.f32 $1, $2, $3, $1;", earlier, other, own);
-                cj_ptx(f, "or.pred $1, $1, $2;\n@$1 add.u32 $3, $3, 1;", more, earlier, before);
-                cj_update(f, at, "add", 4 * each);
-            }
-            cj_update(f, before, "add", 1);
-            cj_ptx(f, "@$1 st.shared.f32 [$2], $3;", cj_eq(f, "is_kth", before, k->k), told, own);
-        }
+        tell_kth(k, table, told, each, groups);
         cj_ptx(f, "bar.sync 0; // S3: the threshold is told");
         cj_ptx(f, "ld.shared.f32 $1, [$2];", k->guess, told);
     }

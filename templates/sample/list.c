@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A row with a first threshold: the elements that are not less go to a list of rank 0, a few more than k. There the filters count and
-// sum over the list, each thread for one candidate.
+// sum over the list, some lanes for one candidate.
 //
 //   list[]  order (key above the complement of the column), mass: 16 bytes a candidate
 //   sums[]  masses of the greater candidates; then the candidate's own, or 0 if it is not kept
@@ -38,33 +38,56 @@ static void visit_list(sample_kernel *k, const cj_reg *v, cj_reg column, void *o
     }
 }
 
-// Candidate i: how many are greater, and the sum of their masses.
-static void count_greater(const sample_kernel *k, cj_reg list, cj_reg count, cj_reg order, cj_reg rank, cj_reg sum) {
+// A candidate is compared with all by SAMPLE_SHARE lanes, each with its part of them.
+typedef struct turn {
+    cj_reg i, inside, part;  // the candidate, if there is one; the lane's number among those that share it
+} turn;
+
+static turn begin_turn(const sample_kernel *k, cj_reg base, cj_reg count) {
     cj_func *f = k->f;
-    cj_reg   at = cj_mov(f, "u32", "entry_at", list);
-    CJ_FOR(f, j, "u32", "other", 0, count, 1) {
-        cj_reg other = cj_u64(f, "other_order"), mass = cj_u64(f, "other_mass");
-        cj_ptx(f, "ld.shared.v2.u64 {$1, $2}, [$3];", other, mass, at);
-        cj_reg more = cj_gt(f, "more", other, order);
-        cj_ptx(f, "@$1 add.u32 $2, $2, 1;\n@$1 add.u64 $3, $3, $4;", more, rank, sum, mass);
-        cj_update(f, at, "add", SAMPLE_ENTRY);
+    turn     t;
+    t.i = cj_add(f, "candidate", base, cj_div(f, "sharing", k->thread, SAMPLE_SHARE));
+    t.inside = cj_lt(f, "inside", t.i, count);
+    t.part = cj_and(f, "part", k->thread, SAMPLE_SHARE - 1);
+    return t;
+}
+
+static cj_reg writes(const sample_kernel *k, const turn *t) {
+    return cj_let(k->f, "pred", "writes", "setp.eq.and.u32 $1, $2, 0, $3;", t->part, t->inside);
+}
+
+// How many are greater than `order`, and the sum of their masses.
+static void count_greater(const sample_kernel *k, const turn *t, cj_reg list, cj_reg count, cj_reg order, cj_reg rank,
+                          cj_reg sum) {
+    cj_func *f = k->f;
+    cj_reg   j = cj_mov(f, "u32", "first_other", 0);
+    CJ_COUNT_UNI(f, "next_others", j, SAMPLE_SHARE, count) {
+        cj_reg number = cj_add(f, "other", j, t->part), there = cj_lt(f, "there", number, count);
+        cj_reg other[] = {cj_mov(f, "u64", "other_order", 0), cj_mov(f, "u64", "other_mass", 0)};
+        cj__load(f, there, "ld.shared", "u64", other, 2, cj_mad(f, "entry_at", number, SAMPLE_ENTRY, list), 0);
+        cj_reg more = cj_gt(f, "more", other[0], order);
+        cj_ptx(f, "@$1 add.u32 $2, $2, 1;\n@$1 add.u64 $3, $3, $4;", more, rank, sum, other[1]);
     }
+    cj__sample_add_up(k, "u32", rank);
+    cj__sample_add_up(k, "u64", sum);
 }
 
 // sums[i] = the mass of greater candidates, all bits if it is not among the first k; the last of these tells the mass of all of them.
 static void filter_k(const sample_kernel *k, cj_reg list, cj_reg sums, cj_reg told, cj_reg count) {
     cj_func *f = k->f;
-    cj_reg   last = cj_min(f, "last", k->k, count);
-    CJ_FOR(f, i, "u32", "candidate", k->thread, count, k->s.block) {
-        cj_reg order = cj_u64(f, "order"), mass = cj_u64(f, "mass");
-        cj_ptx(f, "ld.shared.v2.u64 {$1, $2}, [$3];", order, mass, cj_mad(f, "entry_at", i, SAMPLE_ENTRY, list));
+    cj_reg   last = cj_min(f, "last", k->k, count), base = cj_mov(f, "u32", "first_candidate", 0);
+    CJ_COUNT_UNI(f, "next_candidates", base, k->s.block / SAMPLE_SHARE, count) {
+        const turn t = begin_turn(k, base, count);
+        cj_reg     own[] = {cj_mov(f, "u64", "order", 0), cj_mov(f, "u64", "mass", 0)};
+        cj__load(f, t.inside, "ld.shared", "u64", own, 2, cj_mad(f, "entry_at", t.i, SAMPLE_ENTRY, list), 0);
         cj_reg rank = cj_mov(f, "u32", "rank", 0), sum = cj_mov(f, "u64", "sum", 0);
-        count_greater(k, list, count, order, rank, sum);
-        cj_reg kept = cj_lt(f, "kept", rank, k->k), upto = cj_add(f, "upto", sum, mass);
+        count_greater(k, &t, list, count, own[0], rank, sum);
+        cj_reg kept = cj_lt(f, "kept", rank, k->k), upto = cj_add(f, "upto", sum, own[1]), one = writes(k, &t);
         cj_ptx(f, "add.u32 $1, $1, 1;", rank);
-        cj_ptx(f, "@$1 st.shared.u64 [$2 + $3], $4;", cj_eq(f, "is_last", rank, last), told, (int)AT_TOTAL, upto);
+        cj_reg is_last = cj_let(f, "pred", "is_last", "setp.eq.and.u32 $1, $2, $3, $4;", rank, last, one);
+        cj_ptx(f, "@$1 st.shared.u64 [$2 + $3], $4;", is_last, told, (int)AT_TOTAL, upto);
         cj_ptx(f, "@!$1 mov.u64 $2, 0xffffffffffffffff;", kept, sum);
-        cj_ptx(f, "st.shared.u64 [$1], $2;", cj_mad(f, "sum_at", i, 8, sums), sum);
+        cj_ptx(f, "@$1 st.shared.u64 [$2], $3;", one, cj_mad(f, "sum_at", t.i, 8, sums), sum);
     }
 }
 
@@ -86,23 +109,36 @@ static void filter_p(const sample_kernel *k, cj_reg list, cj_reg sums, cj_reg to
     }
 }
 
+// The masses of all candidates, and of those in columns before the candidate's.
+static void sum_earlier(const sample_kernel *k, const turn *t, cj_reg list, cj_reg sums, cj_reg count, cj_reg low,
+                        cj_reg all, cj_reg before) {
+    cj_func *f = k->f;
+    cj_reg   j = cj_mov(f, "u32", "first_other", 0);
+    CJ_COUNT_UNI(f, "next_others", j, SAMPLE_SHARE, count) {
+        cj_reg number = cj_add(f, "other", j, t->part), there = cj_lt(f, "there", number, count);
+        cj_reg other = cj_mov(f, "u32", "other_low", 0), mass = cj_mov(f, "u64", "other_mass", 0);
+        cj__load(f, there, "ld.shared", "u32", &other, 1, cj_mad(f, "entry_at", number, SAMPLE_ENTRY, list), 0);
+        cj__load(f, there, "ld.shared", "u64", &mass, 1, cj_mad(f, "sum_at", number, 8, sums), 0);
+        cj_reg earlier = cj_gt(f, "earlier", other, low);
+        cj_ptx(f, "add.u64 $1, $1, $2;\n@$3 add.u64 $4, $4, $2;", all, mass, earlier, before);
+    }
+    cj__sample_add_up(k, "u64", all);
+    cj__sample_add_up(k, "u64", before);
+}
+
 // The candidate whose interval, in the order of columns, has the goal.
 static void choose(const sample_kernel *k, cj_reg list, cj_reg sums, cj_reg count) {
     cj_func *f = k->f;
-    CJ_FOR(f, i, "u32", "candidate", k->thread, count, k->s.block) {
-        cj_reg own = cj_let(f, "u64", "own", "ld.shared.u64 $1, [$2];", cj_mad(f, "sum_at", i, 8, sums));
-        cj_reg low = cj_let(f, "u32", "low", "ld.shared.u32 $1, [$2];", cj_mad(f, "entry_at", i, SAMPLE_ENTRY, list));
+    cj_reg   base = cj_mov(f, "u32", "first_candidate", 0);
+    CJ_COUNT_UNI(f, "next_candidates", base, k->s.block / SAMPLE_SHARE, count) {
+        const turn t = begin_turn(k, base, count);
+        cj_reg     own = cj_mov(f, "u64", "own", 0), low = cj_mov(f, "u32", "low", 0);
+        cj__load(f, t.inside, "ld.shared", "u64", &own, 1, cj_mad(f, "sum_at", t.i, 8, sums), 0);
+        cj__load(f, t.inside, "ld.shared", "u32", &low, 1, cj_mad(f, "entry_at", t.i, SAMPLE_ENTRY, list), 0);
         cj_reg before = cj_mov(f, "u64", "before", 0), all = cj_mov(f, "u64", "all", 0);
-        cj_reg at = cj_mov(f, "u32", "entry_at", list), from = cj_mov(f, "u32", "sum_at", sums);
-        CJ_FOR(f, j, "u32", "other", 0, count, 1) {
-            cj_reg other = cj_let(f, "u32", "other_low", "ld.shared.u32 $1, [$2];", at);
-            cj_reg mass = cj_let(f, "u64", "other_mass", "ld.shared.u64 $1, [$2];", from);
-            cj_reg earlier = cj_gt(f, "earlier", other, low);
-            cj_ptx(f, "add.u64 $1, $1, $2;\n@$3 add.u64 $4, $4, $2;", all, mass, earlier, before);
-            cj_update(f, at, "add", SAMPLE_ENTRY);
-            cj_update(f, from, "add", 8);
-        }
-        cj_reg goal = cj__sample_goal(k, all), chosen = cj_ge(f, "chosen", goal, before);
+        sum_earlier(k, &t, list, sums, count, low, all, before);
+        cj_reg goal = cj__sample_goal(k, all), one = writes(k, &t);
+        cj_reg chosen = cj_let(f, "pred", "chosen", "setp.ge.and.u64 $1, $2, $3, $4;", goal, before, one);
         cj_ptx(f, "setp.lt.and.u64 $1, $2, $3, $1;", chosen, goal, cj_add(f, "upto", before, own));
         cj__sample_write(k, chosen, cj_let(f, "u32", "token", "not.b32 $1, $2;", low));
     }

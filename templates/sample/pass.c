@@ -133,6 +133,16 @@ cj_reg cj__sample_sum(const sample_kernel *k, const char *type, cj_reg value) {
     return sum;
 }
 
+void cj__sample_add_up(const sample_kernel *k, const char *type, cj_reg value) {
+    if (!strcmp(type, "u64")) {
+        cj_warp_reduce(k->f, (cj_combine){.op = CJ_COMBINE_SUM, .type = type}, value, SAMPLE_SHARE);
+        return;
+    }
+    for (unsigned step = 1; step < SAMPLE_SHARE; step *= 2)  // redux.sync knows no parts of a warp
+        cj_update(k->f, value, "add",
+                  cj_let(k->f, "u32", "part_sum", "shfl.sync.bfly.b32 $1, $2, $3, 31, 0xffffffff;", value, step));
+}
+
 void cj__sample_write(const sample_kernel *k, cj_reg when, cj_reg token) {
     cj_reg tokens = cj__load_pointer(k->f, k->tokens, "tokens");
     cj_reg at = cj_mad_wide(k->f, "token_at", k->row, 4, tokens);

@@ -22,7 +22,7 @@
 //   S3   bar.sync   the first threshold is told
 //   S4   cluster    the list has all candidates
 //   S5   cluster    the number of candidates is read, before rank 0 exits
-//   S6   bar.sync   the mass of the first k is told; each candidate's sum is written by its thread alone
+//   S6   bar.sync   the mass of the first k is told, and each candidate's sum of greater ones is written
 //   S7   bar.sync   list: what each candidate counts is written; search: the bins are clear
 //   S8   cluster    all blocks have summed a digit's bins
 //   S9   bar.sync   the warps' sums of bins are written

@@ -45,6 +45,8 @@ enum {
 // A record of a warp in the draw, and a candidate in the list: 16 bytes.
 enum { SAMPLE_RECORD = 16, SAMPLE_ENTRY = 16 };
 
+enum { SAMPLE_SHARE = 8 };  // lanes that compare one candidate or group with all
+
 typedef struct sample_shape {
     cj_dtype dtype;
     unsigned bytes, width;            // of an element; elements of a load
@@ -105,6 +107,9 @@ void         cj__sample_pass(sample_kernel *k, unsigned flight, sample_visit *vi
 void cj__sample_load(sample_kernel *k, cj_reg vector, cj_reg *v, cj_reg *column);
 void cj__sample_load_raw(sample_kernel *k, cj_reg vector, cj_reg *word, cj_reg *column);
 void cj__sample_finish(sample_kernel *k, const cj_reg *word, cj_reg vector, cj_reg column, cj_reg *v);
+
+// Over the SAMPLE_SHARE lanes that compare one candidate, in each of them.
+void cj__sample_add_up(const sample_kernel *k, const char *type, cj_reg value);
 
 void   cj__sample_sync(const sample_kernel *k, const char *why);  // of the blocks of a row
 void   cj__sample_push(const sample_kernel *k, cj_reg when, const char *type, const cj_reg *value, unsigned count,
