@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sort: the elements of each row of a matrix in order, and where they were. Equal elements keep their order. A row is read once
-// and written once where the shared memory of a block, or of the blocks of a cluster, holds it.
+// and written once where the shared memory of a block, or of the blocks of a cluster, holds it; a longer row is read and written by a
+// launch for each digit of 8 bits.
 #ifndef CLUSTERJIT_SORT_H
 #define CLUSTERJIT_SORT_H
 
@@ -19,7 +20,7 @@ extern "C" {
 typedef struct cj_sort_desc {
     CJ_STRUCT_SIZE(cj_sort_desc);
     uint64_t rows;          // 1 to 2^31 - 1 [1]
-    uint64_t columns;       // elements of a row, 1 to what 16 blocks hold: 2^18 of 4 bytes with indices
+    uint64_t columns;       // elements of a row, 1 to 2^30
     cj_dtype dtype;         // CJ_F32 … CJ_U16, all but the types of gemm alone [f32]
     bool     descending;    // the greatest first [the least]
     bool     values_only;   // indices are not written, and may be 0 [both]
@@ -40,11 +41,13 @@ CJ_API void      cj_sort_destroy(cj_sort *sort);  // NULL is allowed; its launch
 // values[r * columns + i], indices[r * columns + i] = element i of row r in order, and its index in the row. Device pointers, x,
 // values and indices aligned to their elements; results do not overlap x. NaN is greater than any number, all NaN are equal,
 // and -0 equals 0; equal elements keep their order; values have the bits of x. INVALID_ARGUMENT for an array that is wanted, and
-// is NULL or not aligned. Asynchronous on `stream`; allocates nothing.
+// is NULL or not aligned. Asynchronous on `stream`; allocates nothing. Launches of one cj_sort must be ordered with each other: those of
+// rows beyond a cluster share its workspace, which cj_sort_create allocates (some 16 bytes an element of 4 bytes with indices).
 CJ_API cj_status cj_sort_run(cj_sort *sort, cj_ptr x, cj_ptr values, cj_ptr indices, cj_stream stream, cj_error *error);
 
 // The same in one call, without a handle: the first call with a description on a stream makes the kernel (not while the
-// stream is captured), later ones find it and launch, without a lock, an allocation or a wait, from any threads.
+// stream is captured), later ones find it and launch, without a lock, an allocation or a wait, from any threads. Each stream has a
+// workspace of its own.
 // Kernels are kept until cj_device_trim (clusterjit/cache.h) or cj_device_close.
 CJ_API cj_status cj_sort_launch(cj_device *device, const cj_sort_desc *desc, cj_ptr x, cj_ptr values, cj_ptr indices,
                                 cj_stream stream, cj_error *error);

@@ -282,7 +282,7 @@ def kthvalue(x: Array, k: int, *, axis: int = -1, largest: bool = False, index_d
 def sort(x: Array, *, axis: int = -1, descending: bool = False, index_dtype: Any = "int64", out: Any = None, stream: Any = None,
          **plan: Any) -> Request[tuple[Array, Array]]:
     """The elements of each row in order, and where they were: two arrays, like ``x``, which has any dtype of 8 to 64
-    bits but e4m3 and e5m2, and rows of at most some 2^18 elements of 4 bytes. Equal elements keep their order; NaN is greater than
+    bits but e4m3 and e5m2. Equal elements keep their order; NaN is greater than
     any number, and -0 equals 0.
 
     >>> import clusterjit, numpy

@@ -8,8 +8,8 @@ static uint64_t mask_of(const sort_shape *s) { return UINT64_MAX >> (64 - s->bit
 static uint64_t sign_of(const sort_shape *s) { return UINT64_C(1) << (s->bits - 1); }
 
 static uint64_t infinity_of(const sort_shape *s) {
-    return s->bits == 64          ? UINT64_C(0x7ff0000000000000)
-           : s->bits == 32        ? 0x7f800000
+    return s->bits == 64         ? UINT64_C(0x7ff0000000000000)
+           : s->bits == 32       ? 0x7f800000
            : s->dtype == CJ_BF16 ? 0x7f80
                                  : 0x7c00;
 }
@@ -30,7 +30,8 @@ static cj_reg complement(const sort_kernel *k, cj_reg key) {
 static cj_reg key_of_float(const sort_kernel *k, cj_reg bits) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
-    cj_reg sign = constant(k, "sign", sign_of(s)), magnitude = cj_and(f, "magnitude", bits, constant(k, "no_sign", sign_of(s) - 1));
+    cj_reg            sign = constant(k, "sign", sign_of(s)),
+           magnitude = cj_and(f, "magnitude", bits, constant(k, "no_sign", sign_of(s) - 1));
     cj_reg is_zero = cj_eq(f, "is_zero", magnitude, 0);
     cj_reg is_nan = cj_gt(f, "is_nan", magnitude, constant(k, "infinity", infinity_of(s)));
     cj_reg number = cj_mov(f, s->type, "number", bits);
@@ -49,6 +50,17 @@ static cj_reg key_of(const sort_kernel *k, cj_reg bits) {
     return k->s.descending ? complement(k, key) : key;
 }
 
+cj_reg cj__sort_greatest(const sort_kernel *k) { return constant(k, "greatest", mask_of(&k->s)); }
+
+// Found again for the results: the passes have no registers to keep it in.
+void cj__sort_find_row(sort_kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   x = cj__load_pointer(f, k->x, "x"), stride = cj__load_param(f, "u64", k->stride_at, "stride");
+    cj_reg   first = cj_mul(f, "row_first", cj_cvt(f, "u64", "row_number", k->row), stride);
+    k->base = cj_mad(f, "row_at", first, k->s.bytes, x);
+    k->columns = cj__load_param(f, "u32", k->columns_at, "columns");
+}
+
 // All loads are on their way before the first key is made. Places after the row have the greatest key: they stay after it.
 void cj__sort_load(sort_kernel *k) {
     const sort_shape *s = &k->s;
@@ -60,9 +72,10 @@ void cj__sort_load(sort_kernel *k) {
         k->key[i] = cj_mov(f, s->type, "key", 0);
         if (s->carries && !s->packed) k->index[i] = cj_mov(f, "u32", "index", place);
         inside[i] = cj_lt(f, "inside", place, k->columns);
-        cj__load(f, inside[i], "ld.global.nc", load_type(s), &k->key[i], 1, cj_mad_wide(f, "at", place, s->bytes, k->base), 0);
+        cj__load(f, inside[i], "ld.global.nc", load_type(s), &k->key[i], 1,
+                 cj_mad_wide(f, "at", place, s->bytes, k->base), 0);
     }
-    cj_reg greatest = constant(k, "greatest", mask_of(s));
+    cj_reg greatest = cj__sort_greatest(k);
     for (unsigned i = 0; i < s->items; i++) {
         cj_reg key = key_of(k, k->key[i]);
         cj_ptx(f, "selp.$1 $2, $3, $4, $5;", s->type, k->key[i], key, greatest, inside[i]);
@@ -89,22 +102,28 @@ static cj_reg bits_of(const sort_kernel *k, cj_reg key, cj_reg inside, cj_reg in
     return bits;
 }
 
-void cj__sort_write(const sort_kernel *k, cj_reg values, cj_reg indices) {
+void cj__sort_results(sort_kernel *k, cj_reg *values, cj_reg *indices) {
+    cj_func *f = k->f;
+    cj_reg   columns = cj_cvt(f, "u64", "wide_columns", k->columns);
+    cj_reg   first = cj_mul(f, "first_result", cj_cvt(f, "u64", "row_number", k->row), columns);
+    *values = *indices = cj_none();
+    if (k->s.values) *values = cj_mad(f, "values", first, k->s.bytes, cj__load_pointer(f, k->values_to, "values"));
+    if (k->s.indices)
+        *indices = cj_mad(f, "indices", first, k->s.wide_index ? 8 : 4, cj__load_pointer(f, k->indices_to, "indices"));
+}
+
+void cj__sort_write(const sort_kernel *k, cj_reg values, cj_reg indices, unsigned item, cj_reg place, cj_reg inside) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
-    cj_step(f, "results, with the bits that x has");
-    for (unsigned i = 0; i < s->items; i++) {
-        cj_reg place = cj_add(f, "place", k->first, SORT_WARP * i), inside = cj_lt(f, "inside", place, k->columns);
-        cj_reg key = s->packed ? cj_shr(f, "key", k->key[i], SORT_INDEX_BITS) : k->key[i], index = cj_none();
-        if (s->carries) index = s->packed ? cj_and(f, "index", k->key[i], SORT_SHORT - 1) : k->index[i];
-        if (s->values) {
-            cj_reg bits = bits_of(k, key, inside, index);
-            cj__store(f, inside, "st.global", load_type(s), &bits, 1, cj_mad_wide(f, "to", place, s->bytes, values), 0);
-        }
-        if (s->indices) {
-            cj_reg to = cj_mad_wide(f, "to", place, s->wide_index ? 8 : 4, indices);
-            cj_reg wide = s->wide_index ? cj_cvt(f, "u64", "wide_index", index) : index;
-            cj__store(f, inside, "st.global", s->wide_index ? "u64" : "u32", &wide, 1, to, 0);
-        }
+    cj_reg key = s->packed ? cj_shr(f, "key", k->key[item], SORT_INDEX_BITS) : k->key[item], index = cj_none();
+    if (s->carries) index = s->packed ? cj_and(f, "index", k->key[item], SORT_SHORT - 1) : k->index[item];
+    if (s->values) {
+        cj_reg bits = bits_of(k, key, inside, index);
+        cj__store(f, inside, "st.global", load_type(s), &bits, 1, cj_mad_wide(f, "to", place, s->bytes, values), 0);
+    }
+    if (s->indices) {
+        cj_reg to = cj_mad_wide(f, "to", place, s->wide_index ? 8 : 4, indices);
+        cj_reg wide = s->wide_index ? cj_cvt(f, "u64", "wide_index", index) : index;
+        cj__store(f, inside, "st.global", s->wide_index ? "u64" : "u32", &wide, 1, to, 0);
     }
 }

@@ -39,7 +39,7 @@ void cj__sort_scatter(const sort_kernel *k) {
         cj_reg start = cj_let(f, "u32", "start", "ld.shared.u32 $1, [$2];", cj__sort_digit_at(k, i));
         put(k, cj_add(f, "place", start, cj__sort_place(k, i)), i);
     }
-    if (!k->s.cluster) cj__sort_sync(k, "S4: all items are in their places");
+    if (!k->s.cluster && k->s.form != SORT_BY_GRID) cj__sort_sync(k, "S4: all items are in their places");
 }
 
 void cj__sort_exchange(const sort_kernel *k) {

@@ -19,7 +19,7 @@ static void lay_out(sort_shape *s) {
     at->sums = sort_warps(s) * 4 * s->bins;
     at->table = at->sums + (s->scanners > SORT_WARP ? (unsigned)SUMS_BYTES : 0);
     at->offsets = at->table + s->cluster * 4 * s->bins;
-    at->keys = at->offsets + (s->cluster ? 4 * s->bins : 0);
+    at->keys = at->offsets + (s->cluster || s->form == SORT_BY_GRID ? 4 * s->bins : 0);
     at->indices = (unsigned)cj__round_up(at->keys + s->tile * s->key_bytes, LINE);
     at->bytes = (unsigned)cj__round_up(at->indices + (s->carries && !s->packed ? s->tile * s->index_bytes : 0), LINE);
 }
@@ -45,7 +45,8 @@ static void shape_of_type(const cj_plan *plan, sort_shape *s) {
 // Registers that the items of a thread take.
 unsigned cj__sort_registers(const sort_shape *s) {
     const unsigned places = s->paired ? (s->items + 1) / 2 : s->items;
-    return s->items * (s->bits / 32 + (s->bits < 32) + (s->carries && !s->packed)) + places + SORT_REGISTERS;
+    const unsigned others = SORT_REGISTERS + (s->form == SORT_BY_GRID ? SORT_GRID_REGISTERS : 0);
+    return s->items * (s->bits / 32 + (s->bits < 32) + (s->carries && !s->packed)) + places + others;
 }
 
 // All of it that follows from form, threads and items.
@@ -53,7 +54,7 @@ static void shape_of_tile(sort_shape *s) {
     const unsigned blocks = s->cluster ? s->cluster : 1;
     s->group = s->form == SORT_BY_WARP ? SORT_WARP : s->block;
     s->tile = s->group * s->items;
-    const bool is_short = (uint64_t)s->tile * blocks <= SORT_SHORT;
+    const bool is_short = s->form != SORT_BY_GRID && (uint64_t)s->tile * blocks <= SORT_SHORT;
     s->packed = s->carries && s->bits <= SORT_INDEX_BITS && is_short;
     s->key_bytes = s->packed ? 4 : s->bytes;
     s->index_bytes = is_short ? 2 : 4;
@@ -82,19 +83,15 @@ static bool fits(const sort_shape *s, const cj_limits *limits) {
            groups * s->at.bytes <= limits->shared_per_block_optin;
 }
 
-// Where threads or items are asked for they are these; else a thread has some items, and more in the largest blocks.
+// Where threads or items are asked for they are these; else a thread has as many items as its registers are good for.
 static void cut(const cj_plan *plan, uint64_t columns, sort_shape *s) {
-    const uint64_t block = plan->params.value[SORT_BLOCK], items = plan->params.value[SORT_ITEMS];
-    const uint64_t wanted = cj__most(
-        cj__least(cj__power_from(cj__ceil_div(columns, SORT_ITEMS_EACH)), SORT_ITEMS_BLOCK), SORT_WARP);
+    const uint64_t items = plan->params.value[SORT_ITEMS];
+    const uint64_t threads = cj__power_from(cj__ceil_div(columns, SORT_ITEMS_EACH));
+    const uint64_t wanted = cj__least(cj__most(threads, SORT_BLOCK_LEAST), THREADS_MOST);
     s->block = cj__asked_or(plan, SORT_BLOCK, wanted);
     if (cj__is_asked(plan, SORT_ITEMS) && !cj__is_asked(plan, SORT_BLOCK))
         s->block = (unsigned)cj__least(cj__round_up(cj__ceil_div(columns, items), SORT_WARP), THREADS_MOST);
     s->items = cj__asked_or(plan, SORT_ITEMS, cj__ceil_div(columns, s->block));
-    if (block == CJ_PARAM_AUTO && items == CJ_PARAM_AUTO && s->items > 2 * SORT_ITEMS_EACH) {
-        s->block = THREADS_MOST;
-        s->items = (unsigned)cj__ceil_div(columns, s->block);
-    }
     if (s->cluster) {  // ranks are told by bits of a place
         s->block = cj__is_asked(plan, SORT_BLOCK) ? s->block : cj__power_from(s->block);
         s->items = cj__is_asked(plan, SORT_ITEMS) ? s->items : cj__power_from(s->items);
@@ -130,6 +127,38 @@ static bool cut_cluster(const cj_plan *plan, const cj_limits *limits, uint64_t a
     return false;
 }
 
+// A tile of the grid: a thread for each bin.
+static bool cut_grid(const cj_plan *plan, const cj_limits *limits, sort_shape *s) {
+    s->form = SORT_BY_GRID;
+    s->cluster = 0;
+    s->block = cj__asked_or(plan, SORT_BLOCK, SORT_GRID_BLOCK);
+    s->items = cj__asked_or(plan, SORT_ITEMS, s->bits == 64 ? SORT_GRID_ITEMS / 2 : SORT_GRID_ITEMS);
+    shape_of_tile(s);
+    while (!cj__is_asked(plan, SORT_ITEMS) && s->items > 1 && !fits(s, limits)) {
+        s->items--;
+        shape_of_tile(s);
+    }
+    return s->each == 1 && s->block / SORT_WARP >= sort_passes(s) && fits(s, limits);
+}
+
+void cj__sort_workspace(const cj_plan *plan, const sort_shape *s, sort_workspace *w) {
+    enum { PART = 256 };
+    const uint64_t rows = plan->params.value[SORT_ROWS], columns = plan->params.value[SORT_COLUMNS];
+    const uint64_t passes = sort_passes(s), bins = 4 * (uint64_t)s->bins, items = rows * columns;
+    *w = (sort_workspace){.tiles = cj__ceil_div(columns, s->tile), .bins = PART};
+    w->counters = cj__most(1, cj__least(w->tiles, SORT_COUNTERS / cj__least(rows, SORT_COUNTERS)));
+    w->statuses = w->bins + cj__round_up(rows * passes * bins, PART);
+    w->bytes = w->keys[0] = w->statuses + rows * w->tiles * passes * bins;
+    for (int i = 0; i < 2; i++) {
+        w->keys[i] = w->bytes;
+        w->bytes += cj__round_up(items * s->bytes, PART);
+    }
+    for (int i = 0; i < 2 && s->carries; i++) {
+        w->indices[i] = w->bytes;
+        w->bytes += cj__round_up(items * 4, PART);
+    }
+}
+
 // The first of the forms that holds the row: those that are asked for, by name or by a cluster.
 static bool choose(const cj_plan *plan, const cj_limits *limits, uint64_t cluster, sort_shape *s) {
     const uint64_t *value = plan->params.value, form = value[SORT_FORM];
@@ -139,7 +168,8 @@ static bool choose(const cj_plan *plan, const cj_limits *limits, uint64_t cluste
     if (form == SORT_BY_BLOCK || open)
         if (cut_block(plan, limits, s) || form == SORT_BY_BLOCK)
             return s->tile >= value[SORT_COLUMNS] && fits(s, limits);
-    return cluster && cut_cluster(plan, limits, cluster, s);
+    if (form != SORT_BY_GRID && cluster && cut_cluster(plan, limits, cluster, s)) return true;
+    return (form == SORT_BY_GRID || open) && cut_grid(plan, limits, s);
 }
 
 static cj_status refuse(const cj_plan *plan, const sort_shape *s, const cj_limits *limits, cj_error *error) {
@@ -166,6 +196,7 @@ static void keep(cj_plan *plan, const sort_shape *s) {
     plan->block = (cj_dim3){s->block, 1, 1};
     plan->cluster = s->cluster ? (cj_dim3){s->cluster, 1, 1} : (cj_dim3){0};
     plan->dynamic_shared = s->block / s->group * s->at.bytes;
+    if (s->form == SORT_BY_GRID) plan->launches = SORT_PASSES + sort_passes(s);
 }
 
 cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
@@ -179,8 +210,11 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
         "form: cluster, but the kernel is generated without clusters (cluster=0, or a target before sm_90)" CJ_HINT
         "choose another form, or cluster from 1 to 16");
     if (!choose(plan, limits, cluster, &s)) return refuse(plan, &s, limits, error);
+    sort_workspace w;
+    cj__sort_workspace(plan, &s, &w);
+    const uint64_t a_row = s.form == SORT_BY_GRID ? cj__most(w.tiles, sort_passes(&s)) : s.cluster ? s.cluster : 1;
     const uint64_t blocks = s.form == SORT_BY_WARP ? cj__ceil_div(value[SORT_ROWS], s.block / SORT_WARP)
-                                                   : value[SORT_ROWS] * (s.cluster ? s.cluster : 1);
+                                                   : value[SORT_ROWS] * a_row;
     FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
             "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid" CJ_HINT
             "use several launches",
@@ -188,6 +222,10 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     keep(plan, &s);
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     CJ_DERIVE(plan, value[SORT_ROWS], value[SORT_COLUMNS], cj__stride(plan, SORT_STRIDE, value[SORT_COLUMNS]));
+    if (s.form == SORT_BY_GRID) {
+        CJ_DERIVE(plan, w.tiles, w.counters);
+        plan->workspace_bytes = w.bytes;
+    }
     cj__name_entry(plan, "sort_%s_%s", CJ_PARAM_WORD(plan, "order"), CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

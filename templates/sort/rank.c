@@ -5,7 +5,7 @@
 //
 //   counts[warp][digit]   at first numbers of items, then what comes before the warp's first item of the digit
 //   table[rank][digit]    in a cluster: where the digit's items start in the tile of each block, and how many it has
-//   offsets[digit]        in a cluster: from a place in the tile to the place in the row
+//   offsets[digit]        in a cluster and in a grid: from a place in the tile to the place in the row
 #include "sort.h"
 
 enum { BATCH = 8 };  // counts that a thread reads at once
@@ -31,7 +31,7 @@ static void clear_own_counts(const sort_kernel *k) {
     warp_sync(k, "W1: the warp's counts are clear");
 }
 
-static cj_reg digit_of(const sort_kernel *k, unsigned item) {
+cj_reg cj__sort_digit(const sort_kernel *k, unsigned item) {
     cj_func *f = k->f;
     if (!strcmp(k->s.type, "u32"))
         return cj_let(f, "u32", "digit", "bfe.u32 $1, $2, $3, $4;", k->key[item], k->shift, k->s.digit);
@@ -40,7 +40,7 @@ static cj_reg digit_of(const sort_kernel *k, unsigned item) {
 }
 
 cj_reg cj__sort_digit_at(const sort_kernel *k, unsigned item) {
-    return cj_mad(k->f, "count_at", digit_of(k, item), 4, k->own_counts);
+    return cj_mad(k->f, "count_at", cj__sort_digit(k, item), 4, k->own_counts);
 }
 
 // The lanes that have the same digit.
@@ -78,7 +78,8 @@ void cj__sort_rank(const sort_kernel *k) {
     cj_step(f, "places among the warp's items of the same digit");
     clear_own_counts(k);
     for (unsigned i = 0; i < k->s.items; i++) {
-        cj_reg digit = digit_of(k, i), at = cj_mad(f, "count_at", digit, 4, k->own_counts), same = match(k, digit);
+        cj_reg digit = cj__sort_digit(k, i), at = cj_mad(f, "count_at", digit, 4, k->own_counts),
+               same = match(k, digit);
         cj_reg place = cj_let(f, "u32", "place", "ld.shared.u32 $1, [$2];", at);
         cj_reg before = cj_let(f, "u32", "before", "popc.b32 $1, $2;",
                                cj_let(f, "b32", "earlier", "and.b32 $1, $2, $3;", same, k->below));
@@ -212,14 +213,66 @@ static void sum_ranks(const sort_kernel *k, const bins *b, cj_reg *offset) {
     }
 }
 
-void cj__sort_offsets(const sort_kernel *k) {
+// ---- the grid
+//
+// A status is a word: two bits that say what it has, and a number of items modulo 2^30. A tile posts its own number of a digit, and,
+// once it knows what comes before in the row, both together. The number of all items may be 2^30, but a place is less.
+
+enum { OWN = 1 << 30, NUMBER = OWN - 1 };
+#define UPTO UINT32_C(0x80000000)
+
+static cj_reg status_at(const sort_kernel *k, const bins *b) {
     cj_func *f = k->f;
+    cj_reg   own = cj_mad_wide(f, "status_at", k->ticket, 4 * k->s.bins, k->statuses);
+    return cj_add(f, "status_at", own, cj_cvt(f, "u64", "bin_offset", cj_sub(f, "bin_offset", b->at, k->counts)));
+}
+
+static void post_own(sort_kernel *k, const bins *b, cj_reg start) {
+    cj_func *f = k->f;
+    cj_reg   status = cj_or(f, "status", b->total[0], (unsigned)OWN);
+    k->bin_total = b->total[0];
+    cj_set(f, k->bin_start, start);
+    cj_ptx(f, "st.relaxed.gpu.global.u32 [$1], $2; // the tile's own number", status_at(k, b), status);
+}
+
+// Items of the thread's digit in the tiles before: their own numbers, down to a tile that knows more.
+static cj_reg look_back(const sort_kernel *k, const bins *b, cj_reg at) {
+    cj_func *f = k->f;
+    cj_reg   before = cj_u32(f, "before"),
+           bin = cj_cvt(f, "u64", "bin_offset", cj_sub(f, "bin_offset", b->at, k->counts));
+    cj_ptx(f, "ld.global.nc.u32 $1, [$2]; // what the row has before the digit", before,
+           cj_add(f, "bin_at", k->bins, bin));
+    CJ_IF(f, cj_ne(f, "has_before", k->tile, 0), "is_first") {
+        cj_reg from = cj_mov(f, "u64", "from", at), status = cj_u32(f, "posted"), late = cj_pred(f, "late");
+        cj_set(f, before, 0);
+        CJ_LOOP(f, tiles, "tile_before", "all_before") {
+            cj_update(f, from, "sub", 4 * k->s.bins);
+            CJ_DO(f, "not_posted", late) {
+                cj_ptx(f, "ld.relaxed.gpu.global.u32 $1, [$2];\nsetp.eq.u32 $3, $1, 0;", status, from, late);
+            }
+            cj_update(f, before, "add", cj_and(f, "number", status, (unsigned)NUMBER));
+            cj_leave(&tiles, cj_ge(f, "knows", status, UPTO));
+        }
+    }
+    cj_reg upto = cj_and(f, "upto", cj_add(f, "upto", before, k->bin_total), (unsigned)NUMBER);
+    cj_ptx(f, "st.relaxed.gpu.global.u32 [$1], $2; // and what is up to it", at, cj_or(f, "status", upto, UPTO));
+    return before;
+}
+
+// ---- offsets
+
+void cj__sort_offsets(const sort_kernel *k) {
+    const bool in_grid = k->s.form == SORT_BY_GRID;
+    cj_func   *f = k->f;
     cj_step(f, "from places in the tile to places in the row");
     bins b = begin_bins(k);
-    cj_cluster_wait(f, "C1: the bins of all ranks are known");
+    if (!in_grid) cj_cluster_wait(f, "C1: the bins of all ranks are known");
     CJ_IF_UNI(f, b.searches, "offsets_written") {
         cj_reg offset[SORT_ITEMS_MAX];
-        sum_ranks(k, &b, offset);
+        if (in_grid)
+            offset[0] = cj_sub(f, "offset", look_back(k, &b, status_at(k, &b)), k->bin_start);
+        else
+            sum_ranks(k, &b, offset);
         for (unsigned i = 0; i < b.each; i += b.width)
             cj__store(f, cj_always(), "st.shared", "u32", &offset[i], b.width, b.at, k->s.at.offsets + 4 * i);
     }
@@ -227,19 +280,20 @@ void cj__sort_offsets(const sort_kernel *k) {
 }
 
 cj_reg cj__sort_offset(const sort_kernel *k, unsigned item) {
-    cj_reg at = cj_mad(k->f, "offset_at", digit_of(k, item), 4, k->counts);
+    cj_reg at = cj_mad(k->f, "offset_at", cj__sort_digit(k, item), 4, k->counts);
     return cj_let(k->f, "u32", "offset", "ld.shared.u32 $1, [$2 + $3];", at, k->s.at.offsets);
 }
 
 // ---- the group
 
-void cj__sort_scan(const sort_kernel *k) {
+void cj__sort_scan(sort_kernel *k) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
     cj_step(f, "where each warp's items of each digit begin");
     bins b = begin_bins(k);
     b.before = cj_mov(f, "u32", "before", 0);
     for (unsigned i = 0; i < b.each; i++) b.total[i] = cj_mov(f, "u32", "total", 0);
+    if (s->form == SORT_BY_GRID) k->bin_start = cj_mov(f, "u32", "start_in_tile", 0);
     cj__sort_sync(k, "S1: all warps have counted");
     CJ_IF_UNI(f, b.searches, "summed") {
         sum_warps(k, &b);
@@ -251,8 +305,28 @@ void cj__sort_scan(const sort_kernel *k) {
         if (s->scanners > SORT_WARP) add_warps(k, &b);
         bin_starts(k, &b, start);
         if (s->cluster) push_bins(k, &b, start);
+        if (s->form == SORT_BY_GRID) post_own(k, &b, start[0]);
         write_starts(k, &b, start);
     }
     if (s->cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELEASE, "C1: this rank's bins are pushed");
     cj__sort_sync(k, "S3: all starts are written");
+}
+
+void cj__sort_sum_row(sort_kernel *k) {
+    cj_func *f = k->f;
+    bins     b = begin_bins(k);
+    cj_reg   start = cj_none(), bin = cj_cvt(f, "u64", "bin_offset", cj_sub(f, "bin_offset", b.at, k->counts));
+    cj_reg   at = cj_add(f, "bin_at", k->bins, bin);
+    b.before = cj_mov(f, "u32", "before", 0);
+    b.total[0] = cj_mov(f, "u32", "total", 0);
+    CJ_IF_UNI(f, b.searches, "summed") {
+        cj_ptx(f, "ld.global.u32 $1, [$2];", b.total[0], at);
+        sum_lanes(k, &b);
+    }
+    if (k->s.scanners > SORT_WARP) cj__sort_sync(k, "S2: the warps' sums are written");
+    CJ_IF_UNI(f, b.searches, "started") {
+        if (k->s.scanners > SORT_WARP) add_warps(k, &b);
+        bin_starts(k, &b, &start);
+        cj_ptx(f, "st.global.u32 [$1], $2;", at, start);
+    }
 }

@@ -12,6 +12,9 @@
 //
 //   shared:  | counts[warp][digit] | sums[warp] | table[rank][digit] | keys[tile] | indices[tile] |    of each group
 //
+// A row beyond a cluster is sorted by the grid (grid.c): each pass is a launch, in which a block sorts a tile by the digit and finds out
+// from the tiles before it where its items go.
+//
 // Barriers; docs/maintaining/sort.md says why each is needed and enough. Of form=warp those of the block are bar.warp.sync.
 //   W1, W2, W3  bar.warp.sync     the warp's counts are clear; are read; have a load's items
 //   S1  bar.sync                  all warps have counted
@@ -22,6 +25,8 @@
 //   C2  barrier.cluster           all ranks have read their tiles
 //   C3  barrier.cluster           all items are in their places in the row
 //   C0  barrier.cluster           all blocks have started
+//   G1  bar.sync                  form=grid: the block's ticket is told; counting, the block's bins are clear
+//   G2  bar.sync                  form=grid, counting: the block has counted
 #include "sort.h"
 
 static const cj_param_info params[] = {
@@ -34,11 +39,29 @@ static void write_head(const sort_kernel *k, cj_builder *b) {
     cj_head(b, "clusterjit: sort  dtype=%s order=%s result=%s\n", CJ_PARAM_WORD(k->plan, "dtype"),
             CJ_PARAM_WORD(k->plan, "order"), CJ_PARAM_WORD(k->plan, "result"));
     cj_head(b, "  row  --%u elements a thread-->  keys of %u bits%s", s->items, s->bits,
-            s->packed ? ", with the index in the lower half" : s->carries ? ", and indices" : "");
+            s->packed    ? ", with the index in the lower half"
+            : s->carries ? ", and indices"
+                         : "");
     cj_head(b, "  keys  --%u digits of %u bits: counts, sums, places in shared memory%s-->  values, indices\n",
-            (s->bits + s->digit - 1) / s->digit, s->digit, s->cluster ? " of the cluster" : "");
+            (s->bits + s->digit - 1) / s->digit, s->digit,
+            s->cluster                ? " of the cluster"
+            : s->form == SORT_BY_GRID ? ", and in the workspace"
+                                      : "");
     cj_head(b, "Launch: block %u threads%s; %u bytes of dynamic shared memory.", s->block,
             s->cluster ? ", as a cluster launch" : "", k->plan->dynamic_shared);
+    if (s->form != SORT_BY_GRID) return;
+    sort_workspace w;
+    cj__sort_workspace(k->plan, s, &w);
+    cj_head(
+        b,
+        "\n%u launches, turn = 0, 1, ...: clear, count, sum up, then a digit each: x -> workspace -> ... -> results.",
+        k->plan->launches);
+    cj_head(b,
+            "\nThe workspace of %" PRIu64
+            " bytes may hold anything before. Its parts, in bytes from its first: tickets 0, bins "
+            "%" PRIu64 ", statuses %" PRIu64 ", keys %" PRIu64 " and %" PRIu64,
+            w.bytes, w.bins, w.statuses, w.keys[0], w.keys[1]);
+    if (s->carries) cj_head(b, "\nindices %" PRIu64 " and %" PRIu64 ".", w.indices[0], w.indices[1]);
 }
 
 // ---- prologue
@@ -51,7 +74,12 @@ static void declare(sort_kernel *k) {
     k->rows_at = cj_param(f, "u64", "rows", NULL);
     k->columns_at = cj_param(f, "u64", "columns", "elements of a row");
     k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
-    cj_param(f, "u64", "workspace", "not used");
+    if (k->s.form == SORT_BY_GRID) {
+        k->tiles_at = cj_param(f, "u64", "tiles", "of a row");
+        k->counters_at = cj_param(f, "u64", "counters", "blocks that count a row");
+        k->turn_at = cj_param(f, "u64", "turn", "of the launches");
+    }
+    k->workspace_at = cj_param(f, "u64", "workspace", k->s.form == SORT_BY_GRID ? "below" : "not used");
     cj__registers(k->plan, f, cj__sort_registers(&k->s) + k->s.items, true);  // room to move them
 }
 
@@ -78,20 +106,11 @@ static void begin_group(sort_kernel *k) {
     CJ_IF_UNI(f, cj_ge(f, "no_row", k->row, rows), "has_row") { cj_ptx(f, "ret;"); }
 }
 
-// Found again for the results: the passes have no registers to keep it in.
-static void find_row(sort_kernel *k) {
-    cj_func *f = k->f;
-    cj_reg   x = cj__load_pointer(f, k->x, "x"), stride = cj__load_param(f, "u64", k->stride_at, "stride");
-    cj_reg   first = cj_mul(f, "row_first", cj_cvt(f, "u64", "row_number", k->row), stride);
-    k->base = cj_mad(f, "row_at", first, k->s.bytes, x);
-    k->columns = cj__load_param(f, "u32", k->columns_at, "columns");
-}
-
 static void begin_row(sort_kernel *k) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
     cj_step(f, "the row, and the thread's places");
-    find_row(k);
+    cj__sort_find_row(k);
     k->own = cj_mad(f, "own", k->warp, SORT_WARP * s->items, k->lane);
     k->first = s->cluster ? cj_mad(f, "first", k->rank, s->tile, k->own) : k->own;
     k->own_counts = cj_mad(f, "own_counts", k->warp, 4 * s->bins, k->counts);
@@ -116,14 +135,14 @@ static void emit_passes(sort_kernel *k) {
 
 static void emit_results(sort_kernel *k) {
     cj_func *f = k->f;
-    find_row(k);
-    cj_reg   columns = cj_cvt(f, "u64", "wide_columns", k->columns);
-    cj_reg   first = cj_mul(f, "first_result", cj_cvt(f, "u64", "row_number", k->row), columns);
-    cj_reg   values = cj_none(), indices = cj_none();
-    if (k->s.values) values = cj_mad(f, "values", first, k->s.bytes, cj__load_pointer(f, k->values_to, "values"));
-    if (k->s.indices)
-        indices = cj_mad(f, "indices", first, k->s.wide_index ? 8 : 4, cj__load_pointer(f, k->indices_to, "indices"));
-    cj__sort_write(k, values, indices);
+    cj_reg   values, indices;
+    cj__sort_find_row(k);
+    cj__sort_results(k, &values, &indices);
+    cj_step(f, "results, with the bits that x has");
+    for (unsigned i = 0; i < k->s.items; i++) {
+        cj_reg place = cj_add(f, "place", k->first, SORT_WARP * i), inside = cj_lt(f, "inside", place, k->columns);
+        cj__sort_write(k, values, indices, i, place, inside);
+    }
     cj_ptx(f, "ret;");
 }
 
@@ -135,6 +154,10 @@ static void emit_sort(const cj_plan *plan, cj_builder *b) {
     k.f = cj__entry(plan, b);
     declare(&k);
     begin_group(&k);
+    if (k.s.form == SORT_BY_GRID) {
+        cj__sort_grid(&k);
+        return;
+    }
     begin_row(&k);
     if (k.s.cluster) cj_cluster_arrive(k.f, CJ_ARRIVE_RELAXED, "C0: this block has started");
     cj__sort_load(&k);
@@ -143,5 +166,5 @@ static void emit_sort(const cj_plan *plan, cj_builder *b) {
     emit_results(&k);
 }
 
-const cj_family cj__family_sort = {
-    CJ_FAMILY("sort", "the elements of each row in order, stable, and where they were", params, cj__sort_plan, emit_sort)};
+const cj_family cj__family_sort = {CJ_FAMILY("sort", "the elements of each row in order, stable, and where they were",
+                                             params, cj__sort_plan, emit_sort)};

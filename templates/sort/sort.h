@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of sort. Each file calls only those before it: plan.c; key.c; rank.c; move.c; sort.c, which has the algorithm.
+// The parts of sort. Each file calls only those before it: plan.c; key.c; rank.c; move.c; grid.c; sort.c, which has the
+// algorithm.
 #ifndef CJ_TEMPLATES_SORT_H
 #define CJ_TEMPLATES_SORT_H
 
@@ -16,7 +17,7 @@ enum {
 #include "constants.def"
 };
 
-enum { SORT_BY_PLAN, SORT_BY_WARP, SORT_BY_BLOCK, SORT_BY_CLUSTER };  // the words of form
+enum { SORT_BY_PLAN, SORT_BY_WARP, SORT_BY_BLOCK, SORT_BY_CLUSTER, SORT_BY_GRID };  // the words of form
 enum { SORT_WARP = 32, SORT_ITEMS_MAX = 32, SORT_SHORT = 65536, SORT_INDEX_BITS = 16 };
 
 // Where things lie in the shared memory of a group: bytes from its first.
@@ -41,41 +42,62 @@ typedef struct sort_shape {
     sort_layout at;
 } sort_shape;
 
+// form=grid: tiles of a row; blocks that count a row; launches before those of the digits; where things lie in the workspace:
+// bytes from its first. Each pass has a ticket counter, and a status of each bin of each tile.
+enum { SORT_CLEARS, SORT_COUNTS, SORT_SUMS, SORT_PASSES };
+
+typedef struct sort_workspace {
+    uint64_t tiles, counters, bins, statuses, keys[2], indices[2], bytes;
+} sort_workspace;
+
 typedef struct sort_kernel {
     const cj_plan *plan;
     cj_func       *f;
     sort_shape     s;
     cj_var         x, values_to, indices_to, columns_at, stride_at, rows_at;
+    cj_var         tiles_at, counters_at, turn_at, workspace_at;  // of form=grid
     cj_reg         thread, lane, warp, below, above;  // thread and warp: of the group; masks of the lanes before and after
     cj_reg         row, rank;
     cj_reg         base, columns;                     // of the row: its address, its elements as u32
     cj_reg         counts, own_counts;                // addresses: of the group's shared memory, of the warp's counts
     cj_reg         own, first;                        // place of the thread's first item: in the tile, in the row
     cj_reg         shift;                             // of the digit
+    cj_reg         ticket, tile, pass;                // of form=grid; the ticket is the number of the tile among all rows'
+    cj_reg         bins, statuses;                    // addresses of the pass: what the row has before each digit; of all tiles
+    cj_reg         bin_total, bin_start;              // of the thread's digit in the tile
     cj_reg         key[SORT_ITEMS_MAX], index[SORT_ITEMS_MAX], place[SORT_ITEMS_MAX];
 } sort_kernel;
 
 static inline unsigned sort_warps(const sort_shape *s) { return s->group / SORT_WARP; }
+static inline unsigned sort_passes(const sort_shape *s) { return (s->bits + s->digit - 1) / s->digit; }
 static inline unsigned sort_low(const sort_shape *s) { return s->packed ? SORT_INDEX_BITS : 0; }  // the first digit's bit
 
 // ---- plan.c
 
 void      cj__sort_shape(const cj_plan *plan, sort_shape *s);
+void      cj__sort_workspace(const cj_plan *plan, const sort_shape *s, sort_workspace *w);
 unsigned  cj__sort_registers(const sort_shape *s);  // that a thread needs, about
 cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
 // ---- key.c: elements as unsigned numbers in the order of the results
 
+void   cj__sort_find_row(sort_kernel *k);                                    // base and columns
+void   cj__sort_results(sort_kernel *k, cj_reg *values, cj_reg *indices);    // addresses of the row's results
 void   cj__sort_load(sort_kernel *k);                                       // the thread's items, of x
-void   cj__sort_write(const sort_kernel *k, cj_reg values, cj_reg indices);  // to the row's results: addresses
+cj_reg cj__sort_greatest(const sort_kernel *k);                              // the key of places after the row
+
+// Item i to a place of the row's results: addresses. `inside`: where it is written.
+void cj__sort_write(const sort_kernel *k, cj_reg values, cj_reg indices, unsigned item, cj_reg place, cj_reg inside);
 
 // ---- rank.c: the place of each item among those of its digit in the warp; then what comes before in the row
 
 void cj__sort_sync(const sort_kernel *k, const char *why);  // of the group
 void cj__sort_rank(const sort_kernel *k);
-void cj__sort_scan(const sort_kernel *k);
+void cj__sort_scan(sort_kernel *k);
 
-void cj__sort_offsets(const sort_kernel *k);  // in a cluster: of each digit
+void cj__sort_offsets(const sort_kernel *k);  // in a cluster and in a grid: of each digit
+void cj__sort_sum_row(sort_kernel *k);        // form=grid: numbers of items of each digit become what comes before
+cj_reg cj__sort_digit(const sort_kernel *k, unsigned item);
 
 cj_reg cj__sort_offset(const sort_kernel *k, unsigned item);  // from a place in the tile to the place in the row
 cj_reg cj__sort_place(const sort_kernel *k, unsigned item);  // among the warp's items of the digit
@@ -85,6 +107,10 @@ cj_reg cj__sort_place(const sort_kernel *k, unsigned item);  // among the warp's
 void cj__sort_scatter(const sort_kernel *k);
 void cj__sort_exchange(const sort_kernel *k);  // in a cluster
 void cj__sort_gather(const sort_kernel *k);
+
+// ---- grid.c: a row of any length, a launch a digit
+
+void cj__sort_grid(sort_kernel *k);
 
 cj_reg cj__sort_digit_at(const sort_kernel *k, unsigned item);  // the address of the digit's count of the own warp
 

@@ -20,7 +20,8 @@ typedef struct problem {
     bool        descending, values, indices;
 } problem;
 
-static const cj_dtype dtypes[] = {CJ_F32, CJ_F64, CJ_I32, CJ_U32, CJ_I64, CJ_U64, CJ_F16, CJ_BF16, CJ_I8, CJ_U8, CJ_I16, CJ_U16};
+static const cj_dtype dtypes[] = {CJ_F32, CJ_F64,  CJ_I32, CJ_U32, CJ_I64, CJ_U64,
+                                  CJ_F16, CJ_BF16, CJ_I8,  CJ_U8,  CJ_I16, CJ_U16};
 
 static bool has_word(const cj_params *params, const char *name, const char *word) {
     char buffer[16];
@@ -71,7 +72,8 @@ static int64_t rank_of(const problem *p, uint64_t bits) {
 
 static uint64_t wild_bits(const problem *p, uint64_t draw) {
     const uint64_t infinite = is_float(p->dtype) ? infinity_of(p->dtype) : 77, sign = UINT64_C(1) << (8 * p->bytes - 1);
-    const uint64_t wild[] = {0, sign, infinite, infinite | sign, infinite + 1, (infinite + 1) | sign, 1, 1 | sign, UINT64_MAX};
+    const uint64_t wild[] = {0, sign,     infinite,  infinite | sign, infinite + 1, (infinite + 1) | sign,
+                             1, 1 | sign, UINT64_MAX};
     return draw & 1 ? wild[(draw >> 8) % CJ_TEST_COUNT(wild)] : draw >> 3;
 }
 
@@ -119,9 +121,11 @@ static void check_row(const problem *p, uint64_t row, const unsigned char *x, co
         const uint64_t at = row * p->columns + i, wanted = entries[i].index;
         const uint64_t index = read_number(indices + at * p->index_bytes, p->index_bytes);
         if (p->indices && index != wanted)
-            fail_msg("%s: row %" PRIu64 ", place %" PRIu64 " is at %" PRIu64 ", not at %" PRIu64, p->words, row, i, index, wanted);
+            fail_msg("%s: row %" PRIu64 ", place %" PRIu64 " is at %" PRIu64 ", not at %" PRIu64, p->words, row, i,
+                     index, wanted);
         if (p->values && memcmp(values + at * p->bytes, x + wanted * p->bytes, p->bytes))
-            fail_msg("%s: row %" PRIu64 ", place %" PRIu64 " has not the bits of element %" PRIu64, p->words, row, i, wanted);
+            fail_msg("%s: row %" PRIu64 ", place %" PRIu64 " has not the bits of element %" PRIu64, p->words, row, i,
+                     wanted);
     }
 }
 
@@ -202,9 +206,15 @@ void cj_test_sort_bounds(cj_device *device, uint64_t seed) {
                  {"form=block block=64 items=3 dtype=i16 match=ballots digit=5", 192},
                  {"form=cluster cluster=2 block=32 items=2 dtype=f32", 128},
                  {"form=cluster cluster=3 block=64 items=1 dtype=u8 result=indices", 192},
-                 {"form=cluster cluster=4 block=32 items=1 dtype=f16 order=descending", 128}};
+                 {"form=cluster cluster=4 block=32 items=1 dtype=f16 order=descending", 128},
+                 {"form=grid block=256 items=1 rows=2", 257},  // what a tile holds, or tiles, and one more
+                 {"form=grid block=256 items=2 dtype=i16 result=values order=descending", 1537},
+                 {"form=grid block=320 items=1 dtype=f64 result=indices index=u32", 641},
+                 {"form=grid block=256 items=3 dtype=u8 rows=3", 1537},
+                 {"form=grid block=256 items=1 dtype=bf16 digit=5 match=any rows=2", 513}};
     for (size_t i = 0; i < CJ_TEST_COUNT(kinds); i++) {
-        const unsigned holds = kinds[i].holds, columns[] = {1 + (unsigned)(i % 2), 31 + (unsigned)(i % 3), holds - 1, holds};
+        const unsigned holds = kinds[i].holds,
+                       columns[] = {1 + (unsigned)(i % 2), 31 + (unsigned)(i % 3), holds - 1, holds};
         for (size_t c = 0; c < CJ_TEST_COUNT(columns); c++) {
             char words[160];
             snprintf(words, sizeof words, "columns=%u %s", columns[c], kinds[i].words);
@@ -218,16 +228,19 @@ void cj_test_sort_bounds(cj_device *device, uint64_t seed) {
 static uint64_t below(uint64_t *seed, uint64_t end) { return cj_test_random(seed) % end; }
 
 void cj_test_sort_random(cj_device *device, uint64_t *seed, uint64_t most) {
-    static const char *const results[] = {"both", "values", "indices"}, *const clusters[] = {"0", "auto", "2", "3", "8"};
+    static const char *const results[] = {"both", "values", "indices"}, *const clusters[] = {"0", "auto", "2", "3",
+                                                                                             "8"};
     const uint64_t power = UINT64_C(2) << below(seed, 15), columns = 1 + below(seed, power < most ? power : most);
-    const char    *cluster = clusters[below(seed, 5)];
+    const bool     by_grid = !below(seed, 6);
+    const char    *cluster = by_grid ? "auto" : clusters[below(seed, 5)];
     char           words[256];
     snprintf(words, sizeof words,
-             "rows=%u columns=%" PRIu64 " dtype=%s order=%s index=%s result=%s stride=%" PRIu64 " cluster=%s match=%s digit=%u",
+             "rows=%u columns=%" PRIu64 " dtype=%s order=%s index=%s result=%s stride=%" PRIu64
+             " cluster=%s match=%s digit=%u form=%s",
              (unsigned)(1 + below(seed, 3)), columns, cj_dtype_name(dtypes[below(seed, 12)]),
              below(seed, 2) ? "ascending" : "descending", below(seed, 2) ? "i64" : "u32", results[below(seed, 3)],
              columns + below(seed, 2) * below(seed, 20), cluster, below(seed, 4) ? "any" : "ballots",
-             below(seed, 3) ? 8 : (unsigned)(5 + below(seed, 3)));
+             below(seed, 3) ? 8 : (unsigned)(5 + below(seed, 3)), by_grid ? "grid" : "auto");
     cj_test_sort(device, words, (cj_sort_fill)below(seed, CJ_SORT_FILLS), *seed);
 }
 
@@ -268,7 +281,8 @@ void cj_test_sort_call(cj_device *device) {
     cj_mem_free(device, at);
     cj_mem_free(device, to);
     cj_mem_free(device, where);
-    const cj_sort_desc none = {CJ_INIT(none)}, nothing = {CJ_INIT(nothing), .columns = 8, .values_only = true, .indices_only = true};
+    const cj_sort_desc none = {CJ_INIT(none)},
+                       nothing = {CJ_INIT(nothing), .columns = 8, .values_only = true, .indices_only = true};
     assert_int_equal(cj_sort_create(device, &none, &sort, &error), CJ_INVALID_ARGUMENT);
     assert_int_equal(cj_sort_create(device, &nothing, &sort, &error), CJ_INVALID_ARGUMENT);
 }

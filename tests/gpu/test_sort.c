@@ -19,6 +19,8 @@ static void long_rows_of_every_kind_are_right(void **state) {
         cj_test_sort(cj_test_device, "rows=5 columns=65536 order=descending", (cj_sort_fill)fill, 2);
         cj_test_sort(cj_test_device, "rows=3 columns=100003 dtype=bf16", (cj_sort_fill)fill, 3);
         cj_test_sort(cj_test_device, "rows=40 columns=16385 dtype=i64", (cj_sort_fill)fill, 4);
+        cj_test_sort(cj_test_device, "columns=4194305 rows=1", (cj_sort_fill)fill, 5);
+        cj_test_sort(cj_test_device, "rows=3 columns=1000003 dtype=u64 order=descending", (cj_sort_fill)fill, 6);
     }
 }
 

@@ -93,6 +93,7 @@ static const char *const kernels[] = {
     "sort rows=1 columns=250 block=64 items=4 form=block",
     "sort rows=2 columns=60 form=warp block=64 match=ballots",
     "sort rows=1 columns=250 cluster=2 block=64 items=2 result=indices dtype=i32",
+    "sort rows=1 columns=300 form=grid block=256 items=1 dtype=u16 result=values",
     "argmax rows=2 columns=300 block=64",
     "argmax rows=2 columns=1300 block=64 cluster=2",
     "argmax rows=2 columns=1301 block=64 cluster=0 parts=3",

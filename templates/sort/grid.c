@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// form=grid: a row of any length. Launches of one kernel, by turns: the workspace is cleared; some blocks a row count the items of each
+// value of each digit; these numbers become what comes before, in the row; then each digit is a launch. There a block takes a
+// ticket, which is its tile: tiles before it have been taken by blocks that run. It sorts the tile by the digit (rank.c), looks back at
+// the tiles before for what they have of each value, and writes its items: those with the same value lie side by side.
+//
+//   x --keys, indices--> workspace 0 --> workspace 1 --> workspace 0 … --> values, indices
+//
+// D. Merrill, M. Garland: Single-pass parallel prefix scan with decoupled look-back (NVIDIA, 2016); A. Adinets, D. Merrill: Onesweep, a
+// faster least significant digit radix sort for GPUs (2022).
+#include "sort.h"
+
+static cj_reg part(const sort_kernel *k, cj_reg workspace, const char *name, uint64_t at) {
+    return cj_add(k->f, name, workspace, cj_mov(k->f, "u64", "part_at", at));
+}
+
+// ---- the launches before
+
+// Tickets, bins and statuses: 0.
+static void clear(const sort_kernel *k, cj_reg workspace, const sort_workspace *w) {
+    cj_func *f = k->f;
+    cj_step(f, "turn 0: tickets, bins and statuses are cleared");
+    cj_reg number = cj_mad(f, "number", cj_mov(f, "u32", "block", "%ctaid.x"), k->s.block, k->thread);
+    cj_reg all = cj_mul(f, "threads", cj_mov(f, "u32", "blocks", "%nctaid.x"), k->s.block);
+    CJ_FOR(f, i, "u32", "vector", number, (uint32_t)(w->keys[0] / 16), all) {
+        cj_ptx(f, "st.global.v4.u32 [$1], {0, 0, 0, 0};", cj_mad_wide(f, "clear_at", i, 16, workspace));
+    }
+    cj_ptx(f, "ret;");
+}
+
+static void begin_tile(sort_kernel *k, cj_reg tile) { k->first = cj_mad(k->f, "first", tile, k->s.tile, k->own); }
+
+// Each item's digits, in the block's bins.
+static void count_tile(sort_kernel *k) {
+    cj_func *f = k->f;
+    cj__sort_load(k);
+    for (unsigned i = 0; i < k->s.items; i++) {
+        cj_reg inside = cj_lt(f, "inside", cj_add(f, "place", k->first, SORT_WARP * i), k->columns);
+        for (unsigned pass = 0; pass < sort_passes(&k->s); pass++) {
+            k->shift = cj_mov(f, "u32", "shift", pass * k->s.digit);
+            cj_reg at = cj_mad(f, "bin_at", cj__sort_digit(k, i), 4, k->counts);
+            cj_ptx(f, "@$1 red.shared.add.u32 [$2 + $3], 1;", inside, at, 4 * pass * k->s.bins);
+        }
+    }
+}
+
+static void count_row(sort_kernel *k, cj_reg all_bins) {
+    const sort_shape *s = &k->s;
+    cj_func          *f = k->f;
+    const unsigned    bins = sort_passes(s) * s->bins;
+    cj_step(f, "turn 1: some blocks a row count its digits");
+    cj_reg block = cj_mov(f, "u32", "block", "%ctaid.x"),
+           counters = cj__load_param(f, "u32", k->counters_at, "counters");
+    cj_reg tiles = cj__load_param(f, "u32", k->tiles_at, "tiles"), rows = cj__load_param(f, "u32", k->rows_at, "rows");
+    k->row = cj_div(f, "row", block, counters);
+    CJ_IF_UNI(f, cj_ge(f, "no_row", k->row, rows), "has_row") cj_ptx(f, "ret;");
+    cj__sort_find_row(k);
+    CJ_STRIDE(f, i, cj_mov(f, "u32", "i", k->thread), s->block, bins) {
+        cj_ptx(f, "st.shared.u32 [$1], 0;", cj_mad(f, "clear_at", i, 4, k->counts));
+    }
+    cj_ptx(f, "bar.sync 0; // G1: the bins are clear");
+    cj_reg tile = cj_mov(f, "u32", "tile", cj_let(f, "u32", "counter", "rem.u32 $1, $2, $3;", block, counters));
+    CJ_COUNT_UNI(f, "next_tile", tile, counters, tiles) {
+        begin_tile(k, tile);
+        count_tile(k);
+    }
+    cj_ptx(f, "bar.sync 0; // G2: the block has counted");
+    cj_reg to = cj_mad_wide(f, "row_bins", k->row, 4 * bins, all_bins);
+    CJ_STRIDE(f, i, cj_mov(f, "u32", "i", k->thread), s->block, bins) {
+        cj_reg count = cj_let(f, "u32", "count", "ld.shared.u32 $1, [$2];", cj_mad(f, "bin_at", i, 4, k->counts));
+        cj_ptx(f, "red.relaxed.gpu.global.add.u32 [$1], $2;", cj_mad_wide(f, "to", i, 4, to), count);
+    }
+    cj_ptx(f, "ret;");
+}
+
+// A block has a digit of a row.
+static void sum_up(sort_kernel *k, cj_reg all_bins) {
+    cj_func *f = k->f;
+    cj_step(f, "turn 2: what a row has before each value of a digit");
+    cj_reg rows = cj__load_param(f, "u32", k->rows_at, "rows"), number = cj_mov(f, "u32", "digit_of_row", "%ctaid.x");
+    CJ_IF_UNI(f, cj_ge(f, "no_digit", number, cj_mul(f, "digits", rows, sort_passes(&k->s))), "has_digit") {
+        cj_ptx(f, "ret;");
+    }
+    k->bins = cj_mad_wide(f, "digit_bins", number, 4 * k->s.bins, all_bins);
+    cj__sort_sum_row(k);
+    cj_ptx(f, "ret;");
+}
+
+// ---- a digit
+
+// The block's ticket; tiles of a row lie side by side.
+static void take_tile(sort_kernel *k, cj_reg workspace) {
+    cj_func *f = k->f;
+    cj_step(f, "the block's tile");
+    cj_reg first = cj_eq(f, "first_thread", k->thread, 0), at = cj_mad_wide(f, "ticket_at", k->pass, 4, workspace);
+    k->ticket = cj_u32(f, "ticket");
+    cj_ptx(f, "@$1 atom.relaxed.gpu.global.add.u32 $2, [$3], 1;", first, k->ticket, at);
+    cj_ptx(f, "@$1 st.shared.u32 [$2 + $3], $4;", first, k->counts, k->s.at.sums, k->ticket);
+    cj_ptx(f, "bar.sync 0; // G1: the ticket is told");
+    cj_ptx(f, "ld.shared.u32 $1, [$2 + $3];", k->ticket, k->counts, k->s.at.sums);
+    cj_reg tiles = cj__load_param(f, "u32", k->tiles_at, "tiles"), rows = cj__load_param(f, "u32", k->rows_at, "rows");
+    k->row = cj_div(f, "row", k->ticket, tiles);
+    CJ_IF_UNI(f, cj_ge(f, "no_row", k->row, rows), "has_tile") cj_ptx(f, "ret;");
+    k->tile = cj_let(f, "u32", "tile", "rem.u32 $1, $2, $3;", k->ticket, tiles);
+    cj__sort_find_row(k);
+    begin_tile(k, k->tile);
+}
+
+// Keys and indices of the row in the workspace: those that the launch reads, or those that it writes.
+typedef struct buffer {
+    cj_reg keys, indices;
+} buffer;
+
+static buffer find_buffer(const sort_kernel *k, cj_reg workspace, const sort_workspace *w, bool writes) {
+    cj_func *f = k->f;
+    cj_reg   row = cj_cvt(f, "u64", "row_number", k->row), columns = cj_cvt(f, "u64", "wide_columns", k->columns);
+    cj_update(f, row, "mul", columns);
+    cj_reg odd = cj_and(f, "odd", cj_add(f, "pass_or_next", k->pass, writes ? 0 : 1), 1);
+    cj_reg second = cj_ne(f, "second", odd, 0), at = cj_u64(f, "buffer_at");
+    buffer b = {.indices = cj_none()};
+    cj_ptx(f, "selp.u64 $1, $2, $3, $4;", at, w->keys[1], w->keys[0], second);
+    b.keys = cj_mad(f, "keys_of_row", row, k->s.bytes, cj_add(f, "keys_of_row", workspace, at));
+    if (!k->s.carries) return b;
+    cj_ptx(f, "selp.u64 $1, $2, $3, $4;", at, w->indices[1], w->indices[0], second);
+    b.indices = cj_mad(f, "indices_of_row", row, 4, cj_add(f, "indices_of_row", workspace, at));
+    return b;
+}
+
+static const char *key_type(const sort_kernel *k) {
+    static const char *const types[] = {[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
+    return types[k->s.bytes];
+}
+
+static void load_again(const sort_kernel *k, const buffer *b) {
+    cj_func *f = k->f;
+    cj_reg   greatest = cj__sort_greatest(k);
+    cj_step(f, "the tile's items, as the launch before wrote them");
+    for (unsigned i = 0; i < k->s.items; i++) {
+        cj_reg place = cj_add(f, "place", k->first, SORT_WARP * i), inside = cj_lt(f, "inside", place, k->columns);
+        cj_set(f, k->key[i], greatest);
+        cj__load(f, inside, "ld.global.nc", key_type(k), &k->key[i], 1,
+                 cj_mad_wide(f, "key_at", place, k->s.bytes, b->keys), 0);
+        if (!k->s.carries) continue;
+        cj__load(f, inside, "ld.global.nc", "u32", &k->index[i], 1, cj_mad_wide(f, "index_at", place, 4, b->indices),
+                 0);
+    }
+}
+
+// Item i's place in the row; false in *inside for what is not of the row, which is last in its tile.
+static cj_reg place_in_row(const sort_kernel *k, unsigned item, cj_reg *inside) {
+    cj_func *f = k->f;
+    cj_reg   in_tile = cj_add(f, "in_tile", k->own, SORT_WARP * item);
+    cj_reg   before = cj_mad(f, "in_row", k->tile, k->s.tile, in_tile);
+    *inside = cj_lt(f, "inside", before, k->columns);
+    cj_reg offset = cj__sort_offset(k, item);
+    return cj_add(f, "place", in_tile, offset);
+}
+
+static void store_again(const sort_kernel *k, const buffer *b) {
+    cj_func *f = k->f;
+    cj_step(f, "items to the workspace");
+    for (unsigned i = 0; i < k->s.items; i++) {
+        cj_reg inside, place = place_in_row(k, i, &inside);
+        cj__store(f, inside, "st.global", key_type(k), &k->key[i], 1,
+                  cj_mad_wide(f, "key_to", place, k->s.bytes, b->keys), 0);
+        if (!k->s.carries) continue;
+        cj__store(f, inside, "st.global", "u32", &k->index[i], 1, cj_mad_wide(f, "index_to", place, 4, b->indices), 0);
+    }
+    cj_ptx(f, "ret;");
+}
+
+static void write_results(sort_kernel *k) {
+    cj_reg values, indices;
+    cj_step(k->f, "results, with the bits that x has");
+    cj__sort_results(k, &values, &indices);
+    for (unsigned i = 0; i < k->s.items; i++) {
+        cj_reg inside, place = place_in_row(k, i, &inside);
+        cj__sort_write(k, values, indices, i, place, inside);
+    }
+    cj_ptx(k->f, "ret;");
+}
+
+static void load_tile(sort_kernel *k, cj_reg workspace, const sort_workspace *w) {
+    if (sort_passes(&k->s) == 1) {
+        cj__sort_load(k);
+        return;
+    }
+    CJ_IF_ELSE_UNI(k->f, cj_eq(k->f, "is_first", k->pass, 0), "again", "loaded") { cj__sort_load(k); }
+    else {
+        const buffer from = find_buffer(k, workspace, w, false);
+        load_again(k, &from);
+    }
+}
+
+static void sort_digit(sort_kernel *k, cj_reg workspace, cj_reg all_bins, const sort_workspace *w) {
+    const sort_shape *s = &k->s;
+    cj_func          *f = k->f;
+    const unsigned    passes = sort_passes(s);
+    take_tile(k, workspace);
+    k->shift = cj_mul(f, "shift", k->pass, s->digit);
+    k->bins = cj_mad_wide(f, "digit_bins", cj_mad(f, "digit_of_row", k->row, passes, k->pass), 4 * s->bins, all_bins);
+    cj_reg tiles = cj__load_param(f, "u32", k->tiles_at, "tiles"), rows = cj__load_param(f, "u32", k->rows_at, "rows");
+    cj_reg statuses = part(k, workspace, "statuses", w->statuses);
+    cj_reg pass_first = cj_mul(f, "tickets_before", k->pass, cj_mul(f, "tickets_of_pass", tiles, rows));
+    k->statuses = cj_mad_wide(f, "statuses", pass_first, 4 * s->bins, statuses);
+    cj_reg is_last = cj_eq(f, "is_last", k->pass, passes - 1);
+    load_tile(k, workspace, w);
+    cj__sort_rank(k);
+    cj__sort_scan(k);
+    cj__sort_scatter(k);
+    cj__sort_offsets(k);
+    cj__sort_gather(k);
+    if (passes > 1) {
+        CJ_UNLESS_UNI(f, is_last, "last_digit") {
+            const buffer to = find_buffer(k, workspace, w, true);
+            store_again(k, &to);
+        }
+    }
+    write_results(k);
+}
+
+void cj__sort_grid(sort_kernel *k) {
+    const sort_shape *s = &k->s;
+    cj_func          *f = k->f;
+    sort_workspace    w;
+    cj__sort_workspace(k->plan, s, &w);
+    cj_reg turn = cj__load_param(f, "u32", k->turn_at, "turn"),
+           workspace = cj__load_pointer(f, k->workspace_at, "workspace");
+    cj_reg bins = part(k, workspace, "bins", w.bins);
+    k->own = cj_mad(f, "own", k->warp, SORT_WARP * s->items, k->lane);
+    k->own_counts = cj_mad(f, "own_counts", k->warp, 4 * s->bins, k->counts);
+    cj_registers(f, "u32", "rank_in_warp", s->paired ? (s->items + 1) / 2 : s->items, k->place);
+    CJ_IF_UNI(f, cj_eq(f, "clears", turn, SORT_CLEARS), "cleared") clear(k, workspace, &w);
+    CJ_IF_UNI(f, cj_eq(f, "counts", turn, SORT_COUNTS), "counted") count_row(k, bins);
+    CJ_IF_UNI(f, cj_eq(f, "sums_up", turn, SORT_SUMS), "summed_up") sum_up(k, bins);
+    k->pass = cj_sub(f, "pass", turn, SORT_PASSES);
+    sort_digit(k, workspace, bins, &w);
+}
