@@ -47,7 +47,9 @@ static void tell_kth(const sample_kernel *k, cj_reg table, cj_reg told, unsigned
         cj_reg own = load_groups(k, inside, cj_mad(f, "own_at", i, 4 * each, table), each);
         cj_reg before = count_before(k, table, each, groups, i, own);
         cj_update(f, before, "add", 1);
-        cj_ptx(f, "setp.eq.and.u32 $1, $2, $3, $1;\n@$1 st.shared.f32 [$4], $5;", inside, before, k->k, told, own);
+        cj_reg part = cj_and(f, "part", k->thread, SAMPLE_SHARE - 1);
+        cj_ptx(f, "setp.eq.and.u32 $1, $2, $3, $1;\nsetp.eq.and.u32 $1, $4, 0, $1;", inside, before, k->k, part);
+        cj_ptx(f, "@$1 st.shared.f32 [$2], $3;", inside, told, own);
     }
 }
 

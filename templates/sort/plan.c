@@ -168,7 +168,9 @@ static bool choose(const cj_plan *plan, const cj_limits *limits, uint64_t cluste
     if (form == SORT_BY_BLOCK || open)
         if (cut_block(plan, limits, s) || form == SORT_BY_BLOCK)
             return s->tile >= value[SORT_COLUMNS] && fits(s, limits);
-    if (form != SORT_BY_GRID && cluster && cut_cluster(plan, limits, cluster, s)) return true;
+    if (form != SORT_BY_GRID && cluster && cut_cluster(plan, limits, cluster, s) &&
+        !(open && value[SORT_ROWS] * s->cluster <= SORT_GRID_PAYS))
+        return true;
     return (form == SORT_BY_GRID || open) && cut_grid(plan, limits, s);
 }
 

@@ -216,7 +216,7 @@ static void sum_ranks(const sort_kernel *k, const bins *b, cj_reg *offset) {
 // ---- the grid
 //
 // A status is a word: two bits that say what it has, and a number of items modulo 2^30. A tile posts its own number of a digit, and,
-// once it knows what comes before in the row, both together. The number of all items may be 2^30, but a place is less.
+// once it knows what comes before in the row, both together. The first tile of a row posts the latter alone: looking back ends there. The number of all items may be 2^30, but a place is less.
 
 enum { OWN = 1 << 30, NUMBER = OWN - 1 };
 #define UPTO UINT32_C(0x80000000)
@@ -232,7 +232,8 @@ static void post_own(sort_kernel *k, const bins *b, cj_reg start) {
     cj_reg   status = cj_or(f, "status", b->total[0], (unsigned)OWN);
     k->bin_total = b->total[0];
     cj_set(f, k->bin_start, start);
-    cj_ptx(f, "st.relaxed.gpu.global.u32 [$1], $2; // the tile's own number", status_at(k, b), status);
+    cj_reg at = status_at(k, b), has_before = cj_ne(f, "has_before", k->tile, 0);
+    cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], $3; // the tile's own number", has_before, at, status);
 }
 
 // Items of the thread's digit in the tiles before: their own numbers, down to a tile that knows more.

@@ -119,7 +119,7 @@ def topk(form, out, fused):
 
 def sort(form, out, fused):
     def run(x):
-        values, indices = pt.sort(x["x"], -1, descending=form["descending"], stable=True)
+        values, indices = pt.sort(x["x"], dim=-1, descending=form["descending"], stable=True)
         return {"values": values, "indices": indices}
     return run
 

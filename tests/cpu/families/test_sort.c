@@ -9,7 +9,8 @@
 
 static void every_type_order_and_kind_of_row_is_right(void **state) {
     (void)state;
-    static const char *const types[] = {"f32", "f64", "i32", "u32", "i64", "u64", "f16", "bf16", "i8", "u8", "i16", "u16"};
+    static const char *const types[] = {"f32", "f64",  "i32", "u32", "i64", "u64",
+                                        "f16", "bf16", "i8",  "u8",  "i16", "u16"};
     static const char *const results[] = {"both", "values", "indices"};
     for (unsigned t = 0; t < CJ_TEST_COUNT(types); t++)
         for (unsigned fill = t % 2; fill < CJ_SORT_FILLS; fill += 2) {
@@ -43,6 +44,20 @@ static void any_shape_and_stride_is_right(void **state) {
     }
 }
 
+// Host threads run blocks beside each other, so a tile finds tiles that do not know yet what comes before them.
+static void tiles_beside_each_other_look_back_to_the_first_one_of_their_row(void **state) {
+    (void)state;
+    const cj_device_options cpu = {CJ_INIT(cpu), .spec = "cpu"};
+    const cj_cpu_options    threads = {CJ_INIT(threads), .threads = 4};
+    cj_device              *device;
+    cj_error                error = {0};
+    cj_test_ok(cj_device_open(&cpu, &device, &error), &error);
+    cj_test_ok(cj_cpu_configure(device, &threads, &error), &error);
+    for (uint64_t seed = 0; seed < 3; seed++)
+        cj_test_sort(device, "rows=300 columns=520 dtype=u8 form=grid block=256 items=1", CJ_SORT_RANDOM, seed);
+    cj_device_close(device);
+}
+
 static void a_call_sorts_and_refuses_what_it_cannot(void **state) {
     (void)state;
     cj_test_watch(0);
@@ -55,7 +70,8 @@ static void impossible_shapes_are_refused_by_name(void **state) {
     cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=1000 form=cluster cluster=0", "form: cluster, but");
     cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=1000 cluster=2 block=96", "this is a power of two");
     cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=100 form=warp cluster=2", "cluster: 2 is asked for");
-    cj_test_refused("sort", CJ_CONTRACT, "columns=100000 form=block", "columns: 100000 do not fit 1 block of 1024 threads");
+    cj_test_refused("sort", CJ_CONTRACT, "columns=100000 form=block",
+                    "columns: 100000 do not fit 1 block of 1024 threads");
     cj_test_refused("sort", CJ_CONTRACT, "rows=2^30 columns=1000 cluster=4", "more blocks");
 }
 
@@ -65,6 +81,7 @@ int main(void) {
         cmocka_unit_test(rows_about_what_a_warp_a_block_and_a_cluster_hold_are_right),
         cmocka_unit_test(what_the_plan_chooses_is_right),
         cmocka_unit_test(any_shape_and_stride_is_right),
+        cmocka_unit_test(tiles_beside_each_other_look_back_to_the_first_one_of_their_row),
         cmocka_unit_test(a_call_sorts_and_refuses_what_it_cannot),
         cmocka_unit_test(impossible_shapes_are_refused_by_name),
     };
