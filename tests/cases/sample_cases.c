@@ -115,7 +115,8 @@ static void check_tokens(const problem *p, const int32_t *tokens, cj_sample_fill
                                                  d->penalties ? p->counts + r * d->columns : NULL, &p->rows[r], NULL);
         if (token != tokens[r])
             fail_msg("%" PRIu64 " x %" PRIu64 ", block %u, cluster %u, fill %d: row %" PRIu64 " gives %" PRId32
-                     ", not %" PRId32 " (temperature %g, k %d, p %g, min-p %g, penalties %g %g %g, mask %d, seed %" PRIu64 ")",
+                     ", not %" PRId32
+                     " (temperature %g, k %d, p %g, min-p %g, penalties %g %g %g, mask %d, seed %" PRIu64 ")",
                      d->rows, d->columns, d->block, d->cluster, (int)fill, r, tokens[r], token,
                      (double)p->rows[r].temperature, (int)p->rows[r].top_k, (double)p->rows[r].top_p,
                      (double)p->rows[r].min_p, (double)p->rows[r].repetition, (double)p->rows[r].frequency,
@@ -214,6 +215,115 @@ void cj_test_sample_random(cj_device *device, uint64_t *seed, uint64_t most) {
     set_filters(&d, &v, cj_test_random(seed) % 32, seed);
     const cj_sample_fill fill = (cj_sample_fill)(cj_test_random(seed) % 3 ? 0 : cj_test_random(seed) % CJ_SAMPLE_FILLS);
     cj_test_sample(device, &d, &v, fill, cj_test_random(seed) % 2, cj_test_random(seed));
+}
+
+// ---- frequencies
+
+enum { TOKENS = 16 };
+
+// Token i's probability, but for a factor: 0 if a filter drops it.
+static void shares_of(const float *logits, const sample_model_row *v, double *share) {
+    const int k = v->top_k > 0 ? v->top_k : TOKENS;
+    int       order[TOKENS];
+    double    whole = 0, taken = 0, first;
+    for (int i = 0; i < TOKENS; i++) {
+        int at = i;
+        share[i] = exp((double)logits[i] / (double)v->temperature);
+        for (; at && logits[order[at - 1]] < logits[i]; at--) order[at] = order[at - 1];
+        order[at] = i;
+    }
+    first = share[order[0]];
+    for (int n = 0; n < k; n++) whole += share[order[n]];
+    for (int n = 0; n < TOKENS; n++) {
+        const double own = share[order[n]];
+        if (n >= k || taken >= (double)v->top_p * whole || own < (double)v->min_p * first) share[order[n]] = 0;
+        taken += own;
+    }
+}
+
+// Chi-square of at most 15 degrees of freedom is above 49 once in 60000.
+static void check_frequencies(const float *logits, const sample_model_row *values, const int32_t *tokens,
+                              uint32_t draws) {
+    double   share[TOKENS], kept = 0, chi = 0;
+    unsigned counts[TOKENS] = {0};
+    shares_of(logits, values, share);
+    for (int i = 0; i < TOKENS; i++) kept += share[i];
+    for (uint32_t n = 0; n < draws; n++) {
+        assert_in_range(tokens[n], 0, TOKENS - 1);
+        counts[tokens[n]]++;
+    }
+    for (int i = 0; i < TOKENS; i++) {
+        const double expected = draws * share[i] / kept;
+        if (share[i] == 0)
+            assert_int_equal(counts[i], 0);
+        else
+            chi += (counts[i] - expected) * (counts[i] - expected) / expected;
+    }
+    if (chi > 49)
+        fail_msg("chi-square of %u draws is %g (temperature %g, k %d, p %g, min-p %g)", draws, chi,
+                 (double)values->temperature, (int)values->top_k, (double)values->top_p, (double)values->min_p);
+}
+
+// Every row has the same logits; the row's number is part of its random number.
+static void draw_tokens(cj_device *device, cj_ptr logits, uint32_t draws, const sample_model_row *row, uint32_t block,
+                        uint32_t cluster, int32_t *tokens) {
+    cj_sample_desc   d = {CJ_INIT(d), .rows = draws, .columns = TOKENS, .block = block, .cluster = cluster};
+    cj_sample_arrays v = {CJ_INIT(v),          .logits = logits,    .temperature = row->temperature,
+                          .top_k = row->top_k, .top_p = row->top_p, .min_p = row->min_p,
+                          .seed = row->seed};
+    cj_error         error = {0};
+    d.top_k = row->top_k > 0;
+    d.top_p = row->top_p < 1;
+    d.min_p = row->min_p > 0;
+    memset(tokens, POISON, draws * sizeof *tokens);
+    v.tokens = upload(device, tokens, draws * sizeof *tokens);
+    cj_test_ok(cj_sample_launch(device, &d, &v, NULL, &error), &error);
+    cj_test_ok(cj_mem_read(device, tokens, v.tokens, draws * sizeof *tokens, NULL, &error), &error);
+    cj_mem_free(device, v.tokens);
+}
+
+static const sample_model_row drawn[] = {
+    {.temperature = 0.9f, .top_p = 1, .repetition = 1, .seed = 77},
+    {.temperature = 2.5f, .top_p = 1, .repetition = 1, .seed = 78},
+    {.temperature = 0.9f, .top_p = 1, .repetition = 1, .top_k = 5, .seed = 79},
+    {.temperature = 0.9f, .top_p = 0.75f, .repetition = 1, .seed = 80},
+    {.temperature = 0.9f, .top_p = 1, .repetition = 1, .min_p = 0.2f, .seed = 81},
+    {.temperature = 0.9f, .top_p = 0.8f, .repetition = 1, .top_k = 9, .min_p = 0.1f, .seed = 82},
+};
+
+static float drawn_logit(size_t i) { return 2 * sinf(1 + 7.0f * (float)(i % TOKENS)); }
+
+void cj_test_sample_model_draws(uint32_t draws) {
+    float    logits[TOKENS];
+    int32_t *tokens = malloc(draws * sizeof *tokens);
+    assert_non_null(tokens);
+    for (size_t i = 0; i < TOKENS; i++) logits[i] = drawn_logit(i);
+    for (size_t i = 0; i < CJ_TEST_COUNT(drawn); i++) {
+        sample_model_row row = drawn[i];
+        for (row.offset = 0; row.offset < draws; row.offset++)
+            tokens[row.offset] = sample_model_token(CJ_F32, logits, TOKENS, NULL, NULL, &row, NULL);
+        check_frequencies(logits, &row, tokens, draws);
+    }
+    free(tokens);
+}
+
+void cj_test_sample_draws(cj_device *device, uint32_t draws) {
+    static const struct { uint32_t block, cluster; } plans[] = {{64, CJ_SAMPLE_NO_CLUSTER}, {32, 2}, {0, 0}};
+    float   *logits = malloc(draws * TOKENS * sizeof *logits);
+    int32_t *tokens = malloc(draws * sizeof *tokens), *others = malloc(draws * sizeof *others);
+    assert_true(logits && tokens && others);
+    for (size_t i = 0; i < (size_t)draws * TOKENS; i++) logits[i] = drawn_logit(i);
+    const cj_ptr at = upload(device, logits, draws * TOKENS * sizeof *logits);
+    for (size_t i = 0; i < CJ_TEST_COUNT(drawn); i++) {
+        draw_tokens(device, at, draws, &drawn[i], 32, CJ_SAMPLE_NO_CLUSTER, tokens);
+        check_frequencies(logits, &drawn[i], tokens, draws);
+        draw_tokens(device, at, draws, &drawn[i], plans[i % 3].block, plans[i % 3].cluster, others);
+        assert_memory_equal(tokens, others, draws * sizeof *tokens);
+    }
+    cj_mem_free(device, at);
+    free(logits);
+    free(tokens);
+    free(others);
 }
 
 static void refuse(cj_device *device, const cj_sample_desc *desc, const cj_sample_arrays *values, const char *text) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampling on the CPU device, watched for hazards; and the frequencies of draws, of the host's model, which the device equals.
+// Sampling on the CPU device, watched for hazards; and the frequencies of draws, of the device and of the model that it equals.
 #include <math.h>
-#include <string.h>
 
 #include "emit.h"
-#include "sample_cases.h"
 #include "models/sample_model.h"
+#include "sample_cases.h"
 #include "test.h"
 
 static void rows_of_every_kind_and_size_give_the_models_token(void **state) {
@@ -46,6 +45,12 @@ static void lists_that_overflow_are_searched(void **state) {
     }
 }
 
+static void draws_have_the_frequencies_of_each_filter_on_every_plan(void **state) {
+    (void)state;
+    cj_test_watch(1);
+    cj_test_sample_draws(cj_test_device, 1500);
+}
+
 static void a_call_refuses_what_it_cannot(void **state) {
     (void)state;
     cj_test_watch(0);
@@ -78,57 +83,9 @@ static void masses_are_those_of_exp(void **state) {
     }
 }
 
-enum { TOKENS = 16, DRAWS = 170000 };
-
-// Frequencies against float64 probabilities: chi-square of at most 15 degrees of freedom is above 49 once in 60000.
-static void check_frequencies(const sample_model_row *values, double p, unsigned k, double least) {
-    float    logits[TOKENS];
-    double   share[TOKENS], whole = 0, kept = 0, chi = 0, first = 0, taken = 0;
-    unsigned counts[TOKENS] = {0};
-    for (int i = 0; i < TOKENS; i++) logits[i] = 2 * sinf(1 + 7.0f * (float)i);
-    bool done[TOKENS] = {false};
-    for (int i = 0; i < TOKENS; i++) share[i] = exp((double)logits[i] / (double)values->temperature);
-    for (int pass = 0; pass < 2; pass++) {  // in falling order: the mass of the first k, then top-p of it
-        memset(done, 0, sizeof done);
-        taken = 0;
-        for (unsigned n = 0; n < TOKENS; n++) {
-            int best = -1;
-            for (int i = 0; i < TOKENS; i++)
-                if (!done[i] && (best < 0 || logits[i] > logits[best])) best = i;
-            done[best] = true;
-            if (!n) first = share[best];
-            const double own = share[best];
-            if (pass && (n >= k || taken >= p * whole || own < least * first)) share[best] = 0;
-            if (n < k) taken += own;
-        }
-        whole = taken;
-    }
-    for (int i = 0; i < TOKENS; i++) kept += share[i];
-    sample_model_row row = *values;
-    for (unsigned n = 0; n < DRAWS; n++) {
-        row.offset = n;
-        counts[sample_model_token(CJ_F32, logits, TOKENS, NULL, NULL, &row, NULL)]++;
-    }
-    for (int i = 0; i < TOKENS; i++) {
-        const double expected = DRAWS * share[i] / kept;
-        if (share[i] == 0)
-            assert_int_equal(counts[i], 0);
-        else
-            chi += (counts[i] - expected) * (counts[i] - expected) / expected;
-    }
-    if (chi > 49) fail_msg("chi-square is %g", chi);
-}
-
 static void a_million_draws_have_the_frequencies_of_each_filter(void **state) {
     (void)state;
-    const sample_model_row plain = {.temperature = 0.9f, .top_p = 1, .repetition = 1, .seed = 77};
-    sample_model_row       row = plain;
-    check_frequencies(&row, 1, TOKENS, 0);
-    row.top_k = 5, check_frequencies(&row, 1, 5, 0), row = plain;
-    row.top_p = 0.75f, check_frequencies(&row, 0.75, TOKENS, 0), row = plain;
-    row.min_p = 0.2f, check_frequencies(&row, 1, TOKENS, 0.2), row = plain;
-    row.top_k = 9, row.top_p = 0.8f, row.min_p = 0.1f, check_frequencies(&row, 0.8, 9, 0.1), row = plain;
-    row.temperature = 2.5f, check_frequencies(&row, 1, TOKENS, 0);
+    cj_test_sample_model_draws(170000);
 }
 
 int main(void) {
@@ -136,6 +93,7 @@ int main(void) {
         cmocka_unit_test(rows_of_every_kind_and_size_give_the_models_token),
         cmocka_unit_test(any_shape_and_values_do),
         cmocka_unit_test(lists_that_overflow_are_searched),
+        cmocka_unit_test(draws_have_the_frequencies_of_each_filter_on_every_plan),
         cmocka_unit_test(a_call_refuses_what_it_cannot),
         cmocka_unit_test(impossible_shapes_are_refused_by_name),
         cmocka_unit_test(philox_gives_its_known_number),
