@@ -208,8 +208,8 @@ void cj_test_sort_bounds(cj_device *device, uint64_t seed) {
                  {"form=cluster cluster=3 block=64 items=1 dtype=u8 result=indices", 192},
                  {"form=cluster cluster=4 block=32 items=1 dtype=f16 order=descending", 128},
                  {"form=grid block=256 items=1 rows=2", 257},  // what a tile holds, or tiles, and one more
-                 {"form=grid block=256 items=2 dtype=i16 result=values order=descending", 1537},
-                 {"form=grid block=320 items=1 dtype=f64 result=indices index=u32", 641},
+                 {"rows=1 form=grid block=256 items=2 dtype=i16 result=values order=descending", 1537},
+                 {"rows=2 form=grid block=320 items=1 dtype=f64 result=indices index=u32", 641},
                  {"form=grid block=256 items=3 dtype=u8 rows=3", 1537},
                  {"form=grid block=256 items=1 dtype=bf16 digit=5 match=any rows=2", 513}};
     for (size_t i = 0; i < CJ_TEST_COUNT(kinds); i++) {
@@ -240,7 +240,8 @@ void cj_test_sort_random(cj_device *device, uint64_t *seed, uint64_t most) {
              (unsigned)(1 + below(seed, 3)), columns, cj_dtype_name(dtypes[below(seed, 12)]),
              below(seed, 2) ? "ascending" : "descending", below(seed, 2) ? "i64" : "u32", results[below(seed, 3)],
              columns + below(seed, 2) * below(seed, 20), cluster, below(seed, 4) ? "any" : "ballots",
-             below(seed, 3) ? 8 : (unsigned)(5 + below(seed, 3)), by_grid ? "grid" : "auto");
+             below(seed, 3) || by_grid ? 8 : (unsigned)(5 + below(seed, 3)),
+             by_grid ? "grid block=256 items=1" : "auto");
     cj_test_sort(device, words, (cj_sort_fill)below(seed, CJ_SORT_FILLS), *seed);
 }
 
