@@ -52,16 +52,15 @@ static void write_head(const sort_kernel *k, cj_builder *b) {
     if (s->form != SORT_BY_GRID) return;
     sort_workspace w;
     cj__sort_workspace(k->plan, s, &w);
-    cj_head(
-        b,
-        "\n%u launches, turn = 0, 1, ...: clear, count, sum up, then a digit each: x -> workspace -> ... -> results.",
-        k->plan->launches);
     cj_head(b,
-            "\nThe workspace of %" PRIu64
-            " bytes may hold anything before. Its parts, in bytes from its first: tickets 0, bins "
-            "%" PRIu64 ", statuses %" PRIu64 ", keys %" PRIu64 " and %" PRIu64,
-            w.bytes, w.bins, w.statuses, w.keys[0], w.keys[1]);
-    if (s->carries) cj_head(b, "\nindices %" PRIu64 " and %" PRIu64 ".", w.indices[0], w.indices[1]);
+            "%u launches, turn = 0, 1, ...: clear, count, sum up, then a digit each: x -> workspace -> ... -> results.",
+            k->plan->launches);
+    cj_head(b,
+            "The workspace of %" PRIu64
+            " bytes may hold anything before. Bytes from its first: tickets 0, bins %" PRIu64 ", statuses %" PRIu64 ",",
+            w.bytes, w.bins, w.statuses);
+    cj_head(b, "keys %" PRIu64 " and %" PRIu64 "%s", w.keys[0], w.keys[1], s->carries ? "," : ".");
+    if (s->carries) cj_head(b, "indices %" PRIu64 " and %" PRIu64 ".", w.indices[0], w.indices[1]);
 }
 
 // ---- prologue
