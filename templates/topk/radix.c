@@ -86,22 +86,38 @@ static void sync(const topk_radix *r, const char *cluster_why, const char *block
         cj_ptx(r->f, block);
 }
 
-// The thread's bins, `each` from `at` on, of all blocks.
+// Adds the thread's bins of a block.
+static void add_bins(const topk_radix *r, const bins_of_thread *b, cj_reg at, cj_reg rank) {
+    cj_func       *f = r->f;
+    const unsigned width = b->each < 4 ? b->each : 4;
+    cj_reg         peer = cj_cluster_map_address(f, at, rank), part[4];
+    for (unsigned i = 0; i < b->each; i += width) {
+        for (unsigned j = 0; j < width; j++) part[j] = cj_mov(f, "u32", "part", 0);
+        cj_dsmem_load(f, b->searches, "u32", part, width, peer, (int32_t)(4 * i));
+        for (unsigned j = 0; j < width; j++) cj_update(f, b->count[i + j], "add", part[j]);
+    }
+}
+
+// Of all blocks, in a loop that ptxas does not unroll.
+static void add_bins_in_turn(const topk_radix *r, const bins_of_thread *b, cj_reg at) {
+    cj_reg rank = cj_mov(r->f, "u32", "peer_rank", 0);
+    cj_ptx(r->f, ".pragma \"nounroll\";");
+    CJ_COUNT_UNI(r->f, "next_block", rank, 1, r->k->s.cluster) add_bins(r, b, at, rank);
+}
+
+// The thread's bins, `each` from `at` on, of all blocks: all at once, where registers have them.
 static void read_bins(const topk_radix *r, bins_of_thread *b, cj_reg at) {
+    enum { AT_ONCE = 8 };
     cj_func       *f = r->f;
     const unsigned width = b->each < 4 ? b->each : 4, blocks = r->k->s.cluster;
     for (unsigned i = 0; i < b->each; i++) b->count[i] = cj_mov(f, "u32", "count", 0);
     if (!blocks)
         for (unsigned i = 0; i < b->each; i += width)
             cj__load(f, b->searches, "ld.shared", "u32", &b->count[i], width, at, 4 * i);
-    for (unsigned rank = 0; rank < blocks; rank++) {
-        cj_reg peer = cj_cluster_map_address(f, at, cj_mov(f, "u32", "peer_rank", rank)), part[4];
-        for (unsigned i = 0; i < b->each; i += width) {
-            for (unsigned j = 0; j < width; j++) part[j] = cj_mov(f, "u32", "part", 0);
-            cj_dsmem_load(f, b->searches, "u32", part, width, peer, (int32_t)(4 * i));
-            for (unsigned j = 0; j < width; j++) cj_update(f, b->count[i + j], "add", part[j]);
-        }
-    }
+    else if (b->each == 1 || blocks * b->each <= AT_ONCE)
+        for (unsigned rank = 0; rank < blocks; rank++) add_bins(r, b, at, cj_mov(f, "u32", "peer_rank", rank));
+    else
+        add_bins_in_turn(r, b, at);
     b->sum = cj_mov(f, "u32", "sum", b->count[0]);
     for (unsigned i = 1; i < b->each; i++) cj_update(f, b->sum, "add", b->count[i]);
 }

@@ -110,6 +110,8 @@ static const struct {
     {"softmax", "rows=63 columns=2006010 dtype=f16 warps=1 pieces=3", "sm_90"},
     {"gemm", "m=2^30 n=2^27 batch=2^20 tile=64x64", "sm_90a"},
     {"reduce", "n=3 block=32", "sm_90"},
+    {"topk", "rows=550720 columns=1024 dtype=f16 align=8 cluster=16", "sm_90"},
+    {"topk", "rows=550720 columns=1024 dtype=f16 align=8 cluster=16 block=32", "sm_120"},
     {"reduce", "op=argmin dtype=f16 block=288 dependent=no", "sm_90"},
     {"reduce", "op=argmin block=672 dependent=no", "sm_90"},
     {"gemm", "m=6 tile=128x256 cluster=1 split=2", "sm_90a"},
