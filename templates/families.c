@@ -12,7 +12,7 @@ static const cj_family *const families[] = {
     &cj__family_rmsnorm,       &cj__family_layernorm,     &cj__family_crossentropy,  &cj__family_gemm,
     &cj__family_allreduce,     &cj__family_reducescatter, &cj__family_allgather,     &cj__family_alltoall,
     &cj__family_broadcast,     &cj__family_barrier,       &cj__family_allreducenorm, &cj__family_shardedcrossentropy,
-    &cj__family_shardedsoftmax};
+    &cj__family_shardedsoftmax, &cj__family_shardedtopk};
 
 enum { FAMILY_COUNT = sizeof families / sizeof *families };
 

@@ -28,6 +28,7 @@
 #include <clusterjit/kernel.h>
 #include <clusterjit/norm.h>
 #include <clusterjit/reduce.h>
+#include <clusterjit/topk.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -240,6 +241,13 @@ typedef struct cj_gpus_softmax_desc {
 
 CJ_API cj_status cj_gpus_softmax(cj_gpus *gpus, const cj_gpus_softmax_desc *desc, const cj_ptr *x, const cj_ptr *y,
                                  const cj_stream *stream, cj_error *error);
+
+// values[r], indices[r] on each device = the k largest (smallest) of rows that are sharded in the same way, in order, and their columns
+// of all devices: as cj_topk_launch, whose first call with a description on a stream makes the kernel, and one launch more that merges.
+// desc.columns: of each device, at least k; without kth and unsorted. All devices get the same bits. k = 1 is the arg-max. A candidate
+// takes 16 bytes of mail: mail_bytes limits rows * k.
+CJ_API cj_status cj_gpus_topk(cj_gpus *gpus, const cj_topk_desc *desc, const cj_ptr *x, const cj_ptr *values, const cj_ptr *indices,
+                              const cj_stream *stream, cj_error *error);
 
 // ---- the data of all devices: a launch of each device's own, and an all-reduce of the results
 

@@ -22,7 +22,7 @@ cj_status cj__gpus_call_run(cj_gpus *gpus, cj_params *params, const cj_gpus_call
     while (align < 3 && call->bits % (16u >> align)) align++;
     TRY(cj__call_number(params, "gpus", gpus->count, error));
     TRY(cj__call_number(params, "mail", gpus->mail_bytes, error));
-    TRY(cj__call_word(params, "align", WORDS(alignments), align, error));
+    if (call->bits) TRY(cj__call_word(params, "align", WORDS(alignments), align, error));
     TRY(cj__gpus_find(gpus, params, &loaded, error));
     return cj_gpus_launch_arrays(gpus, loaded->kernel, gpus->local, call->array, call->count, stream, error);
 }

@@ -18,7 +18,7 @@ typedef struct cj_gpus_call {
 cj_status cj__gpus_array(const cj_gpus *gpus, cj_gpus_call *call, const char *name, const cj_ptr *array, uint32_t bytes,
                          bool matrix, cj_error *error);
 
-// The parameters gpus, mail and align; then the launch of the kernels of these parameters.
+// The parameters gpus, mail and, of families that have matrices, align; then the launch of the kernels of these parameters.
 cj_status cj__gpus_call_run(cj_gpus *gpus, cj_params *params, const cj_gpus_call *call, const cj_stream *stream, cj_error *error);
 
 #endif

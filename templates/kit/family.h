@@ -158,7 +158,7 @@ extern const cj_family cj__family_collective;
 extern const cj_family cj__family_exchange;
 extern const cj_family cj__family_allreduce, cj__family_reducescatter, cj__family_allgather, cj__family_alltoall,
     cj__family_broadcast, cj__family_barrier, cj__family_allreducenorm,
-    cj__family_shardedcrossentropy, cj__family_shardedsoftmax;
+    cj__family_shardedcrossentropy, cj__family_shardedsoftmax, cj__family_shardedtopk;
 extern const cj_family cj__family_gemm;
 extern const cj_family cj__family_reduce;
 extern const cj_family cj__family_scan;

@@ -153,10 +153,24 @@ static void draw_sharded(uint64_t *random, char *words, bool labels) {
 static void draw_crossentropy(uint64_t *random, char *words) { draw_sharded(random, words, true); }
 static void draw_softmax(uint64_t *random, char *words) { draw_sharded(random, words, false); }
 
+static void draw_topk(uint64_t *random, char *words) {
+    static const char *const types[] = {"f32", "f16", "bf16", "i32", "u32"}, *const orders[] = {"largest", "smallest"};
+    static const char *const index_types[] = {"i64", "u32"};
+    static const unsigned    ks[] = {1, 2, 3, 5, 8, 31, 32, 33, 50, 100};
+    const unsigned long long row_count = rows[below(random, CJ_TEST_COUNT(rows))], k = ks[below(random, CJ_TEST_COUNT(ks))];
+    const unsigned long long column_count = k + below(random, 1000);
+    const char *dtype = pick(random, types, 5), *order = pick(random, orders, 2), *index = pick(random, index_types, 2);
+    int at = snprintf(words, WORDS, "rows=%llu columns=%llu k=%llu dtype=%s order=%s index=%s", row_count, column_count, k, dtype,
+                      order, index);
+    if (below(random, 2)) at += snprintf(words + at, WORDS - (size_t)at, " block=64");
+    if (below(random, 2)) snprintf(words + at, WORDS - (size_t)at, " grid=%llu", 1 + (unsigned long long)below(random, row_count));
+}
+
 static const struct {
     const char *family;
     void (*draw)(uint64_t *random, char *words);
-} draws_of[] = {{"allreducenorm", draw_norm}, {"shardedcrossentropy", draw_crossentropy}, {"shardedsoftmax", draw_softmax}};
+} draws_of[] = {{"allreducenorm", draw_norm}, {"shardedcrossentropy", draw_crossentropy}, {"shardedsoftmax", draw_softmax},
+                {"shardedtopk", draw_topk}};
 
 void cj_test_fused_all(cj_gpus *gpus, uint64_t mail, const cj_stream *stream, uint64_t *random, unsigned draws) {
     for (unsigned i = 0; i < draws; i++) {
@@ -164,7 +178,7 @@ void cj_test_fused_all(cj_gpus *gpus, uint64_t mail, const cj_stream *stream, ui
         const size_t   kind = i % CJ_TEST_COUNT(draws_of);
         const unsigned ahead = below(random, 3) == 0;
         draws_of[kind].draw(random, words);
-        if (ahead) strcat(words, strstr(words, "dtype=f32") ? " align=4" : " align=2");
+        if (ahead && draws_of[kind].draw != draw_topk) strcat(words, strstr(words, "dtype=f32") ? " align=4" : " align=2");
         cj_test_fused(gpus, mail, draws_of[kind].family, words, ahead, NULL, stream);
     }
 }

@@ -477,6 +477,14 @@ static cj_status launch_sharded_loss(cj_kernel *kernel, cj_ptr in, cj_ptr out, c
     return status ? status : cj_kernel_launch(kernel, stream, arguments, 8, error);
 }
 
+static cj_status launch_lists(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
+    cj_ptr          box = in + RUN_WORDS / 2 * sizeof *words, indices = out + RUN_WORDS / 2 * sizeof *words;
+    uint64_t        rank = 0, limit = 0;
+    void           *arguments[] = {&in, &in, &out, &indices, &box, &box, &rank, &limit};
+    const cj_status status = cj_mem_fill(device, box, 0, BOX_BYTES, stream, error);
+    return status ? status : cj_kernel_launch(kernel, stream, arguments, 8, error);
+}
+
 static const family_run runs[] = {
     {"reduce", "n=1024 dtype=u32", launch_with_n},
     {"histogram", "n=4096 bins=1024", launch_histogram},
@@ -504,6 +512,7 @@ static const family_run runs[] = {
     {"allreducenorm", "gpus=2 rows=2 columns=32 mail=1024 shots=1 dtype=f32", launch_norm},
     {"shardedcrossentropy", "gpus=2 rows=3 columns=32 mail=1024 dtype=f32", launch_sharded_loss},
     {"shardedsoftmax", "gpus=2 rows=3 columns=32 mail=1024 dtype=f32", launch_rank},
+    {"shardedtopk", "gpus=2 rows=3 columns=32 k=8 mail=1024 dtype=f32", launch_lists},
 };
 
 typedef struct captured {

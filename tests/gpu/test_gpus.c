@@ -50,6 +50,8 @@ static void every_fused_kernel_is_right_for_any_type_and_size(void **state) {
         {"shardedcrossentropy", "rows=300 columns=70000 dtype=f16 gradient=yes smoothing=0.1"},
         {"shardedcrossentropy", "rows=600 columns=8192 dtype=f32"},
         {"shardedsoftmax", "rows=300 columns=32768 dtype=bf16"},
+        {"shardedtopk", "rows=128 columns=32064 dtype=bf16"},
+        {"shardedtopk", "rows=300 columns=32064 k=2048 dtype=f32 order=smallest"},
     };
     for (uint32_t many = 2; many <= count; many++) {
         cj_error error = {0};

@@ -30,6 +30,8 @@ static const kernel kernels[] = {
     {"shardedcrossentropy", "gpus=8 columns=16384 dtype=f16 gradient=yes"},
     {"shardedcrossentropy", "gpus=4 columns=70000 dtype=f32 gradient=yes smoothing=0.1"},
     {"shardedsoftmax", "gpus=2 columns=1001 dtype=f16"},
+    {"shardedtopk", "gpus=8 k=300 dtype=f16 order=smallest"},
+    {"shardedtopk", "gpus=2 k=1 dtype=f32 index=u32"},
     {"allreducenorm", "gpus=8 rows=3 columns=4096 dtype=f16"},
     {"allreducenorm", "gpus=3 rows=3 columns=77 dtype=f32 norm=layer shots=2"},
     {"softmax", "rows=4000 columns=500"},

@@ -27,9 +27,18 @@ static double unit_at(uint64_t at) {
     return (double)((at ^ at >> 29) >> 11) * 0x1p-53;
 }
 
+// The k of a GPU in order: steps that GPUs have in common, so that many are equal; columns that rise.
+static double topk_fill(const fused_model *m, unsigned i, uint32_t g, uint64_t at) {
+    const uint64_t place = at % m->k, row = at / m->k;
+    const double   ahead = floor(8 * unit_at(row * 64 + g)), step = floor((double)place / 3) + ahead;
+    if (i == 1) return (double)(place + row * (m->columns - m->k) / m->rows);
+    return rounded(m->array[0].type, m->smallest ? step : (m->type == CJ_U32 ? (double)m->k : 0) + 8 - step);
+}
+
 double fused_model_fill(const fused_model *m, unsigned i, uint32_t g, uint64_t at) {
     const fused_array *a = &m->array[i];
     const double       u = unit_at(at * 64 + i * 8 + (a->same ? 0 : g));
+    if (m->k) return topk_fill(m, i, g, at);
     if (!strcmp(a->name, "label"))
         return u < 0.1 ? m->ignore : floor((u - 0.1) / 0.85 * (double)(m->columns * m->gpus));  // a few are beyond the last column
     return rounded(a->type, a->low + u * (a->high - a->low));
@@ -138,12 +147,45 @@ static void make_softmax(fused_model *m, const cj_params *p) {
     m->row = softmax_row;
 }
 
+enum { OWN_VALUES, OWN_INDICES, VALUES, INDICES };
+
+// Merges the lists of all GPUs: each is in order, and of equal elements the lower GPU's come first.
+static void topk_row(const fused_model *m, double *value[CJ_GPUS_MAX][CJ_GPUS_ARRAYS]) {
+    uint64_t next[CJ_GPUS_MAX] = {0};
+    for (uint64_t place = 0; place < m->k; place++) {
+        uint32_t best = 0;
+        for (uint32_t g = 1; g < m->gpus; g++) {
+            const double mine = value[g][OWN_VALUES][next[g]], other = value[best][OWN_VALUES][next[best]];
+            if (m->smallest ? mine < other : mine > other) best = g;
+        }
+        for (uint32_t g = 0; g < m->gpus; g++) {
+            value[g][VALUES][place] = value[best][OWN_VALUES][next[best]];
+            value[g][INDICES][place] = value[best][OWN_INDICES][next[best]] + (double)(best * m->columns);
+        }
+        next[best]++;
+    }
+}
+
+static void make_topk(fused_model *m, const cj_params *p) {
+    static const cj_dtype types[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
+    m->type = types[cj_params_get(p, "dtype")];
+    m->k = cj_params_get(p, "k");
+    m->smallest = cj_params_get(p, "order") != 0;
+    add(m, "own_values", m->rows, m->k, false, false, 0, 0);
+    add(m, "own_indices", m->rows, m->k, false, false, 0, 0);
+    add(m, "values", m->rows, m->k, true, true, 0, 0);
+    add(m, "indices", m->rows, m->k, true, true, 0, 0);
+    m->array[OWN_INDICES].type = m->array[INDICES].type = cj_params_get(p, "index") ? CJ_U32 : CJ_I64;
+    m->row = topk_row;
+}
+
 // ---- all
 
 static const struct {
     const char *family;
     void (*make)(fused_model *m, const cj_params *p);
-} kinds[] = {{"allreducenorm", make_norm}, {"shardedcrossentropy", make_crossentropy}, {"shardedsoftmax", make_softmax}};
+} kinds[] = {{"allreducenorm", make_norm}, {"shardedcrossentropy", make_crossentropy}, {"shardedsoftmax", make_softmax},
+             {"shardedtopk", make_topk}};
 
 bool fused_model_make(fused_model *m, const cj_params *params) {
     static const cj_dtype types[] = {CJ_F32, CJ_F16, CJ_BF16};
@@ -184,6 +226,6 @@ double fused_model_bound(cj_dtype type) { return type == CJ_BF16 ? 0x1p-6 : type
 
 bool fused_model_same(cj_dtype type, double found, double expected) {
     if (isnan(expected)) return isnan(found);
-    if (isinf(expected)) return found == expected;
+    if (isinf(expected) || (type != CJ_F32 && type != CJ_F16 && type != CJ_BF16)) return found == expected;
     return fabs(found - expected) <= fused_model_bound(type) * (fabs(expected) + 0.25);
 }

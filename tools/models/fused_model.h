@@ -23,7 +23,8 @@ struct fused_model {
     unsigned    count;
     fused_array array[CJ_GPUS_ARRAYS];
     cj_dtype    type;
-    bool        layer, residual, weight, bias, log, gradient;
+    uint64_t    k;
+    bool        layer, residual, weight, bias, log, gradient, smallest;
     double      epsilon, ignore, smoothing, scale;
     // value[g][i]: the row of array i on GPU g. Computes those that are written.
     void (*row)(const fused_model *m, double *value[CJ_GPUS_MAX][CJ_GPUS_ARRAYS]);

@@ -12,6 +12,7 @@ double row_model_read(cj_dtype type, const void *from, uint64_t at) {
     uint16_t half;
     float    real;
     int32_t  word;
+    uint32_t count;
     int64_t  wide;
     switch (type) {
     case CJ_F16:
@@ -19,6 +20,7 @@ double row_model_read(cj_dtype type, const void *from, uint64_t at) {
         memcpy(&half, (const char *)from + 2 * at, 2);
         return half_to(type == CJ_F16 ? half_f16 : half_bf16, half);
     case CJ_I32: memcpy(&word, (const char *)from + 4 * at, 4); return word;
+    case CJ_U32: memcpy(&count, (const char *)from + 4 * at, 4); return count;
     case CJ_I64: memcpy(&wide, (const char *)from + 8 * at, 8); return (double)wide;
     default: memcpy(&real, (const char *)from + 4 * at, 4); return (double)real;
     }
@@ -29,11 +31,13 @@ void row_model_write(cj_dtype type, void *to, uint64_t at, double value) {
                                                             : 0;
     const float    real = (float)value;
     const int32_t  word = type == CJ_I32 ? (int32_t)value : 0;
+    const uint32_t count = type == CJ_U32 ? (uint32_t)value : 0;
     const int64_t  wide = type == CJ_I64 ? (int64_t)value : 0;
     switch (type) {
     case CJ_F16:
     case CJ_BF16: memcpy((char *)to + 2 * at, &half, 2); return;
     case CJ_I32: memcpy((char *)to + 4 * at, &word, 4); return;
+    case CJ_U32: memcpy((char *)to + 4 * at, &count, 4); return;
     case CJ_I64: memcpy((char *)to + 8 * at, &wide, 8); return;
     default: memcpy((char *)to + 4 * at, &real, 4); return;
     }

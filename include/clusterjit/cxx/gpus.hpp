@@ -72,6 +72,9 @@ class gpus {
     void softmax(const cj_gpus_softmax_desc &desc, const pointers &x, const pointers &y, const streams &on = {}) const {
         call(cj_gpus_softmax, get(), &desc, list(x), list(y), list(on));
     }
+    void topk(const cj_topk_desc &desc, const pointers &x, const pointers &values, const pointers &indices, const streams &on = {}) const {
+        call(cj_gpus_topk, get(), &desc, list(x), list(values), list(indices), list(on));
+    }
     void reduce(const cj_reduce_desc &desc, const pointers &x, const pointers &out, const streams &on = {}) const {
         call(cj_gpus_reduce, get(), &desc, list(x), list(out), list(on));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fused kernels of several GPUs, played by CPU devices that watch every access: results, typed calls, what is refused.
 #include <clusterjit/clusterjit.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,78 @@ static void typed_calls_do_what_the_kernels_do(void **state) {
     cj_test_fused(gpus, MAIL, "shardedcrossentropy", "rows=9 columns=200 dtype=bf16 gradient=yes ignore=-7", 0, call_crossentropy, NULL);
     cj_test_fused(gpus, MAIL, "shardedcrossentropy", "rows=2 columns=33 dtype=f16 label=i32 smoothing=0.2", 1, call_crossentropy, NULL);
     cj_test_fused(gpus, MAIL, "shardedsoftmax", "rows=5 columns=100 dtype=f32 log=yes", 0, call_softmax, NULL);
+    cj_gpus_destroy(gpus);
+}
+
+// ---- top-k of all columns
+
+enum { ROWS = 3, COLUMNS = 130, MOST = 40 };
+
+static float logit(uint32_t r, uint32_t row, uint32_t column) {
+    const uint32_t hash = (r * 7919 + row * 104729 + column * 1299709) % 6007;
+    return hash % 61 == 5 ? NAN : (float)(hash % 97) - 40;
+}
+
+// Whether a comes before b: NaN is the greatest.
+static bool precedes(float a, float b, bool smallest) {
+    if (isnan(a) || isnan(b)) return smallest ? isnan(b) && !isnan(a) : isnan(a) && !isnan(b);
+    return smallest ? a < b : a > b;
+}
+
+// The column that comes next behind those that are taken.
+static uint32_t next_of(uint32_t row, bool smallest, bool *taken) {
+    uint32_t best = GPUS * COLUMNS;
+    for (uint32_t c = 0; c < GPUS * COLUMNS; c++)
+        if (!taken[c] && (best == GPUS * COLUMNS || precedes(logit(c / COLUMNS, row, c % COLUMNS),
+                                                             logit(best / COLUMNS, row, best % COLUMNS), smallest)))
+            best = c;
+    taken[best] = true;
+    return best;
+}
+
+static void check_topk(const cj_topk_desc *desc, const cj_ptr *values, const cj_ptr *indices) {
+    cj_error error = {0};
+    for (uint32_t r = 0; r < GPUS; r++) {
+        float    value[ROWS * MOST];
+        uint32_t index[ROWS * MOST];
+        cj_test_ok(cj_mem_read(device[r], value, values[r], ROWS * desc->k * sizeof *value, NULL, &error), &error);
+        cj_test_ok(cj_mem_read(device[r], index, indices[r], ROWS * desc->k * sizeof *index, NULL, &error), &error);
+        for (uint32_t row = 0; row < ROWS; row++) {
+            bool taken[GPUS * COLUMNS] = {false};
+            for (uint32_t i = 0; i < desc->k; i++) {
+                const uint32_t column = next_of(row, desc->smallest, taken), at = row * desc->k + i;
+                const float    expected = logit(column / COLUMNS, row, column % COLUMNS);
+                assert_int_equal(index[at], column);
+                assert_true(value[at] == expected || (isnan(value[at]) && isnan(expected)));
+            }
+        }
+    }
+}
+
+static void topk_is_of_the_columns_of_all(void **state) {
+    (void)state;
+    cj_error     error = {0};
+    cj_gpus     *gpus = make(GPUS, MAIL);
+    cj_ptr       x[CJ_GPUS_MAX], values[CJ_GPUS_MAX], indices[CJ_GPUS_MAX];
+    float        rows[ROWS * COLUMNS];
+    cj_topk_desc desc = {CJ_INIT(desc), .rows = ROWS, .columns = COLUMNS, .index_u32 = true};
+    cj_test_ok(cj_gpus_alloc(gpus, sizeof rows, x, &error), &error);
+    cj_test_ok(cj_gpus_alloc(gpus, ROWS * MOST * 4, values, &error), &error);
+    cj_test_ok(cj_gpus_alloc(gpus, ROWS * MOST * 4, indices, &error), &error);
+    for (uint32_t r = 0; r < GPUS; r++) {
+        for (uint32_t i = 0; i < ROWS * COLUMNS; i++) rows[i] = logit(r, i / COLUMNS, i % COLUMNS);
+        cj_test_ok(cj_mem_write(device[r], x[r], rows, sizeof rows, NULL, &error), &error);
+    }
+    for (unsigned time = 0; time < 4; time++) {
+        desc.k = time < 2 ? 1 : MOST;
+        desc.smallest = time % 2;
+        cj_test_ok(cj_gpus_topk(gpus, &desc, x, values, indices, NULL, &error), &error);
+        cj_test_ok(cj_gpus_check(gpus, &error), &error);
+        check_topk(&desc, values, indices);
+    }
+    cj_gpus_free(gpus, x);
+    cj_gpus_free(gpus, values);
+    cj_gpus_free(gpus, indices);
     cj_gpus_destroy(gpus);
 }
 
@@ -228,6 +301,29 @@ static void data_of_all_refuse_bad_input_by_name(void **state) {
     cj_gpus_destroy(gpus);
 }
 
+static void topk_refuses_bad_input_by_name(void **state) {
+    (void)state;
+    cj_error     error = {0};
+    cj_gpus     *gpus = make(2, SMALL);
+    cj_ptr       memory[CJ_GPUS_MAX];
+    cj_topk_desc desc = {CJ_INIT(desc), .rows = 1, .columns = 8, .k = 4}, bad = desc;
+    cj_test_ok(cj_gpus_alloc(gpus, SMALL, memory, &error), &error);
+    bad.k = 0;
+    expect(cj_gpus_topk(gpus, &bad, memory, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "k: 0");
+    bad = desc, bad.kth = true;
+    expect(cj_gpus_topk(gpus, &bad, memory, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "kth: ");
+    bad = desc, bad.unsorted = true;
+    expect(cj_gpus_topk(gpus, &bad, memory, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "unsorted: ");
+    bad = desc, bad.dtype = CJ_F64;
+    expect(cj_gpus_topk(gpus, &bad, memory, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "dtype");
+    expect(cj_gpus_topk(gpus, &desc, memory, NULL, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "values is NULL");
+    cj_test_refused("shardedtopk", CJ_INVALID_ARGUMENT, "columns=10 k=11", "k: 11 is more than the 10 columns");
+    cj_test_refused("shardedtopk", CJ_INVALID_ARGUMENT, "rows=4 grid=5", "grid: 5 blocks are more than the 4 rows");
+    cj_test_refused("shardedtopk", CJ_INVALID_ARGUMENT, "rows=2^20 k=100", "bytes of mail");
+    cj_gpus_free(gpus, memory);
+    cj_gpus_destroy(gpus);
+}
+
 // Rank 0 first comes alone with other rows: rank 1 finds its hello.
 static void ranks_with_other_rows_are_named(void **state) {
     (void)state;
@@ -261,6 +357,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_fused_kernel_is_right_for_any_type_size_and_schedule),
         cmocka_unit_test(typed_calls_do_what_the_kernels_do),
+        cmocka_unit_test(topk_is_of_the_columns_of_all),
+        cmocka_unit_test(topk_refuses_bad_input_by_name),
         cmocka_unit_test(one_reduction_and_one_histogram_are_of_all_data),
         cmocka_unit_test(data_of_all_refuse_bad_input_by_name),
         cmocka_unit_test(a_norm_refuses_bad_input_by_name),

@@ -11,7 +11,7 @@
 #include "models/row_model.h"
 #include "mutation.h"
 
-enum { SEEDS = 20, SHARE = 2, ARRAY_BYTES = 2048, BOX_BYTES = 1536 + 2 * 8192, TIMES = 3, LIMIT = 20000 };
+enum { SEEDS = 20, SHARE = 2, ARRAY_BYTES = 2048, BOX_BYTES = 1536 + 2 * 10240, TIMES = 3, LIMIT = 20000 };
 
 static const char *const kernels[] = {
     // A thread has one unit: it waits for each message. A block has no row, and waits for no other warp before its epoch.
@@ -19,6 +19,7 @@ static const char *const kernels[] = {
     "allreducenorm gpus=3 rows=4 columns=64 dtype=bf16 block=64 cluster=2 grid=10 mail=8192 norm=layer shots=2",
     "shardedcrossentropy gpus=2 rows=5 columns=96 dtype=f32 block=64 grid=2 mail=8192 gradient=yes smoothing=0.1",
     "shardedsoftmax gpus=3 rows=7 columns=64 dtype=bf16 block=64 grid=3 mail=8192 hold=no",
+    "shardedtopk gpus=3 rows=5 columns=70 k=40 dtype=bf16 block=64 grid=2 mail=10240",
 };
 
 typedef struct kernel {
@@ -73,7 +74,7 @@ static cj_status launch(kernel *k, cj_function *function, cj_error *error) {
         arguments[g][n++] = &limit;
         arguments[g][n++] = &workspace;
         config[g] = (cj_launch_config){CJ_INIT(config[g]), .function = function, .grid = k->plan.grid, .block = k->plan.block,
-                                       .cluster = k->plan.cluster, .arguments = arguments[g], .argument_count = n};
+                                       .cluster = k->plan.cluster, .dynamic_shared = k->plan.dynamic_shared, .arguments = arguments[g], .argument_count = n};
         list[g] = &config[g];
     }
     return cj_launch_together(list, k->model.gpus, error);

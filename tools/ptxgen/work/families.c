@@ -12,7 +12,7 @@
     X(collective) X(exchange) X(stencil) X(softmax) X(logsoftmax) X(rmsnorm) X(layernorm) X(crossentropy) X(gemm) \
         X(scan) X(topk) X(sort) X(argmax) X(sample) \
         X(allreduce) X(reducescatter) X(allgather) X(alltoall) X(broadcast) X(barrier) \
-        X(allreducenorm) X(shardedcrossentropy) X(shardedsoftmax)
+        X(allreducenorm) X(shardedcrossentropy) X(shardedsoftmax) X(shardedtopk)
 
 #define CJ_X(name) extern const workload_type work_##name;
 WORKLOADS(CJ_X)

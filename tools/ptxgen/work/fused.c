@@ -240,3 +240,4 @@ static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_out
 WORK(allreducenorm);
 WORK(shardedcrossentropy);
 WORK(shardedsoftmax);
+WORK(shardedtopk);
