@@ -17,13 +17,14 @@ from .call import Function, Out, Request
 from .errors import InvalidArgument, UnsupportedType
 from .shapes import COPY, align, elements, last_axis, of_dtype, row_stride, same_shape
 
-_ARITHMETIC = {"f16": "f32", "bf16": "f32", "e4m3": "f32", "e5m2": "f32", "i8": "i32", "i16": "i32", "u8": "u32", "u16": "u32"}
+# What is summed is of this type, where it is of a smaller one.
+ARITHMETIC = {"f16": "f32", "bf16": "f32", "e4m3": "f32", "e5m2": "f32", "i8": "i32", "i16": "i32", "u8": "u32", "u16": "u32"}
 
 
 # ---- reductions of a whole array
 
 def _reduce(x: View, op: str, out: Any, plan: dict[str, Any]) -> Request[Array]:
-    kind = _ARITHMETIC.get(x.dtype, x.dtype)
+    kind = ARITHMETIC.get(x.dtype, x.dtype)
     mean = "f32" if x.dtype in ("f16", "bf16", "f32") else "f64"
     shape, dtype, result = {
         "mean": ((), mean, None),

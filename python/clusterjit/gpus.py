@@ -9,16 +9,24 @@ array([3., 3., 3., 3.], dtype=float32)
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Union
 
 from ._library import call, ffi, lib, made, sized, text
-from .arrays import READ, READERS, Array, View, address_of
+from .arrays import READ, READERS, Array, Shape, View, address_of, dtype_name, stream_handle
+from .families import ARITHMETIC
 from .devices import Device, device
-from .errors import Closed, Error, InvalidArgument
+from .errors import Closed, Error, InvalidArgument, UnsupportedType
 
 Gather = Callable[[bytes], Sequence[bytes]]  # what this rank gives, to what all give, in the order of ranks
 _REACH = ("none", "own", "peer", "ipc")
 _COMBINE = {"sum": 0, "min": 1, "max": 2}
+_NORMS = {"rms": lib.CJ_NORM_RMS, "layer": lib.CJ_NORM_LAYER}
+
+
+def _dtype(name: str) -> int:
+    value: int = getattr(lib, "CJ_" + name.upper())
+    return value
 
 
 class Info(NamedTuple):
@@ -155,6 +163,85 @@ class Gpus:
         """What rank `root` has."""
         return self._run(lib.CJ_GPUS_BROADCAST, x, lambda shape: shape, root=root)
 
+    def barrier(self, stream: Any = None) -> None:
+        """What was done before it on one rank, on ``stream`` (or a list of all ranks' of :meth:`of`), is seen by what follows it on all."""
+        streams = list(stream) if isinstance(stream, (list, tuple)) else [stream] * len(self.devices)
+        handles = ffi.new("cj_stream[]", [ffi.cast("cj_stream", 0 if one is None else stream_handle(one)) for one in streams])
+        call(lib.cj_gpus_run, self._open(), sized("cj_gpus_desc", {"op": lib.CJ_GPUS_BARRIER}), ffi.NULL, ffi.NULL, handles)
+
+    # ---- fused: of each array this rank's, or a list of all ranks' of `of`
+
+    def norm(self, x: Any, *, residual: Any = None, weight: Any = None, bias: Any = None, kind: str = "rms",
+             epsilon: float = 1e-5) -> Any:
+        """The sum of all ranks' x and of ``residual``, and its "rms" or "layer" norm along the last axis: a tuple (sum, norm) of x's
+        shape and dtype, f32, f16 or bf16. ``residual``, ``weight`` and ``bias`` (columns) are the same on all ranks."""
+        if kind not in _NORMS:
+            raise InvalidArgument(f"kind: {kind!r} is none of {', '.join(_NORMS)}")
+        given = {"x": x, "residual": residual, "weight": weight, "bias": bias}
+        first = self._views(given)
+        shape = first["x"].shape
+        for name, view in first.items():
+            self._same_shape(view, shape if name in ("x", "residual") else shape[-1:])
+        fields = {**self._rows(first["x"]), "kind": _NORMS[kind], "epsilon": epsilon,
+                  **{name: name in first for name in ("residual", "weight", "bias")}}
+        return self._fused(lib.cj_gpus_norm, "cj_gpus_norm_desc", fields, given,
+                           {name: (shape, first["x"].dtype) for name in ("sum", "y")}, "cj_gpus_norm_arrays")
+
+    def cross_entropy(self, x: Any, label: Any, *, ignore: int = -100, smoothing: float = 0, gradient: bool = False,
+                      scale: float = 1) -> Any:
+        """The loss of rows of logits whose columns are sharded, rank r's x (..., columns) being columns r * columns and so on, and the
+        logarithm of the sum of e^x: a tuple (loss, lse) of f32, and with ``gradient`` scale times that of the own logits. ``label``: i64
+        or i32, of the columns of all ranks, the same on all."""
+        given = {"x": x, "label": label}
+        first = self._views(given)
+        shape = first["x"].shape
+        self._same_shape(first["label"], shape[:-1])
+        if first["label"].dtype not in ("i64", "i32"):
+            raise UnsupportedType(f"label: its dtype is {first['label'].dtype}; it must be i64 or i32", hint="convert it")
+        fields = {**self._rows(first["x"]), "label": _dtype(first["label"].dtype), "has_ignore": True, "ignore": ignore,
+                  "smoothing": smoothing, "gradient": gradient, "scale": scale}
+        writes = {"loss": (shape[:-1], "f32"), "lse": (shape[:-1], "f32"), "dx": (shape, first["x"].dtype)}
+        if not gradient:
+            del writes["dx"]
+        return self._fused(lib.cj_gpus_crossentropy, "cj_gpus_crossentropy_desc", fields, given, writes, "cj_gpus_crossentropy_arrays")
+
+    def softmax(self, x: Any, *, log: bool = False) -> Any:
+        """The own columns of the softmax, or of its logarithm, of rows whose columns are sharded as in :meth:`cross_entropy`."""
+        first = self._views({"x": x})["x"]
+        return self._fused(lib.cj_gpus_softmax, "cj_gpus_softmax_desc", {**self._rows(first), "log": log}, {"x": x},
+                           {"y": (first.shape, first.dtype)})
+
+    def topk(self, x: Any, k: int, *, largest: bool = True, index_dtype: Any = "int64") -> Any:
+        """The ``k`` largest (or smallest) elements of rows whose columns are sharded as in :meth:`cross_entropy`, in order, and their
+        columns of all ranks: a tuple (values, indices) of shape (..., k), the same on all ranks."""
+        first, index = self._views({"x": x})["x"], dtype_name(index_dtype)
+        if index not in ("i64", "u32"):
+            raise UnsupportedType(f"index_dtype: {index} is none of i64, u32")
+        shape = (*first.shape[:-1], k)
+        fields = {**self._rows(first), "k": k, "smallest": not largest, "index_u32": index == "u32"}
+        return self._fused(lib.cj_gpus_topk, "cj_topk_desc", fields, {"x": x}, {"values": (shape, first.dtype), "indices": (shape, index)})
+
+    def argmax(self, x: Any) -> Any:
+        """The column, i64, of the first greatest element of each row, as :meth:`topk` finds it."""
+        found = self.topk(x, 1)
+        return [pair[1][..., 0] for pair in found] if isinstance(x, (list, tuple)) else found[1][..., 0]
+
+    def reduce(self, x: Any, op: str = "sum") -> Any:
+        """The sum ("min", "max") of all elements of all ranks' x, an array of shape (): f32 of f16, bf16 and f32, else i32 or u32."""
+        first = self._views({"x": x})["x"]
+        if op not in _COMBINE:
+            raise InvalidArgument(f"op: {op!r} is none of {', '.join(_COMBINE)}")
+        fields = {"n": math.prod(first.shape), "op": (lib.CJ_REDUCE_SUM, lib.CJ_REDUCE_MIN, lib.CJ_REDUCE_MAX)[_COMBINE[op]],
+                  "dtype": _dtype(first.dtype)}
+        return self._fused(lib.cj_gpus_reduce, "cj_reduce_desc", fields, {"x": x}, {"out": ((), ARITHMETIC.get(first.dtype, first.dtype))})
+
+    def histogram(self, x: Any, bins: int = 256, range: Optional[tuple[float, float]] = None) -> Any:
+        """How many elements of all ranks' x fall into each of ``bins`` bins, u32, as :func:`clusterjit.histogram` says it."""
+        first = self._views({"x": x})["x"]
+        lower, upper = (0, 0) if range is None else range
+        fields = {"n": math.prod(first.shape), "bins": bins, "dtype": _dtype(first.dtype), "counts": lib.CJ_U32, "lower": lower, "upper": upper}
+        return self._fused(lib.cj_gpus_histogram, "cj_histogram_desc", fields, {"x": x}, {"counts": ((bins,), "u32")})
+
     def check(self) -> None:
         """Raises what went wrong in calls whose streams were synchronized: it names a rank that did not come."""
         call(lib.cj_gpus_check, self._open())
@@ -174,21 +261,63 @@ class Gpus:
             raise Closed("the Gpus were closed")
         return self.handle
 
+    def _of_ranks(self, name: str, array: Any) -> list[Any]:
+        own = list(array) if isinstance(array, (list, tuple)) else [array]
+        if len(own) != len(self.devices):
+            raise InvalidArgument(f"{name}: {len(own)} arrays are given, and this process has {len(self.devices)} ranks")
+        return own
+
+    def _views(self, given: dict[str, Any]) -> dict[str, View]:
+        """Of each array that is given, the first rank's, which all others are like."""
+        found = {}
+        for name, array in given.items():
+            if array is None:
+                continue
+            views = [self._view(own, i, name) for i, own in enumerate(self._of_ranks(name, array))]
+            if any(view.shape != views[0].shape or view.dtype != views[0].dtype for view in views):
+                raise InvalidArgument(f"{name}: the ranks' arrays have different shapes or types")
+            found[name] = views[0]
+        return found
+
+    @staticmethod
+    def _same_shape(view: View, shape: Shape) -> None:
+        if view.shape != shape:
+            raise view.refuse(f"its shape is {view.shape}; it must be {shape}")
+
+    @staticmethod
+    def _rows(x: View) -> dict[str, Any]:
+        if not x.shape:
+            raise x.refuse("its shape is (); at least one axis is needed")
+        return {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "dtype": _dtype(x.dtype)}
+
+    def _fused(self, function: Any, kind: str, fields: dict[str, Any], given: dict[str, Any], writes: dict[str, tuple[Shape, str]],
+               structure: Optional[str] = None) -> Any:
+        """A typed call. Its arrays are parameters in this order, or fields of `structure`."""
+        handle, desc = self._open(), sized(kind, fields)
+        arrays = {name: self._of_ranks(name, array) for name, array in given.items() if array is not None}
+        views = [self._view(own, i, "x") for i, own in enumerate(arrays["x"])]
+        for name, (shape, dtype) in writes.items():
+            arrays[name] = [view.reader.allocator(view.like, shape, dtype)() for view in views]
+        streams = ffi.new("cj_stream[]", [ffi.cast("cj_stream", view.reader.current(view.device)()) for view in views])
+        with contextlib.ExitStack() as stack:
+            known: dict[Any, Any] = {}
+            at = {name: stack.enter_context(self._addresses(own, known)) for name, own in arrays.items()}
+            call(function, handle, desc, *([sized(structure, at)] if structure else at.values()), streams)
+        ranks = [tuple(arrays[name][i] for name in writes) if len(writes) > 1 else arrays[name][i] for i in range(len(views))]
+        return ranks if isinstance(given["x"], (list, tuple)) else ranks[0]
+
     def _run(self, which: int, x: Any, shape_of: Callable[[tuple[int, ...]], tuple[int, ...]], op: str = "sum", root: int = 0,
              ordered: bool = False) -> Any:
         handle, own = self._open(), x if isinstance(x, (list, tuple)) else [x]
-        if len(own) != len(self.devices):
-            raise InvalidArgument(f"x: {len(own)} arrays are given, and this process has {len(self.devices)} ranks")
         if op not in _COMBINE:
             raise InvalidArgument(f"op: {op!r} is none of {', '.join(_COMBINE)}")
+        self._views({"x": x})
         views = [self._view(array, i) for i, array in enumerate(own)]
-        if any(view.shape != views[0].shape or view.dtype != views[0].dtype for view in views):
-            raise InvalidArgument("x: the ranks' arrays have different shapes or types")
         parts = which in (lib.CJ_GPUS_REDUCE_SCATTER, lib.CJ_GPUS_ALL_TO_ALL)
         if parts and views[0].shape[:1] != (self.info.ranks,):
             raise views[0].refuse(f"its shape is {views[0].shape}; its first axis must be {self.info.ranks}, as there are ranks")
         count = views[0].bytes // views[0].size // (self.info.ranks if parts else 1)
-        desc = sized("cj_gpus_desc", {"op": which, "dtype": getattr(lib, "CJ_" + views[0].dtype.upper()), "count": count,
+        desc = sized("cj_gpus_desc", {"op": which, "dtype": _dtype(views[0].dtype), "count": count,
                                       "combine": _COMBINE[op], "root": root, "ordered": ordered})
         outs = [view.reader.allocator(view.like, shape_of(view.shape), view.dtype)() for view in views]
         streams = ffi.new("cj_stream[]", [ffi.cast("cj_stream", view.reader.current(view.device)()) for view in views])
@@ -196,8 +325,11 @@ class Gpus:
             call(lib.cj_gpus_run, handle, desc, read, written, streams)
         return outs if isinstance(x, (list, tuple)) else outs[0]
 
-    def _view(self, array: Array, index: int) -> View:
-        view: View = READERS[type(array)].view(array, "x", index)
+    def _view(self, array: Array, index: int, name: str = "x") -> View:
+        reader = READERS[type(array)]
+        if reader is None:
+            raise UnsupportedType(f"{name}: a {type(array).__name__} is no array")
+        view: View = reader.view(array, name, index)
         if view.device != self.devices[index].ordinal:
             raise view.refuse(f"it is in {view.place}, and this rank is {self.devices[index]!r}", "move it there")
         if not view.contiguous:
@@ -205,18 +337,20 @@ class Gpus:
         return view
 
     @contextlib.contextmanager
-    def _addresses(self, arrays: Sequence[Array]) -> Iterator[Any]:
-        """Where kernels find the arrays: those in the host's memory are the CPU device's while they run."""
-        found = ffi.new("cj_ptr[]", len(arrays))
+    def _addresses(self, arrays: Sequence[Array], known: Optional[dict[Any, Any]] = None) -> Iterator[Any]:
+        """Where kernels find the arrays: those in the host's memory are the CPU device's while they run. `known`: those of the same
+        call that are so already; an array may be that of several ranks."""
+        found, known = ffi.new("cj_ptr[]", len(arrays)), {} if known is None else known
         wrapped = []
         try:
             for i, array in enumerate(arrays):
                 own, pointer = self.devices[i], address_of(READ[type(array)](array)[1])
-                found[i] = pointer
-                if own.kind == "cpu":
+                place = int(ffi.cast("uintptr_t", own.handle)), pointer
+                if own.kind == "cpu" and place not in known:
                     size = READERS[type(array)].view(array, "x", i).bytes
-                    found[i] = made("cj_ptr", lib.cj_mem_wrap, own.handle, ffi.cast("void *", pointer), size)
-                    wrapped.append((own, found[i]))
+                    known[place] = made("cj_ptr", lib.cj_mem_wrap, own.handle, ffi.cast("void *", pointer), size)
+                    wrapped.append((own, known[place]))
+                found[i] = known.get(place, pointer)
             yield found
         finally:
             for own, memory in wrapped:

@@ -56,6 +56,68 @@ def test_collectives_are_numpys(three, rng):
     assert three.info == gpus.Info(0, RANKS, ("own", "peer", "peer"), "")
 
 
+def test_a_norm_of_the_sum_is_numpys(three, rng):
+    x, residual = draw(rng, 4, 40), [rng.standard_normal((4, 40)).astype(numpy.float32)] * RANKS
+    weight = [rng.standard_normal(40).astype(numpy.float32)] * RANKS
+    total = numpy.sum(x, axis=0) + residual[0]
+    norm = total / numpy.sqrt((total ** 2).mean(-1, keepdims=True) + 1e-5) * weight[0]
+    for found in three.norm(x, residual=residual, weight=weight):
+        numpy.testing.assert_allclose(found[0], total, rtol=1e-5, atol=1e-5)
+        numpy.testing.assert_allclose(found[1], norm, rtol=1e-4, atol=1e-4)
+    centred = numpy.sum(x, axis=0) - numpy.sum(x, axis=0).mean(-1, keepdims=True)
+    found = three.norm(x, kind="layer", epsilon=0.5)[0][1]
+    numpy.testing.assert_allclose(found, centred / numpy.sqrt((centred ** 2).mean(-1, keepdims=True) + 0.5), rtol=1e-4, atol=1e-4)
+    with pytest.raises(clusterjit.InvalidArgument, match="weight"):
+        three.norm(x, weight=[one[:5] for one in weight])
+    with pytest.raises(clusterjit.InvalidArgument, match="kind: 'batch'"):
+        three.norm(x, kind="batch")
+
+
+def test_sharded_rows_are_whole_rows(three, rng):
+    x = draw(rng, 2, 3, 50)
+    whole = numpy.concatenate(x, -1).astype(numpy.float64)
+    label = rng.integers(0, 50 * RANKS, (2, 3))
+    lse = numpy.log(numpy.exp(whole).sum(-1))
+    softmax = numpy.exp(whole - lse[..., None])
+    hit = numpy.eye(50 * RANKS)[label]
+    loss = lse - (whole * hit).sum(-1)
+    for rank, found in enumerate(three.cross_entropy(x, [label] * RANKS, gradient=True, scale=0.5)):
+        own = slice(50 * rank, 50 * rank + 50)
+        numpy.testing.assert_allclose(found[0], loss, rtol=1e-4, atol=1e-4)
+        numpy.testing.assert_allclose(found[1], lse, rtol=1e-5, atol=1e-5)
+        numpy.testing.assert_allclose(found[2], (0.5 * (softmax - hit))[..., own], rtol=1e-4, atol=1e-5)
+        numpy.testing.assert_allclose(three.softmax(x)[rank], softmax[..., own], rtol=1e-4, atol=1e-6)
+        numpy.testing.assert_allclose(three.softmax(x, log=True)[rank], numpy.log(softmax[..., own]), rtol=1e-4, atol=1e-4)
+    with pytest.raises(clusterjit.UnsupportedType, match="label: its dtype is f32"):
+        three.cross_entropy(x, [one[..., 0].copy() for one in x])
+    three.check()
+
+
+def test_topk_and_argmax_are_of_all_columns(three, rng):
+    x = [rng.integers(0, 40, (3, 60)).astype(numpy.float32) for _ in range(RANKS)]
+    whole = numpy.concatenate(x, -1)
+    order = numpy.argsort(-whole, -1, kind="stable")
+    for rank, (values, indices) in enumerate(three.topk(x, 9)):
+        numpy.testing.assert_array_equal(indices, order[:, :9])
+        numpy.testing.assert_array_equal(values, numpy.take_along_axis(whole, order[:, :9], -1))
+        numpy.testing.assert_array_equal(three.argmax(x)[rank], whole.argmax(-1))
+        least = three.topk(x, 5, largest=False, index_dtype="uint32")[rank][1]
+        numpy.testing.assert_array_equal(least, numpy.argsort(whole, -1, kind="stable")[:, :5])
+    with pytest.raises(clusterjit.InvalidArgument, match="k: 61 is more than the 60 columns"):
+        three.topk(x, 61)
+
+
+def test_data_of_all_ranks_are_reduced_and_counted(three, rng):
+    x = [rng.integers(0, 30, 500).astype(numpy.int32) for _ in range(RANKS)]
+    three.barrier()
+    assert [int(total) for total in three.reduce(x)] == [int(numpy.sum(x))] * RANKS
+    assert [int(most) for most in three.reduce(x, "max")] == [29] * RANKS
+    for counts in three.histogram([one.astype(numpy.uint32) for one in x], 20):
+        numpy.testing.assert_array_equal(counts, numpy.bincount(numpy.concatenate(x), minlength=20)[:20])
+    with pytest.raises(clusterjit.InvalidArgument, match="op: 'mean'"):
+        three.reduce(x, "mean")
+
+
 def test_what_does_not_fit_is_refused_by_name(three, rng):
     x = draw(rng, 4)
     with pytest.raises(clusterjit.InvalidArgument, match="2 arrays are given, and this process has 3 ranks"):
