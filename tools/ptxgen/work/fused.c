@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fused kernels of several GPUs: the command's device is rank 0, the others are opened beside it. Compared with the model, and
 // what all GPUs have in common bit for bit with GPU 0's.
-#include <clusterjit/gpus.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "fused_model.h"
 #include "message.h"
 #include "output.h"
+#include "ranks.h"
 #include "row_model.h"
 #include "workload.h"
 
@@ -18,10 +18,7 @@ enum { POISON = 0xa5, SHOWN = 8 };
 
 typedef struct state {
     fused_model    model;
-    cj_device     *device[CJ_GPUS_MAX];  // the first is the command's
-    cj_gpus       *gpus;
-    cj_kernel     *kernel[CJ_GPUS_MAX];  // the first is the command's
-    cj_plan        plan;                 // of the others
+    ranks          ranks;
     cj_ptr         at[CJ_GPUS_ARRAYS][CJ_GPUS_MAX];
     unsigned char *data[CJ_GPUS_MAX][CJ_GPUS_ARRAYS];      // what is read; what was found
     double        *expected[CJ_GPUS_MAX][CJ_GPUS_ARRAYS];  // of what is written
@@ -34,26 +31,10 @@ static size_t   bytes(const state *s, unsigned i) {
     return (size_t)elements(s, i) * cj_dtype_size(s->model.array[i].type);
 }
 
-// Rank r is the GPU with that number; CPU devices are as many as wanted.
-static int open_devices(const workload *w, state *s) {
-    const bool is_cpu = !strcmp(cj_device_kind(w->device), "cpu");
-    cj_error   error;
-    s->device[0] = w->device;
-    for (uint32_t r = 1; r < s->model.gpus; r++) {
-        char spec[16];
-        snprintf(spec, sizeof spec, "gpu:%" PRIu32, r);
-        const cj_device_options options = {CJ_INIT(options), .spec = is_cpu ? "cpu" : spec};
-        if (cj_device_open(&options, &s->device[r], &error)) return message_failure(&error);
-    }
-    const cj_gpus_options options = {CJ_INIT(options), .mail_bytes = cj_params_get(&w->params, "mail"),
-                                     .limit = is_cpu ? 1 << 20 : 0};
-    return cj_gpus_create(s->device, s->model.gpus, &options, &s->gpus, &error) ? message_failure(&error) : CODE_OK;
-}
-
 static int open_array(state *s, unsigned i) {
     const fused_array *a = &s->model.array[i];
     cj_error           error;
-    if (cj_gpus_alloc(s->gpus, bytes(s, i), s->at[i], &error)) return message_failure(&error);
+    if (cj_gpus_alloc(s->ranks.gpus, bytes(s, i), s->at[i], &error)) return message_failure(&error);
     for (uint32_t g = 0; g < s->model.gpus; g++) {
         s->data[g][i] = malloc(bytes(s, i));
         s->expected[g][i] = a->written ? calloc(elements(s, i), sizeof(double)) : NULL;
@@ -61,7 +42,7 @@ static int open_array(state *s, unsigned i) {
         if (a->written) continue;
         for (uint64_t at = 0; at < elements(s, i); at++)
             row_model_write(a->type, s->data[g][i], at, fused_model_fill(&s->model, i, g, at));
-        if (cj_mem_write(s->device[g], s->at[i][g], s->data[g][i], bytes(s, i), NULL, &error)) return message_failure(&error);
+        if (cj_mem_write(s->ranks.device[g], s->at[i][g], s->data[g][i], bytes(s, i), NULL, &error)) return message_failure(&error);
     }
     return CODE_OK;
 }
@@ -73,7 +54,7 @@ static int open_fused(workload *w) {
     if (code) return code;
     fused_model_make(&s->model, &w->params);
     w->copies = 1;
-    code = open_devices(w, s);
+    code = ranks_open(w, s->model.gpus, &s->ranks);
     for (unsigned i = 0; i < s->model.count && !code; i++) {
         code = open_array(s, i);
         *(s->model.array[i].written ? &w->bytes_written : &w->bytes_read) += (double)bytes(s, i);
@@ -82,21 +63,14 @@ static int open_fused(workload *w) {
     return code;
 }
 
-static void close_kernels(state *s) {
-    for (uint32_t r = 1; r < CJ_GPUS_MAX; r++) cj_kernel_destroy(s->kernel[r]);
-    memset(s->kernel, 0, sizeof s->kernel);
-}
-
 static void close_fused(workload *w) {
     state *s = w->state;
     if (!s) return;
-    close_kernels(s);
     for (unsigned i = 0; i < s->model.count; i++) {
-        cj_gpus_free(s->gpus, s->at[i]);
+        cj_gpus_free(s->ranks.gpus, s->at[i]);
         for (uint32_t g = 0; g < s->model.gpus; g++) free(s->data[g][i]), free(s->expected[g][i]);
     }
-    cj_gpus_destroy(s->gpus);
-    for (uint32_t r = 1; r < CJ_GPUS_MAX; r++) cj_device_close(s->device[r]);
+    ranks_close(&s->ranks);
     free(s);
 }
 
@@ -105,23 +79,9 @@ static cj_status poison(workload *w, unsigned copy, cj_error *error) {
     (void)copy;
     for (unsigned i = 0; i < s->model.count; i++)
         for (uint32_t g = 0; g < s->model.gpus && s->model.array[i].written; g++) {
-            const cj_status status = cj_mem_fill(s->device[g], s->at[i][g], POISON, bytes(s, i), NULL, error);
+            const cj_status status = cj_mem_fill(s->ranks.device[g], s->at[i][g], POISON, bytes(s, i), NULL, error);
             if (status) return status;
         }
-    return CJ_OK;
-}
-
-// The same kernel on the other devices: loaded at its first launch.
-static cj_status load_others(state *s, cj_kernel *kernel, cj_error *error) {
-    const cj_plan *plan = cj_kernel_plan(kernel);
-    if (s->kernel[0] == kernel && !memcmp(&s->plan, plan, sizeof *plan)) return CJ_OK;
-    close_kernels(s);
-    for (uint32_t r = 1; r < s->model.gpus; r++) {
-        const cj_status status = cj_kernel_load(s->device[r], plan, &s->kernel[r], error);
-        if (status) return status;
-    }
-    s->kernel[0] = kernel;
-    s->plan = *plan;
     return CJ_OK;
 }
 
@@ -130,11 +90,11 @@ static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream
     state          *s = w->state;
     const cj_stream streams[CJ_GPUS_MAX] = {stream};
     const cj_ptr   *array[CJ_GPUS_ARRAYS];
-    cj_status       status = load_others(s, kernel, error);
+    cj_status       status = ranks_load(&s->ranks, kernel, error);
     (void)copy;
     for (unsigned i = 0; i < s->model.count; i++) array[i] = s->at[i];
     return status ? status
-                  : cj_gpus_launch_arrays(s->gpus, s->kernel, s->model.gpus, array, s->model.count, streams, error);
+                  : cj_gpus_launch_arrays(s->ranks.gpus, s->ranks.kernel, s->model.gpus, array, s->model.count, streams, error);
 }
 
 static const char *text_of(cj_dtype type, const void *from, uint64_t index, char buffer[ELEMENT_TEXT]) {
@@ -167,10 +127,10 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
     *verdict = (workload_verdict){.ok = true, .bound = fused_model_bound(s->model.type)};
     for (uint32_t g = 0; g < s->model.gpus; g++)
         for (unsigned i = 0; i < s->model.count; i++)
-            if (s->model.array[i].written && (cj_mem_read(s->device[g], s->data[g][i], s->at[i][g], bytes(s, i), NULL, &error) ||
-                                              cj_synchronize(s->device[g], NULL, &error)))
+            if (s->model.array[i].written && (cj_mem_read(s->ranks.device[g], s->data[g][i], s->at[i][g], bytes(s, i), NULL, &error) ||
+                                              cj_synchronize(s->ranks.device[g], NULL, &error)))
                 return message_failure(&error);
-    if (cj_gpus_check(s->gpus, &error)) return message_failure(&error);
+    if (cj_gpus_check(s->ranks.gpus, &error)) return message_failure(&error);
     for (uint32_t g = 0; g < s->model.gpus; g++)
         for (unsigned i = 0; i < s->model.count; i++)
             if (s->model.array[i].written) check_array(s, i, g, verdict);
