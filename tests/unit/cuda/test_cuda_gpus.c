@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several GPUs of the fake driver in one process: typed calls are launches alone, so that graphs hold them.
+#include <clusterjit/gpus.h>
+
+#include "cuda_rig.h"
+
+enum { RANKS = 2, BYTES = 1 << 20 };
+
+static cj_device *device[RANKS];
+static cj_gpus   *gpus;
+static cj_ptr     x[CJ_GPUS_MAX], y[CJ_GPUS_MAX], z[CJ_GPUS_MAX], w[CJ_GPUS_MAX];
+
+static cj_status call_run(const cj_stream *stream, cj_error *error) {
+    const cj_gpus_desc desc = {CJ_INIT(desc), .count = 1000};
+    return cj_gpus_run(gpus, &desc, x, y, stream, error);
+}
+
+static cj_status call_norm(const cj_stream *stream, cj_error *error) {
+    const cj_gpus_norm_desc   desc = {CJ_INIT(desc), .rows = 4, .columns = 64};
+    const cj_gpus_norm_arrays arrays = {CJ_INIT(arrays), .x = x, .sum = y, .y = z};
+    return cj_gpus_norm(gpus, &desc, &arrays, stream, error);
+}
+
+static cj_status call_crossentropy(const cj_stream *stream, cj_error *error) {
+    const cj_gpus_crossentropy_desc   desc = {CJ_INIT(desc), .rows = 4, .columns = 64};
+    const cj_gpus_crossentropy_arrays arrays = {CJ_INIT(arrays), .x = x, .label = w, .loss = y, .lse = z};
+    return cj_gpus_crossentropy(gpus, &desc, &arrays, stream, error);
+}
+
+static cj_status call_softmax(const cj_stream *stream, cj_error *error) {
+    const cj_gpus_softmax_desc desc = {CJ_INIT(desc), .rows = 4, .columns = 64};
+    return cj_gpus_softmax(gpus, &desc, x, y, stream, error);
+}
+
+static cj_status call_topk(const cj_stream *stream, cj_error *error) {
+    const cj_topk_desc desc = {CJ_INIT(desc), .rows = 4, .columns = 64, .k = 8};
+    return cj_gpus_topk(gpus, &desc, x, y, z, stream, error);
+}
+
+static cj_status call_reduce(const cj_stream *stream, cj_error *error) {
+    const cj_reduce_desc desc = {CJ_INIT(desc), .n = 1000};
+    return cj_gpus_reduce(gpus, &desc, x, y, stream, error);
+}
+
+static cj_status call_histogram(const cj_stream *stream, cj_error *error) {
+    const cj_histogram_desc desc = {CJ_INIT(desc), .n = 1000};
+    return cj_gpus_histogram(gpus, &desc, x, y, stream, error);
+}
+
+typedef cj_status call(const cj_stream *stream, cj_error *error);
+
+static call *const calls[] = {call_run, call_norm, call_crossentropy, call_softmax, call_topk, call_reduce, call_histogram};
+
+static int start(void **state) {
+    (void)state;
+    cj_error error = {0};
+    cj_ptr  *arrays[] = {x, y, z, w};
+    cj_fake_reset();
+    cj_fake_driver.gpu_count = RANKS;
+    for (uint32_t r = 0; r < RANKS; r++) {
+        char spec[16];
+        snprintf(spec, sizeof spec, "gpu:%u", r);
+        cj_test_ok(open_fake(spec, NULL, &device[r], &error), &error);
+    }
+    cj_test_ok(cj_gpus_create(device, RANKS, NULL, &gpus, &error), &error);
+    for (size_t i = 0; i < CJ_TEST_COUNT(arrays); i++) cj_test_ok(cj_gpus_alloc(gpus, BYTES, arrays[i], &error), &error);
+    return 0;
+}
+
+static int stop(void **state) {
+    (void)state;
+    cj_ptr *arrays[] = {x, y, z, w};
+    for (size_t i = 0; i < CJ_TEST_COUNT(arrays); i++) cj_gpus_free(gpus, arrays[i]);
+    cj_gpus_destroy(gpus);
+    for (uint32_t r = 0; r < RANKS; r++) cj_device_close(device[r]);
+    assert_int_equal(alive(), 0);
+    return 0;
+}
+
+// What rank 0 does goes into the graph; rank 1 launches on its default stream.
+static cj_status in_graph(void *user, cj_stream stream, cj_error *error) {
+    const cj_stream streams[RANKS] = {stream, NULL};
+    return (*(call **)user)(streams, error);
+}
+
+static void every_typed_call_can_be_captured_behind_its_first(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CJ_TEST_COUNT(calls); i++) {
+        cj_error error = {0};
+        double   milliseconds;
+        call    *one = calls[i];
+        cj_test_ok(calls[i](NULL, &error), &error);
+        const int memory = cj_fake_driver.alive_memory, modules = cj_fake_driver.alive_modules;
+        cj_test_ok(cj_time_graph(device[0], in_graph, &one, 2, &milliseconds, &error), &error);
+        assert_int_equal(cj_fake_driver.alive_memory, memory);
+        assert_int_equal(cj_fake_driver.alive_modules, modules);
+    }
+}
+
+static void calls_that_are_repeated_allocate_nothing(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CJ_TEST_COUNT(calls); i++) {
+        cj_error error = {0};
+        cj_test_ok(calls[i](NULL, &error), &error);
+        const int memory = cj_fake_driver.alive_memory, modules = cj_fake_driver.alive_modules;
+        for (unsigned time = 0; time < 3; time++) cj_test_ok(calls[i](NULL, &error), &error);
+        assert_int_equal(cj_fake_driver.alive_memory, memory);
+        assert_int_equal(cj_fake_driver.alive_modules, modules);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_typed_call_can_be_captured_behind_its_first, start, stop),
+        cmocka_unit_test_setup_teardown(calls_that_are_repeated_allocate_nothing, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
