@@ -13,7 +13,7 @@ import inspect
 import itertools
 import math
 import sys
-from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
+from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
 from ._library import check, ffi, lib, made, sized, text, thread
 from .arrays import READ, READERS, Array, Shape, View, address_of, size_of, stream_handle
@@ -27,8 +27,9 @@ else:  # the annotations are not evaluated
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Value = Union[float, Any]  # a number that each call may give anew, of the same plan; or an array
 
-NO_CLUSTER = {"cj_reduce", "cj_argmax", "cj_topk", "cj_sort"}  # where a cluster of UINT32_MAX means none; elsewhere 0 is the default, or 1
+NO_CLUSTER = {"cj_reduce", "cj_argmax", "cj_topk", "cj_sort", "cj_sample"}  # where a cluster of UINT32_MAX means none; elsewhere 0 is the default, or 1
 FUNCTIONS = {"map": ("x",), "op_function": ("a", "b"), "identity": ()}  # fields that are expressions in CUDA C, of these arguments
 _STREAMS: dict[int, Any] = {0: ffi.NULL}
 
@@ -46,13 +47,15 @@ class Request(Generic[R]):
     """What a call asks of the library: of the calls `cj_NOUN_create` and `cj_NOUN_RUN`, with the fields of `cj_NOUN_desc`.
 
     ``reads`` and ``writes`` are in the order of the call's parameters, or have the names of the fields of its structure;
-    ``values`` are further fields of that; ``result`` makes what is returned of the arrays that were written; None: themselves.
+    ``values`` are further fields of that, and ``late`` those which each call may give anew; ``run_arrays`` are the call's arrays where some
+    are left out (0 stands for them); ``result`` makes what is returned of the arrays that were written; None: themselves.
     """
 
     def __init__(self, noun: str, fields: dict[str, Any], reads: dict[str, Optional[View]], writes: dict[str, Out], *,
-                 run: str = "run", values: Optional[dict[str, float]] = None,
-                 result: Optional[Callable[..., Any]] = None) -> None:
-        self.noun, self.run, self.values = "cj_" + noun, run, values or {}
+                 run: str = "run", values: Optional[dict[str, float]] = None, late: Optional[dict[str, float]] = None,
+                 run_arrays: tuple[str, ...] = (), result: Optional[Callable[..., Any]] = None) -> None:
+        self.noun, self.run, self.values, self.late = "cj_" + noun, run, values or {}, late or {}
+        self.run_arrays = run_arrays or (*(name for name in reads if reads[name] is not None), *writes)
         self.fields = fields
         self.reads = {name: view for name, view in reads.items() if view is not None}
         self.writes = writes
@@ -211,13 +214,12 @@ class Plan(Generic[R]):
             self._places = [offsets[name] // 8 for name in order]
             begin, end = self._places[0], self._places[0] + len(order)
             self._span = slice(begin, end) if self._places == list(range(begin, end)) else None  # they lie one after the other
-            self._start = self._start_structure
+            self._start: Callable[..., int] = self._start_structure
         else:
-            self._places = [list(request.reads).index(name) for name in order[:len(self._views)]]
-            self._places += range(len(self._views), len(order))
+            self._places = [request.run_arrays.index(name) for name in order]
             self._start = self._start_pointers
 
-    def _start_structure(self, addresses: Any, stream: Any, error: Any) -> int:
+    def _start_structure(self, addresses: Any, stream: Any, error: Any, late: Optional[dict[str, float]] = None) -> int:
         try:
             structure, words = made = self._structures.pop()  # one that no other thread uses
         except IndexError:
@@ -228,24 +230,26 @@ class Plan(Generic[R]):
         else:
             for place, address in zip(self._places, addresses):
                 words[place] = address
+        for name, value in (late or {}).items():
+            _assign(structure, dict(self._structure.item.fields)[name].type, name, value)
         status: int = self._function(self._handle, structure, stream, error)
         self._structures.append(made)
         return status
 
     def _start_pointers(self, addresses: Any, stream: Any, error: Any) -> int:
-        ordered = [0] * len(addresses)
+        ordered = [0] * len(self._request.run_arrays)
         for place, address in zip(self._places, addresses):
             ordered[place] = address
         status: int = self._function(self._handle, *ordered, stream, error)
         return status
 
-    def __call__(self, *arrays: Array, out: Any = None, stream: Any = None) -> R:
+    def __call__(self, *arrays: Array, out: Any = None, stream: Any = None, **late: float) -> R:
         outs = self.allocate() if out is None else out if type(out) is tuple else (out,)
         keys, pointers = self._read_all(arrays + outs)
         if keys != self._accepted:
             self._accept(arrays, outs)
             self._accepted = keys
-        return self.go(pointers, outs, self._current() if stream is None else stream_handle(stream))
+        return self.go(pointers, outs, self._current() if stream is None else stream_handle(stream), late)
 
     def allocate(self) -> tuple[Array, ...]:
         if not self._allocators:
@@ -253,25 +257,33 @@ class Plan(Generic[R]):
             self._allocators = [like.reader.allocator(like.like, out.shape, out.dtype) for out in self._request.writes.values()]
         return tuple([allocate() for allocate in self._allocators])
 
-    def go(self, pointers: list[Any], outs: Any, stream: int) -> R:
-        """Launches. The arrays have been checked."""
+    def go(self, pointers: list[Any], outs: Any, stream: int, late: Optional[dict[str, Any]] = None) -> R:
+        """Launches. The arrays have been checked; of values that are not in `late` those of the plan hold."""
         if self._handle is None:
             raise Closed("the plan is closed", hint="make another one: FUNCTION.plan(...)")
         where = _STREAMS.get(stream)
         if where is None:
             where = _STREAMS.setdefault(stream, ffi.cast("cj_stream", stream))
+        start = self._start if not (self._request.late or late) else self._with(late or {})
         if self._plain:
-            status = self._start(pointers, where, thread.error)
+            status = start(pointers, where, thread.error)
             if status:
                 check(status)
         else:
             if self._waits:
                 self.device.synchronize()
-            self.device.launch(pointers, self._sizes, self._start, where)
+            self.device.launch(pointers, self._sizes, start, where)
             if self._waits:
                 self.device.synchronize(stream)
         result: R = self._result(*outs) if self._result else outs[0] if self._single else outs
         return result
+
+    def _with(self, late: dict[str, float]) -> Any:
+        known = self._request.late
+        for name in late:
+            if name not in known:
+                raise InvalidArgument(f"{name}: a call of this plan has no such value; it has {', '.join(known) or 'none'}")
+        return functools.partial(self._start, late={**known, **late})
 
     def _accept(self, arrays: Any, outs: Any) -> None:
         """Holds arrays that the plan has not seen before against those that it was made for."""
@@ -383,12 +395,17 @@ class _Entry(Generic[R]):
         return made
 
 
+def _is_number(value: Any) -> bool:
+    return value is not None and READERS[type(value)] is None
+
+
 class Function(Generic[P, R]):
     """A function of the library. ``f(x, ...)`` runs it at once, ``f.plan(x, ...)`` makes a :class:`Plan` to run again and again."""
 
     def __init__(self, body: Callable[P, Request[R]]) -> None:
         self._body, self._signature = body, inspect.signature(body)
         self._arrays = {name for name, parameter in self._signature.parameters.items() if "Array" in str(parameter.annotation)}
+        self._late = {name for name, parameter in self._signature.parameters.items() if "Value" in str(parameter.annotation)}
         self._entries: dict[Any, _Entry[R]] = {}
         functools.update_wrapper(self, body)
 
@@ -400,7 +417,9 @@ class Function(Generic[P, R]):
         outs: tuple[Any, ...] = () if out is None else out if type(out) is tuple else (out,)
         key: list[Any] = [len(args), *kwargs]
         pointers: list[Any] = []
-        for value in (*args, *kwargs.values(), *outs):
+        late = self._late and {name: kwargs[name] for name in self._late & kwargs.keys() if _is_number(kwargs[name])}
+        given = kwargs.values() if not late else [float if name in late else value for name, value in kwargs.items()]
+        for value in (*args, *given, *outs):
             reader = READERS[type(value)]
             if reader is None:
                 key.append(tuple(value) if type(value) is list else value)
@@ -417,7 +436,7 @@ class Function(Generic[P, R]):
         if not outs:
             outs = plan.allocate()
             pointers += [READ[type(x)](x)[1] for x in outs]
-        return plan.go(pointers, outs, handle)
+        return plan.go(pointers, outs, handle, late or None)
 
     def plan(self, *args: P.args, **kwargs: P.kwargs) -> Plan[R]:
         """A plan for these arguments: their arrays say shapes, strides and types; their contents are not read."""

@@ -13,7 +13,7 @@ import math
 from typing import Any, Optional
 
 from .arrays import Array, Shape, View, dtype_name
-from .call import Function, Out, Request
+from .call import Function, Out, Request, Value
 from .errors import InvalidArgument, UnsupportedType
 from .shapes import COPY, align, elements, last_axis, of_dtype, row_stride, same_shape
 
@@ -279,6 +279,16 @@ def kthvalue(x: Array, k: int, *, axis: int = -1, largest: bool = False, index_d
     return _topk(x, k, axis, x.shape[:-1], index_dtype, out, {"smallest": not largest, "kth": True, **plan})
 
 
+def _sort(x: View, axis: int, writes: dict[str, Out], fields: dict[str, Any]) -> Request[Any]:
+    last_axis(x, axis)
+    index = writes["indices"].dtype
+    if index not in ("i64", "u32"):
+        raise UnsupportedType(f"index_dtype: {index} is none of i64, u32")
+    fields = {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "dtype": x.dtype, "stride": row_stride(x),
+              "index_u32": index == "u32", **fields}
+    return Request("sort", fields, {"x": x}, writes, run_arrays=("x", "values", "indices"))
+
+
 @Function
 def sort(x: Array, *, axis: int = -1, descending: bool = False, index_dtype: Any = "int64", out: Any = None, stream: Any = None,
          **plan: Any) -> Request[tuple[Array, Array]]:
@@ -290,14 +300,78 @@ def sort(x: Array, *, axis: int = -1, descending: bool = False, index_dtype: Any
     >>> clusterjit.sort(numpy.array([[5, 1, 4]], numpy.float32))
     (array([[1., 4., 5.]], dtype=float32), array([[1, 2, 0]]))
     """
-    last_axis(x, axis)
-    index = dtype_name(index_dtype)
-    if index not in ("i64", "u32"):
-        raise UnsupportedType(f"index_dtype: {index} is none of i64, u32")
     given = [*(out or ()), None, None]
-    fields = {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "dtype": x.dtype, "stride": row_stride(x),
-              "descending": descending, "index_u32": index == "u32", **plan}
-    return Request("sort", fields, {"x": x}, {"values": Out(x.shape, x.dtype, given[0]), "indices": Out(x.shape, index, given[1])})
+    writes = {"values": Out(x.shape, x.dtype, given[0]), "indices": Out(x.shape, dtype_name(index_dtype), given[1])}
+    return _sort(x, axis, writes, {"descending": descending, **plan})
+
+
+@Function
+def argsort(x: Array, *, axis: int = -1, descending: bool = False, index_dtype: Any = "int64", out: Optional[Array] = None,
+            stream: Any = None, **plan: Any) -> Request[Array]:
+    """Where the elements of each row are in order: the indices of :func:`sort` alone.
+
+    >>> import clusterjit, numpy
+    >>> clusterjit.argsort(numpy.array([[5, 1, 4]], numpy.float32))
+    array([[1, 2, 0]])
+    """
+    writes = {"indices": Out(x.shape, dtype_name(index_dtype), out[0] if out else None)}
+    return _sort(x, axis, writes, {"descending": descending, "indices_only": True, **plan})
+
+
+_SAMPLED = {"temperature": ("f32",), "top_p": ("f32",), "min_p": ("f32",), "repetition": ("f32",), "frequency": ("f32",),
+            "presence": ("f32",), "top_k": ("i32",), "seed": ("i64", "u64"), "offset": ("i64", "u64")}
+
+
+def _tokens(name: str, x: Optional[View], shape: Shape) -> Optional[View]:
+    """An array of u32 (i32 has the same bits), of this shape."""
+    of_dtype(x, "u32", "i32")
+    if x is not None and (x.shape != shape or not x.contiguous):
+        raise x.refuse(f"its shape is {x.shape}, with strides {x.strides}; it must be {shape}, contiguous", COPY)
+    return x
+
+
+@Function
+def sample(logits: Array, *, temperature: Value = 1.0, top_k: Optional[Value] = None, top_p: Optional[Value] = None,
+           min_p: Optional[Value] = None, repetition: Optional[Value] = None, frequency: Optional[Value] = None,
+           presence: Optional[Value] = None, mask: Optional[Array] = None, counts: Optional[Array] = None, seed: Value = 0,
+           offset: Value = 0, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """A token, i32, of each row of logits, (..., columns) of f32, f16 or bf16: drawn by its probability after penalties, mask,
+    temperature, top-k, top-p and min-p, in this order. -1 where no token is left. Each value is a number, which may be another one in
+    each call of the same plan, or an array with one a row. Temperature 0 takes the largest logit. ``counts``: u32 like logits, how
+    often each token is in the text, for the penalties; ``mask``: u32 (..., columns / 32, rounded up), a bit for each token that is allowed.
+    The same seed and offset give the same tokens, on every device.
+
+    >>> import clusterjit, numpy
+    >>> logits = numpy.array([[0, 5, 4, -3], [2, 1, 9, 8]], numpy.float32)
+    >>> clusterjit.sample(logits, temperature=0.0)
+    array([1, 2], dtype=int32)
+    >>> set(clusterjit.sample(numpy.repeat(logits[:1], 100, 0), top_k=2, seed=7).tolist())
+    {1, 2}
+    """
+    rows, columns = logits.shape[:-1], logits.shape[-1] if logits.shape else 0
+    last_axis(logits, -1)
+    values: dict[str, Any] = {
+        "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "repetition": repetition, "frequency": frequency,
+        "presence": presence, "seed": seed, "offset": offset}
+    penalized = any(values[name] is not None for name in ("repetition", "frequency", "presence"))
+    if penalized and counts is None:
+        raise InvalidArgument("counts: None, but penalties are of tokens that were counted", hint="give how often each token is in the text")
+    reads: dict[str, Optional[View]] = {
+        "logits": logits, "mask": _tokens("mask", mask, (*rows, (columns + 31) // 32)), "counts": _tokens("counts", counts, logits.shape)}
+    for name, dtypes in _SAMPLED.items():
+        value = values[name]
+        if isinstance(value, View):
+            of_dtype(value, *dtypes)
+            same_shape(logits, {name: value}, rows)
+            if not value.contiguous:
+                raise value.refuse("it is not contiguous", COPY)
+            reads[name + "_rows"] = value
+            values[name] = None
+    fields = {"rows": math.prod(rows), "columns": columns, "dtype": logits.dtype, "stride": row_stride(logits), "align": logits.align,
+              "top_k": top_k is not None, "top_p": top_p is not None, "min_p": min_p is not None, "penalties": counts is not None,
+              "mask": mask is not None, **plan}
+    late = {name: value for name, value in values.items() if value is not None}
+    return Request("sample", fields, reads, {"tokens": Out(rows, "i32", out[0] if out else None)}, values=late, late=late)
 
 
 @Function

@@ -151,6 +151,61 @@ def test_sort(rng, dtype):
     assert indices.dtype == np.uint32 and (np.diff(indices.astype(int))[np.diff(values.astype(float)) == 0] > 0).all()
 
 
+def test_argsort(rng):
+    x = rng.integers(0, 90, (3, 200)).astype(np.float32)
+    assert (cj.argsort(x) == np.argsort(x, -1, kind="stable")).all()
+    found = cj.argsort(x, descending=True, index_dtype=np.uint32, out=np.empty(x.shape, np.uint32))
+    assert (found == np.argsort(-x, -1, kind="stable")).all()
+    with pytest.raises(cj.UnsupportedType, match="index_dtype: f32"):
+        cj.argsort(x, index_dtype=np.float32)
+
+
+def test_sample_keeps_what_the_filters_keep(rng):
+    logits = rng.standard_normal((50, 300)).astype(np.float32)
+    order = np.argsort(-logits, -1, kind="stable")
+    p = np.take_along_axis(references.softmax(logits.astype(float) / 0.7), order, -1)
+    rank = np.argsort(order, -1)
+    of = lambda tokens: np.take_along_axis(rank, tokens[:, None].astype(int), -1)[:, 0]  # noqa: E731
+    assert (cj.sample(logits, temperature=0) == order[:, 0]).all() and (cj.sample(logits, top_k=1, seed=3) == order[:, 0]).all()
+    assert (of(cj.sample(logits, temperature=0.7, top_k=7, seed=4)) < 7).all()
+    nucleus = 1 + (p.cumsum(-1) < 0.5).sum(-1)
+    assert (of(cj.sample(logits, temperature=0.7, top_p=0.5, seed=5)) < nucleus).all()
+    assert (of(cj.sample(logits, temperature=0.7, min_p=0.5, seed=6)) < (p >= 0.4999 * p[:, :1]).sum(-1)).all()
+    counts = np.zeros(logits.shape, np.uint32)
+    np.put_along_axis(counts, order[:, :1], 1, -1)
+    assert (cj.sample(logits, temperature=0, presence=100.0, counts=counts) == order[:, 1]).all()
+    mask = np.full((50, 10), 0xffffffff, np.uint32)
+    mask[np.arange(50), order[:, 0] // 32] &= ~(np.uint32(1) << (order[:, 0] % 32).astype(np.uint32))
+    assert (cj.sample(logits, temperature=0, mask=mask) == order[:, 1]).all()
+
+
+def test_sample_draws_by_seed_of_one_plan(rng):
+    logits = np.tile(rng.standard_normal(20).astype(np.float32), (4000, 1))
+    cj.sample.forget()
+    first = cj.sample(logits, seed=1)
+    assert (first == cj.sample(logits, seed=1)).all() and (first != cj.sample(logits, seed=2)).any()
+    assert (first != cj.sample(logits, seed=1, offset=1)).any() and len(cj.sample._entries) == 2
+    expected = 4000 * references.softmax(logits[0].astype(float))
+    assert ((np.bincount(first, minlength=20) - expected) ** 2 / expected).sum() < 60  # 19 degrees of freedom
+    seeds = np.arange(4000, dtype=np.int64)
+    each = cj.sample(logits, seed=seeds)
+    assert (each == cj.sample(logits, seed=seeds, cluster=2, block=64)).all() and (each != first).any()
+    with cj.sample.plan(logits, top_k=3, seed=0) as plan:
+        assert (plan(logits, seed=9) == cj.sample(logits, top_k=3, seed=9)).all()
+        assert (plan(logits) == cj.sample(logits, top_k=3, seed=0)).all()
+        assert (plan(logits, top_k=1) == logits.argmax(-1)).all()
+        with pytest.raises(cj.InvalidArgument, match="top_p: a call of this plan has no such value; it has temperature, top_k"):
+            plan(logits, top_p=0.5)
+    with pytest.raises(cj.InvalidArgument, match="top_p: 1.5 is not above 0 and at most 1"):
+        cj.sample(logits, top_p=1.5)
+    with pytest.raises(cj.InvalidArgument, match="counts: None"):
+        cj.sample(logits, presence=1.0)
+    with pytest.raises(cj.InvalidArgument, match="mask: its shape is"):
+        cj.sample(logits, mask=np.zeros((4000, 2), np.uint32))
+    with pytest.raises(cj.UnsupportedType, match="temperature: its dtype is f64"):
+        cj.sample(logits, temperature=np.ones(4000))
+
+
 def test_histogram(rng):
     x = rng.integers(0, 100, 5000).astype(np.uint8)
     wanted = np.bincount(x, minlength=128)
