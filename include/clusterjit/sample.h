@@ -27,6 +27,9 @@ typedef struct cj_sample_desc {
     uint32_t align;      // bytes that logits is a multiple of: 16, 8, 4 or 2, no less than an element [16]
     uint32_t cluster;    // blocks a row, 1 to 16, or CJ_SAMPLE_NO_CLUSTER [chosen for rows and columns]
     uint32_t block;      // threads a block, a multiple of 32, 32 to 1024 [chosen for the row]
+    bool     log_probability, distribution;  // what else is told of each row [none]
+    bool     draft;      // a draft's tokens are taken or replaced [no]
+    uint32_t top;        // so many most probable tokens are told, 0 to 32 [0]
 } cj_sample_desc;
 
 // Of a launch: device pointers, and values for all rows. A pointer NAME_rows, if it is not 0, has a value for each row instead, of NAME's
@@ -46,6 +49,13 @@ typedef struct cj_sample_arrays {
     uint64_t seed, offset; // of Philox4x32-10
     cj_ptr   temperature_rows, top_p_rows, min_p_rows, repetition_rows, frequency_rows, presence_rows, top_k_rows, seed_rows,
         offset_rows;
+    cj_ptr log_probability;        // float [rows]
+    cj_ptr top_tokens;             // int32_t [rows][top]
+    cj_ptr top_log_probabilities;  // float [rows][top]
+    cj_ptr probabilities;          // float [rows][columns]: the distribution
+    cj_ptr draft_tokens;           // int32_t [rows]; -1: this row has none
+    cj_ptr draft_probabilities;    // float [rows][columns]
+    cj_ptr accepted;               // uint32_t [rows], written: 1 where the draft's token is taken
 } cj_sample_arrays;
 
 typedef struct cj_sample cj_sample;
@@ -62,6 +72,11 @@ CJ_API void      cj_sample_destroy(cj_sample *sample);  // NULL is allowed; its 
 // token is left (all masked, NaN or -infinity) gives -1. In arrays, a temperature that is not above 0 takes the largest logit, a top_k
 // below 1 and a top_p of 1 or more keep all. The random number is the first 64 bits of Philox4x32-10 of key seed and counter offset,
 // whose third word is the row, or 0 where seed_rows has a seed for each.
+// What else is told is of what the filters keep: the logarithm of the token's probability (-infinity of -1, 0 of greedy rows); the most
+// probable tokens, of equal logits that of lower index first, -1 and -infinity beyond the last one; the probability of every token.
+// draft: the draft's token is taken with probability min(1, p / q), p its probability and q what the draft gave it; else the
+// token is drawn from max(p - q, 0) of all tokens: so it has the distribution p whatever the draft (Leviathan et al. 2023, arXiv 2211.17192). Rows
+// are independent: of the positions of a sequence take the tokens up to the first row that was not accepted, and that one.
 // docs/families/sample.md defines all of it bit for bit. INVALID_ARGUMENT for an array that is NULL or not aligned, a value out of its
 // range, and a filter that the kernel does not have. Asynchronous on `stream`; allocates nothing. Launches on different streams need no
 // order.

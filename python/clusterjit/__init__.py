@@ -15,7 +15,7 @@ from .call import Function, Plan
 from .devices import Device, Found, Side, device
 from .errors import (Closed, Compiler, Contract, Driver, Error, File, Hazard, InvalidArgument, InvalidKernel, LibraryMissing, NoDevice,
                      OutOfMemory, Unsupported, UnsupportedType)
-from .families import (argmax, argmin, argsort, cummax, cummin, cumprod, cumsum, exchange, histogram, kthvalue, max, mean, meanvar, min, prod,
+from .families import (Sampled, argmax, argmin, argsort, cummax, cummin, cumprod, cumsum, exchange, histogram, kthvalue, max, mean, meanvar, min, prod,
                        reduce, sample, scan, sort, stencil, sum, topk)
 from .kernel import Diagnostic, Kernel, check, emit
 from .products import linear, matmul
@@ -25,7 +25,7 @@ from .rows import (cross_entropy, layer_norm, layer_norm_backward, log_softmax, 
 __version__ = _text(_lib.cj_version())
 __all__ = [
     "Closed", "Compiler", "Contract", "Device", "Diagnostic", "Driver", "Error", "File", "Found", "Function", "Hazard",
-    "InvalidArgument", "InvalidKernel", "Kernel", "LibraryMissing", "NoDevice", "OutOfMemory", "Plan", "Side", "Unsupported",
+    "InvalidArgument", "InvalidKernel", "Kernel", "LibraryMissing", "NoDevice", "OutOfMemory", "Plan", "Sampled", "Side", "Unsupported",
     "UnsupportedType", "argmax", "argmin", "argsort", "check", "cross_entropy", "cummax", "cummin", "cumprod", "cumsum", "device", "emit",
     "exchange", "histogram", "kthvalue", "layer_norm", "layer_norm_backward", "linear", "log_softmax", "log_softmax_backward",
     "matmul", "max", "mean", "meanvar", "min", "prod", "reduce", "rms_norm", "rms_norm_backward", "sample", "scan", "softmax",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from .arrays import Array, Shape, View, dtype_name
 from .call import Function, Out, Request, Value
@@ -318,6 +318,17 @@ def argsort(x: Array, *, axis: int = -1, descending: bool = False, index_dtype: 
     return _sort(x, axis, writes, {"descending": descending, "indices_only": True, **plan})
 
 
+class Sampled(NamedTuple):
+    """What :func:`sample` tells; None is what was not asked for. Beyond the last token that the filters keep ``top_tokens`` are -1."""
+
+    tokens: Array
+    log_probability: Optional[Array] = None
+    top_tokens: Optional[Array] = None
+    top_log_probabilities: Optional[Array] = None
+    probabilities: Optional[Array] = None
+    accepted: Optional[Array] = None
+
+
 _SAMPLED = {"temperature": ("f32",), "top_p": ("f32",), "min_p": ("f32",), "repetition": ("f32",), "frequency": ("f32",),
             "presence": ("f32",), "top_k": ("i32",), "seed": ("i64", "u64"), "offset": ("i64", "u64")}
 
@@ -334,12 +345,18 @@ def _tokens(name: str, x: Optional[View], shape: Shape) -> Optional[View]:
 def sample(logits: Array, *, temperature: Value = 1.0, top_k: Optional[Value] = None, top_p: Optional[Value] = None,
            min_p: Optional[Value] = None, repetition: Optional[Value] = None, frequency: Optional[Value] = None,
            presence: Optional[Value] = None, mask: Optional[Array] = None, counts: Optional[Array] = None, seed: Value = 0,
-           offset: Value = 0, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+           offset: Value = 0, log_probability: bool = False, top: int = 0, distribution: bool = False,
+           draft_tokens: Optional[Array] = None, draft_probabilities: Optional[Array] = None, out: Any = None, stream: Any = None,
+           **plan: Any) -> Request[Any]:
     """A token, i32, of each row of logits, (..., columns) of f32, f16 or bf16: drawn by its probability after penalties, mask,
     temperature, top-k, top-p and min-p, in this order. -1 where no token is left. Each value is a number, which may be another one in
     each call of the same plan, or an array with one a row. Temperature 0 takes the largest logit. ``counts``: u32 like logits, how
     often each token is in the text, for the penalties; ``mask``: u32 (..., columns / 32, rounded up), a bit for each token that is allowed.
     The same seed and offset give the same tokens, on every device.
+
+    More can be told of what the filters keep; the result is then a :class:`Sampled`: ``log_probability`` of the token; the ``top`` most
+    probable tokens, up to 32, with theirs; the ``distribution``. With ``draft_tokens``, i32 one a row, and ``draft_probabilities``,
+    f32 like logits, tokens of a draft are accepted, or replaced, so that they have the distribution of the logits (speculative sampling).
 
     >>> import clusterjit, numpy
     >>> logits = numpy.array([[0, 5, 4, -3], [2, 1, 9, 8]], numpy.float32)
@@ -347,6 +364,9 @@ def sample(logits: Array, *, temperature: Value = 1.0, top_k: Optional[Value] = 
     array([1, 2], dtype=int32)
     >>> set(clusterjit.sample(numpy.repeat(logits[:1], 100, 0), top_k=2, seed=7).tolist())
     {1, 2}
+    >>> clusterjit.sample(logits, temperature=0.0, top=2).top_tokens
+    array([[ 1, -1],
+           [ 2, -1]], dtype=int32)
     """
     rows, columns = logits.shape[:-1], logits.shape[-1] if logits.shape else 0
     last_axis(logits, -1)
@@ -370,8 +390,26 @@ def sample(logits: Array, *, temperature: Value = 1.0, top_k: Optional[Value] = 
     fields = {"rows": math.prod(rows), "columns": columns, "dtype": logits.dtype, "stride": row_stride(logits), "align": logits.align,
               "top_k": top_k is not None, "top_p": top_p is not None, "min_p": min_p is not None, "penalties": counts is not None,
               "mask": mask is not None, **plan}
+    fields = {"log_probability": log_probability, "top": top, "distribution": distribution, "draft": draft_tokens is not None, **fields}
     late = {name: value for name, value in values.items() if value is not None}
-    return Request("sample", fields, reads, {"tokens": Out(rows, "i32", out[0] if out else None)}, values=late, late=late)
+    if (draft_tokens is None) != (draft_probabilities is None):
+        raise InvalidArgument("draft_tokens, draft_probabilities: one of them is given without the other")
+    of_dtype(draft_tokens, "i32")
+    of_dtype(draft_probabilities, "f32")
+    same_shape(logits, {"draft_tokens": draft_tokens}, rows)
+    same_shape(logits, {"draft_probabilities": draft_probabilities})
+    for view in (draft_tokens, draft_probabilities):
+        if view is not None and not view.contiguous:
+            raise view.refuse("it is not contiguous", COPY)
+    reads.update(draft_tokens=draft_tokens, draft_probabilities=draft_probabilities)
+    told = {"tokens": (rows, "i32", True), "log_probability": (rows, "f32", log_probability), "top_tokens": ((*rows, top), "i32", top > 0),
+            "top_log_probabilities": ((*rows, top), "f32", top > 0), "probabilities": (logits.shape, "f32", distribution),
+            "accepted": (rows, "u32", draft_tokens is not None)}
+    names = [name for name, (_, _, wanted) in told.items() if wanted]
+    given = [*(out or ()), *(None for _ in names)]
+    writes = {name: Out(*told[name][:2], given[i]) for i, name in enumerate(names)}
+    return Request("sample", fields, reads, writes, values=late, late=late,
+                   result=None if len(names) == 1 else lambda *found: Sampled(**dict(zip(names, found))))
 
 
 @Function

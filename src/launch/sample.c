@@ -5,7 +5,7 @@
 #include "call.h"
 #include "error.h"
 
-enum { SETTINGS = 9, ARGUMENTS = 4 + 2 * SETTINGS };
+enum { SETTINGS = 9, ARGUMENTS = 4 + 2 * SETTINGS, TOLD = 7 };
 
 // A filter that the kernel has is any value of its parameter but the one that switches it off.
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
@@ -26,6 +26,10 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status && desc->min_p) status = cj_params_set(params, "min-p", "0.5", error);
     if (!status && desc->penalties) status = cj_params_set(params, "presence", "1", error);
     if (!status && desc->mask) status = cj_params_set(params, "mask", "yes", error);
+    if (!status && desc->log_probability) status = cj_params_set(params, "log-probability", "yes", error);
+    if (!status && desc->distribution) status = cj_params_set(params, "distribution", "yes", error);
+    if (!status && desc->draft) status = cj_params_set(params, "draft", "yes", error);
+    if (!status && desc->top) status = cj__call_number(params, "top", desc->top, error);
     return status;
 }
 
@@ -81,6 +85,30 @@ static cj_status check_arrays(const cj_sample_desc *desc, const cj_sample_arrays
     return status;
 }
 
+// The arrays behind the settings, in the order of the kernel's parameters.
+static cj_status told_arguments(const cj_sample_desc *desc, const cj_sample_arrays *a, uint64_t *value, uint32_t *count, cj_error *error) {
+    const struct {
+        const char *name;
+        cj_ptr      array;
+        bool        wanted;
+    } told[TOLD] = {{"log_probability", a->log_probability, desc->log_probability},
+                    {"top_tokens", a->top_tokens, desc->top > 0},
+                    {"top_log_probabilities", a->top_log_probabilities, desc->top > 0},
+                    {"probabilities", a->probabilities, desc->distribution},
+                    {"draft_tokens", a->draft_tokens, desc->draft},
+                    {"draft_probabilities", a->draft_probabilities, desc->draft},
+                    {"accepted", a->accepted, desc->draft}};
+    for (size_t i = 0; i < TOLD; i++) {
+        REFUSE_VALUE(told[i].array && !told[i].wanted,
+                     "%s: it is given, but the kernel does not have it" CJ_HINT "say so in the description", told[i].name);
+        if (!told[i].wanted) continue;
+        const cj_status status = cj__call_array(told[i].name, told[i].array, 4, NULL, error);
+        if (status) return status;
+        value[(*count)++] = told[i].array;
+    }
+    return CJ_OK;
+}
+
 // A float as an argument of 64 bits; `none` stands for 0.
 static uint64_t bits_of(float value, float none) {
     const float given = value == 0 ? none : value;
@@ -98,7 +126,7 @@ static cj_status run(cj_kernel *kernel, const cj_sample_desc *desc, const cj_sam
     if (!status) status = check_values(a, error);
     if (!status) status = check_filters(desc, a, error);
     if (status) return status;
-    uint64_t value[ARGUMENTS] = {a->logits,
+    uint64_t value[ARGUMENTS + TOLD] = {a->logits,
                                  a->tokens,
                                  a->mask,
                                  a->counts,
@@ -120,12 +148,14 @@ static cj_status run(cj_kernel *kernel, const cj_sample_desc *desc, const cj_sam
                                  a->seed,
                                  a->offset_rows,
                                  a->offset};
-    void    *arguments[ARGUMENTS];
+    void    *arguments[ARGUMENTS + TOLD];
+    uint32_t count = ARGUMENTS;
     for (unsigned i = 0; i < SETTINGS && !status; i++)
         if (value[4 + 2 * i])
             status = cj__call_array(names[i], value[4 + 2 * i], i < SETTINGS - 2 ? 4 : 8, NULL, error);
-    for (unsigned i = 0; i < ARGUMENTS; i++) arguments[i] = &value[i];
-    return status ? status : cj_kernel_launch(kernel, stream, arguments, ARGUMENTS, error);
+    if (!status) status = told_arguments(desc, a, value, &count, error);
+    for (unsigned i = 0; i < count; i++) arguments[i] = &value[i];
+    return status ? status : cj_kernel_launch(kernel, stream, arguments, count, error);
 }
 
 cj_status cj_sample_run(cj_sample *sample, const cj_sample_arrays *arrays, cj_stream stream, cj_error *error) {
@@ -136,8 +166,8 @@ cj_status cj_sample_run(cj_sample *sample, const cj_sample_arrays *arrays, cj_st
 
 typedef struct CALL_KEY call_key {
     uint64_t rows, columns, stride;
-    uint32_t dtype, align, cluster, block;
-    uint8_t  top_k, top_p, min_p, penalties, mask;
+    uint32_t dtype, align, cluster, block, top;
+    uint8_t  top_k, top_p, min_p, penalties, mask, log_probability, distribution, draft;
 } call_key;
 
 _Static_assert(sizeof(call_key) <= CALL_KEY_BYTES, "the key fits");
@@ -154,7 +184,11 @@ static call_key key_of(const cj_sample_desc *d) {
                       .top_p = d->top_p,
                       .min_p = d->min_p,
                       .penalties = d->penalties,
-                      .mask = d->mask};
+                      .mask = d->mask,
+                      .top = d->top,
+                      .log_probability = d->log_probability,
+                      .distribution = d->distribution,
+                      .draft = d->draft};
 }
 
 cj_status cj_sample_launch(cj_device *device, const cj_sample_desc *desc, const cj_sample_arrays *arrays,

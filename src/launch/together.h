@@ -6,7 +6,7 @@
 #include <clusterjit/kernel.h>
 
 // Caller's arguments, derived ones, the launch's number and the workspace.
-enum { CJ_KERNEL_ARGUMENTS = 32 };
+enum { CJ_KERNEL_ARGUMENTS = 36 };
 
 // Points into itself and into the kernel: it stays where it was made.
 typedef struct cj_ready {

@@ -95,7 +95,7 @@ void cj__sample_greatest(sample_kernel *k) {
     cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
     cj_warp_reduce(f, (cj_combine){.op = CJ_COMBINE_MAX, .type = "f32"}, k->most, SAMPLE_WARP);
     cj__sample_cap(k, k->most);
-    if (k->s.top_k) {
+    if (k->s.lists) {
         k->guess = cj_let(f, "f32", "guess", "mov.b32 $1, 0f7f800000;");
         find_guess(k, table);
     }

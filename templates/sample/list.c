@@ -126,6 +126,23 @@ static void sum_earlier(const sample_kernel *k, const turn *t, cj_reg list, cj_r
     cj__sample_add_up(k, "u64", before);
 }
 
+// The logit of a candidate.
+static cj_reg value_of(const sample_kernel *k, cj_reg list, cj_reg i, cj_reg inside) {
+    cj_reg key = cj_mov(k->f, "u32", "key", 0);
+    cj__load(k->f, inside, "ld.shared", "u32", &key, 1, cj_mad(k->f, "entry_at", i, SAMPLE_ENTRY, list), 4);
+    return cj__sample_value(k, key);
+}
+
+// A candidate that is kept goes to the slot of its rank.
+static void tell_top(const sample_kernel *k, const turn *t, cj_reg list, cj_reg count, cj_reg own, cj_reg token, cj_reg v, cj_reg all) {
+    cj_func *f = k->f;
+    cj_reg   order = cj_mov(f, "u64", "order", 0), rank = cj_mov(f, "u32", "rank", 0), sum = cj_mov(f, "u64", "sum", 0);
+    cj__load(f, t->inside, "ld.shared", "u64", &order, 1, cj_mad(f, "entry_at", t->i, SAMPLE_ENTRY, list), 0);
+    count_greater(k, t, list, count, order, rank, sum);
+    cj_reg kept = cj_let(f, "pred", "kept", "setp.ne.and.u64 $1, $2, 0, $3;", own, writes(k, t));
+    cj__sample_top_put(k, kept, rank, token, v, all);
+}
+
 // The candidate whose interval, in the order of columns, has the goal.
 static void choose(const sample_kernel *k, cj_reg list, cj_reg sums, cj_reg count) {
     cj_func *f = k->f;
@@ -140,7 +157,10 @@ static void choose(const sample_kernel *k, cj_reg list, cj_reg sums, cj_reg coun
         cj_reg goal = cj__sample_goal(k, all), one = writes(k, &t);
         cj_reg chosen = cj_let(f, "pred", "chosen", "setp.ge.and.u64 $1, $2, $3, $4;", goal, before, one);
         cj_ptx(f, "setp.lt.and.u64 $1, $2, $3, $1;", chosen, goal, cj_add(f, "upto", before, own));
-        cj__sample_write(k, chosen, cj_let(f, "u32", "token", "not.b32 $1, $2;", low));
+        cj_reg token = cj_let(f, "u32", "token", "not.b32 $1, $2;", low), v = cj_none();
+        if (k->s.log_probability || k->s.top) v = value_of(k, list, t.i, t.inside);
+        cj__sample_tell(k, chosen, token, v, all);
+        if (k->s.top) tell_top(k, &t, list, count, own, token, v, all);
     }
 }
 
@@ -149,7 +169,8 @@ static void finish(const sample_kernel *k, cj_reg list, cj_reg told, cj_reg coun
     cj_reg   sums = cj_shared_address(f, k->sums);
     cj_step(f, "the filters, and the draw, in the list");
     cj_reg nobody = cj_eq(f, "nobody", cj_or(f, "count_or_thread", count, k->thread), 0);
-    cj__sample_write(k, nobody, cj_mov(f, "u32", "token", "0xffffffff"));
+    cj__sample_tell(k, nobody, cj_mov(f, "u32", "token", "0xffffffff"), cj_none(), cj_none());
+    if (k->s.top) cj__sample_top_clear(k);
     filter_k(k, list, sums, told, count);
     cj_ptx(f, "bar.sync 0; // S6: the mass of the first k is told");
     filter_p(k, list, sums, told, count);

@@ -101,6 +101,7 @@ void cj__sample_random(sample_kernel *k) {
         if (i + 1 < PHILOX_ROUNDS) cj_ptx(f, "add.u32 $1, $1, 0x9e3779b9; add.u32 $2, $2, 0xbb67ae85;", key[0], key[1]);
     }
     k->random = cj_let(f, "u64", "random", "mov.b64 $1, {$2, $3};", c[0], c[1]);
+    if (k->s.draft) k->second = cj_let(f, "u64", "second_random", "mov.b64 $1, {$2, $3};", c[2], c[3]);
 }
 
 cj_reg cj__sample_exponent(const sample_kernel *k, cj_reg v) {

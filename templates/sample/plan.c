@@ -10,6 +10,15 @@ static double real_of(const cj_plan *plan, unsigned param) {
     return value;
 }
 
+static bool has_penalties(const cj_plan *plan) {
+    return real_of(plan, SAMPLE_REPETITION) != 1 || real_of(plan, SAMPLE_FREQUENCY) != 0 || real_of(plan, SAMPLE_PRESENCE) != 0;
+}
+
+static bool has_many(const cj_plan *plan) {
+    const uint64_t *value = plan->params.value;
+    return has_penalties(plan) || value[SAMPLE_TOP] || value[SAMPLE_DISTRIBUTION] || value[SAMPLE_DRAFT];
+}
+
 void cj__sample_shape(const cj_plan *plan, sample_shape *s) {
     const uint64_t *value = plan->params.value, columns = value[SAMPLE_COLUMNS];
     *s = (sample_shape){.dtype = dtypes[value[SAMPLE_DTYPE]],
@@ -21,8 +30,13 @@ void cj__sample_shape(const cj_plan *plan, sample_shape *s) {
                         .top_p = real_of(plan, SAMPLE_TOP_P) < 1,
                         .min_p = real_of(plan, SAMPLE_MIN_P) > 0,
                         .mask = value[SAMPLE_MASK]};
-    s->penalties = real_of(plan, SAMPLE_REPETITION) != 1 || real_of(plan, SAMPLE_FREQUENCY) != 0 ||
-                   real_of(plan, SAMPLE_PRESENCE) != 0;
+    s->penalties = has_penalties(plan);
+    s->log_probability = value[SAMPLE_LOG_PROBABILITY];
+    s->distribution = value[SAMPLE_DISTRIBUTION];
+    s->draft = value[SAMPLE_DRAFT];
+    s->top = (unsigned)value[SAMPLE_TOP];
+    s->many = has_many(plan);
+    s->lists = s->top_k && !s->distribution && !s->draft;
     s->bytes = (unsigned)cj_dtype_size(s->dtype);
     const uint64_t stride = value[SAMPLE_ROWS] > 1 ? cj__stride(plan, SAMPLE_STRIDE, columns) : 0;
     s->width = cj__load_width(value[SAMPLE_ALIGN], s->bytes, columns | stride);
@@ -65,7 +79,7 @@ cj_status cj__sample_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
     const uint32_t cluster = asked == CJ_PARAM_AUTO ? choose_cluster(plan, limits) : (uint32_t)asked;
     if (cluster) plan->cluster = (cj_dim3){cluster, 1, 1};
     const uint64_t part = cj__ceil_div(value[SAMPLE_COLUMNS], cluster ? cluster : 1);
-    const uint64_t threads = cj__least(cj__most(cj__power_from(part / SAMPLE_EACH), 128), 1024);
+    const uint64_t threads = cj__least(cj__most(cj__power_from(part / SAMPLE_EACH), 128), has_many(plan) ? SAMPLE_BLOCK_MANY : 1024);
     plan->block = (cj_dim3){cj__asked_or(plan, SAMPLE_BLOCK, threads), 1, 1};
     cj__sample_shape(plan, &s);
     const uint64_t blocks = value[SAMPLE_ROWS] * s.blocks;

@@ -28,6 +28,11 @@
 //   S9   bar.sync   the warps' sums of bins are written
 //   S10  cluster    the digit is told, and all blocks have read the bins
 //   S11  cluster    records[] has all warps' masses
+// and where more is told (tell.c):
+//   S12  cluster    all blocks have read the masses, before the rounds of the most probable tokens
+//   S13  cluster    records[] has all warps' best of a round; rounds take its two words in turn
+//   S14  cluster    all blocks have read the records, before what the draft leaves
+//   S15  cluster    records[] has what the draft leaves of all warps
 #include "sample.h"
 
 static const cj_param_info params[] = {
@@ -37,16 +42,29 @@ static const cj_param_info params[] = {
 
 static void write_head(const sample_kernel *k, cj_builder *b) {
     const sample_shape *s = &k->s;
-    cj_head(b, "clusterjit: sample  dtype=%s%s%s%s%s%s\n", CJ_PARAM_WORD(k->plan, "dtype"), s->top_k ? " top-k" : "",
-            s->top_p ? " top-p" : "", s->min_p ? " min-p" : "", s->mask ? " mask" : "",
-            s->penalties ? " penalties" : "");
+    cj_head(b, "clusterjit: sample  dtype=%s%s%s%s%s%s%s%s%s\n", CJ_PARAM_WORD(k->plan, "dtype"), s->top_k ? " top-k" : "",
+            s->top_p ? " top-p" : "", s->min_p ? " min-p" : "", s->mask ? " mask" : "", s->penalties ? " penalties" : "",
+            s->log_probability ? " log-probability" : "", s->distribution ? " distribution" : "", s->draft ? " draft" : "");
     cj_head(b, "  row of logits  --loads of %u, %u a thread in flight-->  greatest  --%s-->  a token", s->width,
             s->flight,
-            s->top_k   ? "threshold, list; or search"
+            s->lists   ? "threshold, list; or search"
             : s->top_p ? "search, masses"
                        : "masses");
     cj_head(b, "Launch: block %u threads%s; grid: %s a row.", s->block, s->cluster ? ", as a cluster launch" : "",
             s->cluster ? "a cluster" : "a block");
+}
+
+// What else is told, and the draft.
+static void declare_told(sample_kernel *k) {
+    cj_func *f = k->f;
+    if (k->s.log_probability) k->log_at = cj_param(f, "u64", "log_probability", "float log_probability[rows]");
+    if (k->s.top) k->top_tokens_at = cj_param(f, "u64", "top_tokens", "int32_t top_tokens[rows][top]");
+    if (k->s.top) k->top_logs_at = cj_param(f, "u64", "top_log_probabilities", "float top_log_probabilities[rows][top]");
+    if (k->s.distribution) k->distribution_at = cj_param(f, "u64", "probabilities", "float probabilities[rows][columns]");
+    if (!k->s.draft) return;
+    k->draft_tokens_at = cj_param(f, "u64", "draft_tokens", "int32_t draft_tokens[rows]; -1: none");
+    k->draft_p_at = cj_param(f, "u64", "draft_probabilities", "float draft_probabilities[rows][columns]");
+    k->accepted_at = cj_param(f, "u64", "accepted", "uint32_t accepted[rows]: 1 where the draft's token is taken");
 }
 
 static void declare(sample_kernel *k) {
@@ -63,10 +81,11 @@ static void declare(sample_kernel *k) {
         k->array[i] = cj_param(f, "u64", name, "one value a row, or 0");
         k->all[i] = cj_param(f, "u64", names[i], "for all rows");
     }
+    declare_told(k);
     k->columns_at = cj_param(f, "u64", "columns", "logits of a row");
     k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
     cj_param(f, "u64", "workspace", "not used");
-    cj__registers(k->plan, f, SAMPLE_REGISTERS, false);
+    cj__registers(k->plan, f, k->s.many ? SAMPLE_REGISTERS_MANY : SAMPLE_REGISTERS, k->s.many);
 }
 
 static void declare_shared(sample_kernel *k) {
@@ -150,7 +169,7 @@ static void emit_sample(const cj_plan *plan, cj_builder *b) {
     cj__sample_settings(&k);
     cj__sample_random(&k);
     cj__sample_greatest(&k);
-    if (k.s.top_k) cj__sample_list(&k);
+    if (k.s.lists) cj__sample_list(&k);
     begin_kept(&k);
     if (k.s.top_k || k.s.top_p) cj__sample_search(&k);
     cj__sample_draw(&k);

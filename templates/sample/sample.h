@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of sample. Each file calls only those before it: plan.c; number.c; pass.c; greatest.c; list.c; search.c; draw.c;
-// sample.c, which has the algorithm.
+// The parts of sample. Each file calls only those before it: plan.c; number.c; pass.c; greatest.c; kept.c; tell.c; list.c;
+// search.c; draw.c; sample.c, which has the algorithm.
 #ifndef CJ_TEMPLATES_SAMPLE_H
 #define CJ_TEMPLATES_SAMPLE_H
 
@@ -56,6 +56,9 @@ typedef struct sample_shape {
     unsigned flight;                  // loads of a thread at once
     unsigned digit;                   // bits of a digit in the search
     bool     top_k, top_p, min_p, mask, penalties;
+    bool     lists, log_probability, distribution, draft;  // lists: top-k may end in the list
+    bool     many;                    // values live at once, so threads need many registers
+    unsigned top;                     // so many most probable tokens are told
 } sample_shape;
 
 typedef struct sample_kernel {
@@ -75,6 +78,8 @@ typedef struct sample_kernel {
     cj_reg         random;       // u64
     cj_reg least, ties, tie;     // kept: keys above `least`, and the first `ties` of those that equal it, of mass `tie`
     cj_reg guess, guessed;       // f32: at least k elements are not less; a predicate
+    cj_var log_at, top_tokens_at, top_logs_at, distribution_at, draft_tokens_at, draft_p_at, accepted_at;
+    cj_reg second, draft_row, residual;  // u64, random too; the draft's row; a predicate: the goal is of what the draft leaves
     cj_var maxima, told, list, sums, low, high, records;  // shared memory
 } sample_kernel;
 
@@ -123,5 +128,39 @@ void cj__sample_list(sample_kernel *k);
 void cj__sample_search(sample_kernel *k);
 void cj__sample_draw(sample_kernel *k);
 void cj__sample_write(const sample_kernel *k, cj_reg when, cj_reg token);
+
+// ---- kept.c
+
+typedef struct sample_sums {
+    cj_reg mass, ties;  // u64, u32
+} sample_sums;
+
+// The mass of an element, 0 if it is not kept, or a tie: `equal` says so, and `ties` counts it.
+cj_reg cj__sample_kept(sample_kernel *k, cj_reg v, cj_reg ties, cj_reg *equal);
+
+// One vector a lane: its logits, and its kept masses with the first ties of the row; `seen` are the ties before it, and then also its own.
+void cj__sample_load_kept(sample_kernel *k, cj_reg vector, cj_reg seen, cj_reg *v, cj_reg *weight, cj_reg *column);
+
+// Visits the warp's kept masses, a vector a lane, in the row's order; `ties` are those of the warps before it.
+typedef void sample_kept(sample_kernel *k, const cj_reg *v, const cj_reg *weight, cj_reg column, cj_reg inside, void *own);
+void         cj__sample_walk(sample_kernel *k, cj_reg ties, sample_kept *visit, void *own);
+
+
+// The sums of all records, and of those before this warp.
+void cj__sample_gather(const sample_kernel *k, cj_reg table, sample_sums *all, sample_sums *before);
+
+// ---- tell.c. `mass` is the row's kept mass.
+
+// The token, and its log-probability if that is asked for; `v` is its logit, or none: there is no token.
+void cj__sample_tell(const sample_kernel *k, cj_reg when, cj_reg token, cj_reg v, cj_reg mass);
+// The most probable tokens: all by passes over the row; or slot by slot, after all were cleared.
+void cj__sample_top(sample_kernel *k, cj_reg mass);
+void cj__sample_top_clear(const sample_kernel *k);
+void cj__sample_top_put(const sample_kernel *k, cj_reg when, cj_reg slot, cj_reg token, cj_reg v, cj_reg mass);
+void cj__sample_distribution(sample_kernel *k, cj_reg mass, cj_reg ties);
+// Whether the draft's token is taken; else the goal and the warp's interval become those of what the draft leaves.
+cj_reg cj__sample_draft(sample_kernel *k, cj_reg mass, cj_reg ties, cj_reg *goal, cj_reg *begin, cj_reg *end);
+// weight -= what the draft has, as far as there is so much; share: NULL, or what the draft has.
+void cj__sample_rest(sample_kernel *k, cj_reg *weight, cj_reg column, cj_reg inside, cj_reg mass, cj_reg *share);
 
 #endif

@@ -10,7 +10,7 @@
 #include "models/sample_model.h"
 #include "test.h"
 
-enum { POISON = 0xa5, GUARD = 32, SHAPES = 8 };
+enum { POISON = 0xa5, GUARD = 32, SHAPES = 8, TOLD = 5 };
 
 typedef struct problem {
     cj_sample_desc    desc;
@@ -20,6 +20,9 @@ typedef struct problem {
     void             *logits;
     uint32_t         *mask, *counts;
     sample_model_row *rows;
+    float            *draft;         // probabilities, of rows of columns
+    int32_t          *draft_tokens;
+    cj_ptr            told[TOLD];    // arrays of what is told, poisoned: as in told_arrays
 } problem;
 
 static float draw_real(uint64_t *seed) { return (float)(cj_test_random(seed) >> 40) / (1 << 24); }
@@ -73,6 +76,17 @@ static void fill_problem(problem *p, cj_sample_fill fill, bool each, uint64_t *s
     }
 }
 
+// Probabilities that sum to something about 1, some of them 0; of one row in four no token, of another the last.
+static void fill_draft(problem *p, uint64_t *seed) {
+    const uint64_t columns = p->desc.columns;
+    for (uint64_t i = 0; i < p->desc.rows * columns; i++)
+        p->draft[i] = cj_test_random(seed) % 3 ? 2 * draw_real(seed) * draw_real(seed) / (float)columns * 4 : 0;
+    for (uint64_t r = 0; r < p->desc.rows; r++) {
+        const uint64_t turn = cj_test_random(seed) % 4;
+        p->draft_tokens[r] = turn == 0 ? -1 : (int32_t)(turn == 1 ? columns - 1 : cj_test_random(seed) % columns);
+    }
+}
+
 static cj_ptr upload(cj_device *device, const void *from, size_t bytes) {
     cj_error error = {0};
     cj_ptr   at = 0;
@@ -107,12 +121,87 @@ static void give_each(cj_device *device, problem *p) {
 #undef EACH
 }
 
-static void check_tokens(const problem *p, const int32_t *tokens, cj_sample_fill fill) {
+// ---- what else is told
+
+static size_t told_count(const problem *p, size_t i) {
     const cj_sample_desc *d = &p->desc;
+    const size_t          counts[TOLD] = {d->log_probability ? d->rows : 0, d->rows * d->top, d->rows * d->top,
+                                          d->distribution ? d->rows * d->columns : 0, d->draft ? d->rows : 0};
+    return counts[i];
+}
+
+static void open_told(cj_device *device, problem *p) {
+    cj_ptr  *place[TOLD] = {&p->values.log_probability, &p->values.top_tokens, &p->values.top_log_probabilities,
+                            &p->values.probabilities, &p->values.accepted};
+    cj_error error = {0};
+    for (size_t i = 0; i < TOLD; i++) {
+        if (!told_count(p, i)) continue;
+        cj_test_ok(cj_mem_alloc(device, told_count(p, i) * 4 + GUARD, &p->told[i], &error), &error);
+        cj_test_ok(cj_mem_fill(device, p->told[i], POISON, told_count(p, i) * 4 + GUARD, NULL, &error), &error);
+        *place[i] = p->told[i];
+    }
+    if (!p->desc.draft) return;
+    p->values.draft_tokens = upload(device, p->draft_tokens, p->desc.rows * 4);
+    p->values.draft_probabilities = upload(device, p->draft, p->desc.rows * p->desc.columns * 4);
+}
+
+static void close_told(cj_device *device, const problem *p) {
+    for (size_t i = 0; i < TOLD; i++)
+        if (p->told[i]) cj_mem_free(device, p->told[i]);
+    if (!p->desc.draft) return;
+    cj_mem_free(device, p->values.draft_tokens);
+    cj_mem_free(device, p->values.draft_probabilities);
+}
+
+static void *read_told(cj_device *device, const problem *p, size_t i) {
+    const size_t   bytes = told_count(p, i) * 4;
+    unsigned char *found = malloc(bytes + GUARD);
+    cj_error       error = {0};
+    assert_non_null(found);
+    if (!bytes) return found;
+    cj_test_ok(cj_mem_read(device, found, p->told[i], bytes + GUARD, NULL, &error), &error);
+    for (int g = 0; g < GUARD; g++)
+        if (found[bytes + (size_t)g] != POISON) fail_msg("wrote behind array %zu of what is told", i);
+    return found;
+}
+
+static void same_log(float found, double expected) {
+    if (isinf(expected) ? (double)found != expected : !(fabs((double)found - expected) <= 2e-5 + 1e-6 * fabs(expected)))
+        fail_msg("a log-probability is %.9g, not %.9g", (double)found, expected);
+}
+
+// Row r of everything that is told; `kept` are the masses.
+static void check_row(const problem *p, void *const *told, uint64_t r, const sample_model_more *more, const uint64_t *kept) {
+    const cj_sample_desc *d = &p->desc;
+    float                 all = 0;
+    uint64_t              sum = 0;
+    if (d->log_probability) same_log(((const float *)told[0])[r], more->log_probability);
+    for (uint32_t i = 0; i < d->top; i++) {
+        assert_int_equal(((const int32_t *)told[1])[r * d->top + i], more->top_token[i]);
+        same_log(((const float *)told[2])[r * d->top + i], more->top_log_probability[i]);
+    }
+    for (uint64_t i = 0; i < d->columns; i++) sum += kept[i];
+    all = (float)(sum ? sum : 1);
+    for (uint64_t i = 0; i < d->columns && d->distribution; i++)
+        if (((const float *)told[3])[r * d->columns + i] != (float)kept[i] / all)
+            fail_msg("row %" PRIu64 ": token %" PRIu64 " has probability %.9g, not %.9g", r, i,
+                     (double)((const float *)told[3])[r * d->columns + i], (double)((float)kept[i] / all));
+    if (d->draft) assert_int_equal(((const uint32_t *)told[4])[r], more->accepted);
+}
+
+static void check_tokens(cj_device *device, const problem *p, const int32_t *tokens, cj_sample_fill fill) {
+    const cj_sample_desc *d = &p->desc;
+    void                 *told[TOLD];
+    uint64_t             *kept = malloc(d->columns * sizeof *kept);
+    assert_non_null(kept);
+    for (size_t i = 0; i < TOLD; i++) told[i] = read_told(device, p, i);
     for (uint64_t r = 0; r < d->rows; r++) {
-        const int32_t token = sample_model_token(d->dtype, (char *)p->logits + r * p->stride * p->bytes, d->columns,
-                                                 d->mask ? p->mask + r * p->words : NULL,
-                                                 d->penalties ? p->counts + r * d->columns : NULL, &p->rows[r], NULL);
+        sample_model_more more = {.top = d->top, .draft = d->draft ? p->draft + r * d->columns : NULL,
+                                  .draft_token = d->draft ? p->draft_tokens[r] : -1};
+        const int32_t     token = sample_model_tell(d->dtype, (char *)p->logits + r * p->stride * p->bytes, d->columns,
+                                                    d->mask ? p->mask + r * p->words : NULL,
+                                                    d->penalties ? p->counts + r * d->columns : NULL, &p->rows[r], kept, &more);
+        check_row(p, told, r, &more, kept);
         if (token != tokens[r])
             fail_msg("%" PRIu64 " x %" PRIu64 ", block %u, cluster %u, fill %d: row %" PRIu64 " gives %" PRId32
                      ", not %" PRId32
@@ -122,6 +211,8 @@ static void check_tokens(const problem *p, const int32_t *tokens, cj_sample_fill
                      (double)p->rows[r].min_p, (double)p->rows[r].repetition, (double)p->rows[r].frequency,
                      (double)p->rows[r].presence, (int)d->mask, p->rows[r].seed);
     }
+    for (size_t i = 0; i < TOLD; i++) free(told[i]);
+    free(kept);
     for (int i = 0; i < GUARD; i++)
         if (((const unsigned char *)(tokens + d->rows))[i] != POISON) fail_msg("wrote behind the tokens");
 }
@@ -138,12 +229,17 @@ static void launch_and_check(cj_device *device, problem *p, cj_sample_fill fill,
     if (p->desc.mask) p->values.mask = upload(device, p->mask, p->desc.rows * p->words * 4);
     if (p->desc.penalties) p->values.counts = upload(device, p->counts, p->desc.rows * p->desc.columns * 4);
     if (each) give_each(device, p);
+    open_told(device, p);
     if (cj_sample_create(device, &p->desc, &sample, &error)) fail_msg("%s %s", error.message, error.hint);
     for (int time = 0; time < 2; time++)
-        if (cj_sample_run(sample, &p->values, NULL, &error)) fail_msg("%s %s", error.message, error.hint);
+        if (cj_sample_run(sample, &p->values, NULL, &error))
+            fail_msg("%" PRIu64 " x %" PRIu64 ", block %u, cluster %u, filters %d%d%d%d%d, told %d%d%d %u: %s %s", p->desc.rows,
+                     p->desc.columns, p->desc.block, p->desc.cluster, p->desc.top_k, p->desc.top_p, p->desc.min_p, p->desc.penalties,
+                     p->desc.mask, p->desc.log_probability, p->desc.distribution, p->desc.draft, p->desc.top, error.message, error.hint);
     if (cj_mem_read(device, tokens, p->values.tokens, bytes, NULL, &error))
         fail_msg("%s %s", error.message, error.hint);
-    check_tokens(p, tokens, fill);
+    check_tokens(device, p, tokens, fill);
+    close_told(device, p);
     cj_sample_destroy(sample);
     const cj_sample_arrays *a = &p->values;
     const cj_ptr            all[] = {a->logits,           a->tokens,        a->mask,       a->counts,
@@ -164,13 +260,18 @@ void cj_test_sample(cj_device *device, const cj_sample_desc *desc, const cj_samp
     p.mask = malloc(desc->rows * p.words * 4);
     p.counts = malloc(desc->rows * desc->columns * 4);
     p.rows = malloc(desc->rows * sizeof *p.rows);
-    assert_true(p.logits && p.mask && p.counts && p.rows);
+    p.draft = malloc(desc->rows * desc->columns * sizeof *p.draft);
+    p.draft_tokens = malloc(desc->rows * sizeof *p.draft_tokens);
+    assert_true(p.logits && p.mask && p.counts && p.rows && p.draft && p.draft_tokens);
     fill_problem(&p, fill, each, &seed);
+    fill_draft(&p, &seed);
     launch_and_check(device, &p, fill, each);
     free(p.logits);
     free(p.mask);
     free(p.counts);
     free(p.rows);
+    free(p.draft);
+    free(p.draft_tokens);
 }
 
 // Which filters: bits of `which`.
@@ -180,6 +281,15 @@ static void set_filters(cj_sample_desc *d, cj_sample_arrays *v, unsigned which, 
     if ((d->min_p = which >> 2 & 1)) v->min_p = draw_real(seed) / 2;
     if ((d->penalties = which >> 3 & 1)) v->repetition = 1.3f, v->frequency = 0.25f, v->presence = 0.5f;
     d->mask = which >> 4 & 1;
+}
+
+// What else is told: bits of `which`.
+static void set_told(cj_sample_desc *d, unsigned which) {
+    static const uint32_t tops[] = {0, 1, 5, 32};
+    d->log_probability = which & 1;
+    d->distribution = which >> 1 & 1;
+    d->draft = which >> 2 & 1;
+    d->top = tops[which >> 3 & 3];
 }
 
 void cj_test_sample_boundaries(cj_device *device, uint64_t seed) {
@@ -197,6 +307,7 @@ void cj_test_sample_boundaries(cj_device *device, uint64_t seed) {
                                   .cluster = turn % 4 ? CJ_SAMPLE_NO_CLUSTER : 2};
             cj_sample_arrays v = {CJ_INIT(v), .temperature = turn % 7 ? 0.8f : 0, .seed = turn, .offset = 3 * turn};
             set_filters(&d, &v, filters[(turn + turn / 8) % CJ_TEST_COUNT(filters)], &seed);
+            if (turn % 2) set_told(&d, (unsigned)cj_test_random(&seed));
             cj_test_sample(device, &d, &v, (cj_sample_fill)fill, false, seed);
         }
     }
@@ -213,6 +324,7 @@ void cj_test_sample_random(cj_device *device, uint64_t *seed, uint64_t most) {
     if (cj_test_random(seed) % 2) d.columns = (d.columns + 7) / 8 * 8;
     if (cj_test_random(seed) % 2) d.stride = d.columns + cj_test_random(seed) % 40;
     set_filters(&d, &v, cj_test_random(seed) % 32, seed);
+    if (cj_test_random(seed) % 2) set_told(&d, (unsigned)cj_test_random(seed));
     const cj_sample_fill fill = (cj_sample_fill)(cj_test_random(seed) % 3 ? 0 : cj_test_random(seed) % CJ_SAMPLE_FILLS);
     cj_test_sample(device, &d, &v, fill, cj_test_random(seed) % 2, cj_test_random(seed));
 }
@@ -326,6 +438,53 @@ void cj_test_sample_draws(cj_device *device, uint32_t draws) {
     free(others);
 }
 
+// A token by the draft's probabilities.
+static int32_t draw_draft(const float *p, uint64_t *random) {
+    float   left = draw_real(random);
+    int32_t token = 0;
+    while (token < TOKENS - 1 && (left -= p[token]) >= 0) token++;
+    return token;
+}
+
+void cj_test_sample_speculation(cj_device *device, uint32_t draws) {
+    uint64_t random = 11;
+    cj_error error = {0};
+    float   *logits = malloc(draws * TOKENS * sizeof *logits), *p = malloc(draws * TOKENS * sizeof *p);
+    int32_t *drafted = malloc(draws * sizeof *drafted), *tokens = malloc(draws * sizeof *tokens);
+    assert_true(logits && p && drafted && tokens);
+    for (size_t i = 0; i < (size_t)draws * TOKENS; i++) {
+        logits[i] = drawn_logit(i);
+        p[i] = (float)(1 + i % TOKENS) / (TOKENS * (TOKENS + 1) / 2);
+    }
+    for (uint32_t r = 0; r < draws; r++) drafted[r] = draw_draft(p, &random);
+    for (size_t i = 0; i < CJ_TEST_COUNT(drawn); i++) {
+        const sample_model_row *row = &drawn[i];
+        const cj_sample_desc    d = {CJ_INIT(d),           .rows = draws,          .columns = TOKENS,       .top_k = row->top_k > 0,
+                                     .top_p = row->top_p < 1, .min_p = row->min_p > 0, .draft = true,       .block = 32,
+                                     .cluster = i % 2 ? 2 : CJ_SAMPLE_NO_CLUSTER};
+        const cj_sample_arrays  v = {CJ_INIT(v),
+                                     .logits = upload(device, logits, draws * TOKENS * sizeof *logits),
+                                     .tokens = upload(device, tokens, draws * sizeof *tokens),
+                                     .draft_tokens = upload(device, drafted, draws * sizeof *drafted),
+                                     .draft_probabilities = upload(device, p, draws * TOKENS * sizeof *p),
+                                     .accepted = upload(device, tokens, draws * sizeof *tokens),
+                                     .temperature = row->temperature,
+                                     .top_k = row->top_k,
+                                     .top_p = row->top_p,
+                                     .min_p = row->min_p,
+                                     .seed = row->seed};
+        cj_test_ok(cj_sample_launch(device, &d, &v, NULL, &error), &error);
+        cj_test_ok(cj_mem_read(device, tokens, v.tokens, draws * sizeof *tokens, NULL, &error), &error);
+        check_frequencies(logits, row, tokens, draws);
+        const cj_ptr all[] = {v.logits, v.tokens, v.draft_tokens, v.draft_probabilities, v.accepted};
+        for (size_t j = 0; j < CJ_TEST_COUNT(all); j++) cj_mem_free(device, all[j]);
+    }
+    free(logits);
+    free(p);
+    free(drafted);
+    free(tokens);
+}
+
 static void refuse(cj_device *device, const cj_sample_desc *desc, const cj_sample_arrays *values, const char *text) {
     cj_error error = {0};
     assert_int_equal(cj_sample_launch(device, desc, values, NULL, &error), CJ_INVALID_ARGUMENT);
@@ -346,6 +505,9 @@ void cj_test_sample_call(cj_device *device) {
     w.min_p = 0.1f, refuse(device, &d, &w, "min_p: it is given, but the kernel does not have it"), w = v;
     w.min_p = 2, refuse(device, &d, &w, "min_p: 2 is not from 0 to 1"), w = v;
     w.repetition = -1, refuse(device, &d, &w, "repetition: -1 is not above 0"), w = v;
+    w.probabilities = at, refuse(device, &d, &w, "probabilities: it is given, but the kernel does not have it"), w = v;
+    d.draft = true, refuse(device, &d, &w, "draft_tokens"), d.draft = false;
+    d.top = 33, refuse(device, &d, &w, "top"), d.top = 0;
     w.logits = 0, refuse(device, &d, &w, "logits"), w = v;
     w.top_k_rows = at + 2, refuse(device, &d, &w, "top_k_rows"), w = v;
     d.mask = true, refuse(device, &d, &w, "mask");

@@ -29,6 +29,8 @@ void cj_test_sample_random(cj_device *device, uint64_t *seed, uint64_t most);
 // Frequencies of so many draws of the device from one row of a few logits, of each filter alone and of all together, against
 // probabilities of float64, by chi-square; and the same tokens whatever the block and the cluster.
 void cj_test_sample_draws(cj_device *device, uint32_t draws);
+// The same of so many tokens that a draft has drawn from other probabilities, after they were taken or replaced.
+void cj_test_sample_speculation(cj_device *device, uint32_t draws);
 void cj_test_sample_model_draws(uint32_t draws);  // the frequencies of the host's model
 
 // What the typed call refuses.

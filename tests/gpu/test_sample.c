@@ -38,6 +38,11 @@ static void draws_have_the_frequencies_of_each_filter_on_every_plan(void **state
     cj_test_sample_draws(cj_test_device, cj_test_few() ? 1000 : 1000000);
 }
 
+static void tokens_of_a_draft_get_the_distribution_of_the_logits(void **state) {
+    (void)state;
+    cj_test_sample_speculation(cj_test_device, cj_test_few() ? 1000 : 1000000);
+}
+
 static void a_call_refuses_what_it_cannot(void **state) {
     (void)state;
     cj_test_sample_call(cj_test_device);
@@ -49,6 +54,7 @@ int main(void) {
         cmocka_unit_test(rows_of_every_kind_and_size_give_the_models_token),
         cmocka_unit_test(long_rows_of_every_kind_are_right),
         cmocka_unit_test(draws_have_the_frequencies_of_each_filter_on_every_plan),
+        cmocka_unit_test(tokens_of_a_draft_get_the_distribution_of_the_logits),
         cmocka_unit_test(a_call_refuses_what_it_cannot),
     };
     return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);

@@ -206,6 +206,38 @@ def test_sample_draws_by_seed_of_one_plan(rng):
         cj.sample(logits, temperature=np.ones(4000))
 
 
+def test_sample_tells_more(rng):
+    logits = rng.standard_normal((30, 200)).astype(np.float32)
+    p = references.softmax(logits.astype(float) / 0.8)
+    order = np.argsort(-logits, -1, kind="stable")
+    p *= np.argsort(order, -1) < 12
+    p /= p.sum(-1, keepdims=True)
+    found = cj.sample(logits, temperature=0.8, top_k=12, seed=2, log_probability=True, top=20)
+    taken = np.take_along_axis(p, found.tokens[:, None].astype(int), -1)[:, 0]
+    np.testing.assert_allclose(found.log_probability, np.log(taken), atol=1e-4)
+    assert (found.top_tokens[:, :12] == order[:, :12]).all() and (found.top_tokens[:, 12:] == -1).all() and found.probabilities is None
+    np.testing.assert_allclose(found.top_log_probabilities[:, :12], np.log(np.take_along_axis(p, order[:, :12], -1)), atol=1e-4)
+    assert (found.top_log_probabilities[:, 12:] == -np.inf).all()
+    whole = cj.sample(logits, temperature=0.8, top_k=12, seed=2, distribution=True)
+    np.testing.assert_allclose(whole.probabilities, p, atol=1e-5)
+    assert (whole.tokens == found.tokens).all() and (cj.sample(logits, temperature=0.8, top_k=12, seed=2) == found.tokens).all()
+
+
+def test_sample_takes_or_replaces_the_tokens_of_a_draft(rng):
+    logits = np.tile(rng.standard_normal(12).astype(np.float32), (6000, 1))
+    q = np.tile(rng.dirichlet(np.ones(12)).astype(np.float32), (6000, 1))
+    drafted = rng.choice(12, 6000, p=q[0].astype(float) / q[0].astype(float).sum()).astype(np.int32)
+    found = cj.sample(logits, draft_tokens=drafted, draft_probabilities=q, seed=3)
+    p = references.softmax(logits[0].astype(float))
+    assert ((np.bincount(found.tokens, minlength=12) - 6000 * p) ** 2 / (6000 * p)).sum() < 45  # 11 degrees of freedom
+    assert (found.tokens[found.accepted == 1] == drafted[found.accepted == 1]).all()
+    assert abs(found.accepted.mean() - np.minimum(p, q[0]).sum()) < 0.03
+    with pytest.raises(cj.InvalidArgument, match="without the other"):
+        cj.sample(logits, draft_tokens=drafted)
+    with pytest.raises(cj.UnsupportedType, match="draft_tokens: its dtype is i64"):
+        cj.sample(logits, draft_tokens=drafted.astype(np.int64), draft_probabilities=q)
+
+
 def test_histogram(rng):
     x = rng.integers(0, 100, 5000).astype(np.uint8)
     wanted = np.bincount(x, minlength=128)

@@ -10,7 +10,7 @@
 
 enum { UNIT = 40, ROUNDS = 10 };
 
-uint64_t sample_model_random(uint64_t seed, uint64_t offset, uint32_t row) {
+static void philox(uint64_t seed, uint64_t offset, uint32_t row, uint64_t number[2]) {
     uint32_t c[4] = {(uint32_t)offset, (uint32_t)(offset >> 32), row, 0},
              key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
     for (unsigned i = 0; i < ROUNDS; i++) {
@@ -21,7 +21,20 @@ uint64_t sample_model_random(uint64_t seed, uint64_t offset, uint32_t row) {
         key[0] += 0x9e3779b9;
         key[1] += 0xbb67ae85;
     }
-    return (uint64_t)c[1] << 32 | c[0];
+    number[0] = (uint64_t)c[1] << 32 | c[0];
+    number[1] = (uint64_t)c[3] << 32 | c[2];
+}
+
+uint64_t sample_model_random(uint64_t seed, uint64_t offset, uint32_t row) {
+    uint64_t number[2];
+    philox(seed, offset, row, number);
+    return number[0];
+}
+
+uint64_t sample_model_second(uint64_t seed, uint64_t offset, uint32_t row) {
+    uint64_t number[2];
+    philox(seed, offset, row, number);
+    return number[1];
 }
 
 static float exponent_scale(float temperature) { return fminf(1.44269504f / temperature, FLT_MAX); }
@@ -100,17 +113,67 @@ static int compare_index(const void *a, const void *b) {
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static int32_t draw(candidate *c, uint64_t count, const sample_model_row *row) {
-    const uint64_t u = row->temperature > 0 ? sample_model_random(row->seed, row->offset, row->row) : 0;
-    uint64_t       all = 0, sum = 0;
-    qsort(c, count, sizeof *c, compare_index);
+// The upper half of a product of 128 bits, where b is below 2^63.
+static uint64_t upper(uint64_t a, uint64_t b) {
+    const uint64_t high = a >> 32, low = a & UINT32_MAX;
+    const uint64_t middle = high * (b & UINT32_MAX) + (low * (b & UINT32_MAX) >> 32);
+    const uint64_t cross = low * (b >> 32) + (middle & UINT32_MAX);
+    return high * (b >> 32) + (middle >> 32) + (cross >> 32);
+}
+
+static uint64_t mass_of_all(const candidate *c, uint64_t count) {
+    uint64_t all = 0;
     for (uint64_t i = 0; i < count; i++) all += c[i].mass;
-    const uint64_t high = u >> 32, low = u & UINT32_MAX;  // u * all / 2^64, all below 2^63
-    const uint64_t middle = high * (all & UINT32_MAX) + (low * (all & UINT32_MAX) >> 32);
-    const uint64_t cross = low * (all >> 32) + (middle & UINT32_MAX);
-    const uint64_t goal = high * (all >> 32) + (middle >> 32) + (cross >> 32);
+    return all;
+}
+
+static double log_probability(const candidate *c, float most, const sample_model_row *row, uint64_t all) {
+    float y = c->value - most;
+    y = fminf(fmaxf(y * exponent_scale(row->temperature), -64.0f), 0.0f);
+    return ((double)y + UNIT - log2((double)all)) * 0.69314718055994531;
+}
+
+// The candidates are in falling order.
+static void tell_top(const candidate *c, uint64_t count, float most, const sample_model_row *row, sample_model_more *more) {
+    const uint64_t all = mass_of_all(c, count);
+    uint64_t       i = 0;
+    for (uint32_t slot = 0; slot < more->top; slot++, i++) {
+        while (i < count && !c[i].mass) i++;
+        more->top_token[slot] = i < count ? (int32_t)c[i].index : -1;
+        more->top_log_probability[slot] = i < count ? log_probability(&c[i], most, row, all) : -INFINITY;
+    }
+}
+
+// What the draft gives the token, in units of the mass.
+static uint64_t draft_share(const sample_model_more *more, uint32_t token, uint64_t all) {
+    const uint64_t units = (uint64_t)fmin(fmax(rint(more->draft[token] * 4294967296.0f), 0), UINT32_MAX);
+    return (all >> 32) * units + ((all & UINT32_MAX) * units >> 32);
+}
+
+// Whether the draft's token is taken; else the masses become what the draft leaves, if that is something.
+static bool take_draft(candidate *c, uint64_t count, const sample_model_row *row, sample_model_more *more) {
+    const uint64_t all = mass_of_all(c, count);
+    const uint64_t u = row->temperature > 0 ? sample_model_second(row->seed, row->offset, row->row) : 0;
+    uint64_t       rest = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t share = draft_share(more, c[i].index, all);
+        if ((int32_t)c[i].index == more->draft_token && upper(u, share) < c[i].mass) return true;
+        rest += c[i].mass > share ? c[i].mass - share : 0;
+    }
+    for (uint64_t i = 0; i < count && rest; i++) {
+        const uint64_t share = draft_share(more, c[i].index, all);
+        c[i].mass = c[i].mass > share ? c[i].mass - share : 0;
+    }
+    return false;
+}
+
+// Its index in c, or -1.
+static int64_t draw(candidate *c, uint64_t count, const sample_model_row *row) {
+    const uint64_t u = row->temperature > 0 ? sample_model_random(row->seed, row->offset, row->row) : 0;
+    const uint64_t goal = upper(u, mass_of_all(c, count));
+    uint64_t       sum = 0;
     for (uint64_t i = 0; i < count; i++)
-        if ((sum += c[i].mass) > goal) return (int32_t)c[i].index;
+        if ((sum += c[i].mass) > goal) return (int64_t)i;
     return -1;
 }
 
@@ -119,26 +182,48 @@ static float greatest_of(cj_dtype type, const uint32_t *counts) {
     return counts || type == CJ_F32 ? FLT_MAX : type == CJ_F16 ? 65504.0f : 0x1.fep127f;
 }
 
-int32_t sample_model_token(cj_dtype type, const void *logits, uint64_t columns, const uint32_t *mask,
-                           const uint32_t *counts, const sample_model_row *row, uint64_t *kept) {
-    candidate *c = malloc(columns * sizeof *c);
-    float      most = -INFINITY;
-    uint64_t   count = 0;
-    if (!c) return -2;
-    for (uint64_t i = 0; i < columns; i++) most = fmaxf(most, value_of(type, logits, i, mask, counts, row));
-    most = fminf(most, greatest_of(type, counts));
+// The candidates in falling order, of which the filters keep those with a mass. Returns how many.
+static uint64_t find_kept(candidate *c, cj_dtype type, const void *logits, uint64_t columns, const uint32_t *mask,
+                          const uint32_t *counts, const sample_model_row *row, float *most) {
+    uint64_t count = 0;
+    *most = -INFINITY;
+    for (uint64_t i = 0; i < columns; i++) *most = fmaxf(*most, value_of(type, logits, i, mask, counts, row));
+    *most = fminf(*most, greatest_of(type, counts));
     for (uint64_t i = 0; i < columns; i++) {
         const float    v = value_of(type, logits, i, mask, counts, row);
-        const uint64_t mass = sample_model_mass(v, most, row->temperature);
+        const uint64_t mass = sample_model_mass(v, *most, row->temperature);
         if (mass) c[count++] = (candidate){fminf(v, greatest_of(type, counts)), (uint32_t)i, mass};
     }
     qsort(c, count, sizeof *c, compare);
     filter(c, count, row);
-    const int32_t token = draw(c, count, row);
-    if (kept) {
-        memset(kept, 0, columns * sizeof *kept);
-        for (uint64_t i = 0; i < count; i++) kept[c[i].index] = c[i].mass;
+    return count;
+}
+
+int32_t sample_model_tell(cj_dtype type, const void *logits, uint64_t columns, const uint32_t *mask,
+                          const uint32_t *counts, const sample_model_row *row, uint64_t *kept, sample_model_more *more) {
+    candidate *c = malloc(columns * sizeof *c);
+    float      most;
+    if (!c) return -2;
+    const uint64_t count = find_kept(c, type, logits, columns, mask, counts, row, &most), all = mass_of_all(c, count);
+    if (more) tell_top(c, count, most, row, more);
+    if (kept) memset(kept, 0, columns * sizeof *kept);
+    for (uint64_t i = 0; i < count && kept; i++) kept[c[i].index] = c[i].mass;
+    qsort(c, count, sizeof *c, compare_index);
+    const bool    drafted = more && more->draft && more->draft_token >= 0 && (uint64_t)more->draft_token < columns;
+    const bool    taken = drafted && take_draft(c, count, row, more);
+    const int64_t drawn = taken ? -1 : draw(c, count, row);
+    const int32_t token = taken ? more->draft_token : drawn < 0 ? -1 : (int32_t)c[drawn].index;
+    if (more) {
+        more->accepted = taken;
+        more->log_probability = token < 0 ? -INFINITY : 0;
+        for (uint64_t i = 0; i < count && token >= 0; i++)
+            if ((int32_t)c[i].index == token) more->log_probability = log_probability(&c[i], most, row, all);
     }
     free(c);
     return token;
+}
+
+int32_t sample_model_token(cj_dtype type, const void *logits, uint64_t columns, const uint32_t *mask,
+                           const uint32_t *counts, const sample_model_row *row, uint64_t *kept) {
+    return sample_model_tell(type, logits, columns, mask, counts, row, kept, NULL);
 }

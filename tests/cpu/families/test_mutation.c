@@ -103,6 +103,9 @@ static const char *const kernels[] = {
     "sample rows=2 columns=600 top-k=20 top-p=0.9 block=64 cluster=2",
     "sample rows=1 columns=600 top-p=0.9 block=64 cluster=2",
     "sample rows=2 columns=300 block=64",
+    "sample rows=1 columns=300 block=64 cluster=2 top=3",
+    "sample rows=2 columns=300 top-k=20 block=64 top=3",
+    "sample rows=1 columns=300 block=64 cluster=2 distribution=yes draft=yes",
 };
 
 typedef struct kernel {
@@ -131,7 +134,10 @@ static const char *order_of(const kernel *k) {
     const char *family = cj_family_name(k->params.family);
     if (!strcmp(family, "collective")) return "iow";  // a third array, for small results
     if (!strcmp(family, "topk") || !strcmp(family, "sort")) return "iop";
-    if (!strcmp(family, "sample")) return "iozzztzuzzztzzzzkzzzzz";
+    if (!strcmp(family, "sample"))
+        return cj_params_get(&k->params, "top") ? "iozzztzuzzztzzzzkzzzzzpq"
+               : has_word(k, "draft", "yes")    ? "iozzztzuzzztzzzzkzzzzzpkiq"
+                                                : "iozzztzuzzztzzzzkzzzzz";
     if (!strcmp(family, "scan")) return has_word(k, "heads", "flags") ? "ioi" : "ios";
     if (!strcmp(family, "rmsnorm")) return has_word(k, "pass", "forward") ? "ioi" : "iioipq";
     return "ion";
@@ -162,7 +168,7 @@ static cj_status run(const cj_specimen *specimen, cj_function *function, void *o
         void    *given[] = {['i' - 'i'] = &x, ['o' - 'i'] = &result,    ['p' - 'i'] = &half,   ['q' - 'i'] = &last,
                             ['n' - 'i'] = &n, ['w' - 'i'] = &workspace, ['s' - 'i'] = &offsets,
                             ['z' - 'i'] = &zero, ['t' - 'i'] = &one, ['u' - 'i'] = &most, ['k' - 'i'] = &pair};
-        void    *arguments[24 + CJ_TEST_COUNT(derived)];
+        void    *arguments[28 + CJ_TEST_COUNT(derived)];
         uint32_t count = cj_function_param_count(function) - k->plan.derived_count - (k->plan.launches > 0) -
                          1;  // the family's own
         for (uint32_t i = 0; i < count; i++) arguments[i] = given[order_of(k)[i] - 'i'];

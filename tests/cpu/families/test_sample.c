@@ -51,6 +51,12 @@ static void draws_have_the_frequencies_of_each_filter_on_every_plan(void **state
     cj_test_sample_draws(cj_test_device, 1500);
 }
 
+static void tokens_of_a_draft_get_the_distribution_of_the_logits(void **state) {
+    (void)state;
+    cj_test_watch(1);
+    cj_test_sample_speculation(cj_test_device, 1500);
+}
+
 static void a_call_refuses_what_it_cannot(void **state) {
     (void)state;
     cj_test_watch(0);
@@ -94,6 +100,7 @@ int main(void) {
         cmocka_unit_test(any_shape_and_values_do),
         cmocka_unit_test(lists_that_overflow_are_searched),
         cmocka_unit_test(draws_have_the_frequencies_of_each_filter_on_every_plan),
+        cmocka_unit_test(tokens_of_a_draft_get_the_distribution_of_the_logits),
         cmocka_unit_test(a_call_refuses_what_it_cannot),
         cmocka_unit_test(impossible_shapes_are_refused_by_name),
         cmocka_unit_test(philox_gives_its_known_number),

@@ -2,6 +2,7 @@
 // sample: rows of logits of a fill or a file; of penalties some tokens are counted, of a mask most are allowed. The check computes each
 // row's token on the host.
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,9 @@
 
 enum { POISON = 0xa5, SETTINGS = 9, ARGUMENTS = 4 + 2 * SETTINGS };
 
+// What else is told, and the draft that is given, in the order of the kernel's parameters.
+typedef enum told { LOG, TOP_TOKENS, TOP_LOGS, PROBABILITIES, DRAFT_TOKENS, DRAFT_PROBABILITIES, ACCEPTED, TOLD } told;
+
 typedef struct sample {
     cj_dtype         type;
     uint64_t         rows, columns, stride, words, bytes;  // words: of a row's mask
@@ -26,6 +30,13 @@ typedef struct sample {
     uint32_t        *mask, *counts;
     int32_t         *tokens, *expected;  // expected: of every set, as all have the same logits; made by the first check
     cj_ptr          *x, *out, *mask_at, *counts_at;  // of each set
+    uint32_t         top;
+    uint64_t         each[TOLD];    // words of a row; 0: the kernel does not have it
+    uint32_t        *given[TOLD];   // of the draft
+    uint32_t        *found[TOLD];   // of what is told
+    cj_ptr          *told_at[TOLD]; // of each set
+    sample_model_more *more;        // of each row
+    uint64_t        *kept;          // of all rows, if the distribution is told
     uint64_t         wrong;
 } sample;
 
@@ -77,6 +88,13 @@ static void read_params(const workload *w, sample *t) {
                                     v->seed,
                                     v->offset};
     memcpy(t->all, all, sizeof all);
+    const bool draft = workload_has_word(w, "draft", "yes");
+    t->top = (uint32_t)cj_params_get(&w->params, "top");
+    t->each[LOG] = workload_has_word(w, "log-probability", "yes");
+    t->each[TOP_TOKENS] = t->each[TOP_LOGS] = t->top;
+    t->each[PROBABILITIES] = workload_has_word(w, "distribution", "yes") ? t->columns : 0;
+    t->each[DRAFT_TOKENS] = t->each[ACCEPTED] = draft;
+    t->each[DRAFT_PROBABILITIES] = draft ? t->columns : 0;
 }
 
 // Seven of eight tokens are allowed, and one of sixteen is counted, up to three times.
@@ -93,6 +111,40 @@ static void fill_tokens(sample *t) {
         state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
         t->counts[i] = state >> 60 ? 0 : 1 + (uint32_t)(state >> 50) % 3;
     }
+}
+
+static size_t told_bytes(const sample *t, unsigned i) { return (size_t)(t->rows * t->each[i] * 4); }
+
+// The draft gives all tokens about the same; its own is any.
+static void fill_draft(sample *t) {
+    uint64_t state = 7;
+    for (uint64_t i = 0; i < t->rows * t->each[DRAFT_PROBABILITIES]; i++) {
+        state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+        const float p = (float)(state >> 40) / (1 << 23) / (float)t->columns;
+        memcpy(&t->given[DRAFT_PROBABILITIES][i], &p, sizeof p);
+        if (i % t->columns == 0) t->given[DRAFT_TOKENS][i / t->columns] = (uint32_t)((state >> 33) % t->columns);
+    }
+}
+
+static int allocate_told(workload *w, sample *t) {
+    int code = CODE_OK;
+    t->more = calloc((size_t)t->rows, sizeof *t->more);
+    if (t->each[PROBABILITIES]) t->kept = malloc((size_t)(t->rows * t->columns) * sizeof *t->kept);
+    if (!t->more || (t->each[PROBABILITIES] && !t->kept)) return no_memory();
+    for (unsigned i = 0; i < TOLD && !code; i++) {
+        if (!t->each[i]) continue;
+        const bool is_given = i == DRAFT_TOKENS || i == DRAFT_PROBABILITIES;
+        uint32_t **host = is_given ? &t->given[i] : &t->found[i];
+        if (!(*host = malloc(told_bytes(t, i)))) return no_memory();
+        *(is_given ? &w->bytes_read : &w->bytes_written) += (double)told_bytes(t, i);
+        code = sets_alloc(w, told_bytes(t, i), &t->told_at[i]);
+    }
+    if (!code && t->each[DRAFT_TOKENS]) {
+        fill_draft(t);
+        code = sets_write(w, t->told_at[DRAFT_TOKENS], t->given[DRAFT_TOKENS], told_bytes(t, DRAFT_TOKENS));
+        if (!code) code = sets_write(w, t->told_at[DRAFT_PROBABILITIES], t->given[DRAFT_PROBABILITIES], told_bytes(t, DRAFT_PROBABILITIES));
+    }
+    return code;
 }
 
 static int allocate(workload *w, sample *t) {
@@ -125,6 +177,7 @@ static int open_sample(workload *w) {
     read_params(w, t);
     code = workload_fits("rows, columns, stride", (double)t->rows * (double)t->stride * (double)t->bytes);
     if (!code) code = allocate(w, t);
+    if (!code) code = allocate_told(w, t);
     if (!code) code = source_read_rows(&t->source, t->input, span(t) / t->bytes);
     if (!code) code = sets_write(w, t->x, t->input, span(t));
     if (!code && t->masked) code = sets_write(w, t->mask_at, t->mask, mask_bytes(t));
@@ -139,6 +192,13 @@ static void close_sample(workload *w) {
     sets_free(w, t->out);
     if (t->mask_at) sets_free(w, t->mask_at);
     if (t->counts_at) sets_free(w, t->counts_at);
+    for (unsigned i = 0; i < TOLD; i++) {
+        if (t->told_at[i]) sets_free(w, t->told_at[i]);
+        free(t->given[i]);
+        free(t->found[i]);
+    }
+    free(t->more);
+    free(t->kept);
     source_close(&t->source);
     free(t->input);
     free(t->expected);
@@ -150,19 +210,25 @@ static void close_sample(workload *w) {
 
 static cj_status poison(workload *w, unsigned copy, cj_error *error) {
     const sample *t = w->state;
-    return cj_mem_fill(w->device, t->out[copy], POISON, (size_t)t->rows * 4, NULL, error);
+    cj_status     status = cj_mem_fill(w->device, t->out[copy], POISON, (size_t)t->rows * 4, NULL, error);
+    for (unsigned i = 0; i < TOLD && !status; i++)
+        if (t->found[i]) status = cj_mem_fill(w->device, t->told_at[i][copy], POISON, told_bytes(t, i), NULL, error);
+    return status;
 }
 
 static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
     sample  *t = w->state;
     uint64_t none = 0;
-    void    *arguments[ARGUMENTS] = {&t->x[copy], &t->out[copy], t->masked ? &t->mask_at[copy] : &none,
+    uint32_t count = ARGUMENTS;
+    void    *arguments[ARGUMENTS + TOLD] = {&t->x[copy], &t->out[copy], t->masked ? &t->mask_at[copy] : &none,
                                   t->penalized ? &t->counts_at[copy] : &none};
     for (unsigned i = 0; i < SETTINGS; i++) {
         arguments[4 + 2 * i] = &none;
         arguments[5 + 2 * i] = &t->all[i];
     }
-    return cj_kernel_launch(kernel, stream, arguments, ARGUMENTS, error);
+    for (unsigned i = 0; i < TOLD; i++)
+        if (t->each[i]) arguments[count++] = &t->told_at[i][copy];
+    return cj_kernel_launch(kernel, stream, arguments, count, error);
 }
 
 // The tokens that all sets have.
@@ -172,12 +238,45 @@ static int expect(sample *t) {
     if (!t->expected) return no_memory();
     for (uint64_t row = 0; row < t->rows; row++) {
         t->values.row = (uint32_t)row;
-        t->expected[row] = sample_model_token(t->type, t->input + row * t->stride * t->bytes, t->columns,
-                                              t->masked ? t->mask + row * t->words : NULL,
-                                              t->penalized ? t->counts + row * t->columns : NULL, &t->values, NULL);
+        sample_model_more *more = &t->more[row];
+        *more = (sample_model_more){.top = t->top, .draft_token = -1};
+        if (t->each[DRAFT_TOKENS]) {
+            more->draft = (const float *)(const void *)t->given[DRAFT_PROBABILITIES] + row * t->columns;
+            more->draft_token = (int32_t)t->given[DRAFT_TOKENS][row];
+        }
+        t->expected[row] = sample_model_tell(t->type, t->input + row * t->stride * t->bytes, t->columns,
+                                             t->masked ? t->mask + row * t->words : NULL,
+                                             t->penalized ? t->counts + row * t->columns : NULL, &t->values,
+                                             t->kept ? t->kept + row * t->columns : NULL, more);
         if (t->expected[row] == -2) return no_memory();
     }
     return CODE_OK;
+}
+
+static float real_at(const uint32_t *words, uint64_t i) {
+    float value;
+    memcpy(&value, &words[i], sizeof value);
+    return value;
+}
+
+static bool is_log(float found, double expected) {
+    return expected < -1e30 ? (double)found < -1e30 : fabs((double)found - expected) <= 2e-5 + 1e-6 * fabs(expected);
+}
+
+// Whether all that is told of a row is as the model has it.
+static bool is_told(const sample *t, uint64_t row) {
+    const sample_model_more *more = &t->more[row];
+    bool                     ok = !t->found[LOG] || is_log(real_at(t->found[LOG], row), more->log_probability);
+    for (uint32_t i = 0; i < t->top; i++)
+        ok = ok && (int32_t)t->found[TOP_TOKENS][row * t->top + i] == more->top_token[i] &&
+             is_log(real_at(t->found[TOP_LOGS], row * t->top + i), more->top_log_probability[i]);
+    if (t->found[ACCEPTED]) ok = ok && t->found[ACCEPTED][row] == more->accepted;
+    const uint64_t *kept = t->kept ? t->kept + row * t->columns : NULL;
+    uint64_t        all = 0;
+    for (uint64_t i = 0; kept && i < t->columns; i++) all += kept[i];
+    for (uint64_t i = 0; kept && i < t->columns; i++)
+        ok = ok && real_at(t->found[PROBABILITIES], row * t->columns + i) == (float)kept[i] / (float)(all ? all : 1);
+    return ok;
 }
 
 static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
@@ -186,15 +285,18 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
     cj_error error;
     if (cj_mem_read(w->device, t->tokens, t->out[copy], (size_t)t->rows * 4, NULL, &error))
         return message_failure(&error);
+    for (unsigned i = 0; i < TOLD; i++)
+        if (t->found[i] && cj_mem_read(w->device, t->found[i], t->told_at[i][copy], told_bytes(t, i), NULL, &error))
+            return message_failure(&error);
     const int code = expect(t);
     if (code) return code;
     *verdict = (workload_verdict){.ok = true};
     t->wrong = 0;
     for (uint64_t row = 0; row < t->rows; row++) {
-        if (t->expected[row] == t->tokens[row]) continue;
+        if (t->expected[row] == t->tokens[row] && is_told(t, row)) continue;
         if (!t->wrong++)
-            snprintf(verdict->text, sizeof verdict->text, "row %" PRIu64 ": token %" PRId32 ", not %" PRId32, row,
-                     t->tokens[row], t->expected[row]);
+            snprintf(verdict->text, sizeof verdict->text, "row %" PRIu64 ": token %" PRId32 ", not %" PRId32 "%s", row,
+                     t->tokens[row], t->expected[row], t->expected[row] == t->tokens[row] ? "; what else is told is wrong" : "");
         verdict->ok = false;
         verdict->error = (double)t->wrong;
     }
