@@ -29,6 +29,7 @@ typedef struct cj_sort_desc {
     uint64_t stride;        // elements from row to row of x, at least columns [columns]
     uint32_t cluster;       // blocks a row, 1 to 16, or CJ_SORT_NO_CLUSTER [chosen for the row]
     uint32_t block;         // threads a block, a multiple of 32, 32 to 1024 [chosen for the row]
+    cj_dtype offsets;       // CJ_I32 or CJ_I64: rows are segments of one array, by offsets of this type [rows are those of a matrix]
 } cj_sort_desc;
 
 typedef struct cj_sort cj_sort;
@@ -51,6 +52,16 @@ CJ_API cj_status cj_sort_run(cj_sort *sort, cj_ptr x, cj_ptr values, cj_ptr indi
 // Kernels are kept until cj_device_trim (clusterjit/cache.h) or cj_device_close.
 CJ_API cj_status cj_sort_launch(cj_device *device, const cj_sort_desc *desc, cj_ptr x, cj_ptr values, cj_ptr indices,
                                 cj_stream stream, cj_error *error);
+
+// The same where desc.offsets says that x is one array of segments: offsets[rows + 1] ascend, and segment i is x[offsets[i]] …
+// x[offsets[i + 1] - 1], empty where these are equal. values and indices lie as x; an index counts from its segment's begin. columns is
+// that of the longest segment, to some 2^18: a longer one, and offsets that fall, end the launch with an error (trap). Each segment takes the
+// time of one of `columns` elements, so sort those of very different lengths in several calls. INVALID_ARGUMENT: offsets that are 0
+// or not aligned, a stride, a description without offsets.
+CJ_API cj_status cj_sort_run_segmented(cj_sort *sort, cj_ptr x, cj_ptr offsets, cj_ptr values, cj_ptr indices, cj_stream stream,
+                                       cj_error *error);
+CJ_API cj_status cj_sort_launch_segmented(cj_device *device, const cj_sort_desc *desc, cj_ptr x, cj_ptr offsets, cj_ptr values,
+                                          cj_ptr indices, cj_stream stream, cj_error *error);
 
 // The kernel beneath, for its plan and its PTX; owned by `sort`.
 CJ_API const cj_kernel *cj_sort_kernel(const cj_sort *sort);

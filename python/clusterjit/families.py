@@ -166,9 +166,7 @@ def _scan(op: str, x: View, axis: int, exclusive: bool, reverse: bool, flags: Op
             raise flags.refuse(f"its rows are {row_stride(flags)} elements apart; those of x are {fields['stride']}", COPY)
         heads, fields["heads"] = flags, "flags"
     elif offsets is not None:
-        of_dtype(offsets, "i32", "i64")
-        if len(offsets.shape) != 1 or offsets.shape[0] < 2 or not offsets.contiguous:
-            raise offsets.refuse(f"its shape is {offsets.shape}; it must be (segments + 1,), contiguous")
+        _offsets(offsets)
         heads, fields["heads"], fields["segments"] = offsets, f"offsets_{offsets.dtype}", offsets.shape[0] - 1
     return Request("scan", fields, {"x": x, "heads": heads}, {"out": Out(x.shape, x.dtype, given, True)},
                    run="run_segmented" if heads else "run")
@@ -279,35 +277,51 @@ def kthvalue(x: Array, k: int, *, axis: int = -1, largest: bool = False, index_d
     return _topk(x, k, axis, x.shape[:-1], index_dtype, out, {"smallest": not largest, "kth": True, **plan})
 
 
-def _sort(x: View, axis: int, writes: dict[str, Out], fields: dict[str, Any]) -> Request[Any]:
+def _offsets(offsets: View) -> None:
+    of_dtype(offsets, "i32", "i64")
+    if len(offsets.shape) != 1 or offsets.shape[0] < 2 or not offsets.contiguous:
+        raise offsets.refuse(f"its shape is {offsets.shape}; it must be (segments + 1,), contiguous")
+
+
+def _sort(x: View, axis: int, offsets: Optional[View], longest: Optional[int], writes: dict[str, Out],
+          fields: dict[str, Any]) -> Request[Any]:
     last_axis(x, axis)
     index = writes["indices"].dtype
     if index not in ("i64", "u32"):
         raise UnsupportedType(f"index_dtype: {index} is none of i64, u32")
     fields = {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "dtype": x.dtype, "stride": row_stride(x),
               "index_u32": index == "u32", **fields}
-    return Request("sort", fields, {"x": x}, writes, run_arrays=("x", "values", "indices"))
+    if offsets is None:
+        return Request("sort", fields, {"x": x}, writes, run_arrays=("x", "values", "indices"))
+    _offsets(offsets)
+    if len(x.shape) != 1 or not x.contiguous:
+        raise x.refuse(f"its shape is {x.shape}, with strides {x.strides}; with offsets it must be one axis, contiguous", COPY)
+    fields.update(rows=offsets.shape[0] - 1, columns=longest or x.shape[0], stride=0, offsets=offsets.dtype)
+    return Request("sort", fields, {"x": x, "offsets": offsets}, writes, run="run_segmented", run_arrays=("x", "offsets", "values", "indices"))
 
 
 @Function
-def sort(x: Array, *, axis: int = -1, descending: bool = False, index_dtype: Any = "int64", out: Any = None, stream: Any = None,
-         **plan: Any) -> Request[tuple[Array, Array]]:
+def sort(x: Array, *, axis: int = -1, descending: bool = False, offsets: Optional[Array] = None, longest: Optional[int] = None,
+         index_dtype: Any = "int64", out: Any = None, stream: Any = None, **plan: Any) -> Request[tuple[Array, Array]]:
     """The elements of each row in order, and where they were: two arrays, like ``x``, which has any dtype of 8 to 64
     bits but e4m3 and e5m2. Equal elements keep their order; NaN is greater than
-    any number, and -0 equals 0.
+    any number, and -0 equals 0. ``offsets``: (segments + 1,) of i32 or i64, ascending: segments of the one axis of x are sorted by themselves,
+    of which none is longer than ``longest`` (default: x; to some 2**18). Elements outside of them are not written.
 
     >>> import clusterjit, numpy
     >>> clusterjit.sort(numpy.array([[5, 1, 4]], numpy.float32))
     (array([[1., 4., 5.]], dtype=float32), array([[1, 2, 0]]))
+    >>> clusterjit.sort(numpy.array([5, 1, 4, 3], numpy.float32), offsets=numpy.array([0, 3, 4]))
+    (array([1., 4., 5., 3.], dtype=float32), array([1, 2, 0, 0]))
     """
     given = [*(out or ()), None, None]
     writes = {"values": Out(x.shape, x.dtype, given[0]), "indices": Out(x.shape, dtype_name(index_dtype), given[1])}
-    return _sort(x, axis, writes, {"descending": descending, **plan})
+    return _sort(x, axis, offsets, longest, writes, {"descending": descending, **plan})
 
 
 @Function
-def argsort(x: Array, *, axis: int = -1, descending: bool = False, index_dtype: Any = "int64", out: Optional[Array] = None,
-            stream: Any = None, **plan: Any) -> Request[Array]:
+def argsort(x: Array, *, axis: int = -1, descending: bool = False, offsets: Optional[Array] = None, longest: Optional[int] = None,
+            index_dtype: Any = "int64", out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
     """Where the elements of each row are in order: the indices of :func:`sort` alone.
 
     >>> import clusterjit, numpy
@@ -315,7 +329,7 @@ def argsort(x: Array, *, axis: int = -1, descending: bool = False, index_dtype: 
     array([[1, 2, 0]])
     """
     writes = {"indices": Out(x.shape, dtype_name(index_dtype), out[0] if out else None)}
-    return _sort(x, axis, writes, {"descending": descending, "indices_only": True, **plan})
+    return _sort(x, axis, offsets, longest, writes, {"descending": descending, "indices_only": True, **plan})
 
 
 class Sampled(NamedTuple):

@@ -52,11 +52,31 @@ static cj_reg key_of(const sort_kernel *k, cj_reg bits) {
 
 cj_reg cj__sort_greatest(const sort_kernel *k) { return constant(k, "greatest", mask_of(&k->s)); }
 
+// The segment's first element, and how many it has. One that is longer than the plan was told ends the launch.
+static cj_reg find_segment(sort_kernel *k) {
+    cj_func    *f = k->f;
+    const char *type = k->s.offset_bytes == 4 ? "s32" : "s64";
+    cj_reg      at = cj_mad_wide(f, "offset_at", k->row, k->s.offset_bytes, cj__load_pointer(f, k->offsets_at, "offsets"));
+    cj_reg      begin = cj_register(f, type, "begin"), end = cj_register(f, type, "end"), first = begin, last = end;
+    cj_ptx(f, "ld.global.nc.$1 $2, [$3]; ld.global.nc.$1 $4, [$3 + $5];", type, begin, at, end, (int)k->s.offset_bytes);
+    if (k->s.offset_bytes == 4) first = cj_cvt(f, "s64", "first", begin), last = cj_cvt(f, "s64", "last", end);
+    cj_reg length = cj_let(f, "u64", "length", "sub.s64 $1, $2, $3;", last, first), most = cj__load_param(f, "u64", k->columns_at, "most");
+    cj_ptx(f, "@$1 trap; // longer than the plan was told, or offsets that fall", cj_gt(f, "too_long", length, most));
+    k->columns = cj_cvt(f, "u32", "columns", length);
+    return cj_let(f, "u64", "row_first", "mov.b64 $1, $2;", first);
+}
+
 // Found again for the results: the passes have no registers to keep it in.
 void cj__sort_find_row(sort_kernel *k) {
     cj_func *f = k->f;
-    cj_reg   x = cj__load_pointer(f, k->x, "x"), stride = cj__load_param(f, "u64", k->stride_at, "stride");
-    cj_reg   first = cj_mul(f, "row_first", cj_cvt(f, "u64", "row_number", k->row), stride);
+    cj_reg   x = cj__load_pointer(f, k->x, "x");
+    if (k->s.offset_bytes) {
+        k->first_element = find_segment(k);
+        k->base = cj_mad(f, "row_at", k->first_element, k->s.bytes, x);
+        return;
+    }
+    cj_reg stride = cj__load_param(f, "u64", k->stride_at, "stride");
+    cj_reg first = cj_mul(f, "row_first", cj_cvt(f, "u64", "row_number", k->row), stride);
     k->base = cj_mad(f, "row_at", first, k->s.bytes, x);
     k->columns = cj__load_param(f, "u32", k->columns_at, "columns");
 }
@@ -104,8 +124,11 @@ static cj_reg bits_of(const sort_kernel *k, cj_reg key, cj_reg inside, cj_reg in
 
 void cj__sort_results(sort_kernel *k, cj_reg *values, cj_reg *indices) {
     cj_func *f = k->f;
-    cj_reg   columns = cj_cvt(f, "u64", "wide_columns", k->columns);
-    cj_reg   first = cj_mul(f, "first_result", cj_cvt(f, "u64", "row_number", k->row), columns);
+    cj_reg   first = k->first_element;
+    if (!k->s.offset_bytes) {
+        cj_reg columns = cj_cvt(f, "u64", "wide_columns", k->columns);
+        first = cj_mul(f, "first_result", cj_cvt(f, "u64", "row_number", k->row), columns);
+    }
     *values = *indices = cj_none();
     if (k->s.values) *values = cj_mad(f, "values", first, k->s.bytes, cj__load_pointer(f, k->values_to, "values"));
     if (k->s.indices)

@@ -35,6 +35,7 @@ static void shape_of_type(const cj_plan *plan, sort_shape *s) {
     s->values = value[SORT_RESULT] != INDICES;
     s->indices = value[SORT_RESULT] != VALUES;
     s->wide_index = !value[SORT_INDEX];
+    s->offset_bytes = (unsigned)value[SORT_SEGMENTS] * 4;  // none, i32, i64
     s->carries = s->indices || s->floats;
     s->type = s->bits == 64 ? "u64" : "u32";
     s->digit = cj__asked_or(plan, SORT_DIGIT, SORT_DIGIT_BITS);
@@ -169,9 +170,9 @@ static bool choose(const cj_plan *plan, const cj_limits *limits, uint64_t cluste
         if (cut_block(plan, limits, s) || form == SORT_BY_BLOCK)
             return s->tile >= value[SORT_COLUMNS] && fits(s, limits);
     if (form != SORT_BY_GRID && cluster && cut_cluster(plan, limits, cluster, s) &&
-        !(open && value[SORT_ROWS] * s->cluster <= SORT_GRID_PAYS))
+        !(open && !s->offset_bytes && value[SORT_ROWS] * s->cluster <= SORT_GRID_PAYS))
         return true;
-    return (form == SORT_BY_GRID || open) && cut_grid(plan, limits, s);
+    return (form == SORT_BY_GRID || open) && !s->offset_bytes && cut_grid(plan, limits, s);
 }
 
 static cj_status refuse(const cj_plan *plan, const sort_shape *s, const cj_limits *limits, cj_error *error) {
@@ -205,6 +206,10 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     const uint64_t *value = plan->params.value;
     sort_shape      s = {0};
     TRY(cj__check_stride(plan, SORT_STRIDE, value[SORT_COLUMNS], error));
+    REFUSE_IF(value[SORT_SEGMENTS] && value[SORT_STRIDE],
+              "stride: %" PRIu64 ", but segments lie one after the other" CJ_HINT "leave stride at 0", value[SORT_STRIDE]);
+    REFUSE_IF(value[SORT_SEGMENTS] && value[SORT_FORM] == SORT_BY_GRID,
+              "form: grid sorts rows of a matrix, not segments" CJ_HINT "leave form at its default: segments to some 2^18 elements go");
     const uint64_t cluster = cj__cluster_asked(plan, SORT_CLUSTER, clusters);
     shape_of_type(plan, &s);
     REFUSE_IF(

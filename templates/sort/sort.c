@@ -67,9 +67,10 @@ static void write_head(const sort_kernel *k, cj_builder *b) {
 
 static void declare(sort_kernel *k) {
     cj_func *f = k->f;
-    k->x = cj_param(f, "u64", "x", "x[rows][stride]");
-    k->values_to = cj_param(f, "u64", "values", k->s.values ? "values[rows][columns]" : "not used");
-    k->indices_to = cj_param(f, "u64", "indices", k->s.indices ? "indices[rows][columns]" : "not used");
+    k->x = cj_param(f, "u64", "x", k->s.offset_bytes ? "x[offsets[rows]]" : "x[rows][stride]");
+    k->values_to = cj_param(f, "u64", "values", !k->s.values ? "not used" : k->s.offset_bytes ? "like x" : "values[rows][columns]");
+    k->indices_to = cj_param(f, "u64", "indices", !k->s.indices ? "not used" : k->s.offset_bytes ? "like x, from each segment's begin" : "indices[rows][columns]");
+    if (k->s.offset_bytes) k->offsets_at = cj_param(f, "u64", "offsets", "offsets[rows + 1]: where segments begin, and the end");
     k->rows_at = cj_param(f, "u64", "rows", NULL);
     k->columns_at = cj_param(f, "u64", "columns", "elements of a row");
     k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");

@@ -31,6 +31,7 @@ typedef struct sort_shape {
     unsigned    bytes, bits;  // of an element
     bool        floats, is_signed, descending, wide_index;
     bool        values, indices;  // what is written
+    unsigned    offset_bytes;     // of segments; 0: rows are those of a matrix
     bool        carries, packed;  // indices; in the lower half of the key's register
     unsigned    form, cluster, block, group, items, tile;
     unsigned    digit, bins;
@@ -54,7 +55,7 @@ typedef struct sort_kernel {
     const cj_plan *plan;
     cj_func       *f;
     sort_shape     s;
-    cj_var         x, values_to, indices_to, columns_at, stride_at, rows_at;
+    cj_var         x, values_to, indices_to, offsets_at, columns_at, stride_at, rows_at;
     cj_var         tiles_at, counters_at, turn_at, workspace_at;  // of form=grid
     cj_reg         thread, lane, warp, below, above;  // thread and warp: of the group; masks of the lanes before and after
     cj_reg         row, rank;
@@ -66,6 +67,7 @@ typedef struct sort_kernel {
     cj_reg         bins, statuses;                    // addresses of the pass: what the row has before each digit; of all tiles
     cj_reg         bin_total, bin_start;              // of the thread's digit in the tile
     cj_reg         key[SORT_ITEMS_MAX], index[SORT_ITEMS_MAX], place[SORT_ITEMS_MAX];
+    cj_reg first_element;  // of a segment, in x and in the results
 } sort_kernel;
 
 static inline unsigned sort_warps(const sort_shape *s) { return s->group / SORT_WARP; }

@@ -245,6 +245,74 @@ void cj_test_sort_random(cj_device *device, uint64_t *seed, uint64_t most) {
     cj_test_sort(device, words, (cj_sort_fill)below(seed, CJ_SORT_FILLS), *seed);
 }
 
+// ---- segments
+
+typedef struct segments {
+    uint64_t offset[64];
+    uint32_t narrow[64];
+    cj_ptr   at;
+} segments;
+
+// Some are empty, one is as long as the longest may be.
+static void draw_segments(cj_device *device, const problem *p, uint64_t *seed, bool wide, segments *s) {
+    cj_error       error = {0};
+    const uint64_t longest = below(seed, p->rows), size = wide ? 8 : 4;
+    s->offset[0] = s->narrow[0] = (uint32_t)below(seed, p->rows);  // what stands before the first one is not touched
+    for (uint64_t i = 0; i < p->rows; i++) {
+        const uint64_t length = i == longest ? p->columns : below(seed, 3) ? below(seed, p->columns) : 0;
+        s->offset[i + 1] = s->offset[i] + length;
+        s->narrow[i + 1] = (uint32_t)s->offset[i + 1];
+    }
+    cj_test_ok(cj_mem_alloc(device, (p->rows + 1) * size, &s->at, &error), &error);
+    cj_test_ok(cj_mem_write(device, s->at, wide ? (void *)s->offset : (void *)s->narrow, (p->rows + 1) * size, NULL, &error), &error);
+}
+
+static void check_segments(const problem *p, const segments *s, const arrays *a) {
+    entry *entries = malloc(p->columns * sizeof *entries);
+    assert_non_null(entries);
+    for (uint64_t i = 0; i < p->rows; i++) {
+        problem one = *p;
+        one.columns = s->offset[i + 1] - s->offset[i];
+        check_row(&one, 0, a->host[0] + s->offset[i] * p->bytes, a->host[1] + s->offset[i] * p->bytes,
+                  a->host[2] + s->offset[i] * p->index_bytes, entries);
+    }
+    check_unwritten(p, a->host[1], s->offset[0] * p->bytes, "values before the first segment");
+    check_unwritten(p, a->host[2], s->offset[0] * p->index_bytes, "indices before the first segment");
+    check_unwritten(p, a->host[1] + s->offset[p->rows] * p->bytes, GUARD, "values behind the last segment");
+    check_unwritten(p, a->host[2] + s->offset[p->rows] * p->index_bytes, GUARD, "indices behind the last segment");
+    free(entries);
+}
+
+void cj_test_sort_segments(cj_device *device, uint64_t *seed, uint64_t most) {
+    static const uint32_t clusters[] = {0, 0, CJ_SORT_NO_CLUSTER, 2, 4};
+    const bool            wide = below(seed, 2);
+    cj_error              error = {0};
+    cj_sort              *sort = NULL;
+    arrays                a;
+    segments              s;
+    problem               p = {.words = "segments", .dtype = dtypes[below(seed, 12)], .rows = 1 + below(seed, 40), .columns = 1 + below(seed, most),
+                               .values = true, .indices = true, .descending = below(seed, 2), .index_bytes = below(seed, 2) ? 8 : 4};
+    const cj_sort_desc    desc = {CJ_INIT(desc), .rows = p.rows, .columns = p.columns, .dtype = p.dtype, .descending = p.descending,
+                                  .index_u32 = p.index_bytes == 4, .cluster = clusters[below(seed, 5)], .offsets = wide ? CJ_I64 : CJ_I32};
+    p.bytes = cj_dtype_size(p.dtype);
+    p.stride = p.columns + 1;  // room for what stands before the first segment
+    make_arrays(device, &p, (cj_sort_fill)below(seed, CJ_SORT_FILLS), *seed, &a);
+    draw_segments(device, &p, seed, wide, &s);
+    if (cj_sort_create(device, &desc, &sort, &error)) fail_msg("%" PRIu64 " columns, cluster %u: %s %s", p.columns, desc.cluster, error.message, error.hint);
+    cj_test_ok(cj_sort_run_segmented(sort, a.at[0], s.at, a.at[1], a.at[2], NULL, &error), &error);
+    cj_test_ok(cj_sort_launch_segmented(device, &desc, a.at[0], s.at, a.at[1], a.at[2], NULL, &error), &error);
+    for (int i = 1; i < 3; i++) cj_test_ok(cj_mem_read(device, a.host[i], a.at[i], a.bytes[i], NULL, &error), &error);
+    check_segments(&p, &s, &a);
+    assert_int_equal(cj_sort_run(sort, a.at[0], a.at[1], a.at[2], NULL, &error), CJ_INVALID_ARGUMENT);
+    assert_int_equal(cj_sort_run_segmented(sort, a.at[0], 0, a.at[1], a.at[2], NULL, &error), CJ_INVALID_ARGUMENT);
+    cj_sort_destroy(sort);
+    cj_mem_free(device, s.at);
+    for (int i = 0; i < 3; i++) {
+        cj_mem_free(device, a.at[i]);
+        free(a.host[i]);
+    }
+}
+
 // ---- the typed call
 
 void cj_test_sort_call(cj_device *device) {

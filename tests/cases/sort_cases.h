@@ -23,6 +23,9 @@ void cj_test_sort(cj_device *device, const char *words, cj_sort_fill fill, uint6
 void cj_test_sort_bounds(cj_device *device, uint64_t seed);
 void cj_test_sort_random(cj_device *device, uint64_t *seed, uint64_t most);
 
+// Segments of lengths drawn from the seed, by the typed call with and without a handle; `most`: the longest.
+void cj_test_sort_segments(cj_device *device, uint64_t *seed, uint64_t most);
+
 void cj_test_sort_call(cj_device *device);
 
 #endif

@@ -29,6 +29,12 @@ static void rows_about_what_a_warp_a_block_and_a_cluster_hold_are_right(void **s
     cj_test_sort_bounds(cj_test_device, cj_test_seed());
 }
 
+static void segments_of_any_length_are_sorted_by_themselves(void **state) {
+    (void)state;
+    uint64_t seed = cj_test_seed();
+    for (int i = 0; i < (cj_test_few() ? 6 : 100); i++) cj_test_sort_segments(cj_test_device, &seed, i % 2 ? 500 : 20000);
+}
+
 static void a_call_sorts_and_refuses_what_it_cannot(void **state) {
     (void)state;
     cj_test_sort_call(cj_test_device);
@@ -39,6 +45,7 @@ int main(void) {
         cmocka_unit_test(any_shape_and_stride_is_right),
         cmocka_unit_test(long_rows_of_every_kind_are_right),
         cmocka_unit_test(rows_about_what_a_warp_a_block_and_a_cluster_hold_are_right),
+        cmocka_unit_test(segments_of_any_length_are_sorted_by_themselves),
         cmocka_unit_test(a_call_sorts_and_refuses_what_it_cannot),
     };
     return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);

@@ -160,6 +160,21 @@ def test_argsort(rng):
         cj.argsort(x, index_dtype=np.float32)
 
 
+def test_segments_are_sorted_by_themselves(rng):
+    lengths = [7, 0, 300, 1, 40]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    x = rng.integers(0, 50, offsets[-1]).astype(np.float32)
+    for at in (offsets, offsets.astype(np.int64)):
+        values, indices = cj.sort(x, offsets=at, longest=300)
+        for begin, end in zip(offsets, offsets[1:]):
+            assert (indices[begin:end] == np.argsort(x[begin:end], kind="stable")).all() and (values[begin:end] == np.sort(x[begin:end])).all()
+    assert (cj.argsort(x, offsets=offsets) == indices).all()
+    with pytest.raises(cj.InvalidArgument, match="with offsets it must be one axis"):
+        cj.sort(x[None], offsets=offsets)
+    with pytest.raises(cj.InvalidArgument, match="offsets: its shape is"):
+        cj.sort(x, offsets=offsets[:1])
+
+
 def test_sample_keeps_what_the_filters_keep(rng):
     logits = rng.standard_normal((50, 300)).astype(np.float32)
     order = np.argsort(-logits, -1, kind="stable")

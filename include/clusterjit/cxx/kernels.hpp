@@ -72,7 +72,6 @@ using softmax = CJ__FAMILY(softmax, const cj_softmax_arrays *);  // and logsoftm
 using norm = CJ__FAMILY(norm, const cj_norm_arrays *);           // rmsnorm, layernorm
 using crossentropy = CJ__FAMILY(crossentropy, const cj_crossentropy_arrays *);
 using topk = CJ__FAMILY(topk, cj_ptr, cj_ptr, cj_ptr);  // x, values, indices
-using sort = CJ__FAMILY(sort, cj_ptr, cj_ptr, cj_ptr);  // x, values, indices
 using argmax = CJ__FAMILY(argmax, cj_ptr, cj_ptr);      // x, out
 using sample = CJ__FAMILY(sample, const cj_sample_arrays *);
 using exchange = CJ__FAMILY(exchange, cj_ptr, cj_ptr);  // x, out
@@ -97,6 +96,17 @@ class scan : public CJ__FAMILY(scan, cj_ptr, cj_ptr) {
     static void launch_segmented(const device &where, const cj_scan_desc &desc, cj_ptr x, cj_ptr heads, cj_ptr out,
                                  cj_stream stream = nullptr) {
         call(cj_scan_launch_segmented, where.get(), &desc, x, heads, out, stream);
+    }
+};
+class sort : public CJ__FAMILY(sort, cj_ptr, cj_ptr, cj_ptr) {  // x, values, indices
+  public:
+    using family::family;
+    void run_segmented(cj_ptr x, cj_ptr offsets, cj_ptr values, cj_ptr indices, cj_stream stream = nullptr) const {
+        call(cj_sort_run_segmented, get(), x, offsets, values, indices, stream);
+    }
+    static void launch_segmented(const device &where, const cj_sort_desc &desc, cj_ptr x, cj_ptr offsets, cj_ptr values, cj_ptr indices,
+                                 cj_stream stream = nullptr) {
+        call(cj_sort_launch_segmented, where.get(), &desc, x, offsets, values, indices, stream);
     }
 };
 #undef CJ__FAMILY

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorts on the CPU device, watched for hazards.
+#include <string.h>
+
 #include "sort_cases.h"
 
 #include <stdio.h>
@@ -58,6 +60,30 @@ static void tiles_beside_each_other_look_back_to_the_first_one_of_their_row(void
     cj_device_close(device);
 }
 
+static void segments_of_any_length_are_sorted_by_themselves(void **state) {
+    (void)state;
+    uint64_t seed = cj_test_seed();
+    for (unsigned i = 0; i < 20; i++) {
+        cj_test_watch(i % 3);
+        cj_test_sort_segments(cj_test_device, &seed, i % 2 ? 40 : 300);
+    }
+}
+
+static void a_segment_that_is_too_long_is_told(void **state) {
+    (void)state;
+    const int32_t      offsets[] = {0, 9};
+    const cj_sort_desc desc = {CJ_INIT(desc), .rows = 1, .columns = 8, .offsets = CJ_I32};
+    cj_error           error = {0};
+    cj_ptr             at;
+    cj_test_watch(0);
+    cj_test_ok(cj_mem_alloc(cj_test_device, 4096, &at, &error), &error);
+    cj_test_ok(cj_mem_fill(cj_test_device, at, 0, 4096, NULL, &error), &error);
+    cj_test_ok(cj_mem_write(cj_test_device, at, offsets, sizeof offsets, NULL, &error), &error);
+    assert_int_not_equal(cj_sort_launch_segmented(cj_test_device, &desc, at + 1024, at, at + 2048, at + 3072, NULL, &error), CJ_OK);
+    assert_non_null(strstr(error.message, "trap"));
+    cj_mem_free(cj_test_device, at);
+}
+
 static void a_call_sorts_and_refuses_what_it_cannot(void **state) {
     (void)state;
     cj_test_watch(0);
@@ -72,6 +98,9 @@ static void impossible_shapes_are_refused_by_name(void **state) {
     cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=100 form=warp cluster=2", "cluster: 2 is asked for");
     cj_test_refused("sort", CJ_CONTRACT, "columns=100000 form=block",
                     "columns: 100000 do not fit 1 block of 1024 threads");
+    cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=100 segments=i32 stride=100", "stride: 100, but segments lie");
+    cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=100 segments=i64 form=grid", "form: grid sorts rows of a matrix");
+    cj_test_refused("sort", CJ_CONTRACT, "columns=10000000 segments=i64", "columns: 10000000 do not fit");
     cj_test_refused("sort", CJ_CONTRACT, "rows=2^30 columns=1000 cluster=4", "more blocks");
 }
 
@@ -82,6 +111,8 @@ int main(void) {
         cmocka_unit_test(what_the_plan_chooses_is_right),
         cmocka_unit_test(any_shape_and_stride_is_right),
         cmocka_unit_test(tiles_beside_each_other_look_back_to_the_first_one_of_their_row),
+        cmocka_unit_test(segments_of_any_length_are_sorted_by_themselves),
+        cmocka_unit_test(a_segment_that_is_too_long_is_told),
         cmocka_unit_test(a_call_sorts_and_refuses_what_it_cannot),
         cmocka_unit_test(impossible_shapes_are_refused_by_name),
     };

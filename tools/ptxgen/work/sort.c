@@ -21,6 +21,9 @@ typedef struct sort {
     size_t         bytes, index_bytes;
     uint64_t       rows, columns, stride;
     bool           descending, has_values, has_indices;
+    uint64_t      *offsets;                            // of segments, rows + 1 of them; NULL: rows of a matrix
+    cj_ptr        *offsets_at;                         // of each set
+    size_t         offset_bytes;                       // of one; 0: none
     source         source;
     unsigned char *input, *values, *indices, *chosen;  // chosen: of each element of a row
     unsigned char *expected;                           // values of every set without indices; made by the first check
@@ -32,8 +35,19 @@ typedef struct sort {
 
 static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for a sort"); }
 
-static size_t span(const sort *t) { return (size_t)((t->rows - 1) * t->stride + t->columns) * t->bytes; }
-static size_t results(const sort *t, size_t bytes) { return (size_t)(t->rows * t->columns) * bytes; }
+// Where a row's elements and its results begin, and how many it has.
+static uint64_t row_begin(const sort *t, uint64_t row) { return t->offsets ? t->offsets[row] : row * t->stride; }
+static uint64_t result_begin(const sort *t, uint64_t row) { return t->offsets ? t->offsets[row] : row * t->columns; }
+static uint64_t row_length(const sort *t, uint64_t row) {
+    return t->offsets ? t->offsets[row + 1] - t->offsets[row] : t->columns;
+}
+
+static size_t span(const sort *t) {
+    return (size_t)(t->offsets ? t->offsets[t->rows] : (t->rows - 1) * t->stride + t->columns) * t->bytes;
+}
+static size_t results(const sort *t, size_t bytes) {
+    return (size_t)(t->offsets ? t->offsets[t->rows] : t->rows * t->columns) * bytes;
+}
 
 static void read_params(const workload *w, sort *t) {
     t->bytes = cj_dtype_size(t->type);
@@ -42,9 +56,33 @@ static void read_params(const workload *w, sort *t) {
     t->columns = cj_params_get(&w->params, "columns");
     t->stride = cj_params_get(&w->params, "stride");
     if (!t->stride) t->stride = t->columns;
+    t->offset_bytes = workload_has_word(w, "segments", "i32") ? 4 : workload_has_word(w, "segments", "i64") ? 8 : 0;
     t->descending = workload_has_word(w, "order", "descending");
     t->has_values = !workload_has_word(w, "result", "indices");
     t->has_indices = !workload_has_word(w, "result", "values");
+}
+
+// The first segment is the longest; the others have any length, some of them none.
+static int make_offsets(sort *t) {
+    uint64_t state = 3;
+    t->offsets = calloc((size_t)t->rows + 1, sizeof *t->offsets);
+    if (!t->offsets) return no_memory();
+    for (uint64_t row = 0; row < t->rows; row++) {
+        state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+        t->offsets[row + 1] = t->offsets[row] + (row ? (state >> 33) % (t->columns + 1) : t->columns);
+    }
+    return CODE_OK;
+}
+
+static int write_offsets(workload *w, sort *t) {
+    const size_t bytes = ((size_t)t->rows + 1) * t->offset_bytes;
+    uint32_t    *narrow = malloc(((size_t)t->rows + 1) * sizeof *narrow);
+    if (!narrow) return no_memory();
+    for (uint64_t i = 0; i <= t->rows; i++) narrow[i] = (uint32_t)t->offsets[i];
+    int code = sets_alloc(w, bytes, &t->offsets_at);
+    if (!code) code = sets_write(w, t->offsets_at, t->offset_bytes == 4 ? (const void *)narrow : (const void *)t->offsets, bytes);
+    free(narrow);
+    return code;
 }
 
 static int allocate(workload *w, sort *t) {
@@ -75,7 +113,9 @@ static int open_sort(workload *w) {
     if (code) return code;
     read_params(w, t);
     code = workload_fits("rows, columns, stride", (double)t->rows * (double)t->stride * (double)t->bytes);
+    if (!code && t->offset_bytes) code = make_offsets(t);
     if (!code) code = allocate(w, t);
+    if (!code && t->offset_bytes) code = write_offsets(w, t);
     if (!code) code = source_read_rows(&t->source, t->input, span(t) / t->bytes);
     return code ? code : sets_write(w, t->x, t->input, span(t));
 }
@@ -86,7 +126,9 @@ static void close_sort(workload *w) {
     sets_free(w, t->x);
     sets_free(w, t->out);
     sets_free(w, t->where);
+    if (t->offsets_at) sets_free(w, t->offsets_at);
     source_close(&t->source);
+    free(t->offsets);
     free(t->row);
     free(t->order);
     free(t->spare);
@@ -106,8 +148,8 @@ static cj_status poison(workload *w, unsigned copy, cj_error *error) {
 
 static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
     sort *t = w->state;
-    void *arguments[] = {&t->x[copy], &t->out[copy], &t->where[copy]};
-    return cj_kernel_launch(kernel, stream, arguments, 3, error);
+    void *arguments[] = {&t->x[copy], &t->out[copy], &t->where[copy], t->offsets_at ? &t->offsets_at[copy] : NULL};
+    return cj_kernel_launch(kernel, stream, arguments, t->offsets_at ? 4 : 3, error);
 }
 
 // ---- the check
@@ -128,17 +170,18 @@ static uint64_t index_at(const sort *t, uint64_t at) {
 }
 
 static bool is_element(const sort *t, uint64_t row, uint64_t place, uint64_t index) {
-    return !memcmp(t->values + (row * t->columns + place) * t->bytes, t->input + (row * t->stride + index) * t->bytes,
+    return !memcmp(t->values + (result_begin(t, row) + place) * t->bytes, t->input + (row_begin(t, row) + index) * t->bytes,
                    t->bytes);
 }
 
 // What is wrong with a row's results, or NULL; *place is the index of the wrong result.
 static const char *find_fault(const sort *t, uint64_t row, uint64_t *place) {
-    uint64_t before = 0;
+    const uint64_t length = row_length(t, row);
+    uint64_t       before = 0;
     memset(t->chosen, 0, t->columns);
-    for (*place = 0; *place < t->columns; ++*place) {
-        const uint64_t index = index_at(t, row * t->columns + *place);
-        if (index >= t->columns) return "has an index beyond the row";
+    for (*place = 0; *place < length; ++*place) {
+        const uint64_t index = index_at(t, result_begin(t, row) + *place);
+        if (index >= length) return "has an index beyond the row";
         if (t->has_values && !is_element(t, row, *place, index)) return "is not the element at its index";
         if (t->chosen[index]++) return "comes twice";
         const element a = t->row[before], b = t->row[index];
@@ -150,13 +193,13 @@ static const char *find_fault(const sort *t, uint64_t row, uint64_t *place) {
 }
 
 // The row's stable order: runs of one, two, four … are merged.
-static void merge_sort(const sort *t) {
+static void merge_sort(const sort *t, uint64_t length) {
     uint32_t *from = t->order, *to = t->spare;
-    for (uint64_t i = 0; i < t->columns; i++) from[i] = (uint32_t)i;
-    for (uint64_t run = 1; run < t->columns; run *= 2) {
-        for (uint64_t first = 0; first < t->columns; first += 2 * run) {
-            const uint64_t middle = first + run < t->columns ? first + run : t->columns;
-            const uint64_t end = middle + run < t->columns ? middle + run : t->columns;
+    for (uint64_t i = 0; i < length; i++) from[i] = (uint32_t)i;
+    for (uint64_t run = 1; run < length; run *= 2) {
+        for (uint64_t first = 0; first < length; first += 2 * run) {
+            const uint64_t middle = first + run < length ? first + run : length;
+            const uint64_t end = middle + run < length ? middle + run : length;
             uint64_t       a = first, b = middle;
             for (uint64_t i = first; i < end; i++) {
                 const bool second = a == middle || (b < end && comes_before(t, t->row[from[b]], t->row[from[a]]));
@@ -166,7 +209,7 @@ static void merge_sort(const sort *t) {
         uint32_t *sorted = to;
         to = from, from = sorted;
     }
-    if (from != t->order) memcpy(t->order, from, t->columns * sizeof *from);
+    if (from != t->order) memcpy(t->order, from, length * sizeof *from);
 }
 
 // The values of all rows, which all sets have: these have the same input.
@@ -176,18 +219,19 @@ static int expect(sort *t) {
     if (!t->expected) return no_memory();
     unsigned char *to = t->expected;
     for (uint64_t row = 0; row < t->rows; row++) {
-        const unsigned char *from = t->input + row * t->stride * t->bytes;
-        element_widen(t->type, from, t->columns, t->row);
-        merge_sort(t);
-        for (uint64_t i = 0; i < t->columns; i++, to += t->bytes) memcpy(to, from + t->order[i] * t->bytes, t->bytes);
+        const unsigned char *from = t->input + row_begin(t, row) * t->bytes;
+        const uint64_t       length = row_length(t, row);
+        element_widen(t->type, from, length, t->row);
+        merge_sort(t, length);
+        for (uint64_t i = 0; i < length; i++, to += t->bytes) memcpy(to, from + t->order[i] * t->bytes, t->bytes);
     }
     return CODE_OK;
 }
 
 static const char *find_wrong_value(const sort *t, uint64_t row, uint64_t *place) {
-    const uint64_t first = row * t->columns;
-    if (!memcmp(t->values + first * t->bytes, t->expected + first * t->bytes, t->columns * t->bytes)) return NULL;
-    for (*place = 0; *place < t->columns; ++*place)
+    const uint64_t first = result_begin(t, row), length = row_length(t, row);
+    if (!memcmp(t->values + first * t->bytes, t->expected + first * t->bytes, length * t->bytes)) return NULL;
+    for (*place = 0; *place < length; ++*place)
         if (memcmp(t->values + (first + *place) * t->bytes, t->expected + (first + *place) * t->bytes, t->bytes)) break;
     return "is not the value that a stable sort has there";
 }
@@ -205,7 +249,7 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
     t->wrong = 0;
     for (uint64_t row = 0; row < t->rows; row++) {
         uint64_t place;
-        if (t->has_indices) element_widen(t->type, t->input + row * t->stride * t->bytes, t->columns, t->row);
+        if (t->has_indices) element_widen(t->type, t->input + row_begin(t, row) * t->bytes, row_length(t, row), t->row);
         const char *fault = (t->has_indices ? find_fault : find_wrong_value)(t, row, &place);
         if (!fault) continue;
         if (!t->wrong++)
