@@ -39,9 +39,10 @@ static int open_peers(peer_library *library, const char *path) {
                              dlerror());
     *(void **)&library->run = dlsym(handle, "peers_run");
     *(void **)&library->fill = dlsym(handle, "peers_fill");
+    *(void **)&library->prepare = dlsym(handle, "peers_prepare");
     *(void **)&library->have = dlsym(handle, "peers_have");
-    if (library->run && library->fill && library->have) return CODE_OK;
-    return message_error(CJ_FILE, "'%s' lacks peers_run, peers_fill or peers_have", path ? path : beside);
+    if (library->run && library->fill && library->prepare && library->have) return CODE_OK;
+    return message_error(CJ_FILE, "'%s' lacks peers_run, peers_fill, peers_prepare or peers_have", path ? path : beside);
 }
 
 // ---- measuring

@@ -195,6 +195,51 @@ constexpr bool has_topk = false;
 cudaError_t topk(const peer_problem &, void *, size_t *, const void *, void *, cudaStream_t) { return cudaErrorNotSupported; }
 #endif
 
+// ---- CUB's sorts of pairs: an element and its index, which lies in front of CUB's own temporary memory
+
+bool is_sort(const peer_problem &p) { return p.work >= PEER_SORT && p.work <= PEER_SORT_RADIX; }
+
+__global__ void number(peer_problem p, uint32_t *indices) {
+    for (uint64_t i = blockIdx.x * static_cast<uint64_t>(blockDim.x) + threadIdx.x; i < p.n; i += gridDim.x * blockDim.x)
+        indices[i] = static_cast<uint32_t>(i % p.columns);
+}
+
+struct row_start {
+    uint32_t                    columns;
+    __host__ __device__ int64_t operator()(int64_t row) const { return row * columns; }
+};
+
+struct pairs {
+    const float    *x;
+    float          *values;
+    const uint32_t *indices;
+    uint32_t       *where;
+};
+
+cudaError_t sort_pairs(const peer_problem &p, void *temporary, size_t *bytes, const pairs &a, cudaStream_t stream) {
+    const int64_t n = static_cast<int64_t>(p.n), rows = n / p.columns;
+    if (p.work == PEER_SORT)
+        return cub::DeviceRadixSort::SortPairs(temporary, *bytes, a.x, a.values, a.indices, a.where, n, 0, 32, stream);
+    auto starts = thrust::make_transform_iterator(thrust::make_counting_iterator<int64_t>(0), row_start{p.columns});
+    if (p.work == PEER_SORT_ROWS)
+        return cub::DeviceSegmentedSort::StableSortPairs(temporary, *bytes, a.x, a.values, a.indices, a.where, n, rows, starts,
+                                                         starts + 1, stream);
+    return cub::DeviceSegmentedRadixSort::SortPairs(temporary, *bytes, a.x, a.values, a.indices, a.where, static_cast<int>(n),
+                                                    static_cast<int>(rows), starts, starts + 1, 0, 32, stream);
+}
+
+cudaError_t sort(const peer_problem &p, void *temporary, size_t *bytes, const void *in, void *out, cudaStream_t stream) {
+    const size_t indices = (p.n * sizeof(uint32_t) + 255) / 256 * 256;
+    float       *values = static_cast<float *>(out);
+    size_t       own = temporary ? *bytes - indices : 0;
+    const pairs  a = {static_cast<const float *>(in), values, static_cast<const uint32_t *>(temporary),
+                      reinterpret_cast<uint32_t *>(values + p.n)};
+    if (p.type != PEER_F32 || (p.work == PEER_SORT_RADIX && p.n > INT32_MAX)) return cudaErrorInvalidValue;
+    cudaError_t error = sort_pairs(p, temporary ? static_cast<char *>(temporary) + indices : nullptr, &own, a, stream);
+    if (!temporary) *bytes = indices + own;
+    return error;
+}
+
 // ---- a stencil, one kernel a step: 4 points a thread, all problems in it
 
 __global__ void stencil_step(const float *in, float *out, int height, int width, int rows) {
@@ -285,8 +330,15 @@ const char *words(cudaError_t error) { return error ? cudaGetErrorString(error) 
 
 const char *peers_run(const peer_problem *p, void *temporary, size_t *bytes, const void *in, void *out, void *stream) {
     static decltype(&any_sum) const works[] = {any_sum, argmax, mean_variance, histogram, stencil, exchange,
-                                               scan, scan_rows, scan_flags, topk};
+                                               scan, scan_rows, scan_flags, topk, sort, sort, sort};
     return words(works[p->work](*p, temporary, bytes, in, out, as_stream(stream)));
+}
+
+const char *peers_prepare(const peer_problem *p, void *temporary) {
+    if (!is_sort(*p)) return nullptr;
+    number<<<1056, 256>>>(*p, static_cast<uint32_t *>(temporary));
+    cudaError_t error = cudaGetLastError();
+    return words(error ? error : cudaDeviceSynchronize());
 }
 
 int peers_have(const peer_problem *p) { return has_topk || p->work != PEER_TOPK; }

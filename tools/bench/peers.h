@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 typedef enum peer_work { PEER_SUM, PEER_ARGMAX, PEER_MEAN_VARIANCE, PEER_HISTOGRAM, PEER_STENCIL, PEER_ALL_TO_ALL,
-               PEER_SCAN, PEER_SCAN_ROWS, PEER_SCAN_FLAGS, PEER_TOPK, PEER_OURS } peer_work;
+               PEER_SCAN, PEER_SCAN_ROWS, PEER_SCAN_FLAGS, PEER_TOPK, PEER_SORT, PEER_SORT_ROWS, PEER_SORT_RADIX, PEER_OURS } peer_work;
 typedef enum peer_type { PEER_F32, PEER_F64, PEER_BF16, PEER_I32, PEER_U32 } peer_type;
 typedef enum peer_fill { PEER_UNIFORM, PEER_SKEWED, PEER_EQUAL, PEER_SORTED } peer_fill;
 
@@ -24,7 +24,7 @@ typedef struct peer_problem {
     uint64_t  n;                                // elements of an input
     uint32_t  bins;                             // histogram: samples are bin numbers, below this
     uint32_t  height, width, problems, steps;   // stencil: f32, zero outside; 1/2 of the point + 1/8 of each neighbour
-    uint32_t  columns;                          // scan, top-k along rows; flags: about the elements of a segment
+    uint32_t  columns;                          // scan, top-k, sort along rows; flags: about the elements of a segment
     uint32_t  k;                                // top-k: so many a row
     uint32_t  blocks, cluster, bytes, rounds;   // all-to-all: so many bytes a block among groups of `cluster` blocks
 } peer_problem;
@@ -40,8 +40,14 @@ typedef struct peer_problem {
 //   scans          inclusive sums, f32 [n]: of all, of each row, of each segment; behind the input of the latter lie its
 //                  flags, uint8_t [n]
 //   top-k          the largest of each row in any order, of equal ones those in front: f32 [rows][k], uint32_t [rows][k]
+//   sorts          f32 [n] ascending, and uint32_t [n], where each was in its row: of one row, of rows by CUB's sort of segments, and by
+//                  its radix sort of segments
 // Returns NULL, or what went wrong.
 const char *peers_run(const peer_problem *problem, void *temporary, size_t *bytes, const void *in, void *out, void *stream);
+
+// What a work wants in its temporary memory before it runs, once: sorts the indices of the elements, of which they are given pairs.
+// Returns NULL, or what went wrong.
+const char *peers_prepare(const peer_problem *problem, void *temporary);
 
 // Whether this library can do the work: CUB has a top-k of rows since CUDA 13.5.
 int peers_have(const peer_problem *problem);

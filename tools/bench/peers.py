@@ -269,12 +269,12 @@ class Problem(ctypes.Structure):
                                               "bytes", "rounds")]
 
 
-SUM, ARGMAX, MEAN_VARIANCE, HISTOGRAM, _STENCIL, _ALL_TO_ALL, SCAN, SCAN_ROWS, _FLAGS, TOPK = range(10)
+SUM, ARGMAX, MEAN_VARIANCE, HISTOGRAM, _STENCIL, _ALL_TO_ALL, SCAN, SCAN_ROWS, _FLAGS, TOPK, SORT, SORT_ROWS, SORT_RADIX = range(13)
 TYPES = {"f32": 0, "f64": 1, "bf16": 2, "i32": 3, "u32": 4}
 
 
-def cub_problem(request):
-    """How peers.h has the request; None where it has not."""
+def cub_problem(request, segments=SORT_ROWS):
+    """How peers.h has the request; None where it has not. `segments`: which of CUB's sorts of several rows."""
     x, form = request.inputs[0], request.form
     n, columns, dense = x.rows * x.columns, x.columns, x.stride == x.columns or x.rows == 1
     if x.dtype not in TYPES or not dense:
@@ -291,34 +291,40 @@ def cub_problem(request):
         return Problem(work=SCAN if x.rows == 1 else SCAN_ROWS, type=0, n=n, columns=columns)
     if request.call == "topk" and (columns, form["k"]) in ((65536, 64), (131072, 50)):
         return Problem(work=TOPK, type=0, n=n, columns=columns, k=form["k"])
+    if request.call == "sort" and not form["descending"] and n < 2**31:
+        return Problem(work=SORT if x.rows == 1 else segments, type=0, n=n, columns=columns)
     return None
 
 
 @functools.lru_cache(None)
 def cub_library(path):
     library = ctypes.CDLL(str(path))
-    library.peers_run.restype = ctypes.c_char_p
+    library.peers_run.restype = library.peers_prepare.restype = ctypes.c_char_p
+    library.peers_prepare.argtypes = [ctypes.POINTER(Problem), ctypes.c_void_p]
     library.peers_run.argtypes = [ctypes.POINTER(Problem), ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t), ctypes.c_void_p,
                                   ctypes.c_void_p, ctypes.c_void_p]
     return library
 
 
-def cub_function(request, path):
-    problem = cub_problem(request)
+def cub_function(request, path, segments=SORT_ROWS):
+    problem = cub_problem(request, segments)
     if not problem or not path:
         return None
     library, size = cub_library(path), ctypes.c_size_t(0)
     if not library.peers_have(ctypes.byref(problem)):
         return None
 
-    def run_with(temporary, x, out):
-        stream = pt.cuda.current_stream().cuda_stream
-        said = library.peers_run(ctypes.byref(problem), temporary, ctypes.byref(size), x, out, stream)
+    def expect(said):
         if said:
             raise RuntimeError(said.decode())
 
+    def run_with(temporary, x, out):
+        stream = pt.cuda.current_stream().cuda_stream
+        expect(library.peers_run(ctypes.byref(problem), temporary, ctypes.byref(size), x, out, stream))
+
     run_with(None, None, None)
     temporary = pt.empty(size.value + 1, dtype=pt.uint8, device="cuda")
+    expect(library.peers_prepare(ctypes.byref(problem), temporary.data_ptr()))
     name = request.outputs[0].name
     out_bytes = sum(array.elements * stores.SIZE[array.dtype] for array in request.outputs) + 16
 
@@ -329,6 +335,9 @@ def cub_function(request, path):
         if request.call in ("scan", "histogram"):
             typed = pt.float32 if request.call == "scan" else pt.int32
             return {name: out.view(pt.uint8)[:array.rows * array.columns * 4].view(typed).view(array.rows, array.columns)}
+        if request.call == "sort":
+            halves = out[:8 * problem.n].view(2, array.rows, 4 * array.columns)
+            return {"values": halves[0].view(pt.float32), "indices": halves[1].view(pt.int32)}
         return {"raw": out}
     return run
 
@@ -337,6 +346,8 @@ def functions(request, store, cub, compiled):
     """Every peer for a request: name and a function that makes its function, None where it has none."""
     types = types_of(store, request)
     every = {"eager": lambda: torch_function(request, types, False), "cub": lambda: cub_function(request, cub)}
+    if request.call == "sort" and request.inputs[0].rows > 1:
+        every["cub radix"] = lambda: cub_function(request, cub, SORT_RADIX)
     if has_quack():
         every["quack"] = lambda: quack_function(request, types)
     if compiled:

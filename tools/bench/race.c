@@ -18,7 +18,7 @@ static const struct {
     bool        adds;
 } families[] = {{"reduce", "xon", false}, {"histogram", "xon", true}, {"stencil", "xo", false},
              {"exchange", "xo", false}, {"collective", "xoc", false},
-             {"scan", "xo", false}, {"topk", "xoi", false}};
+             {"scan", "xo", false}, {"topk", "xoi", false}, {"sort", "xoi", false}};
 
 static size_t type_bytes(peer_type type) { return type == PEER_F64 ? 8 : type == PEER_BF16 ? 2 : 4; }
 
@@ -33,7 +33,8 @@ static size_t input_bytes(const peer_problem *p) {
 
 double race_bytes_copied(const contest *row) {
     const peer_work work = row->problem.work;
-    if (work != PEER_SCAN && work != PEER_SCAN_ROWS && work != PEER_SCAN_FLAGS) return 0;
+    const bool      scans = work == PEER_SCAN || work == PEER_SCAN_ROWS || work == PEER_SCAN_FLAGS;
+    if (!scans && (work < PEER_SORT || work > PEER_SORT_RADIX)) return 0;
     return (double)input_bytes(&row->problem) + (double)result_bytes(&row->problem);
 }
 
@@ -131,7 +132,10 @@ static cj_status open_library(race *r, cj_error *error) {
     const char *words = r->peers->run(&r->row->problem, NULL, &r->temporary_bytes, as_pointer(r->in), as_pointer(r->out[PEER]), NULL);
     if (words) return failed(error, CJ_DRIVER, r->row->peer, words);
     r->sides[PEER].launch = launch_library;
-    return cj_mem_alloc(r->device, r->temporary_bytes + 1, &r->temporary, error);
+    cj_status status = cj_mem_alloc(r->device, r->temporary_bytes + 1, &r->temporary, error);
+    if (status) return status;
+    words = r->peers->prepare(&r->row->problem, as_pointer(r->temporary));
+    return words ? failed(error, CJ_DRIVER, r->row->peer, words) : CJ_OK;
 }
 
 static cj_status launch_reference(void *user, unsigned copy, cj_stream stream, cj_error *error) {

@@ -12,6 +12,7 @@
 typedef struct peer_library {
     const char *(*run)(const peer_problem *problem, void *temporary, size_t *bytes, const void *in, void *out, void *stream);
     const char *(*fill)(const peer_problem *problem, void *in);
+    const char *(*prepare)(const peer_problem *problem, void *temporary);
     int (*have)(const peer_problem *problem);
 } peer_library;
 

@@ -129,6 +129,9 @@ static const struct {
     [PEER_SCAN_ROWS] = {same_sums, 0, 0, 4},
     [PEER_SCAN_FLAGS] = {same_sums, 0, 0, 4},
     [PEER_TOPK] = {same_pairs, 0, 0, 0},
+    [PEER_SORT] = {same_bytes, 0, 0, sizeof(pair)},
+    [PEER_SORT_ROWS] = {same_bytes, 0, 0, sizeof(pair)},
+    [PEER_SORT_RADIX] = {same_bytes, 0, 0, sizeof(pair)},
     [PEER_OURS] = {same_bytes, 0, 0, 4},
 };
 

@@ -77,6 +77,18 @@
      .problem = {.work = PEER_TOPK, .type = PEER_F32, .n = UINT64_C(rows_) * (columns_), .columns = columns_, .k = k_},  \
      .goal = 1, .rotate = true}
 
+// ---- rows in order, with their indices: against the sort of segments, and the radix sort of segments
+
+#define SORT(rows_, columns_, peer_, work_, goal_)                                                                       \
+    {.work = "sort", .size = #rows_ " x " #columns_, .peer = peer_, .family = "sort",                                     \
+     .params = "rows=" #rows_ " columns=" #columns_ " index=u32",                                                        \
+     .problem = {.work = work_, .type = PEER_F32, .n = UINT64_C(rows_) * (columns_), .columns = columns_},               \
+     .goal = goal_, .rotate = true}
+
+#define SORTS(rows, columns)                                                                                             \
+    SORT(rows, columns, "CUB DeviceSegmentedSort", PEER_SORT_ROWS, 2),                                                   \
+    SORT(rows, columns, "CUB DeviceSegmentedRadixSort", PEER_SORT_RADIX, 2)
+
 const contest contests[] = {
     SUM(f32, "2^12", PEER_F32, 12, 1, 0),
     SUM(f32, "2^13", PEER_F32, 13, 1, 0),
@@ -126,6 +138,13 @@ const contest contests[] = {
          PEER_SCAN_FLAGS, 1 << 20, 0.9),
     TOPK(4096, 65536, 64),
     TOPK(32, 131072, 50),
+    SORTS(65536, 1024),
+    SORTS(16384, 4096),
+    SORTS(4096, 16384),
+    SORTS(4096, 65536),
+    SORTS(1024, 262144),
+    SORT(1, 1048576, "CUB DeviceRadixSort", PEER_SORT, 1),
+    SORT(1, 67108864, "CUB DeviceRadixSort", PEER_SORT, 1),
     REFERENCE(10, "4", "cooperative groups"),
     REFERENCE(20, "4", "cooperative groups"),
     REFERENCE(20, "0", "CUDA without clusters"),
