@@ -60,7 +60,8 @@ static void sorts_of_every_type_and_form_assemble(void **state) {
     (void)state;
     static const char *const types[] = {"f32", "f64", "i8", "bf16", "u16", "i64", "u32"}, *const results[] = {"both", "values", "indices"};
     static const char *const shapes[] = {"columns=100 order=descending", "columns=1024", "columns=4096 match=ballots", "columns=8192",
-                                         "columns=60000 cluster=8 block=512", "columns=900 digit=6 form=warp"};
+                                         "columns=60000 cluster=8 block=512", "columns=900 digit=6 form=warp",
+                                         "columns=100 segments=i32", "columns=3000 segments=i64 order=descending"};
     for (unsigned type = 0; type < CJ_TEST_COUNT(types); type++)
         for (unsigned shape = 0; shape < CJ_TEST_COUNT(shapes); shape++) {
             char params[160];
