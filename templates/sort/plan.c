@@ -46,7 +46,8 @@ static void shape_of_type(const cj_plan *plan, sort_shape *s) {
 // Registers that the items of a thread take.
 unsigned cj__sort_registers(const sort_shape *s) {
     const unsigned places = s->paired ? (s->items + 1) / 2 : s->items;
-    const unsigned others = SORT_REGISTERS + (s->form == SORT_BY_GRID ? SORT_GRID_REGISTERS : 0);
+    const unsigned others = SORT_REGISTERS + (s->form == SORT_BY_GRID ? (unsigned)SORT_GRID_REGISTERS : 0) +
+                            (cj__is_power(s->block) ? 0 : (unsigned)SORT_ODD_REGISTERS);
     return s->items * (s->bits / 32 + (s->bits < 32) + (s->carries && !s->packed)) + places + others;
 }
 
