@@ -44,7 +44,12 @@ static bool passes_check(const char *text, size_t length) {
     return first ? says("check", words) : true;
 }
 
-// Texts, and what spills of them: how many, and the most bytes.
+// ptxas by itself now and then spills a few bytes, to fit a block more on an SM: of 22,000 draws, 7,379 texts, it did so for 4,
+// of 2 to 8 bytes (CUDA 13.0). What is found goes to the list below, whose texts spill nothing. Threads of sort hold as many
+// elements as their registers have room for: there a few bytes are spilled rather than a row cut for a cluster (docs/maintaining/sort.md).
+enum { SPILLED_MOST = 16, SPILLED_BY_SORT = 128, SPILLS_SOMETIMES = 2, TEXTS_A_SPILL = 200 };
+
+// Texts, and what spills of them, but of sort: how many, and the most bytes.
 typedef struct tally {
     size_t        texts, spilling;
     unsigned long most;
@@ -55,6 +60,8 @@ static bool assembles(const char *text, tally *t) {
     unsigned long bytes;
     if (!cj_test_assemble_spills(text, draw.arch, &bytes, log, sizeof log)) return says("ptxas", log);
     if (bytes) print_message("ptxgen emit %s\n", draw.command);
+    if (!strcmp(cj_family_name(draw.params.family), "sort"))
+        return bytes <= SPILLED_BY_SORT ? true : says("ptxas", "more bytes are spilled than sort may");
     t->spilling += bytes > 0;
     if (bytes > t->most) t->most = bytes;
     return true;
@@ -75,10 +82,6 @@ static bool keeps_promises(tally *t) {
     cj_text_free(text);
     return silent;
 }
-
-// ptxas by itself now and then spills a few bytes, to fit a block more on an SM: of 22,000 draws, 7,379 texts, it did so for 4,
-// of 2 to 8 bytes (CUDA 13.0). What is found goes to the list below, whose texts spill nothing.
-enum { SPILLED_MOST = 16, SPILLS_SOMETIMES = 2, TEXTS_A_SPILL = 200 };
 
 static void what_is_emitted_assembles_without_a_word_or_is_refused(void **state) {
     (void)state;

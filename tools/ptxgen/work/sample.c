@@ -19,6 +19,9 @@ enum { POISON = 0xa5, SETTINGS = 9, ARGUMENTS = 4 + 2 * SETTINGS };
 // What else is told, and the draft that is given, in the order of the kernel's parameters.
 typedef enum told { LOG, TOP_TOKENS, TOP_LOGS, PROBABILITIES, DRAFT_TOKENS, DRAFT_PROBABILITIES, ACCEPTED, TOLD } told;
 
+static const char *const told_names[TOLD] = {"log_probability", "top_tokens", "top_log_probabilities", "probabilities",
+                                             "draft_tokens", "draft_probabilities", "accepted"};
+
 typedef struct sample {
     cj_dtype         type;
     uint64_t         rows, columns, stride, words, bytes;  // words: of a row's mask
@@ -308,6 +311,11 @@ static void print(const workload *w, const cj_kernel *kernel) {
     (void)kernel;
     printf("Rows: %" PRIu64 " of %" PRIu64 " logits\n", t->rows, t->columns);
     printf("First token: %" PRId32 "\n", t->tokens[0]);
+    if (t->found[LOG]) printf("Its log-probability: %.6g, expected %.6g\n", (double)real_at(t->found[LOG], 0), t->more[0].log_probability);
+    for (uint32_t i = 0; i < t->top; i++)
+        printf("%s %" PRId32 " (%.4g)%s", i ? "" : "Most probable:", (int32_t)t->found[TOP_TOKENS][i],
+               (double)real_at(t->found[TOP_LOGS], i), i + 1 < t->top ? "," : "\n");
+    if (t->found[ACCEPTED]) printf("The draft's token is %s\n", t->found[ACCEPTED][0] ? "taken" : "replaced");
     printf("Wrong rows: %" PRIu64 "\n", t->wrong);
 }
 
@@ -322,9 +330,18 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
 static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
     const sample *t = w->state;
     (void)kernel;
-    list[0] = (workload_output){
+    unsigned count = 0;
+    list[count++] = (workload_output){
         .name = "tokens", .type = CJ_I32, .at = t->out[0], .dims = 1, .extent = {t->rows}, .stride = {1}};
-    return 1;
+    for (unsigned i = 0; i < TOLD; i++)
+        if (t->found[i])
+            list[count++] = (workload_output){.name = told_names[i],
+                                              .type = i == TOP_TOKENS ? CJ_I32 : i == ACCEPTED ? CJ_U32 : CJ_F32,
+                                              .at = t->told_at[i][0],
+                                              .dims = 2,
+                                              .extent = {t->rows, t->each[i]},
+                                              .stride = {t->each[i], 1}};
+    return count;
 }
 
 const workload_type work_sample = {
