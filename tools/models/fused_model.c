@@ -167,8 +167,6 @@ static void topk_row(const fused_model *m, double *value[CJ_GPUS_MAX][CJ_GPUS_AR
 }
 
 static void make_topk(fused_model *m, const cj_params *p) {
-    static const cj_dtype types[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
-    m->type = types[cj_params_get(p, "dtype")];
     m->k = cj_params_get(p, "k");
     m->smallest = cj_params_get(p, "order") != 0;
     add(m, "own_values", m->rows, m->k, false, false, 0, 0);
@@ -188,7 +186,7 @@ static const struct {
              {"shardedtopk", make_topk}};
 
 bool fused_model_make(fused_model *m, const cj_params *params) {
-    static const cj_dtype types[] = {CJ_F32, CJ_F16, CJ_BF16};
+    static const cj_dtype types[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].family, cj_family_name(params->family)) != 0) continue;
         *m = (fused_model){.gpus = (uint32_t)cj_params_get(params, "gpus"),
