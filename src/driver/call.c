@@ -6,9 +6,6 @@
 
 #include "report.h"
 
-cj_driver               cj__driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
-_Thread_local cj_thread cj__thread;
-
 // ---- why a call fails
 
 CUresult cj__refuse(CUresult code, const char *format, ...) {

@@ -81,15 +81,35 @@ CUresult cj__capture_unsafe(void) {
     return CUDA_SUCCESS;
 }
 
-CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
-    ENTER(CJ_NEED_INIT);
-    REQUIRE(mode);
-    if ((unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-        LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "capture mode %d is not known", (int)*mode));
-    const CUstreamCaptureMode before = cj__thread.capture_mode;
-    cj__thread.capture_mode = *mode;
-    *mode = before;
-    LEAVE(CUDA_SUCCESS);
+// ---- streams join and leave
+
+// Takes the capture out of the list, and every stream out of the capture.
+static void finish(cj_capture *capture) {
+    cj_capture **at = &captures;
+    while (*at != capture) at = &(*at)->next;
+    *at = capture->next;
+    for (cj_object *o = cj__object_next(NULL, NULL); o; o = cj__object_next(o, NULL)) {
+        cj_stream_object *stream = (cj_stream_object *)o;
+        if (o->kind == CJ_STREAM && stream->capture == capture) stream->capture = NULL;
+    }
+    capture->graph->captured = false;
+    free(capture);
+}
+
+// The stream ends; a capture that began on it does not outlive it, one that it joined does.
+static void leave(cj_stream_object *stream) {
+    cj_capture *capture = stream->capture;
+    stream->capture = NULL;
+    if (capture->origin != stream) return;  // its work stays in the graph
+    cj_graph  *graph = capture->graph;
+    const bool is_given = capture->given;
+    finish(capture);
+    if (!is_given) cj__graph_destroy(graph);
+}
+
+static void join(cj_stream_object *stream, cj_capture *capture) {
+    stream->capture = capture;
+    stream->leave = leave;
 }
 
 // ---- nodes
@@ -149,7 +169,7 @@ CUresult cj__capture_wait(cj_stream_object *stream, cj_event *event) {
     const CUresult code = check(other);
     if (code) return code;
     if (!stream->capture) stream->after_count = 0;
-    stream->capture = other;
+    join(stream, other);
     return merge_after(stream, event->after, event->after_count);
 }
 
@@ -175,11 +195,8 @@ static cj_capture *new_capture(cj_stream_object *stream, cj_graph *given, CUstre
     return made;
 }
 
-static CUresult begin(CUstream given, cj_graph *graph, const CUgraphNode *after, size_t count,
-                      CUstreamCaptureMode mode) {
-    cj_stream_object *stream = NULL;
-    CUresult          code = cj__stream_of(given, &stream);
-    if (code) return code;
+CUresult cj__capture_begin(cj_stream_object *stream, cj_graph *graph, const CUgraphNode *after, size_t count,
+                           CUstreamCaptureMode mode) {
     if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
         return cj__refuse(CUDA_ERROR_INVALID_VALUE, "capture mode %d is not known", (int)mode);
     if (stream->is_legacy)
@@ -187,30 +204,13 @@ static CUresult begin(CUstream given, cj_graph *graph, const CUgraphNode *after,
     if (stream->capture || (graph && graph->captured))
         return cj__refuse(CUDA_ERROR_ILLEGAL_STATE, "the stream, or the graph, is being captured");
     if (count && !after) return cj__refuse_null("dependencies");
-    code = set_after(&stream->after, &stream->after_count, after, count);
+    const CUresult code = set_after(&stream->after, &stream->after_count, after, count);
     if (code) return code;
-    stream->capture = new_capture(stream, graph, mode);
-    if (!stream->capture) return CUDA_ERROR_OUT_OF_MEMORY;
-    stream->capture->graph->base.call = stream->capture->given ? stream->capture->graph->base.call : NULL;
+    cj_capture *made = new_capture(stream, graph, mode);
+    if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!made->given) made->graph->base.call = NULL;
+    join(stream, made);
     return CUDA_SUCCESS;
-}
-
-CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
-    ENTER(CJ_NEED_CONTEXT);
-    LEAVE(begin(stream, NULL, NULL, 0, mode));
-}
-
-CUresult cuStreamBeginCapture(CUstream stream) {
-    ENTER(CJ_NEED_CONTEXT);
-    LEAVE(begin(stream, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL));
-}
-
-CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph given, const CUgraphNode *after,
-                                     const CUgraphEdgeData *edge, size_t count, CUstreamCaptureMode mode) {
-    ENTER(CJ_NEED_CONTEXT);
-    (void)edge;
-    FIND(cj_graph, graph, CJ_GRAPH, given);
-    LEAVE(begin(stream, graph, after, count, mode));
 }
 
 // ---- end
@@ -234,26 +234,8 @@ static bool is_joined(const cj_capture *capture) {
     return joined;
 }
 
-// Takes the capture out of the list, and every stream out of the capture.
-static void finish(cj_capture *capture) {
-    cj_capture **at = &captures;
-    while (*at != capture) at = &(*at)->next;
-    *at = capture->next;
-    for (cj_object *o = cj__object_next(NULL, NULL); o; o = cj__object_next(o, NULL)) {
-        cj_stream_object *stream = (cj_stream_object *)o;
-        if (o->kind == CJ_STREAM && stream->capture == capture) stream->capture = NULL;
-    }
-    capture->graph->captured = false;
-    free(capture);
-}
-
-static CUresult end(CUstream given, CUgraph *result) {
-    cj_stream_object *stream = NULL;
-    CUresult          code = cj__stream_of(given, &stream);
-    if (code) return code;
+CUresult cj__capture_end(cj_stream_object *stream, cj_graph **result) {
     cj_capture *capture = stream->capture;
-    if (!result) return cj__refuse_null("phGraph");
-    *result = NULL;
     if (!capture) return cj__refuse(CUDA_ERROR_ILLEGAL_STATE, "the stream is not captured");
     if (capture->origin != stream) {
         cj__refuse(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "the capture began on another stream");
@@ -263,7 +245,7 @@ static CUresult end(CUstream given, CUgraph *result) {
         return cj__refuse(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "the capture began in another thread");
     cj_graph  *graph = capture->graph;
     const bool is_given = capture->given;
-    code = check(capture);
+    CUresult   code = check(capture);
     if (!code && !is_joined(capture))
         code = cj__refuse(CUDA_ERROR_STREAM_CAPTURE_UNJOINED,
                           "a stream joined the capture, and nothing waits for its work");
@@ -271,89 +253,13 @@ static CUresult end(CUstream given, CUgraph *result) {
     if (code && !is_given) cj__graph_destroy(graph);
     if (code) return code;
     graph->base.call = is_given ? graph->base.call : cj__thread.call;
-    *result = HANDLE_OF(graph);
+    *result = graph;
     return CUDA_SUCCESS;
 }
 
-CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
-    ENTER(CJ_NEED_CONTEXT);
-    LEAVE(end(stream, graph));
-}
+// ---- what the next node comes after
 
-void cj__capture_leave(cj_stream_object *stream) {
-    cj_capture *capture = stream->capture;
-    if (!capture) return;
-    stream->capture = NULL;
-    if (capture->origin != stream) return;  // its work stays in the graph
-    cj_graph  *graph = capture->graph;
-    const bool is_given = capture->given;
-    finish(capture);
-    if (!is_given) cj__graph_destroy(graph);
-}
-
-// ---- asking
-
-CUresult cuStreamIsCapturing(CUstream given, CUstreamCaptureStatus *status) {
-    ENTER(CJ_NEED_CONTEXT);
-    cj_stream_object *stream = NULL;
-    REQUIRE(status);
-    TRY(cj__stream_of(given, &stream));
-    TRY(cj__capture_implicit(stream));
-    *status = !stream->capture           ? CU_STREAM_CAPTURE_STATUS_NONE
-              : stream->capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                         : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    LEAVE(CUDA_SUCCESS);
-}
-
-typedef struct info {
-    CUstreamCaptureStatus *status;
-    cuuint64_t            *id;
-    CUgraph               *graph;
-    const CUgraphNode    **after;
-    size_t                *count;
-} info;
-
-// The array of nodes is the stream's, until its next call.
-static CUresult tell(CUstream given, info to) {
-    cj_stream_object *stream = NULL;
-    CUresult          code = cj__stream_of(given, &stream);
-    if (!to.status) return cj__refuse_null("captureStatus_out");
-    if (!code) code = cj__capture_implicit(stream);
-    if (code) return code;
-    const cj_capture *capture = stream->capture;
-    *to.status = !capture           ? CU_STREAM_CAPTURE_STATUS_NONE
-                 : capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                    : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    if (*to.status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return CUDA_SUCCESS;
-    if (to.id) *to.id = capture->id;
-    if (to.graph) *to.graph = HANDLE_OF(capture->graph);
-    if (to.after) *to.after = stream->after;
-    if (to.count) *to.count = stream->after_count;
-    return CUDA_SUCCESS;
-}
-
-CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id) {
-    ENTER(CJ_NEED_CONTEXT);
-    LEAVE(tell(stream, (info){.status = status, .id = id}));
-}
-
-CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-                                   const CUgraphNode **after, size_t *count) {
-    ENTER(CJ_NEED_CONTEXT);
-    LEAVE(tell(stream, (info){status, id, graph, after, count}));
-}
-
-CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-                                   const CUgraphNode **after, const CUgraphEdgeData **edge, size_t *count) {
-    ENTER(CJ_NEED_CONTEXT);
-    if (edge) *edge = NULL;
-    LEAVE(tell(stream, (info){status, id, graph, after, count}));
-}
-
-static CUresult change(CUstream given, CUgraphNode *after, size_t count, unsigned flags) {
-    cj_stream_object *stream = NULL;
-    const CUresult    code = cj__stream_of(given, &stream);
-    if (code) return code;
+CUresult cj__capture_change(cj_stream_object *stream, const CUgraphNode *after, size_t count, unsigned flags) {
     if (!stream->capture) return cj__refuse(CUDA_ERROR_ILLEGAL_STATE, "the stream is not captured");
     if (count && !after) return cj__refuse_null("dependencies");
     for (size_t i = 0; i < count; i++) {
@@ -367,16 +273,4 @@ static CUresult change(CUstream given, CUgraphNode *after, size_t count, unsigne
     if (flags != CU_STREAM_ADD_CAPTURE_DEPENDENCIES)
         return cj__refuse(CUDA_ERROR_INVALID_VALUE, "flags are 0x%x", flags);
     return merge_after(stream, after, count);
-}
-
-CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *after, size_t count, unsigned flags) {
-    ENTER(CJ_NEED_CONTEXT);
-    LEAVE(change(stream, after, count, flags));
-}
-
-CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *after, const CUgraphEdgeData *edge,
-                                              size_t count, unsigned flags) {
-    ENTER(CJ_NEED_CONTEXT);
-    (void)edge;
-    LEAVE(change(stream, after, count, flags));
 }

@@ -18,6 +18,14 @@ typedef struct cj_capture {
     bool                invalid;
 } cj_capture;
 
+// Begins a capture, into a graph of the program's or (NULL) a new one; ends it.
+CUresult cj__capture_begin(cj_stream_object *stream, cj_graph *graph, const CUgraphNode *after, size_t count,
+                           CUstreamCaptureMode mode);
+CUresult cj__capture_end(cj_stream_object *stream, cj_graph **graph);
+
+// Sets what the stream's next node comes after, or adds to it: the flags are CU_STREAM_ADD_CAPTURE_DEPENDENCIES, …
+CUresult cj__capture_change(cj_stream_object *stream, const CUgraphNode *after, size_t count, unsigned flags);
+
 // Puts work into the stream's capture.
 CUresult cj__capture_add(cj_stream_object *stream, const cj_work *work);
 
@@ -37,7 +45,7 @@ cj_capture *cj__capture_of_event(const cj_event *event);
 // Refuses calls that a capture in this thread, or in a global mode, does not allow.
 CUresult cj__capture_unsafe(void);
 
-// The stream ends; a capture that began on it does not outlive it, one that it joined does.
-void cj__capture_leave(cj_stream_object *stream);
+// Refuses what a capture does not allow on this stream (NULL: what waits for all of the context's work).
+CUresult cj__capture_forbids(cj_stream_object *stream);
 
 #endif

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "memory.h"
-#include "stream.h"
 
 // ---- making and ending
 

@@ -47,6 +47,10 @@ CUresult        cj__work_of_params(const CUgraphNodeParams *params, cj_work *wor
 void            cj__params_of_work(const cj_work *work, CUgraphNodeParams *params);
 CUgraphNodeType cj__work_type(const cj_work *work);
 
+// Adds a node that does what the parameters say.
+CUresult cj__node_new(cj_graph *graph, const CUgraphNode *after, size_t count, const CUgraphNodeParams *params,
+                      cj_node **made);
+
 // Whether the work of a node with these parameters can be done; the node's work in its place.
 CUresult cj__node_replace(cj_work *held, const CUgraphNodeParams *params);
 
@@ -81,6 +85,11 @@ typedef struct cj_exec {
     unsigned  running;  // launches in threads
 } cj_exec;
 
+CUresult cj__exec_new(const cj_graph *graph, uint64_t flags, cj_exec **made);
 CUresult cj__exec_run(cj_exec *exec);
+
+// Gives `count` steps from `first` on the work of a graph, if its steps are as many and of the same kinds: *result says so.
+CUresult cj__exec_take(cj_exec *exec, size_t first, size_t count, const cj_graph *graph,
+                       CUgraphExecUpdateResult *result);
 
 #endif

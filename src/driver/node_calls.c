@@ -1,84 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls that make nodes, and that ask and change what they do.
-#include <stdlib.h>
 #include <string.h>
 
 #include "graph.h"
-#include "memory.h"
-
-static CUresult make_work(const CUgraphNodeParams *params, cj_work *work, void ***scratch) {
-    const CUresult code = cj__work_of_params(params, work, scratch);
-    return code ? code : cj__work_check(work);
-}
 
 static CUresult add(CUgraphNode *result, CUgraph given, const CUgraphNode *after, size_t count,
                     const CUgraphNodeParams *params) {
-    void    **scratch = NULL;
-    cj_work   work;
     cj_node  *node = NULL;
     cj_graph *graph = cj__object_find(CJ_GRAPH, given);
     if (!result) return cj__refuse_null("phGraphNode");
     if (!graph) return cj__refuse_handle(CJ_GRAPH, given);
-    CUresult code = make_work(params, &work, &scratch);
-    if (!code && work.kind == CJ_WORK_CHILD && work.as.child == graph)
-        code = cj__refuse(CUDA_ERROR_INVALID_VALUE, "a graph is its own child");
-    if (!code) code = cj__graph_add(graph, after, count, &work, &node);
-    free(scratch);
+    const CUresult code = cj__node_new(graph, after, count, params, &node);
     if (!code) *result = HANDLE_OF(node);
-    return code;
-}
-
-CUresult cj__node_replace(cj_work *held, const CUgraphNodeParams *params) {
-    void  **scratch = NULL;
-    cj_work work, copy;
-    if (params->type != cj__work_type(held)) return cj__refuse(CUDA_ERROR_INVALID_VALUE, "the node is of another type");
-    CUresult code = make_work(params, &work, &scratch);
-    if (!code && work.kind == CJ_WORK_LAUNCH) {  // attributes stay
-        work.as.launch.attribute = held->as.launch.attribute;
-        work.as.launch.attributes = held->as.launch.attributes;
-    }
-    if (!code) code = cj__work_copy(&work, &copy);
-    free(scratch);
-    if (code) return code;
-    cj__work_drop(held);
-    *held = copy;
-    return CUDA_SUCCESS;
-}
-
-// ---- memory of graphs
-
-static void release_memory(void *object) {
-    cj_graph_memory *memory = object;
-    cj_block        *block = cj__memory_begin(memory->address);
-    if (block && block->id == memory->id) cj__memory_free(block);
-    free(memory);
-}
-
-static CUresult new_memory(size_t bytes, cj_context *context, cj_graph_memory **made) {
-    const cj_block wanted = {
-        .bytes = bytes, .type = CJ_MEMORY_DEVICE, .gpu = context->gpu, .owner = context, .is_graph = true};
-    cj_block        *block = NULL;
-    const CUresult   code = cj__memory_new(&wanted, &block);
-    cj_graph_memory *memory = code ? NULL : calloc(1, sizeof *memory);
-    if (code) return code;
-    if (!memory) {
-        cj__memory_free(block);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    block->call = NULL;
-    *memory = (cj_graph_memory){
-        .base = {.keeps = 1, .release = release_memory}, .address = block->base, .id = block->id, .bytes = bytes};
-    *made = memory;
-    return CUDA_SUCCESS;
-}
-
-CUresult cj__graph_add_memory(cj_graph *graph, const CUgraphNode *after, size_t count, size_t bytes,
-                              cj_context *context, cj_node **made) {
-    cj_work  work = {.kind = CJ_WORK_ALLOC, .context = context};
-    CUresult code = new_memory(bytes, context, &work.as.memory);
-    if (code) return code;
-    code = cj__graph_add(graph, after, count, &work, made);
-    cj__let(work.as.memory);
     return code;
 }
 

@@ -6,17 +6,6 @@
 #include "hook.h"
 #include "report.h"
 
-int cj__refuse_missing(const char *symbol) {
-    const cj_record record = {.kind = "unsupported",
-                              .call = symbol,
-                              .message = "this function of the driver is missing here",
-                              .hint = "run the program on a GPU, or without what calls it",
-                              .code = CUDA_ERROR_NOT_SUPPORTED,
-                              .count = 1};
-    cj__report_once(&record);
-    return CUDA_ERROR_NOT_SUPPORTED;
-}
-
 static CUresult find(const char *name, void **address, int version, cuuint64_t flags,
                      CUdriverProcAddressQueryResult *status) {
     const cuuint64_t known = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;

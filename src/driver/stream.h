@@ -13,10 +13,11 @@ struct cj_stream_object {
     unsigned           flags;
     int                priority;
     bool               is_legacy;
-    struct cj_capture *capture;  // NULL: work runs
-    CUgraphNode       *after;    // in a capture: what the next node comes after
-    size_t             after_count;
-    CUstreamAttrValue  attribute[CU_LAUNCH_ATTRIBUTE_MAX];
+    struct cj_capture *capture;                      // NULL: work runs
+    void (*leave)(struct cj_stream_object *stream);  // in a capture: what it does when the stream ends
+    CUgraphNode      *after;                         // in a capture: what the next node comes after
+    size_t            after_count;
+    CUstreamAttrValue attribute[CU_LAUNCH_ATTRIBUTE_MAX];
 };
 
 typedef struct cj_event {
@@ -33,9 +34,6 @@ cj_stream_object *cj__stream_new(cj_context *context, unsigned flags, int priori
 
 // The stream of a handle, one of the current context's default streams included.
 CUresult cj__stream_of(CUstream given, cj_stream_object **stream);
-
-// Refuses what a capture does not allow on this stream (NULL: what waits for all of the context's work).
-CUresult cj__capture_forbids(cj_stream_object *stream);
 
 void cj__event_record(cj_event *event);
 

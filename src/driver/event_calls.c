@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _POSIX_C_SOURCE 200809L
+// The calls of events.
 #include <stdlib.h>
-#include <time.h>
 
 #include "capture.h"
 #include "submit.h"
-
-void cj__event_record(cj_event *event) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    event->recorded = true;
-    event->milliseconds = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-}
 
 static void release_event(void *object) {
     free(((cj_event *)object)->after);
