@@ -58,6 +58,7 @@
 #include "mma.h"
 #include "plan.h"
 #include "skinny.h"
+#include "wgmma.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [GEMM_##id] = {__VA_ARGS__},

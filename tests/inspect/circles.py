@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# circles.py OBJECTS SOURCES NM: no files of the library call each other in a circle. OBJECTS names the library's object
-# files, one a line. A calls B if A's object uses a symbol that B's object defines. Headers of one folder do not include each
-# other in a circle either (between folders CMake refuses that). circles.allowed names the circles that stay and those that
-# are still there: the list may shrink, never grow. CJ_UPDATE_INSPECT=1 deletes from it what is gone.
+# circles.py SOURCES BUILD NM OBJECTS...: no files of a program call each other in a circle. Each OBJECTS names the object files
+# of one program (the library, the driver, the command), one a line, below the build directory. A calls B if A's object uses a
+# symbol that B's object defines. Headers of one folder do not include each other in a circle either (between folders CMake
+# refuses that). circles.allowed names the circles that stay: the list may shrink, never grow. CJ_UPDATE_INSPECT=1 deletes from
+# it what is gone.
 import collections
 import os
 import pathlib
@@ -10,15 +11,17 @@ import re
 import subprocess
 import sys
 
-objects, root, nm = pathlib.Path(sys.argv[1]).read_text().split(), pathlib.Path(sys.argv[2]), sys.argv[3]
+root, build, nm = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
+programs = [pathlib.Path(path).read_text().split() for path in sys.argv[4:]]
 allowed_file = pathlib.Path(__file__).with_name("circles.allowed")
 
 
-def name_of(path):  # of an object: "templates/gemm/plan.c"
-    return re.sub(r".*\.dir/(\./)?|\.o$", "", path)
+def name_of(path):  # of an object: "templates/gemm/plan/plan.c"
+    folder, source = re.match(r"(.*?)/?CMakeFiles/[^/]+\.dir/(.*)\.o$", os.path.relpath(path, build)).groups()
+    return os.path.normpath(os.path.join(folder, source.replace("__/", "../")))
 
 
-def symbol_calls():
+def symbol_calls(objects):
     defined, used = {}, collections.defaultdict(set)
     for path in objects:
         for line in subprocess.run([nm, path], capture_output=True, text=True, check=True).stdout.splitlines():
@@ -30,7 +33,7 @@ def symbol_calls():
     return {(name_of(a), name_of(defined[s])) for a in objects for s in used[a] if s in defined}
 
 
-def includes():
+def includes(objects):
     found = set()
     for folder in {(root / name_of(o)).parent for o in objects}:
         for path in folder.glob("*.h"):
@@ -72,8 +75,12 @@ def shown(circle, edges):
 
 
 sys.setrecursionlimit(10000)
-edges = symbol_calls() | includes()
-found = circles(edges)
+found, files, calls, edges = [], 0, 0, set()
+for objects in programs:
+    of_program = symbol_calls(objects) | includes(objects)
+    found += circles(of_program)
+    edges |= of_program
+    files, calls = files + len(objects), calls + len(of_program)
 lines = allowed_file.read_text().splitlines()
 allowed = [frozenset(line.split()) for line in lines if line and not line.startswith("#")]
 new = [c for c in found if not any(c <= a for a in allowed)]
@@ -88,5 +95,5 @@ if gone and os.environ.get("CJ_UPDATE_INSPECT"):
 for circle in gone:
     print("FAIL: circles.allowed has a circle that is no more, or has become smaller (CJ_UPDATE_INSPECT=1 deletes it):",
           " ".join(sorted(circle)))
-print(f"{len(objects)} files, {len(edges)} calls, {len(found)} circles")
+print(f"{len(programs)} programs, {files} files, {calls} calls, {len(found)} circles")
 sys.exit(bool(new or gone))

@@ -26,7 +26,7 @@ of_families = {"emit", "run", "bench", "compare", "tune", "occupancy"}
 every = parameters.union(*options.values())
 # Options of other programs, which the library and tests' twins of it pass on.
 foreign = {"src/nvrtc/compile.c": {"gpu-architecture"}, "src/nvrtc/function.c": {"include-path"},
-           "src/driver/fatbin.c": {"compress-mode"},
+           "src/driver/code/fatbin.c": {"compress-mode"},
            "tools/ptxgen/toolchain/toolchain.c": {"version"}}
 # What stands before a = in messages and is no parameter: of --arg, --fill and tensor maps; of PTX and PTX's pictures; of nvcc.
 words = set("arch code channels layers filter address arg u64 f32 u32 bytes n cj_version box offset stride estride swizzle interleave l2 fill element at".split())

@@ -116,22 +116,6 @@ static void write_codes(FILE *to) {
     }
 }
 
-void man_environment(FILE *to) {
-    static const struct {
-        const char *name, *text;
-    } variables[] = {
-#define CJ_VARIABLE(name, text) {name, text},
-#include "environment.def"
-    };
-    roff_section(to, "ENVIRONMENT");
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        roff_tag(to);
-        roff_piece(to, 'B', variables[i].name);
-        roff_tag_end(to);
-        roff_text(to, variables[i].text);
-    }
-}
-
 static void write_examples(FILE *to, const char *line) {
     if (!line) return;
     roff_section(to, "EXAMPLES");

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "message.h"
-#include "origin.h"
 
 // Far larger than any PTX, and small enough that reading /dev/zero ends with a message.
 static const size_t length_limit = (size_t)1 << 30;
@@ -58,7 +57,7 @@ int document_copy(document *d, const char *text) {
 }
 
 void document_free(document *d) {
-    origin_free(d->origin);
+    if (d->origin) d->free_origin(d->origin);
     free(d->text);
     if (d->own_name) message_document(NULL);
     free(d->own_name);

@@ -14,6 +14,7 @@ typedef struct document {
     const char *line_at;  // the line that was asked for last, so that a walk downwards is one pass
     unsigned    line;
     struct origin *origin;  // what it was compiled from (origin.h); NULL: nobody has asked
+    void (*free_origin)(struct origin *origin);  // set with it
 } document;
 
 // Reads `path`, "-" for standard input. Returns an exit code.

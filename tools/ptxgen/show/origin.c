@@ -27,8 +27,21 @@ struct origin {
 
 enum { FILE_MAX = 64 << 20 };  // bytes of a source file that is shown
 
+static void free_origin(origin *o) {
+    while (o->files) {
+        source_file *file = o->files;
+        o->files = file->next;
+        free(file->text.text);
+        free(file->name);
+        free(file);
+    }
+    cj_source_map_destroy(o->map);
+    free(o);
+}
+
 static origin *of_document(document *d) {
     if (!d->origin) d->origin = calloc(1, sizeof *d->origin);
+    d->free_origin = free_origin;
     return d->origin;
 }
 
@@ -111,16 +124,4 @@ json_t *origin_json(const cj_source *source) {
                      "column", (int)source->column, "function",
                      *source->function ? output_json_text(source->function) : json_null(), "inlined_at",
                      origin_json(source->inlined_at));
-}
-
-void origin_free(origin *o) {
-    while (o && o->files) {
-        source_file *file = o->files;
-        o->files = file->next;
-        free(file->text.text);
-        free(file->name);
-        free(file);
-    }
-    if (o) cj_source_map_destroy(o->map);
-    free(o);
 }

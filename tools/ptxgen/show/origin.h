@@ -27,6 +27,4 @@ const char *origin_name(const char *file);
 // {file, line, column, function, inlined_at}, or null.
 json_t *origin_json(const cj_source *source);
 
-void origin_free(origin *o);  // NULL is allowed
-
 #endif

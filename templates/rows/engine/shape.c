@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shape of rows: what a family reads and writes, how rows are cut into vectors and pieces, and what a plan says of
 // it.
-#include "plan.h"
+#include "engine.h"
 
 const char *cj__row_type(const cj_plan *plan, unsigned param) {
     static const char *const types[] = {"f32", "f16", "bf16"};

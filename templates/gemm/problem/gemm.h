@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lowest layer of the matrix product: the problem that the parameters describe, and the shape of the kernel that computes
-// it, as numbers. problem.c reads the parameters, shape.c derives sizes from them. Each layer includes the ones above it in
-// this list, and nothing else:
+// it, as numbers. A folder sees those above it in this list:
 //
-//   gemm.h       constants.def         what was fitted to a GPU
-//                problem.c shape.c     parameters, types, tile and cluster, bytes of shared memory and of the workspace
-//   plan.h       model.c choose.c      what a shape would cost; which one is chosen; plan.c refuses and makes the launch
-//   kernel.h     kernel.c              parameters of the kernel, thread identity, the order of tiles
-//   epilogue.h   value.c tail.c        from f32 sums to D
-//                epilogue.c
-//   split.h      partials.c split.c    split-K and stream-K
-//                stream_k.c
-//                producer.c consumer.c the warp groups
-//   mma.h        mma*.c                the other form, for every GPU from sm_80 on
-//   skinny.h     skinny*.c             and the one for a few rows
-//   params.def   gemm.c                the family: parameters, algorithm, emit
+//   problem/  gemm.h params.def       parameters, types, tile and cluster, bytes of shared memory and of the workspace
+//             problem.c shape.c
+//             constants.def           what was fitted to a GPU
+//   plan/     model.c choose.c        what a shape would cost; which one is chosen; plan.c refuses and makes the launch
+//   tile/     kernel.c                parameters of the kernel, thread identity, the order of tiles
+//             value.c epilogue.c tail.c  from f32 sums to D
+//             partials.c              sums of several blocks combine through global memory
+//   wgmma/    producer.c consumer.c   the warp groups
+//             split.c stream_k.c      split-K and stream-K
+//   mma/                              the form for every GPU from sm_80 on
+//   skinny/                           and the one for a few rows
+//   gemm.c                            the family: algorithm, emit
 #ifndef CJ_TEMPLATES_GEMM_H
 #define CJ_TEMPLATES_GEMM_H
 

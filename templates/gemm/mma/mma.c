@@ -2,9 +2,9 @@
 // gemm, form mma: D = activation(alpha A B + beta C + bias) by mma.sync, for every GPU from sm_80 on.
 //
 // Algorithm. A block computes one tile of D, or, with split-K, one part of its K. All its threads copy steps of A and B, 128 bytes
-// of K each, into stages of shared memory (cp.async, mma_copy.c); all its warps load fragments of a stage into registers
-// (ldmatrix) and multiply them (mma.sync, mma_loop.c), each for its own part of the tile. Then each warp turns its sums into
-// values, arranges 16 rows of them in shared memory, where the stages were, and stores whole chunks of 16 bytes (mma_results.c).
+// of K each, into stages of shared memory (cp.async, copy.c); all its warps load fragments of a stage into registers
+// (ldmatrix) and multiply them (mma.sync, loop.c), each for its own part of the tile. Then each warp turns its sums into
+// values, arranges 16 rows of them in shared memory, where the stages were, and stores whole chunks of 16 bytes (results.c).
 //
 //            shared memory of a block                         registers of a warp
 //   A rows   | stage 0 | stage 1 | …   128 x 128 bytes   --ldmatrix-->  64 x 32 bytes  \  mma.sync

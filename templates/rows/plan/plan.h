@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plans of the forms share (choice.c): plan.c chooses a form, plan_direct.c, plan_spread.c and plan_stream.c its
-// shape.
+// What the plans of the forms share (choice.c): plan.c chooses a form, direct.c, spread.c and stream.c its shape.
 #ifndef CJ_TEMPLATES_ROW_PLAN_H
 #define CJ_TEMPLATES_ROW_PLAN_H
 
@@ -25,18 +24,6 @@ static inline unsigned asked(const choice *c, unsigned param) { return cj__asked
 static inline unsigned asked_or(const choice *c, unsigned param, uint64_t otherwise) {
     return asked(c, param) ? asked(c, param) : (unsigned)otherwise;
 }
-
-// ---- shape.c
-
-// Bytes that all pointers are multiples of; short rows of a block.
-static inline unsigned cj__row_align(const cj_plan *plan) { return 16u >> plan->params.value[ROW_ALIGN]; }
-static inline unsigned cj__row_block_rows(const row_shape *s) { return s->warps * (ROW_WARP / s->lanes) * s->unroll; }
-
-void     cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s);
-unsigned cj__row_peel_most(const cj_plan *plan, const row_op *op, const row_shape *s);
-void     cj__row_peel_shape(row_shape *s, unsigned elements);
-void     cj__row_cut(row_shape *s);  // into pieces, from form, blocks and number of pieces
-void     cj__row_cut_sums(const cj_plan *plan, row_shape *s);
 
 // ---- choice.c
 

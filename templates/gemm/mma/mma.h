@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form of the matrix product for every GPU from sm_80 on: mma.sync out of stages that cp.async fills. It computes the problem
-// of gemm.h (problem.c) with the values of epilogue.h (value.c) and the partials of split.h (partials.c); all else is its own:
+// of gemm.h with the values of epilogue.h and the partials of partials.h; all else is its own:
 //
-//   mma.h  mma_plan.c     its tiles, what a tile costs, what is refused, the launch
-//          mma_kernel.c   parameters, thread identity, the order of tiles
-//          mma_copy.c     global memory to stages
-//          mma_loop.c     stages to sums: the mainloop
-//          mma_results.c  sums to D, split-K
-//          mma.c          the algorithm, emit
+//   mma.h  plan.c     its tiles, what a tile costs, what is refused, the launch
+//          kernel.c   parameters, thread identity, the order of tiles
+//          copy.c     global memory to stages
+//          loop.c     stages to sums: the mainloop
+//          results.c  sums to D, split-K
+//          mma.c      the algorithm, emit
 #ifndef CJ_TEMPLATES_GEMM_MMA_H
 #define CJ_TEMPLATES_GEMM_MMA_H
 
-#include "split.h"
+#include "partials.h"
 
 // A tile and its warps: each computes m / warps_m rows of n / warps_n columns.
 typedef struct mma_tile {
@@ -87,7 +87,7 @@ cj_reg cj__mma_element(const gemm_kernel *b, cj_reg when, cj_reg at, uint32_t of
 void cj__mma_multiply(cj_func *f, const gemm_type *a_type, const gemm_type *b_type, const cj_reg a[4], const cj_reg b[2],
                       const cj_reg d[4]);
 
-// ---- copies (mma_copy.c)
+// ---- copies (copy.c)
 
 // A thread's copies of an operand: each stage gets `count` chunks of it, `lines` lines of the stage apart, in each of `boxes`.
 typedef struct mma_copies {
@@ -109,7 +109,7 @@ void cj__mma_copies_stage(const mma_kernel *k, const mma_copies *c, cj_reg stage
 void cj__mma_copies_line(const mma_kernel *k, const mma_copies *c, cj_reg when, uint32_t i);
 void cj__mma_copies_next(const mma_kernel *k, const mma_copies *c);
 
-// ---- the mainloop and the results (mma_loop.c, mma_results.c)
+// ---- the mainloop and the results (loop.c, results.c)
 
 void cj__mma_loop(const mma_kernel *k, cj_reg sum[MMA_SUMS_MAX]);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The producer of the matrix product: one thread starts the tensor copies that fill the stages.
-#include "split.h"
+#include "wgmma.h"
 
 enum { REGISTERS = 40 };  // a thread's, that the producer keeps
 

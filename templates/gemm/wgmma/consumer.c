@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The consumers of the matrix product: each warp group multiplies 64 rows of every stage.
-#include "split.h"
+#include "wgmma.h"
 
 enum { REGISTERS = 232, PRODUCTS = GEMM_ROW / CJ_WGMMA_BYTES };  // a thread's; of a step
 

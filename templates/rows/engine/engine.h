@@ -34,6 +34,16 @@ void     cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s);
 uint64_t cj__row_sum_partials(const cj_plan *plan, const row_shape *s);   // of each column
 uint64_t cj__row_values_offset(const cj_plan *plan, const row_shape *s);  // bytes of the workspace before rows' values
 
+// Bytes that all pointers are multiples of; short rows of a block.
+static inline unsigned cj__row_align(const cj_plan *plan) { return 16u >> plan->params.value[ROW_ALIGN]; }
+static inline unsigned cj__row_block_rows(const row_shape *s) { return s->warps * (ROW_WARP / s->lanes) * s->unroll; }
+
+void     cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s);
+unsigned cj__row_peel_most(const cj_plan *plan, const row_op *op, const row_shape *s);
+void     cj__row_peel_shape(row_shape *s, unsigned elements);
+void     cj__row_cut(row_shape *s);  // into pieces, from form, blocks and number of pieces
+void     cj__row_cut_sums(const cj_plan *plan, row_shape *s);
+
 // ---- element.c
 
 void   cj__row_new_registers(row_kernel *k);

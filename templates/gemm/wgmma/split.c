@@ -29,7 +29,7 @@
 //                 mbarriers either, and the producer need not wait for that.
 //   sums_arrived[i] the bytes of the i-th subtile that this block owns have come from every other rank. A block cannot leave
 //                 before, so no barrier is needed at the end; one that has pushed can.
-#include "split.h"
+#include "wgmma.h"
 
 // Subtiles' partials that a thread has registers for, while their loads are in flight.
 enum { IN_FLIGHT = 4, SUBTILE_SUMS_MAX = GEMM_BOX / 2 };

@@ -12,7 +12,7 @@
 // no warp waits for another one.
 //
 //   workspace   | counters: tile, block of the cluster, warp | partials: share, block, warp; as registers hold them |
-#include "split.h"
+#include "wgmma.h"
 
 enum { IN_FLIGHT = 64 };  // sums of a lane that are loaded together
 

@@ -3,9 +3,9 @@
 // read once, from global memory straight into registers. It shares the parameters of the form mma's kernels (mma.h) and
 // the values of epilogue.h:
 //
-//   skinny.h  skinny_plan.c     its tiles, what is refused, the launch
-//             skinny.c          the algorithm, loads and products, emit
-//             skinny_results.c  the sums of a block's warps to D
+//   skinny.h  plan.c     its tiles, what is refused, the launch
+//             skinny.c   the algorithm, loads and products, emit
+//             results.c  the sums of a block's warps to D
 #ifndef CJ_TEMPLATES_GEMM_SKINNY_H
 #define CJ_TEMPLATES_GEMM_SKINNY_H
 

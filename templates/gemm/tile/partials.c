@@ -5,7 +5,7 @@
 // Why that is enough. bar.warp.sync before lane 0 increments: all lanes have stored, and the atomic's release (which is
 // cumulative) publishes their stores with lane 0's own. The atomic of the last warp acquires all of them; bar.warp.sync after it
 // lets all lanes see what lane 0 has acquired. The counter wraps at the last warp, so it is 0 for the next launch.
-#include "split.h"
+#include "partials.h"
 
 void cj__gemm_sums_load(const gemm_kernel *k, const char *load, const cj_reg *to, uint32_t count, cj_reg at,
                         uint32_t offset) {

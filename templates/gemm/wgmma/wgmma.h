@@ -1,26 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles whose K several blocks or clusters split: partials.c combines their sums through global memory, split.c computes every
-// tile by split-K, stream_k.c the tiles that are left after whole rounds.
-#ifndef CJ_TEMPLATES_GEMM_SPLIT_H
-#define CJ_TEMPLATES_GEMM_SPLIT_H
+// The form wgmma: a producer's warp group and those of consumers (producer.c, consumer.c). Several blocks or clusters may split the K
+// of a tile: split.c computes every tile by split-K, stream_k.c the tiles that are left after whole rounds.
+#ifndef CJ_TEMPLATES_GEMM_WGMMA_H
+#define CJ_TEMPLATES_GEMM_WGMMA_H
 
-#include "epilogue.h"
-
-// ---- partials in global memory (partials.c)
-
-// A lane's sums as they lie there: four of them, the lanes of a warp side by side.
-enum { GEMM_VECTOR = 4, GEMM_VECTOR_BYTES = GEMM_WARP * 16 };
-
-// `count` sums, a multiple of GEMM_VECTOR, from or to where this lane's lie; `load` is "ld.global" or "ld.shared".
-void cj__gemm_sums_load(const gemm_kernel *k, const char *load, const cj_reg *to, uint32_t count, cj_reg at,
-                        uint32_t offset);
-void cj__gemm_sums_store(const gemm_kernel *k, const cj_reg *sum, uint32_t count, cj_reg at);
-void cj__gemm_sums_add(const gemm_kernel *k, const cj_reg *sum, const cj_reg *summand, uint32_t count);
-
-// This warp has stored its partials and increments the tile's counter, which wraps after `others`, a u32: a predicate, the same
-// for all lanes, that holds in the warp that comes last. cj__gemm_see_partials then lets all its lanes load those of all warps.
-cj_reg cj__gemm_comes_last(const gemm_kernel *k, cj_reg counter, cj_arg others);
-void   cj__gemm_see_partials(const gemm_kernel *k);
+#include "partials.h"
 
 // ---- split-K (split.c)
 
