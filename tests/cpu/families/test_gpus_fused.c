@@ -17,7 +17,7 @@ static cj_device *device[CJ_GPUS_MAX];
 static void watch(uint64_t seed) {
     cj_error       error = {0};
     cj_cpu_options options = {CJ_INIT(options), .hazards = true, .random_schedule = seed > 0,
-                              .seed = seed,     .threads = 1,    .instruction_limit = 100 * 1000 * 1000};
+                              .seed = seed,     .threads = 1,    .instruction_limit = 1000 * 1000 * 1000};
     for (uint32_t r = 0; r < CJ_GPUS_MAX; r++) cj_test_ok(cj_cpu_configure(device[r], &options, &error), &error);
 }
 
