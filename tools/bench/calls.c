@@ -61,6 +61,12 @@ static const field topk_fields[] = {COUNT(cj_topk_desc, rows),     COUNT(cj_topk
 static const field sort_fields[] = {COUNT(cj_sort_desc, rows),       COUNT(cj_sort_desc, columns),
                                     FIELD(cj_sort_desc, dtype, DTYPE, NULL), COUNT(cj_sort_desc, descending),
                                     COUNT(cj_sort_desc, index_u32),  COUNT(cj_sort_desc, stride), {0}};
+static const field sample_fields[] = {COUNT(cj_sample_desc, rows),  COUNT(cj_sample_desc, columns),
+                                      FIELD(cj_sample_desc, dtype, DTYPE, NULL),
+                                      COUNT(cj_sample_desc, top_k), COUNT(cj_sample_desc, top_p),
+                                      COUNT(cj_sample_desc, min_p), COUNT(cj_sample_desc, mask),
+                                      COUNT(cj_sample_desc, stride), COUNT(cj_sample_desc, align),
+                                      COUNT(cj_sample_desc, log_probability), {0}};
 static const field argmax_fields[] = {
     COUNT(cj_argmax_desc, rows), COUNT(cj_argmax_desc, columns), COUNT(cj_argmax_desc, stride), {0}};
 static const field scan_fields[] = {COUNT(cj_scan_desc, rows),
@@ -98,6 +104,7 @@ typedef union description {
     cj_crossentropy_desc crossentropy;
     cj_topk_desc         topk;
     cj_sort_desc         sort;
+    cj_sample_desc       sample;
     cj_argmax_desc       argmax;
     cj_scan_desc         scan;
     cj_histogram_desc    histogram;
@@ -131,6 +138,11 @@ HANDLE(crossentropy,
                            stream, error))
 HANDLE(topk, cj_topk_run(handle, p[0], p[1], p[2], stream, error))
 HANDLE(sort, cj_sort_run(handle, p[0], p[1], p[2], stream, error))
+HANDLE(sample, cj_sample_run(handle,
+                             &(cj_sample_arrays){CJ_INIT(cj_sample_arrays), .logits = p[0], .tokens = p[1], .mask = p[2],
+                                                 .temperature_rows = p[3], .top_k_rows = p[4], .top_p_rows = p[5],
+                                                 .min_p_rows = p[6], .seed_rows = p[7], .log_probability = p[8]},
+                             stream, error))
 HANDLE(argmax, cj_argmax_run(handle, p[0], p[1], stream, error))
 HANDLE(scan, cj_scan_run(handle, p[0], p[1], stream, error))
 HANDLE(histogram, cj_histogram_run(handle, p[0], p[1], stream, error))
@@ -154,7 +166,7 @@ typedef struct family {
 static const family families[] = {FAMILY(reduce),       FAMILY(softmax),   FAMILY(norm),
                                   FAMILY(crossentropy), FAMILY(topk),      FAMILY(argmax),
                                   FAMILY(scan),         FAMILY(histogram), FAMILY(gemm),
-                                  FAMILY(sort)};
+                                  FAMILY(sort),         FAMILY(sample)};
 
 struct call {
     const family *type;

@@ -230,6 +230,29 @@ def draw_sort(rng, limits):
     return Request("sort", "sort", words, arrays, {"descending": descending})
 
 
+def draw_sample(rng, limits):
+    dtype = rng.choice(["bf16", "bf16", "f16", "f32"])
+    rows, columns = draw_rows_columns(rng, limits, SIZE[dtype], (VOCABULARY, VOCABULARY, ROUTER, HIDDEN), 1 << 22)
+    stride, offset = draw_stride(rng, columns), draw_offset(rng, dtype)
+    top_k = min(columns, rng.choice([0, 0, 1, 20, 50, 50, 64, 1000]))
+    top_p, min_p = rng.choice([0, 0.5, 0.9, 0.9, 0.95]), rng.choice([0, 0, 0, 0.05, 0.3])
+    masked, told = rng.random() < 0.2, rng.random() < 0.3
+    x = Array("x", dtype, rows, columns, stride, "logits", offset)
+
+    def each(name, kind, fill):
+        return Array(name, kind, 1, rows, rows, fill)
+
+    words = words_of(rows=rows, columns=columns, dtype=dtype, top_k=top_k > 0, top_p=top_p > 0, min_p=min_p > 0, mask=masked,
+                     log_probability=told, stride=stride if stride != columns else None,
+                     align=alignment([x]) if alignment([x]) < 16 else None)
+    words_of_mask = -(-columns // 32)
+    arrays = (x, each("tokens", "i32", ""), Array("mask", "i32", rows, words_of_mask, words_of_mask, "bits") if masked else None,
+              each("temperature", "f32", "weight"), each("top_k", "i32", f"value:{top_k}") if top_k else None,
+              each("top_p", "f32", f"value:{top_p}") if top_p else None, each("min_p", "f32", f"value:{min_p}") if min_p else None,
+              each("seed", "i64", "seed"), each("log_probability", "f32", "") if told else None)
+    return Request("sample", "sample", words, arrays, {"top_k": top_k, "top_p": top_p, "min_p": min_p})
+
+
 def draw_argmax(rng, limits):
     rows, columns = draw_rows_columns(rng, limits, 4, (VOCABULARY, VOCABULARY, ROUTER, HIDDEN))
     stride = draw_stride(rng, columns)
@@ -317,7 +340,7 @@ def draw_product(rng, limits):
 
 FAMILIES = {"reduce": draw_reduce, "softmax": draw_softmax, "logsoftmax": draw_logsoftmax, "rmsnorm": draw_rmsnorm,
             "layernorm": draw_layernorm, "gradient": draw_gradient, "crossentropy": draw_crossentropy, "topk": draw_topk,
-            "sort": draw_sort, "argmax": draw_argmax, "scan": draw_scan, "histogram": draw_histogram, "product": draw_product}
+            "sort": draw_sort, "sample": draw_sample, "argmax": draw_argmax, "scan": draw_scan, "histogram": draw_histogram, "product": draw_product}
 
 
 def draw(seed, shapes, limits, families=tuple(FAMILIES)):

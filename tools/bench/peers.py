@@ -124,6 +124,31 @@ def sort(form, out, fused):
     return run
 
 
+def sample(form, out, fused):
+    """As samplers of models have it: filters on what is in order, then the largest of probabilities over exponential numbers."""
+    def run(x):
+        logits = x["x"].float() / x["temperature"].T
+        if "mask" in x:
+            bits = x["mask"][..., None] >> pt.arange(32, device=logits.device) & 1
+            logits = logits.masked_fill(bits.flatten(-2)[:, :logits.shape[-1]] == 0, -pt.inf)
+        index = None
+        if form["top_k"]:
+            logits, index = pt.topk(logits, form["top_k"], -1)
+        elif form["top_p"]:
+            logits, index = pt.sort(logits, dim=-1, descending=True)
+        share = pt.softmax(logits, -1)
+        if form["top_p"]:
+            share = share.masked_fill(share.cumsum(-1) - share >= form["top_p"], 0)
+        if form["min_p"]:
+            share = share.masked_fill(share < form["min_p"] * share.amax(-1, keepdim=True), 0)
+        place = (share / pt.empty_like(share).exponential_()).argmax(-1, keepdim=True)
+        found = {"tokens": (place if index is None else index.gather(-1, place)).T.int()}
+        if "log_probability" in out:
+            found["log_probability"] = (share.gather(-1, place) / share.sum(-1, keepdim=True)).log().T
+        return found
+    return run
+
+
 def argmax(form, out, fused):
     return lambda x: {"out": pt.argmax(x["x"], -1)[None]}
 
@@ -174,7 +199,7 @@ def product(form, out, fused):
     return run
 
 
-CALLS = {"softmax": softmax, "norm": norm, "crossentropy": crossentropy, "topk": topk, "sort": sort, "argmax": argmax, "scan": scan,
+CALLS = {"softmax": softmax, "norm": norm, "crossentropy": crossentropy, "topk": topk, "sort": sort, "sample": sample, "argmax": argmax, "scan": scan,
          "histogram": histogram, "reduce": reduce, "gemm": product}
 
 

@@ -6,6 +6,7 @@ A flat array holds an Array's elements from a multiple of 256 bytes on; types th
 from draw import SIZE
 
 POISON = 0xFF  # NaN in every type of floats, -1 in integers
+RANGES = {"seed": (0, 1 << 62), "bits": (-(1 << 31), 1 << 31)}  # of whole numbers that are drawn evenly
 E4M3_ONE = 0x38  # its code; fills take codes up to that of 2, with either sign
 
 
@@ -49,11 +50,15 @@ class Numpy:
             return rng.integers(0, E4M3_ONE + 9, n) | rng.integers(0, 2, n) << 7
         if array.fill == "label":  # of them a tenth is ignored
             return self.np.where(rng.random(n) < 0.1, -100, rng.integers(0, self.columns, n))
+        if array.fill in ("seed", "bits"):
+            return rng.integers(*RANGES[array.fill], n)
+        if array.fill.startswith("value:"):
+            return self.np.full(n, float(array.fill[6:]))
         if array.fill in ("uniform", "skewed", "equal"):
             unit = rng.random(n) ** {"uniform": 1, "skewed": 4, "equal": 0}[array.fill] * (1 / 3 if array.fill == "equal" else 1)
             return unit if not is_integer(array.dtype) else self.np.floor(unit * self.bins)
         x = {"normal": lambda: rng.standard_normal(n), "coarse": lambda: rng.integers(-50, 50, n) / 8.0,
-             "weight": lambda: rng.uniform(0.5, 1.5, n), "small": lambda: rng.uniform(-0.1, 0.1, n),
+             "logits": lambda: 4 * rng.standard_normal(n), "weight": lambda: rng.uniform(0.5, 1.5, n), "small": lambda: rng.uniform(-0.1, 0.1, n),
              "share": lambda: rng.uniform(0, 1, n), "logarithm": lambda: rng.uniform(-8, 0, n)}[array.fill]()
         return self.np.rint(x * 20).clip(0 if array.dtype[0] == "u" else -128, 127) if is_integer(array.dtype) else x
 
@@ -75,6 +80,10 @@ class Numpy:
         if array.dtype == "e4m3":
             return np.array(e4m3_values())[x]
         return x.astype(np.int64 if is_integer(array.dtype) else np.float64)
+
+    def numbers(self, function, x):
+        """A function of NumPy's uint64, of whole numbers that are not negative."""
+        return function(x.astype(self.np.uint64))
 
     def result(self, array, dtype, at):
         """The value of a type `at` bytes into an output of bytes."""
@@ -133,13 +142,17 @@ class Torch:
             return flat.view(pt.uint8).copy_(below(0, E4M3_ONE + 9) | below(0, 2) << 7)
         if array.fill == "label":
             return flat.copy_(pt.where(unit() < 0.1, -100, below(0, self.columns)))
+        if array.fill in ("seed", "bits"):
+            return flat.copy_(below(*RANGES[array.fill]))
+        if array.fill.startswith("value:"):
+            return flat.fill_(float(array.fill[6:]))
         if array.fill in ("uniform", "skewed", "equal"):
             x = {"uniform": unit, "skewed": lambda: unit() ** 4, "equal": lambda: pt.full((n,), 1 / 3, device="cuda")}[array.fill]()
             if not is_integer(array.dtype):
                 return flat.copy_(x)
             return flat.copy_((x.double() * self.bins).floor().clamp(max=self.bins - 1).long())
         x = {"normal": lambda: pt.randn(n, generator=self.rng, device="cuda"), "coarse": lambda: below(-50, 50) / 8.0,
-             "weight": lambda: unit() + 0.5, "small": lambda: unit() * 0.2 - 0.1, "share": unit,
+             "logits": lambda: 4 * pt.randn(n, generator=self.rng, device="cuda"), "weight": lambda: unit() + 0.5, "small": lambda: unit() * 0.2 - 0.1, "share": unit,
              "logarithm": lambda: unit() * -8}[array.fill]()
         if is_integer(array.dtype):
             x = (x * 20).round().clamp(0 if array.dtype[0] == "u" else -128, 127)
@@ -159,6 +172,9 @@ class Torch:
         if is_integer(array.dtype):
             return x.long() & (1 << 8 * SIZE[array.dtype]) - 1 if array.dtype in ("u32", "u16") else x.long()
         return (x.float() if array.dtype == "e4m3" else x).double()
+
+    def numbers(self, function, x):
+        return self.pt.from_numpy(function(x.cpu().numpy().astype("uint64"))).cuda()
 
     def result(self, array, dtype, at):
         value = self.flat[array.name][at:at + SIZE[dtype]].cpu().view(self.type_of(dtype))[0].item()
