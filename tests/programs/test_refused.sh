@@ -46,6 +46,8 @@ tells 0 '1 refused call' "$add" fork
 run_program --json "$add" fork
 grep -q '"message": ".*fork' "$dir/out" || failed 'add fork' "the report does not say 'fork'"
 tells 0 'LaunchKernel: block 2000' "$add" unchecked
+tells 3 '1 refused call' "$add" tables
+! grep -q 'private tables' "$dir/err" || failed 'add tables' 'a program that launched is told to link its runtime'
 tells 0 'no hazards' "$add" leak
 tells 1 '256 bytes' --leaks on "$add" leak
 

@@ -157,7 +157,8 @@ CUresult cj__memory_new(const cj_block *wanted, cj_block **made) {
     CUresult   code = on_device ? take_device(wanted, &block.base) : take_host(wanted, &block.base);
     if (code) return code;
     block.call = cj__thread.call;
-    block.reached = on_device ? wanted->reached | peers_of(wanted->gpu) : cj__all_gpus();
+    if (on_device) block.reached |= peers_of(wanted->gpu);
+    if (!on_device && !wanted->pool) block.reached = cj__all_gpus();
     code = cj__memory_add(&block, made);
     if (code) give_back(&block);
     return code;
@@ -213,7 +214,8 @@ void cj__memory_tell_leaks(void) {
     for (size_t i = 0; i < known; i++) {
         char message[128];
         snprintf(message, sizeof message, "%llu bytes were never freed, in %llu allocation%s",
-                 (unsigned long long)leaks[i].bytes, (unsigned long long)leaks[i].count, leaks[i].count == 1 ? "" : "s");
+                 (unsigned long long)leaks[i].bytes, (unsigned long long)leaks[i].count,
+                 leaks[i].count == 1 ? "" : "s");
         const cj_record record = {.kind = "leak",
                                   .call = leaks[i].call,
                                   .message = message,

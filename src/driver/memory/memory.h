@@ -18,12 +18,12 @@ typedef enum cj_memory_type {
 } cj_memory_type;
 
 struct cj_pool {
-    cj_object base;
-    cj_gpu   *gpu;
-    bool      on_host;
-    uint32_t  readers;  // bit i: device i reaches its memory, beside its own
-    uint64_t  used, high;
-    uint64_t  attribute[CU_MEMPOOL_ATTR_USED_MEM_HIGH + 1];
+    cj_object      base;
+    cj_memory_type type;     // of its memory: DEVICE, MANAGED or PINNED
+    cj_gpu        *gpu;      // of the host's memory: the first
+    uint32_t       readers;  // bit i: device i reaches its memory; of a device's pool: beside its own
+    uint64_t       used, high;
+    uint64_t       attribute[CU_MEMPOOL_ATTR_USED_MEM_HIGH + 1];
 };
 
 typedef struct cj_block {

@@ -72,7 +72,7 @@ void *cj__object_next(const void *object, const cj_context *owner);
 
 // ---- devices and contexts
 
-enum { CJ_GPUS = 16 };
+enum { CJ_GPUS = 16, CJ_POOL_TYPES = 3 };  // of pools' memory: DEVICE, MANAGED, PINNED (cj_memory_type)
 
 typedef struct cj_pool cj_pool;  // memory.h
 
@@ -82,8 +82,8 @@ typedef struct cj_gpu {
     int              ordinal;
     pthread_mutex_t  run;      // held by a launch until its findings were read
     cj_context      *primary;  // made by the first call that names it
-    cj_pool         *pool, *default_pool;
-    uint64_t         used;   // bytes allocated
+    cj_pool         *pool[CJ_POOL_TYPES], *default_pool[CJ_POOL_TYPES];  // the host's are those of the first device
+    uint64_t         used;                                               // bytes allocated
     uint32_t         peers;  // bit i: kernels of this device reach the memory of device i
 } cj_gpu;
 

@@ -19,6 +19,16 @@ __global__ void add(int *x, int what) {
     if (what == 5) printf("thread %d has %d\n", i, x[i]);
 }
 
+// What a second runtime in the program, linked statically, asks of the driver.
+static void ask_for_private_tables() {
+    void                           *found;
+    cudaDriverEntryPointQueryResult result;
+    const void                     *table;
+    const char                      id[16] = "no such table";
+    CHECK(cudaGetDriverEntryPointByVersion("cuGetExportTable", &found, 13000, cudaEnableDefault, &result));
+    REQUIRE(reinterpret_cast<int (*)(const void **, const void *)>(found)(&table, id) != 0);
+}
+
 int main(int count, char **words) {
     const char *how = count > 1 ? words[1] : "";
     const int   what = !strcmp(how, "race") ? 1 : !strcmp(how, "assert") ? 2 : !strcmp(how, "trap") ? 3 :
@@ -38,6 +48,11 @@ int main(int count, char **words) {
     CHECK(cudaMemcpy(host, x, sizeof host, cudaMemcpyDeviceToHost));
     if (!strcmp(how, "unchecked")) add<<<1, 2000>>>(x, what);
     if (!strcmp(how, "abort")) abort();
+    if (!strcmp(how, "tables")) {
+        ask_for_private_tables();
+        CHECK(cudaFree(x));
+        return 3;
+    }
     if (strcmp(how, "leak")) CHECK(cudaFree(x));
     puts("add: passed");
     return 0;

@@ -39,6 +39,71 @@ static void pools_count_what_they_gave(void **state) {
     IS(CUDA_ERROR_INVALID_VALUE, cuMemPoolGetAttribute(now, (CUmemPool_attribute)77, &used));
 }
 
+// A pool of managed memory, with a preferred location or none, and one of the host's pinned memory: host and kernels reach both.
+static void pools_have_managed_and_pinned_memory(void **state) {
+    CUmemPoolProps        wanted[] = {{CU_MEM_ALLOCATION_TYPE_MANAGED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}},
+                                      {CU_MEM_ALLOCATION_TYPE_MANAGED, .location = {CU_MEM_LOCATION_TYPE_NONE, 0}},
+                                      {CU_MEM_ALLOCATION_TYPE_MANAGED, .location = {CU_MEM_LOCATION_TYPE_HOST, 0}},
+                                      {CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_HOST, 0}},
+                                      {CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, 0}}};
+    const CUmemAccessDesc none = {{CU_MEM_LOCATION_TYPE_DEVICE, 1}, CU_MEM_ACCESS_FLAGS_PROT_NONE};
+    const CUmemAccessDesc host = {{CU_MEM_LOCATION_TYPE_HOST, 0}, CU_MEM_ACCESS_FLAGS_PROT_NONE};
+    (void)state;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        const bool        managed = wanted[i].allocType == CU_MEM_ALLOCATION_TYPE_MANAGED;
+        CUmemoryPool      pool = NULL, now = NULL, first = NULL;
+        CUdeviceptr       a = 0;
+        unsigned          is_managed = 2, type = 0;
+        CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        OK(cuMemPoolCreate(&pool, &wanted[i]));
+        OK(cuMemPoolGetAccess(&flags, pool, &wanted[3].location));
+        assert_int_equal(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+        CUmemLocation second = none.location;
+        OK(cuMemPoolGetAccess(&flags, pool, &second));
+        assert_int_equal(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+        OK(cuMemPoolSetAccess(pool, &none, 1));
+        OK(cuMemPoolGetAccess(&flags, pool, &second));
+        assert_int_equal(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+        IS(CUDA_ERROR_INVALID_VALUE, cuMemPoolSetAccess(pool, &host, 1));
+        OK(cuMemAllocFromPoolAsync(&a, 64, pool, NULL));
+        OK(cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, a));
+        assert_int_equal(is_managed, managed);
+        OK(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, a));
+        if (!managed) assert_int_equal(type, CU_MEMORYTYPE_HOST);
+        *(int *)(uintptr_t)a = 7;
+        OK(i % 2 ? cuMemFree(a) : cuMemFreeAsync(a, NULL));
+        OK(cuMemGetMemPool(&first, &wanted[i].location, wanted[i].allocType));
+        OK(cuMemSetMemPool(&wanted[i].location, wanted[i].allocType, pool));
+        OK(cuMemGetMemPool(&now, &wanted[i].location, wanted[i].allocType));
+        assert_ptr_equal(now, pool);
+        OK(cuDeviceGetMemPool(&now, 0));
+        assert_ptr_not_equal(now, pool);  // ordinary allocations stay where they were
+        IS(CUDA_ERROR_INVALID_VALUE, cuDeviceSetMemPool(0, pool));
+        OK(cuMemPoolDestroy(pool));
+        OK(cuMemGetMemPool(&now, &wanted[i].location, wanted[i].allocType));
+        assert_ptr_equal(now, first);
+    }
+}
+
+static void pools_of_no_such_place_are_refused(void **state) {
+    CUmemPoolProps    wanted = {CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_NONE, 0}};
+    CUmemLocation     host = {CU_MEM_LOCATION_TYPE_HOST, 0}, gone = {CU_MEM_LOCATION_TYPE_DEVICE, 99};
+    CUmemAccessDesc   access = {host, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    CUmemoryPool      pool = NULL;
+    (void)state;
+    IS(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&pool, &wanted));  // pinned memory is somewhere
+    wanted.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+    IS(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&pool, &wanted));
+    wanted = (CUmemPoolProps){(CUmemAllocationType)3, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    IS(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&pool, &wanted));
+    IS(CUDA_ERROR_INVALID_DEVICE, cuMemGetMemPool(&pool, &gone, CU_MEM_ALLOCATION_TYPE_MANAGED));
+    OK(cuDeviceGetMemPool(&pool, 0));
+    IS(CUDA_ERROR_INVALID_VALUE, cuMemPoolSetAccess(pool, &access, 1));  // of a device: not the host's
+    OK(cuMemPoolGetAccess(&flags, pool, &host));
+    assert_int_equal(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+}
+
 static CUmemGenericAllocationHandle physical(size_t bytes, int device) {
     const CUmemAllocationProp    kind = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                          .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
@@ -253,6 +318,8 @@ static void contexts_do_not_mix(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(pools_count_what_they_gave),
+        TEST(pools_have_managed_and_pinned_memory),
+        TEST(pools_of_no_such_place_are_refused),
         TEST(pages_are_mapped_side_by_side),
         TEST(wrong_mappings_are_refused),
         TEST(memory_goes_through_a_file_descriptor),

@@ -234,6 +234,17 @@ void records_free(records *r) {
 // Programs look at the results of other calls: kernel<<<...>>>() has none, and loads the kernel's module, too.
 static bool is_often_unchecked(const char *call) { return strstr(call, "Launch") || strstr(call, "Load"); }
 
+// A program that launched kernels has our runtime: another one in it, as in cuda.bindings, is not why it failed.
+static bool is_beside_the_point(const records *r, const char *call) {
+    return !strcmp(call, "cuGetExportTable") && records_count(r, "launches") > 0;
+}
+
+static bool is_worth_a_warning(const records *r, const json_t *warning, bool all) {
+    const char *call = text_of(warning, "call");
+    if (is_kind(warning, "unsupported") || is_often_unchecked(call)) return true;
+    return all && !is_beside_the_point(r, call);
+}
+
 size_t records_print(const records *r, bool all) {
     const json_t *warning;
     size_t        k, left = 0;
@@ -246,7 +257,7 @@ size_t records_print(const records *r, bool all) {
         findings_free(&found);
     }
     json_array_foreach(r->warnings, k, warning) {
-        if (all || is_kind(warning, "unsupported") || is_often_unchecked(text_of(warning, "call")))
+        if (is_worth_a_warning(r, warning, all))
             print_warning(warning);
         else
             left++;

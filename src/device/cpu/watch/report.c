@@ -62,6 +62,13 @@ static cj_cpu_rule rule_of(const cj_accessor *a, const cj_access *earlier) {
     return earlier->group == a->access.group ? CJ_HAZARD_RACE_WARP : CJ_HAZARD_RACE_BLOCK;
 }
 
+// Whether two lanes of one execution of a store wrote; had they written the same value, nothing would be reported.
+static bool is_one_store(const cj_accessor *a, const cj_access *earlier) {
+    return earlier->block == a->access.block && earlier->group == a->access.group && earlier->op == a->access.op &&
+           earlier->time == a->access.time && earlier->use.flags == CJ_USE_WRITE &&
+           a->access.use.flags == CJ_USE_WRITE && !a->access.use.scope;
+}
+
 static const char *reason(cj_cpu_rule rule, const cj_accessor *a, const cj_access *earlier) {
     if (rule == CJ_HAZARD_PROXY_FENCE) {
         return "the write went through the generic proxy and the operation goes through the async proxy, with no "
@@ -79,6 +86,9 @@ static const char *reason(cj_cpu_rule rule, const cj_accessor *a, const cj_acces
     if (rule == CJ_HAZARD_RELAXED_ARRIVE) return "only a relaxed arrive is between them, which orders no memory";
     if (earlier->use.scope && a->access.use.scope) {
         return "both are atomic, but the scope of one does not reach the other, and nothing orders them";
+    }
+    if (is_one_store(a, earlier)) {
+        return "it is one execution of the instruction, the values differ, and nothing says which of them stays";
     }
     return "nothing orders them";
 }

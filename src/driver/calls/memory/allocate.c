@@ -53,7 +53,8 @@ CUresult cuMemFree_v2(CUdeviceptr memory) {
     if (block) cj__gpu_wait(block->gpu);
     block = cj__memory_begin(memory);
     if (block && block->is_graph) LEAVE(CUDA_SUCCESS);  // the graph's next launch has it at the same address
-    if (!block || block->is_array || (block->type != CJ_MEMORY_DEVICE && block->type != CJ_MEMORY_MANAGED)) {
+    if (!block || block->is_array ||
+        (block->type != CJ_MEMORY_DEVICE && block->type != CJ_MEMORY_MANAGED && !block->pool)) {
         cj__refuse(CUDA_ERROR_INVALID_VALUE, "0x%llx is no address that an allocation returned",
                    (unsigned long long)memory);
         cj__hint("it was freed before, or is inside an allocation, or is memory of another kind");

@@ -6,117 +6,129 @@
 #include "capture.h"
 #include "memory.h"
 
-static cj_pool *new_pool(cj_gpu *gpu, bool on_host) {
+_Static_assert((int)CJ_MEMORY_DEVICE == 0 && (int)CJ_MEMORY_MANAGED == 1 && (int)CJ_MEMORY_PINNED == CJ_POOL_TYPES - 1,
+               "the first types of memory are those of pools");
+
+// Where a pool's memory is, and of which type.
+typedef struct place {
+    cj_gpu        *gpu;
+    cj_memory_type type;
+} place;
+
+static cj_pool *new_pool(place at) {
     cj_pool *made = cj__object_new(CJ_POOL, sizeof *made, NULL, free);
     if (!made) return NULL;
-    made->gpu = gpu;
-    made->on_host = on_host;
+    made->gpu = at.gpu;
+    made->type = at.type;
+    made->readers = at.type == CJ_MEMORY_DEVICE ? 0 : cj__all_gpus();
     for (int i = CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES;
          i <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES; i++)
         made->attribute[i] = 1;
     return made;
 }
 
-static CUresult default_pool(cj_gpu *gpu, cj_pool **pool) {
-    if (!gpu->default_pool) {
-        gpu->default_pool = new_pool(gpu, false);
-        if (!gpu->default_pool) return CUDA_ERROR_OUT_OF_MEMORY;
-        gpu->default_pool->base.call = NULL;
+static CUresult default_pool(place at, cj_pool **pool) {
+    cj_pool **kept = &at.gpu->default_pool[at.type];
+    if (!*kept) {
+        *kept = new_pool(at);
+        if (!*kept) return CUDA_ERROR_OUT_OF_MEMORY;
+        (*kept)->base.call = NULL;
     }
-    *pool = gpu->default_pool;
+    *pool = *kept;
     return CUDA_SUCCESS;
 }
 
-static CUresult current_pool(cj_gpu *gpu, cj_pool **pool) {
-    *pool = gpu->pool;
-    return gpu->pool ? CUDA_SUCCESS : default_pool(gpu, pool);
+static CUresult current_pool(place at, cj_pool **pool) {
+    *pool = at.gpu->pool[at.type];
+    return *pool ? CUDA_SUCCESS : default_pool(at, pool);
 }
 
-// ---- pools of devices
+// ---- the pools of a place
 
-static CUresult gpu_at(const CUmemLocation *location, cj_gpu **gpu) {
+static bool is_host(const CUmemLocation *location) {
+    return location->type == CU_MEM_LOCATION_TYPE_HOST || location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
+}
+
+// Managed memory may have no preferred location, or the host's: it is the first device's then. Pinned memory of the host is, too.
+static CUresult place_at(const CUmemLocation *location, CUmemAllocationType type, place *at) {
     if (!location) return cj__refuse_null("location");
-    if (location->type != CU_MEM_LOCATION_TYPE_DEVICE)
-        return cj__refuse(CUDA_ERROR_NOT_SUPPORTED, "pools of locations of type %d are missing here",
-                          (int)location->type);
-    *gpu = cj__gpu_of(location->id);
-    return *gpu ? CUDA_SUCCESS : cj__refuse_device(location->id);
+    const bool managed = type == CU_MEM_ALLOCATION_TYPE_MANAGED,
+               of_device = location->type == CU_MEM_LOCATION_TYPE_DEVICE;
+    if (!managed && type != CU_MEM_ALLOCATION_TYPE_PINNED)
+        return cj__refuse(CUDA_ERROR_INVALID_VALUE,
+                          "allocation type %d; pools have CU_MEM_ALLOCATION_TYPE_PINNED or _MANAGED", (int)type);
+    if (!of_device && !is_host(location) && !(managed && location->type == CU_MEM_LOCATION_TYPE_NONE))
+        return cj__refuse(CUDA_ERROR_INVALID_VALUE, "location type %d", (int)location->type);
+    at->type = managed ? CJ_MEMORY_MANAGED : of_device ? CJ_MEMORY_DEVICE : CJ_MEMORY_PINNED;
+    at->gpu = of_device ? cj__gpu_of(location->id) : &cj__driver.gpu[0];
+    return at->gpu ? CUDA_SUCCESS : cj__refuse_device(location->id);
 }
 
-static CUresult get(cj_gpu *gpu, CUmemoryPool *result, CUresult (*find)(cj_gpu *gpu, cj_pool **pool)) {
+static CUresult get(place at, CUmemoryPool *result, CUresult (*find)(place at, cj_pool **pool)) {
     cj_pool *pool = NULL;
     if (!result) return cj__refuse_null("pool");
-    const CUresult code = find(gpu, &pool);
+    const CUresult code = find(at, &pool);
     if (!code) *result = HANDLE_OF(pool);
     return code;
 }
 
-static CUresult set(cj_gpu *gpu, CUmemoryPool given) {
+static CUresult set(place at, CUmemoryPool given) {
     cj_pool *pool = cj__object_find(CJ_POOL, given);
     if (!pool) return cj__refuse_handle(CJ_POOL, given);
-    if (pool->gpu != gpu || pool->on_host)
-        return cj__refuse(CUDA_ERROR_INVALID_VALUE, "the pool is not of device %d", gpu->ordinal);
-    gpu->pool = pool;
+    if (pool->gpu != at.gpu || pool->type != at.type)
+        return cj__refuse(CUDA_ERROR_INVALID_VALUE, "the pool is of another device, or of another type of memory");
+    at.gpu->pool[at.type] = pool;
     return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device) {
     ENTER(CJ_NEED_INIT);
     if (!cj__gpu_of(device)) LEAVE(cj__refuse_device(device));
-    LEAVE(get(cj__gpu_of(device), pool, default_pool));
+    LEAVE(get((place){cj__gpu_of(device), CJ_MEMORY_DEVICE}, pool, default_pool));
 }
 
 CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device) {
     ENTER(CJ_NEED_INIT);
     if (!cj__gpu_of(device)) LEAVE(cj__refuse_device(device));
-    LEAVE(get(cj__gpu_of(device), pool, current_pool));
+    LEAVE(get((place){cj__gpu_of(device), CJ_MEMORY_DEVICE}, pool, current_pool));
 }
 
 CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
     ENTER(CJ_NEED_INIT);
     if (!cj__gpu_of(device)) LEAVE(cj__refuse_device(device));
-    LEAVE(set(cj__gpu_of(device), pool));
+    LEAVE(set((place){cj__gpu_of(device), CJ_MEMORY_DEVICE}, pool));
 }
 
 CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type) {
     ENTER(CJ_NEED_INIT);
-    cj_gpu *gpu = NULL;
-    (void)type;
-    TRY(gpu_at(location, &gpu));
-    LEAVE(get(gpu, pool, default_pool));
+    place at = {NULL, CJ_MEMORY_DEVICE};
+    TRY(place_at(location, type, &at));
+    LEAVE(get(at, pool, default_pool));
 }
 
 CUresult cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type) {
     ENTER(CJ_NEED_INIT);
-    cj_gpu *gpu = NULL;
-    (void)type;
-    TRY(gpu_at(location, &gpu));
-    LEAVE(get(gpu, pool, current_pool));
+    place at = {NULL, CJ_MEMORY_DEVICE};
+    TRY(place_at(location, type, &at));
+    LEAVE(get(at, pool, current_pool));
 }
 
 CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool) {
     ENTER(CJ_NEED_INIT);
-    cj_gpu *gpu = NULL;
-    (void)type;
-    TRY(gpu_at(location, &gpu));
-    LEAVE(set(gpu, pool));
+    place at = {NULL, CJ_MEMORY_DEVICE};
+    TRY(place_at(location, type, &at));
+    LEAVE(set(at, pool));
 }
 
 CUresult cuMemPoolCreate(CUmemoryPool *result, const CUmemPoolProps *properties) {
     ENTER(CJ_NEED_INIT);
+    place at = {NULL, CJ_MEMORY_DEVICE};
     REQUIRE(result);
     REQUIRE(properties);
-    const CUmemLocation *at = &properties->location;
-    const bool on_host = at->type >= CU_MEM_LOCATION_TYPE_HOST && at->type <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
-    if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
-        LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "allocation type %d", (int)properties->allocType));
-    if (!on_host && at->type != CU_MEM_LOCATION_TYPE_DEVICE)
-        LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "location type %d", (int)at->type));
-    cj_gpu *gpu = on_host ? &cj__driver.gpu[0] : cj__gpu_of(at->id);
-    if (!gpu) LEAVE(cj__refuse_device(at->id));
+    TRY(place_at(&properties->location, properties->allocType, &at));
     if (properties->handleTypes)
         LEAVE(cj__refuse(CUDA_ERROR_NOT_SUPPORTED, "pools that are shared between processes are missing here"));
-    const cj_pool *made = new_pool(gpu, on_host);
+    const cj_pool *made = new_pool(at);
     if (!made) LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
     *result = HANDLE_OF(made);
     LEAVE(CUDA_SUCCESS);
@@ -125,8 +137,9 @@ CUresult cuMemPoolCreate(CUmemoryPool *result, const CUmemPoolProps *properties)
 CUresult cuMemPoolDestroy(CUmemoryPool given) {
     ENTER(CJ_NEED_INIT);
     FIND(cj_pool, pool, CJ_POOL, given);
-    if (pool == pool->gpu->default_pool) LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "a default pool is not destroyed"));
-    if (pool == pool->gpu->pool) pool->gpu->pool = NULL;
+    if (pool == pool->gpu->default_pool[pool->type])
+        LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "a default pool is not destroyed"));
+    if (pool == pool->gpu->pool[pool->type]) pool->gpu->pool[pool->type] = NULL;
     cj__object_destroy(pool);
     LEAVE(CUDA_SUCCESS);
 }
@@ -184,15 +197,29 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool given, CUmemPool_attribute attribute
 
 // ---- which devices reach a pool's memory
 
+// The device that a location names; of the host's: none.
+static CUresult gpu_at(const CUmemLocation *location, cj_gpu **gpu) {
+    if (!location) return cj__refuse_null("location");
+    *gpu = NULL;
+    if (is_host(location)) return CUDA_SUCCESS;
+    if (location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+        return cj__refuse(CUDA_ERROR_INVALID_VALUE, "location type %d", (int)location->type);
+    *gpu = cj__gpu_of(location->id);
+    return *gpu ? CUDA_SUCCESS : cj__refuse_device(location->id);
+}
+
 static CUresult change_access(cj_pool *pool, const CUmemAccessDesc *wanted) {
-    const cj_gpu *gpu = NULL;
-    cj_gpu       *found = NULL;
-    CUresult      code = gpu_at(&wanted->location, &found);
-    gpu = found;
+    cj_gpu  *gpu = NULL;
+    CUresult code = gpu_at(&wanted->location, &gpu);
     if (code) return code;
     const bool given = wanted->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    if (!given && gpu == pool->gpu)
-        return cj__refuse(CUDA_ERROR_INVALID_VALUE, "a pool's own device reaches its memory");
+    const bool of_device = pool->type == CJ_MEMORY_DEVICE;
+    if (!gpu && of_device && given)
+        return cj__refuse(CUDA_ERROR_INVALID_VALUE, "the host does not reach the memory of a device's pool");
+    if (!given && (of_device ? gpu == pool->gpu : !gpu))
+        return cj__refuse(CUDA_ERROR_INVALID_VALUE, "a pool's own %s reaches its memory",
+                          of_device ? "device" : "host");
+    if (!gpu) return CUDA_SUCCESS;
     const uint32_t bit = UINT32_C(1) << gpu->ordinal;
     pool->readers = given ? pool->readers | bit : pool->readers & ~bit;
     for (cj_block *b = cj__memory_next(0); b && !code; b = cj__memory_next(b->base + b->bytes)) {
@@ -219,7 +246,8 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool given, CUmemL
     REQUIRE(flags);
     FIND(cj_pool, pool, CJ_POOL, given);
     TRY(gpu_at(location, &gpu));
-    const bool can = pool->on_host || gpu == pool->gpu || pool->readers >> gpu->ordinal & 1;
+    const bool of_device = pool->type == CJ_MEMORY_DEVICE;
+    const bool can = gpu ? (of_device && gpu == pool->gpu) || pool->readers >> gpu->ordinal & 1 : !of_device;
     *flags = can ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     LEAVE(CUDA_SUCCESS);
 }
@@ -227,12 +255,8 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool given, CUmemL
 // ---- in the order of a stream
 
 static CUresult allocate(cj_pool *pool, size_t bytes, cj_context *owner, CUdeviceptr *result) {
-    const cj_block wanted = {.bytes = bytes,
-                             .type = pool->on_host ? CJ_MEMORY_PINNED : CJ_MEMORY_DEVICE,
-                             .gpu = pool->gpu,
-                             .owner = owner,
-                             .pool = pool,
-                             .reached = pool->readers};
+    const cj_block wanted = {
+        .bytes = bytes, .type = pool->type, .gpu = pool->gpu, .owner = owner, .pool = pool, .reached = pool->readers};
     cj_block      *block = NULL;
     const CUresult code = cj__memory_new(&wanted, &block);
     if (code) return code;
@@ -248,7 +272,7 @@ static CUresult allocate_in(CUstream given, cj_pool *pool, size_t bytes, CUdevic
     CUresult          code = cj__stream_of(given, &stream);
     if (!result) return cj__refuse_null("dptr");
     if (!code) code = cj__capture_implicit(stream);
-    if (!code && !pool) code = current_pool(stream->base.owner->gpu, &pool);
+    if (!code && !pool) code = current_pool((place){stream->base.owner->gpu, CJ_MEMORY_DEVICE}, &pool);
     if (code) return code;
     if (!stream->capture) return allocate(pool, bytes, stream->base.owner, result);
     return cj__capture_allocate(stream, bytes, result);
