@@ -13,7 +13,7 @@ import math
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Union
 
 from ._library import call, ffi, lib, made, sized, text
-from .arrays import READ, READERS, Array, Shape, View, address_of, dtype_name, stream_handle
+from .arrays import READERS, Array, Shape, View, address_of, dtype_name, stream_handle
 from .families import ARITHMETIC
 from .devices import Device, device
 from .errors import Closed, Error, InvalidArgument, UnsupportedType
@@ -344,13 +344,13 @@ class Gpus:
         wrapped = []
         try:
             for i, array in enumerate(arrays):
-                own, pointer = self.devices[i], address_of(READ[type(array)](array)[1])
-                place = int(ffi.cast("uintptr_t", own.handle)), pointer
+                own, address = self.devices[i], address_of(array)
+                place = int(ffi.cast("uintptr_t", own.handle)), address
                 if own.kind == "cpu" and place not in known:
                     size = READERS[type(array)].view(array, "x", i).bytes
-                    known[place] = made("cj_ptr", lib.cj_mem_wrap, own.handle, ffi.cast("void *", pointer), size)
+                    known[place] = made("cj_ptr", lib.cj_mem_wrap, own.handle, ffi.cast("void *", address), size)
                     wrapped.append((own, known[place]))
-                found[i] = known.get(place, pointer)
+                found[i] = known.get(place, address)
             yield found
         finally:
             for own, memory in wrapped:
