@@ -414,6 +414,10 @@ class Function(Generic[P, R]):
         self._entries: dict[Any, _Entry[R]] = {}
         self._last: tuple[Any, Any] = None, None  # key and entry of the last call: one that repeats itself needs no hash
         functools.update_wrapper(self, body)
+        result = str(self._signature.return_annotation)
+        self.__signature__ = self._signature.replace(return_annotation=result[len("Request["):-1])  # of what a call returns
+        bare = [parameter.replace(annotation=parameter.empty) for parameter in self._signature.parameters.values()]
+        self.__doc__ = f"{body.__name__}{inspect.Signature(bare)}\n\n{inspect.getdoc(body)}"  # help() shows no more of an object
 
     def __repr__(self) -> str:
         return f"<function clusterjit.{self._body.__name__}>"

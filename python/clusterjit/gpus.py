@@ -69,7 +69,24 @@ class Gpus:
     """Several GPUs, of which this process has one or all: see :meth:`from_group`, :meth:`from_nccl`, :meth:`from_env` and
     :meth:`of`.
 
-    Its calls are made by all ranks in the same order. ``close`` it on all ranks, after their work.
+    Its calls are made by all ranks in the same order. ``close`` it on all ranks, after their work. Arrays are contiguous, of f32, f16 or
+    bf16 (those of the collectives, of `topk` and of `reduce` also of i32 and u32), each on the device of its rank. A call takes this
+    rank's array and gives its result; of :meth:`of` it takes a list of all ranks' arrays and gives a list.
+
+    >>> import clusterjit.gpus, numpy
+    >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+    >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+    ...     parts, whole, best = gpus.reduce_scatter(x), gpus.all_gather(x), gpus.topk(x, 1)
+    ...     summed, normed = gpus.norm(x, residual=[numpy.ones_like(x[0])] * 2)[0]
+    >>> parts[1], whole[0].shape  # rank 1 has the second row of the sum
+    (array([4., 8.], dtype=float32), (2, 2, 2))
+    >>> best[0]  # rows of 4 columns, of which each rank has 2
+    (array([[7.],
+           [6.]], dtype=float32), array([[2],
+           [3]]))
+    >>> summed
+    array([[9., 9.],
+           [5., 9.]], dtype=float32)
     """
 
     def __init__(self, handle: Any, devices: list[Device]) -> None:

@@ -2,6 +2,7 @@
 """The examples in the docstrings and in the documents run and give what they show."""
 import doctest
 import importlib
+import inspect
 import pathlib
 import pkgutil
 import re
@@ -25,6 +26,17 @@ def test_every_function_has_an_example():
     functions = [value for value in vars(clusterjit).values() if isinstance(value, clusterjit.Function)]
     assert len(functions) >= 25
     assert [f.__name__ for f in functions if ">>> " not in (f.__doc__ or "")] == []
+
+
+def test_help_and_signatures_say_what_a_caller_sees():
+    for name in ("softmax", "sort", "sample", "cross_entropy"):
+        function = getattr(clusterjit, name)
+        assert function.__doc__.startswith(f"{name}({'logits' if name == 'sample' else 'x'}, ")
+        assert "Request" not in str(inspect.signature(function))
+    assert str(inspect.signature(clusterjit.sort)).endswith("-> 'tuple[Array, Array]'")
+    unnamed = [name for name in clusterjit.__all__ if isinstance(getattr(clusterjit, name), clusterjit.Function)
+               and not name.endswith("_backward") and not re.search(rf"\b{name}\b", clusterjit.__doc__)]
+    assert not unnamed, "the list in clusterjit/__init__.py"
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/gpus.md"])
