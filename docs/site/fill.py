@@ -132,8 +132,11 @@ def rules(_, chapter):
 def families(asked):
     lines = ["| family | what it computes |", "| --- | --- |"]
     for family in families_of(asked):
-        if not (DOCS / "families" / f"{family['name']}.md").exists():
+        page = DOCS / "families" / f"{family['name']}.md"
+        if not page.exists():
             sys.exit(f"docs/families/{family['name']}.md: there is no page of this family")
+        if f"<!-- fill: parameters {family['name']} -->" not in page.read_text():
+            sys.exit(f"docs/families/{family['name']}.md: the page has no table of the family's parameters")
         lines.append(f"| [{family['name']}]({family['name']}.md) | {family['summary']} |")
     return "\n".join(lines) + "\n"
 

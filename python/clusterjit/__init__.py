@@ -2,7 +2,19 @@
 """clusterjit: kernels for NVIDIA thread block clusters, for arrays of NumPy, torch, CuPy and JAX.
 
 Arrays are taken where they lie: on a GPU, on the caller's current stream; in the host's memory on the CPU device, which executes the
-same PTX. :mod:`clusterjit.torch` has the operators that torch.compile and autograd know.
+same PTX. The functions, each of which ``help(clusterjit.sort)`` and so on tells more of:
+
+- all elements: sum, prod, min, max, mean, meanvar, argmin, argmax, reduce (an operation of your own), histogram
+- along the last axis: softmax, log_softmax, rms_norm, layer_norm and their ``_backward``, cross_entropy, cumsum, cumprod, cummin,
+  cummax, scan (an operation of your own), sort, argsort, topk, kthvalue, argmax(axis=-1), sample
+- matrices and grids: matmul, linear, stencil; between the blocks of a cluster: exchange
+
+Each takes ``out=``, the array or the tuple of arrays that it writes, and ``stream=``, else the caller's current one; ``sort.plan(x)`` makes a
+:class:`Plan` for loops. Further keywords set what the plan would choose: ``sum(x, cluster=4)``; a wrong one is answered with the list.
+
+:class:`Kernel` launches kernels of your own, :func:`check` finds what is wrong with their text, and :func:`device` opens a device and
+watches its launches. :mod:`clusterjit.torch` has operators that torch.compile and autograd know, :mod:`clusterjit.gpus` the
+collectives of several GPUs. Errors are exceptions, :class:`Error`, with rule, value, limit and hint.
 
 >>> import clusterjit, numpy
 >>> x = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)

@@ -13,10 +13,10 @@ import inspect
 import itertools
 import math
 import sys
-from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
 from ._library import check, ffi, lib, made, sized, text, thread
-from .arrays import READ, READERS, Array, Shape, View, address_of, size_of, stream_handle
+from .arrays import READ, READERS, Array, Shape, View, no_array, size_of, stream_handle
 from .devices import Device, device_of
 from .errors import Closed, InvalidArgument, UnsupportedType
 
@@ -184,7 +184,7 @@ class Plan(Generic[R]):
     _handle: Any = None
 
     def __init__(self, request: Request[R], device: Device) -> None:
-        self._request, self.device = request, device
+        self._request, self.device, self._late = request, device, request.late
         self._views = request.views
         desc, kept = request.describe()
         self._destroy = getattr(lib, request.noun + "_destroy")
@@ -195,7 +195,6 @@ class Plan(Generic[R]):
         like = request.like
         self._waits = like.reader.waits and device.ordinal is not None
         self._plain = not self._waits and device.ordinal is not None  # a launch needs nothing before or after it
-        self._read_all = like.reader.read_all
         self._current = like.reader.current(device.ordinal)
         self._allocators: list[Callable[[], Array]] = []
         self._sizes = [view.bytes for view in self._views] + [_bytes(out) for out in request.writes.values()]
@@ -204,7 +203,7 @@ class Plan(Generic[R]):
         self._single = len(request.writes) == 1
 
     def _arrange(self, first: Any) -> None:
-        """Chooses how the pointers of the arrays, in the order of the call and then of the results, become the run's arguments."""
+        """Chooses how the addresses of the arrays, in the order of the call and then of the results, become the run's arguments."""
         request = self._request
         names = {view.slot: name for name, view in request.reads.items()}
         order = [names[view.slot] for view in self._views] + list(request.writes)
@@ -219,7 +218,7 @@ class Plan(Generic[R]):
             self._places = [request.run_arrays.index(name) for name in order]
             self._start = self._start_pointers
 
-    def _start_structure(self, addresses: Any, stream: Any, error: Any, late: Optional[dict[str, float]] = None) -> int:
+    def _start_structure(self, addresses: list[int], stream: Any, late: Optional[dict[str, float]], error: Any) -> int:
         try:
             structure, words = made = self._structures.pop()  # one that no other thread uses
         except IndexError:
@@ -230,13 +229,14 @@ class Plan(Generic[R]):
         else:
             for place, address in zip(self._places, addresses):
                 words[place] = address
-        for name, value in (late or {}).items():
-            _assign(structure, dict(self._structure.item.fields)[name].type, name, value)
+        if late:
+            for name, value in late.items():
+                _assign(structure, dict(self._structure.item.fields)[name].type, name, value)
         status: int = self._function(self._handle, structure, stream, error)
         self._structures.append(made)
         return status
 
-    def _start_pointers(self, addresses: Any, stream: Any, error: Any) -> int:
+    def _start_pointers(self, addresses: list[int], stream: Any, late: None, error: Any) -> int:
         ordered = [0] * len(self._request.run_arrays)
         for place, address in zip(self._places, addresses):
             ordered[place] = address
@@ -245,45 +245,50 @@ class Plan(Generic[R]):
 
     def __call__(self, *arrays: Array, out: Any = None, stream: Any = None, **late: float) -> R:
         outs = self.allocate() if out is None else out if type(out) is tuple else (out,)
-        keys, pointers = self._read_all(arrays + outs)
+        keys: list[Any] = []
+        addresses: list[int] = []
+        for x in arrays + outs:
+            READ[type(x)](x, keys, addresses)
         if keys != self._accepted:
             self._accept(arrays, outs)
             self._accepted = keys
-        return self.go(pointers, outs, self._current() if stream is None else stream_handle(stream), late)
+        return self.go(addresses, outs, self._current() if stream is None else stream_handle(stream), late)
 
     def allocate(self) -> tuple[Array, ...]:
         if not self._allocators:
             like = self._request.like
             self._allocators = [like.reader.allocator(like.like, out.shape, out.dtype) for out in self._request.writes.values()]
-        return tuple([allocate() for allocate in self._allocators])
+        return (self._allocators[0](),) if self._single else tuple([allocate() for allocate in self._allocators])
 
-    def go(self, pointers: list[Any], outs: Any, stream: int, late: Optional[dict[str, Any]] = None) -> R:
+    def go(self, addresses: list[int], outs: Any, stream: int, late: Optional[dict[str, Any]] = None) -> R:
         """Launches. The arrays have been checked; of values that are not in `late` those of the plan hold."""
         if self._handle is None:
             raise Closed("the plan is closed", hint="make another one: FUNCTION.plan(...)")
         where = _STREAMS.get(stream)
         if where is None:
             where = _STREAMS.setdefault(stream, ffi.cast("cj_stream", stream))
-        start = self._start if not (self._request.late or late) else self._with(late or {})
+        if self._late or late:
+            late = self._values(late or {})
         if self._plain:
-            status = start(pointers, where, thread.error)
+            status = self._start(addresses, where, late, thread.error)
             if status:
                 check(status)
         else:
             if self._waits:
                 self.device.synchronize()
-            self.device.launch(pointers, self._sizes, start, where)
+            self.device.launch(addresses, self._sizes, self._start, where, late)
             if self._waits:
                 self.device.synchronize(stream)
         result: R = self._result(*outs) if self._result else outs[0] if self._single else outs
         return result
 
-    def _with(self, late: dict[str, float]) -> Any:
-        known = self._request.late
+    def _values(self, late: dict[str, float]) -> dict[str, float]:
+        """Those of the plan, and of this call."""
+        known = self._late
         for name in late:
             if name not in known:
                 raise InvalidArgument(f"{name}: a call of this plan has no such value; it has {', '.join(known) or 'none'}")
-        return functools.partial(self._start, late={**known, **late})
+        return {**known, **late}
 
     def _accept(self, arrays: Any, outs: Any) -> None:
         """Holds arrays that the plan has not seen before against those that it was made for."""
@@ -407,36 +412,50 @@ class Function(Generic[P, R]):
         self._arrays = {name for name, parameter in self._signature.parameters.items() if "Array" in str(parameter.annotation)}
         self._late = {name for name, parameter in self._signature.parameters.items() if "Value" in str(parameter.annotation)}
         self._entries: dict[Any, _Entry[R]] = {}
+        self._last: tuple[Any, Any] = None, None  # key and entry of the last call: one that repeats itself needs no hash
         functools.update_wrapper(self, body)
+        result = str(self._signature.return_annotation)
+        self.__signature__ = self._signature.replace(return_annotation=result[len("Request["):-1])  # of what a call returns
+        bare = [parameter.replace(annotation=parameter.empty) for parameter in self._signature.parameters.values()]
+        self.__doc__ = f"{body.__name__}{inspect.Signature(bare)}\n\n{inspect.getdoc(body)}"  # help() shows no more of an object
 
     def __repr__(self) -> str:
         return f"<function clusterjit.{self._body.__name__}>"
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        stream, out = kwargs.pop("stream", None), kwargs.pop("out", None)
+    def _call(self, *args: Any, out: Any = None, stream: Any = None, **kwargs: Any) -> R:
         outs: tuple[Any, ...] = () if out is None else out if type(out) is tuple else (out,)
         key: list[Any] = [len(args), *kwargs]
-        pointers: list[Any] = []
-        late = self._late and {name: kwargs[name] for name in self._late & kwargs.keys() if _is_number(kwargs[name])}
-        given = kwargs.values() if not late else [float if name in late else value for name, value in kwargs.items()]
+        addresses: list[int] = []
+        given, late = kwargs.values(), None  # type: Any, Any
+        if self._late:
+            given, late = self._split(kwargs)
         for value in (*args, *given, *outs):
-            reader = READERS[type(value)]
-            if reader is None:
+            read = READ[type(value)]
+            if read is no_array:
                 key.append(tuple(value) if type(value) is list else value)
             else:
-                found, pointer = reader.read(value)
-                key += found, (pointer if type(pointer) is int else address_of(pointer)) & 15  # how it is aligned
-                pointers.append(pointer)
-        whole = tuple(key)
-        entry = self._entries.get(whole)
-        if entry is None:
-            entry = self._entries.setdefault(whole, _Entry(self._request(args, kwargs, outs)))
+                read(value, key, addresses)
+        last, entry = self._last  # type: Any, _Entry[R]
+        if key != last:
+            entry = self._entries.get(tuple(key)) or self._entries.setdefault(tuple(key), _Entry(self._request(args, kwargs, outs)))
+            self._last = key, entry
         handle = entry.current() if stream is None else stream_handle(stream)
         plan = entry.common or entry.plan(handle)
         if not outs:
             outs = plan.allocate()
-            pointers += [READ[type(x)](x)[1] for x in outs]
-        return plan.go(pointers, outs, handle, late or None)
+            for x in outs:
+                READ[type(x)](x, [], addresses)
+        return plan.go(addresses, outs, handle, late)
+
+    if TYPE_CHECKING:  # with the names and the types of the body's parameters
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    else:
+        __call__ = _call
+
+    def _split(self, kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments by name, with a type in place of each number that a call may give anew; and those numbers."""
+        late = {name: kwargs[name] for name in self._late & kwargs.keys() if _is_number(kwargs[name])}
+        return [float if name in late else value for name, value in kwargs.items()], late
 
     def plan(self, *args: P.args, **kwargs: P.kwargs) -> Plan[R]:
         """A plan for these arguments: their arrays say shapes, strides and types; their contents are not read."""
@@ -448,6 +467,7 @@ class Function(Generic[P, R]):
     def forget(self) -> None:
         """Lets go of the plans that calls have made. Their launches must have ended."""
         self._entries.clear()
+        self._last = None, None
 
     def _request(self, args: Any, kwargs: Any, outs: tuple[Any, ...]) -> Request[R]:
         """What the body asks for, with views in place of arrays."""

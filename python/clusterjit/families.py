@@ -305,8 +305,9 @@ def sort(x: Array, *, axis: int = -1, descending: bool = False, offsets: Optiona
          index_dtype: Any = "int64", out: Any = None, stream: Any = None, **plan: Any) -> Request[tuple[Array, Array]]:
     """The elements of each row in order, and where they were: two arrays, like ``x``, which has any dtype of 8 to 64
     bits but e4m3 and e5m2. Equal elements keep their order; NaN is greater than
-    any number, and -0 equals 0. ``offsets``: (segments + 1,) of i32 or i64, ascending: segments of the one axis of x are sorted by themselves,
-    of which none is longer than ``longest`` (default: x; to some 2**18). Elements outside of them are not written.
+    any number, and -0 equals 0. ``offsets``: (segments + 1,) of i32 or i64, ascending: x has one axis, and segment i of it, from offsets[i] to
+    offsets[i + 1], is sorted by itself. ``longest``: elements that no segment exceeds, to some 2**18 (default: the length of x). Elements
+    outside of the segments are not written.
 
     >>> import clusterjit, numpy
     >>> clusterjit.sort(numpy.array([[5, 1, 4]], numpy.float32))

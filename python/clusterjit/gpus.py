@@ -13,7 +13,7 @@ import math
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Union
 
 from ._library import call, ffi, lib, made, sized, text
-from .arrays import READ, READERS, Array, Shape, View, address_of, dtype_name, stream_handle
+from .arrays import READERS, Array, Shape, View, address_of, dtype_name, stream_handle
 from .families import ARITHMETIC
 from .devices import Device, device
 from .errors import Closed, Error, InvalidArgument, UnsupportedType
@@ -69,7 +69,24 @@ class Gpus:
     """Several GPUs, of which this process has one or all: see :meth:`from_group`, :meth:`from_nccl`, :meth:`from_env` and
     :meth:`of`.
 
-    Its calls are made by all ranks in the same order. ``close`` it on all ranks, after their work.
+    Its calls are made by all ranks in the same order. ``close`` it on all ranks, after their work. Arrays are contiguous, of f32, f16 or
+    bf16 (those of the collectives, of `topk` and of `reduce` also of i32 and u32), each on the device of its rank. A call takes this
+    rank's array and gives its result; of :meth:`of` it takes a list of all ranks' arrays and gives a list.
+
+    >>> import clusterjit.gpus, numpy
+    >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+    >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+    ...     parts, whole, best = gpus.reduce_scatter(x), gpus.all_gather(x), gpus.topk(x, 1)
+    ...     summed, normed = gpus.norm(x, residual=[numpy.ones_like(x[0])] * 2)[0]
+    >>> parts[1], whole[0].shape  # rank 1 has the second row of the sum
+    (array([4., 8.], dtype=float32), (2, 2, 2))
+    >>> best[0]  # rows of 4 columns, of which each rank has 2
+    (array([[7.],
+           [6.]], dtype=float32), array([[2],
+           [3]]))
+    >>> summed
+    array([[9., 9.],
+           [5., 9.]], dtype=float32)
     """
 
     def __init__(self, handle: Any, devices: list[Device]) -> None:
@@ -344,13 +361,13 @@ class Gpus:
         wrapped = []
         try:
             for i, array in enumerate(arrays):
-                own, pointer = self.devices[i], address_of(READ[type(array)](array)[1])
-                place = int(ffi.cast("uintptr_t", own.handle)), pointer
+                own, address = self.devices[i], address_of(array)
+                place = int(ffi.cast("uintptr_t", own.handle)), address
                 if own.kind == "cpu" and place not in known:
                     size = READERS[type(array)].view(array, "x", i).bytes
-                    known[place] = made("cj_ptr", lib.cj_mem_wrap, own.handle, ffi.cast("void *", pointer), size)
+                    known[place] = made("cj_ptr", lib.cj_mem_wrap, own.handle, ffi.cast("void *", address), size)
                     wrapped.append((own, known[place]))
-                found[i] = known.get(place, pointer)
+                found[i] = known.get(place, address)
             yield found
         finally:
             for own, memory in wrapped:

@@ -133,7 +133,7 @@ class Kernel:
         if len(arguments) != len(self._parameters):
             names = ", ".join(parameter.name for parameter in self._parameters)
             raise InvalidArgument(f"arguments: {len(arguments)} were given; {self.entry} takes {len(self._parameters)}: {names}")
-        pointers: list[Any] = []
+        addresses: list[int] = []
         sizes: list[int] = []
         reader = None
         values = []
@@ -141,7 +141,7 @@ class Kernel:
             if READERS[type(argument)] is not None:
                 view, address = self._array(parameter, argument)
                 reader = reader or view.reader
-                pointers.append(address)
+                addresses.append(address)
                 sizes.append(view.bytes)
                 values.append(parameter.pack(address))
             else:
@@ -158,7 +158,7 @@ class Kernel:
         try:
             if reader and reader.waits and self.device.ordinal is not None:
                 self.device.synchronize()
-            self.device.launch(pointers, sizes, lambda _, error: lib.cj_launch(self.device.handle, config, error))
+            self.device.launch(addresses, sizes, lambda _, __, ___, error: lib.cj_launch(self.device.handle, config, error), config.stream)
             if reader and reader.waits and self.device.ordinal is not None:
                 self.device.synchronize(handle)
         except Hazard as hazard:
@@ -172,7 +172,7 @@ class Kernel:
         if view.device != self.device.ordinal:
             raise view.refuse(f"it is in {view.place}, but the kernel runs on {self.device.name}",
                               f"move it, or make the kernel with device={'cpu' if view.device is None else f'gpu:{view.device}'!r}")
-        return view, address_of(view.reader.read(argument)[1])
+        return view, address_of(argument)
 
     def close(self) -> None:
         if self._module is not None:

@@ -93,4 +93,4 @@ GPUS_FAMILY(reducescatter, combining, "GPUs: GPU r gets the sum (min, max) of th
 GPUS_FAMILY(allgather, moving, "GPUs: each gets the parts of all", .moves = true, .gathers = true);
 GPUS_FAMILY(alltoall, moving, "GPUs: GPU r gets the parts r of all", .moves = true, .by_rank = true, .gathers = true);
 GPUS_FAMILY(broadcast, moving, "GPUs: each gets what one of them has", .moves = true, .from_root = true);
-GPUS_FAMILY(barrier, moving, "GPUs: what was done before it on one is seen behind it on all", .moves = false);
+GPUS_FAMILY(barrier, moving, "GPUs: what one did before it, all see after it", .moves = false);

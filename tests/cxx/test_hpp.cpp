@@ -132,6 +132,43 @@ void modules_come_from_cuda() {
     EXPECT(found > 0);
 }
 
+const char *const TEXELS = R"(
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry copy(.param .u64 image, .param .u64 canvas) {
+    .reg .u32 %x, %at, %t<4>;
+    .reg .u64 %image, %canvas;
+    ld.param.u64 %image, [image];
+    ld.param.u64 %canvas, [canvas];
+    mov.u32 %x, %tid.x;
+    shl.b32 %at, %x, 2;
+    tex.1d.v4.u32.s32 {%t0, %t1, %t2, %t3}, [%image, {%x}];
+    sust.b.1d.b32.trap [%canvas, {%at}], {%t0};
+    ret;
+})";
+
+void textures_and_surfaces_destroy_themselves() {
+    const std::vector<std::uint32_t> texels{3, 1, 4, 1};
+    const buffer<std::uint32_t>      from = cpu().copy(texels), to = cpu().copy(std::vector<std::uint32_t>(4));
+    cj_image                         image{};
+    image.address = from, image.format = CJ_TEXEL_U32, image.channels = 1, image.width = 4;
+    cj_image canvas = image;
+    canvas.address = to;
+    cj_sampler sampler{};
+    sampler.as_integer = true;
+    const clusterjit::module module = cpu().load(TEXELS);
+    clusterjit::texture      read(cpu(), image, sampler);
+    const auto               moved = std::move(read);
+    clusterjit::launch_shape shape;
+    shape.block = {4, 1, 1};
+    module.entry("copy").launch(shape, moved, clusterjit::surface(cpu(), canvas));
+    EXPECT(to.read() == texels);
+    image.channels = 3;
+    EXPECT(error_of([&] { clusterjit::texture(cpu(), image, sampler); }).status() == CJ_INVALID_ARGUMENT);
+    EXPECT(error_of([&] { clusterjit::surface(cpu(), image); }).status() == CJ_INVALID_ARGUMENT);
+}
+
 void families_run() {
     const std::size_t  rows = 3, columns = 100;
     std::vector<float> x(rows * columns);
@@ -170,6 +207,25 @@ void families_run() {
     const buffer<std::uint64_t> from = cpu().allocate<std::uint64_t>(32);
     clusterjit::sort(cpu(), order).run(in, sorted, from);
     EXPECT(sorted.read()[0] == *std::min_element(x.begin(), x.begin() + 32));
+
+    const buffer<std::int32_t> offsets = cpu().copy(std::vector<std::int32_t>{0, 3, 32});
+    order.rows = 2;
+    order.offsets = CJ_I32;
+    clusterjit::sort(cpu(), order).run_segmented(in, offsets, sorted, from);
+    EXPECT(sorted.read()[0] == *std::min_element(x.begin(), x.begin() + 3) && from.read()[3] < 29);
+
+    cj_sample_desc draw{};
+    draw.columns = columns;
+    draw.top_k = true;
+    cj_sample_arrays           filters{};
+    const buffer<std::int32_t> token = cpu().allocate<std::int32_t>(1);
+    filters.logits = in, filters.tokens = token, filters.top_k = 1, filters.temperature = 1;
+    const auto greatest = std::max_element(x.begin(), x.begin() + columns) - x.begin();
+    clusterjit::sample(cpu(), draw).run(filters);
+    EXPECT(token.read()[0] == greatest);
+    filters.temperature = 0;
+    clusterjit::sample::launch(cpu(), draw, filters);
+    EXPECT(token.read()[0] == greatest);
 
     cj_scan_desc running{};
     running.rows = 1;
@@ -413,6 +469,7 @@ int main() {
     buffers_own_their_memory();
     memory_keeps_its_device_open();
     modules_come_from_cuda();
+    textures_and_surfaces_destroy_themselves();
     families_run();
     any_family_runs_by_its_parameters();
     texts_are_checked_and_printed();

@@ -52,6 +52,18 @@ def test_rows_at_a_distance_are_taken_and_written_in_place(rng):
     assert (cj.cumsum(flat[1:]) == np.cumsum(flat[1:])).all()  # aligned to 4 bytes alone
 
 
+def test_calls_that_differ_from_the_last_one_have_plans_of_their_own():
+    flat = np.arange(1 + 4 * 8, dtype=np.float32)
+    arrays = [flat[:-1].reshape(4, 8), flat[1:].reshape(4, 8), flat[:-1].reshape(8, 4), flat[:-1].reshape(4, 8)[:, :4]]
+    cj.cumsum.forget()
+    for _ in range(2):
+        for x in arrays:  # the second one is as the first, but aligned to 4 bytes alone
+            for _ in range(2):
+                out = np.empty(x.shape, np.float32)
+                assert (cj.cumsum(x) == np.cumsum(x, axis=-1)).all() and (cj.cumsum(x, out=out) == np.cumsum(x, axis=-1)).all()
+    assert len(cj.cumsum._entries) == 2 * len(arrays)
+
+
 @pytest.mark.parametrize("wrap", [ByDlpack, lambda x: ByDlpack(x, versions=False), ByInterface])
 def test_protocols_of_other_libraries(wrap):
     x, out = np.arange(8, dtype=np.float32).reshape(2, 4), np.empty((2, 4), np.float32)

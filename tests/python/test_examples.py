@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples in the docstrings and in README.md run and give what they show."""
+"""The examples in the docstrings and in the documents run and give what they show."""
 import doctest
 import importlib
+import inspect
 import pathlib
 import pkgutil
 import re
@@ -27,9 +28,22 @@ def test_every_function_has_an_example():
     assert [f.__name__ for f in functions if ">>> " not in (f.__doc__ or "")] == []
 
 
-def test_the_readme():
-    readme = pathlib.Path(__file__).resolve().parents[2] / "README.md"
-    examples = re.findall(r"^```python\n(.*?)^```$", readme.read_text(), re.MULTILINE | re.DOTALL)
-    assert examples
-    for example in examples:
-        exec(compile(example, "README.md", "exec"), {"__name__": "__main__"})
+def test_help_and_signatures_say_what_a_caller_sees():
+    for name in ("softmax", "sort", "sample", "cross_entropy"):
+        function = getattr(clusterjit, name)
+        assert function.__doc__.startswith(f"{name}({'logits' if name == 'sample' else 'x'}, ")
+        assert "Request" not in str(inspect.signature(function))
+    assert str(inspect.signature(clusterjit.sort)).endswith("-> 'tuple[Array, Array]'")
+    unnamed = [name for name in clusterjit.__all__ if isinstance(getattr(clusterjit, name), clusterjit.Function)
+               and not name.endswith("_backward") and not re.search(rf"\b{name}\b", clusterjit.__doc__)]
+    assert not unnamed, "the list in clusterjit/__init__.py"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/gpus.md"])
+def test_pages(page):
+    text = (pathlib.Path(__file__).resolve().parents[2] / page).read_text()
+    examples = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    here = [example for example in examples if "torch.distributed" not in example]  # that one needs several processes and GPUs
+    assert here
+    for example in here:
+        exec(compile(example, page, "exec"), {"__name__": "__main__"})

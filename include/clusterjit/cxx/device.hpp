@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// clusterjit.hpp: devices, memory, modules, launches (clusterjit/device.h, nvrtc.h, cpu.h, tensormap.h).
+// clusterjit.hpp: devices, memory, modules, launches, textures (clusterjit/device.h, nvrtc.h, cpu.h, texture.h).
 #ifndef CLUSTERJIT_CXX_DEVICE_HPP
 #define CLUSTERJIT_CXX_DEVICE_HPP
 
@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <clusterjit/cxx/error.hpp>
@@ -181,6 +182,39 @@ template <class Work> double device::time(Work &&work, cj_stream stream) const {
     return milliseconds;
 }
 
+// ---- textures and surfaces of the cpu device, which kernels take as a 64-bit argument (clusterjit/texture.h)
+
+template <auto Destroy> class texels {
+  public:
+    texels(texels &&other) noexcept : device_(std::move(other.device_)), handle_(std::exchange(other.handle_, 0)) {}
+    texels &operator=(texels other) noexcept {
+        std::swap(device_, other.device_);
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+    ~texels() { Destroy(device_.get(), handle_); }
+    std::uint64_t get() const noexcept { return handle_; }
+
+  protected:
+    template <class Create, class... Arguments> texels(const device &where, Create create, Arguments... arguments) : device_(where.shared()) {
+        call(create, device_.get(), arguments..., &handle_);
+    }
+
+  private:
+    std::shared_ptr<cj_device> device_;
+    std::uint64_t              handle_ = 0;
+};
+
+class texture : public texels<cj_cpu_texture_destroy> {
+  public:
+    texture(const device &where, const cj_image &image, const cj_sampler &sampler) : texels(where, cj_cpu_texture_create, &image, &sampler) {}
+};
+
+class surface : public texels<cj_cpu_surface_destroy> {
+  public:
+    surface(const device &where, const cj_image &image) : texels(where, cj_cpu_surface_create, &image) {}
+};
+
 // ---- modules and launches
 
 // Where and how a launch runs; zero-initialized but for what is set, as cj_launch_config.
@@ -194,8 +228,10 @@ struct launch_shape {
 
 namespace detail {
 
-// A kernel's argument as it is copied: of a buffer its address.
+// A kernel's argument as it is copied: of a buffer its address, of a texture or a surface its handle.
 template <class T> cj_ptr   value_of(const buffer<T> &memory) noexcept { return memory.address(); }
+inline std::uint64_t        value_of(const texture &image) noexcept { return image.get(); }
+inline std::uint64_t        value_of(const surface &image) noexcept { return image.get(); }
 template <class T> const T &value_of(const T &value) noexcept {
     static_assert(std::is_trivially_copyable_v<T>, "arguments of a kernel are copied byte by byte");
     return value;
