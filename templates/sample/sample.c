@@ -27,6 +27,7 @@
 //   S7   bar.sync   list: what each candidate counts is written; search: the bins are clear
 //   S8   cluster    all blocks have summed a digit's bins
 //   S9   bar.sync   the warps' sums of bins are written
+//   S16  cluster    slices[] has the sums of all blocks' slices of the bins
 //   S10  cluster    the digit is told, and all blocks have read the bins
 //   S11  cluster    records[] has all warps' masses
 // and where more is told (tell.c):
@@ -103,6 +104,7 @@ static void declare_shared(sample_kernel *k) {
     if (k->s.lists) k->codes = cj_shared(f, "u32", "codes", SAMPLE_GROUPS, VECTOR);
     k->low = cj_shared(f, "u32", "low", bins, VECTOR);
     k->high = cj_shared(f, "u32", "high", bins, VECTOR);
+    if (k->s.blocks > 1) k->slices = cj_shared(f, "u64", "slices", k->s.blocks, VECTOR);
 }
 
 static void begin_row(sample_kernel *k) {

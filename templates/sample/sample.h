@@ -89,7 +89,7 @@ typedef struct sample_kernel {
     cj_var log_at, top_tokens_at, top_logs_at, distribution_at, draft_tokens_at, draft_p_at, accepted_at;
     cj_reg second, draft_row, residual;  // u64, random too; the draft's row; a predicate: the goal is of what the draft leaves
     sample_batch kept;           // if the shape says so
-    cj_var maxima, codes, told, list, sums, low, high, records;  // shared memory
+    cj_var maxima, codes, told, list, sums, low, high, slices, records;  // shared memory
 } sample_kernel;
 
 // A dependent launch may start before the kernel that writes the logits has ended, so they are no constants.
