@@ -2,8 +2,8 @@
 // The last kept key of top-k and then of top-p, digit by digit.
 //
 // Both keep the fewest greatest logits whose weights sum to what is needed: for top-k each weighs 1, for top-p its mass. The
-// first digit is of the exponent y, so that logits spread over the bins; the others are of the key. Of a digit the weights of all
-// elements that agree in what is known are summed in bins; from the greatest bin down the sums are added, and the bin that reaches what is
+// first digit is of the exponent y, so that logits spread over the bins; the others are of what the key exceeds the first key by that such an
+// element may have. Of a digit the weights of all elements that agree in what is known are summed in bins; from the greatest bin down the sums are added, and the bin that reaches what is
 // needed has the next digit. In the end one key is known, and of those that equal it how many are kept: the first ones.
 //
 //   low[], high[]  halves of the bins' sums of 64 bits: a carry of the lower half is added to the upper one
@@ -63,7 +63,7 @@ static void weigh_later(sample_kernel *k, const search *s, cj_reg v) {
     cj_reg   y = cj__sample_exponent(k, v);
     CJ_IF(f, cj_eq(f, "is_near", digit_of_y(k, y), s->y_digit), "is_far") {
         cj_reg key = cj__sample_key(k, v), mass = cj__sample_mass(k, y), agrees = cj_ne(f, "agrees", mass, 0);
-        cj_reg differs = cj_xor(f, "differs", key, s->known);
+        cj_reg differs = cj_sub(f, "differs", key, s->known);
         cj_ptx(f, "setp.gt.and.u32 $1, $2, $3, $1;", agrees, key, k->least);
         cj_ptx(f, "setp.le.and.u32 $1, $2, $3, $1;", agrees, differs, s->open);
         CJ_IF(f, agrees, "disagrees") add_weight(k, s, cj_shr(f, "digit", differs, s->shift), mass);
@@ -222,16 +222,48 @@ static void count_ties(const sample_kernel *k, const search *s, cj_reg needed) {
     cj_set(f, k->ties, cj_cvt(f, "u32", "ties", cj_div(f, "ties_wide", above, mass)));
 }
 
-static void next_level(const sample_kernel *k, const search *s) {
+// known, open = an interval of keys that has all elements of the first digit. Its ends are estimates, the far one too far by more than all
+// roundings, so it may be too long; later digits test the first one, too. Where the scale is beyond all use it is every key.
+static void find_interval(const sample_kernel *k, const search *s) {
     cj_func       *f = k->f;
-    const unsigned low = cj__sample_low_bits(k);
-    cj_reg         digit = cj_u32(f, "digit"), first = cj_eq(f, "first_level", s->level, 0);
+    const unsigned last = bins_of(k) - 1, low = (1u << cj__sample_low_bits(k)) - 1;
+    cj_reg each = cj_let(f, "f32", "each", "mul.rn.f32 $1, $2, $3;\nrcp.approx.f32 $1, $1; // of a bin, in logits", k->scale,
+                         (float)(bins_of(k) / Y_OCTAVES));
+    cj_reg bins = cj_sub(f, "bins_above", cj_mov(f, "u32", "last_bin", last), s->y_digit);
+    cj_reg number = cj_let(f, "f32", "bins_above", "cvt.rn.f32.u32 $1, $2;", bins);
+    cj_reg near = cj_let(f, "f32", "near", "mul.rn.f32 $1, $2, $3;\nmul.rn.f32 $1, $1, 0f3f7fff00; // 1 - 2^-16", number, each);
+    cj_reg far = cj_let(f, "f32", "far", "fma.rn.f32 $1, $2, $3, $3;\nmul.rn.f32 $1, $1, 0f3f800080; // 1 + 2^-16", number, each);
+    cj_reg more = cj_let(f, "f32", "more", "abs.f32 $1, $2;\nadd.rn.f32 $1, $1, $3;", k->most, far);
+    cj_ptx(f, "mul.rn.f32 $1, $1, 0f35800000; // 2^-20", more);
+    cj_ptx(f, "sub.rn.f32 $1, $2, $1; add.rn.f32 $1, $1, $3;", near, k->most, more);
+    cj_ptx(f, "sub.rn.f32 $1, $2, $1; sub.rn.f32 $1, $1, $3;", far, k->most, more);
+    cj_reg first_key = cj__sample_key(k, far), last_key = cj__sample_key(k, near);
+    cj_reg all = cj_let(f, "pred", "all_keys", "setp.lt.f32 $1, $2, 0f0da24260; // 1e-30", each);
+    cj_ptx(f, "setp.gt.or.f32 $1, $2, 0f7149f2ca, $1; // 1e30", all, each);
+    cj_reg lowest = cj_let(f, "pred", "is_lowest", "setp.eq.or.u32 $1, $2, 0, $3;", s->y_digit, all);
+    cj_reg highest = cj_let(f, "pred", "is_highest", "setp.eq.or.u32 $1, $2, $3, $4;", s->y_digit, last, all);
+    cj_ptx(f, "@$1 mov.u32 $2, 0;\n@$3 mov.u32 $4, 0xffffffff;", lowest, first_key, highest, last_key);
+    if (low) cj_ptx(f, "and.b32 $1, $1, $2; or.b32 $3, $3, $4;", first_key, ~low, last_key, low);
+    cj_set(f, s->known, first_key);
+    cj_set(f, s->open, cj_sub(f, "keys", last_key, first_key));
+}
+
+// The next digit is of as many bits as bins have, or of those that are left.
+static void next_level(const sample_kernel *k, const search *s) {
+    cj_func *f = k->f;
+    cj_reg   digit = cj_u32(f, "digit"), first = cj_eq(f, "first_level", s->level, 0);
     cj_ptx(f, "ld.shared.u32 $1, [$2];\nld.shared.u64 $3, [$2 + $4];", digit, s->record, s->needed, (int)AT_LEFT);
-    cj_set_if(f, first, s->y_digit, digit);
-    cj_ptx(f, "shl.b32 $1, $1, $2;\n@!$3 or.b32 $4, $4, $1;", digit, s->shift, first, s->known);
-    cj_reg one = cj_mov(f, "u32", "one", 1);
-    cj_ptx(f, "@!$1 shl.b32 $2, $3, $4;\n@!$1 sub.u32 $2, $2, 1;", first, s->open, one, s->shift);
-    cj_ptx(f, "max.u32 $1, $1, $2;\nsub.u32 $1, $1, $3;", s->shift, k->s.digit + low, k->s.digit);
+    CJ_IF_ELSE_UNI(f, first, "is_of_key", "is_known") {
+        cj_set(f, s->y_digit, digit);
+        find_interval(k, s);
+    }
+    else {
+        cj_reg part = cj_let(f, "u32", "digit_first", "shl.b32 $1, $2, $3;", digit, s->shift), one = cj_mov(f, "u32", "one", 1);
+        cj_update(f, s->known, "add", part);
+        cj_ptx(f, "shl.b32 $1, $2, $3;\nsub.u32 $1, $1, 1;", s->open, one, s->shift);
+    }
+    cj_ptx(f, "bfind.u32 $1, $2;\nsub.s32 $1, $1, $3;\nmax.s32 $1, $1, $4;", s->shift, s->open, (int)k->s.digit - 1,
+           (int)cj__sample_low_bits(k));
     cj_update(f, s->level, "add", 1);
 }
 
@@ -241,7 +273,7 @@ static void find_last(sample_kernel *k, search *s) {
     cj_reg   ends = cj_pred(f, "ends");
     cj_set(f, s->level, 0);
     cj_set(f, s->known, 0);
-    cj_ptx(f, "mov.u32 $1, 0xffffffff; mov.u32 $2, 32;", s->open, s->shift);
+    cj_ptx(f, "mov.u32 $1, 0xffffffff; mov.u32 $2, 0;", s->open, s->shift);
     CJ_LOOP_UNI(f, digits, "next_digit", "last_is_found") {
         thread_bins b;
         clear_bins(k, s);
