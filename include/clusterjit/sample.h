@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sampling: a token of each row of logits, drawn by its probability after temperature, penalties, a mask, top-k, top-p and min-p. One
-// launch; exact, and the same token in each run, on each device and of each plan.
+// launch; exact, and the same token in each run, on each device and of each plan. The launch is a programmatic dependent one, where the GPU
+// has those: it may begin while the kernel before it on the stream still runs, reads and writes nothing before that one has ended, and lets
+// the next kernel do the same.
 #ifndef CLUSTERJIT_SAMPLE_H
 #define CLUSTERJIT_SAMPLE_H
 

@@ -10,72 +10,109 @@ static void visit_greatest(sample_kernel *k, const cj_reg *v, cj_reg column, voi
     for (unsigned e = 0; e < k->s.width; e++) cj_ptx(k->f, "max.f32 $1, $1, $2; // but NaN", *(cj_reg *)own, v[e]);
 }
 
-// Entry i of as many groups as are compared: of more groups two, four, … are one.
-static cj_reg load_groups(const sample_kernel *k, cj_reg when, cj_reg at, unsigned each) {
+// ---- the first threshold
+//
+// A group's code is the upper bits of its greatest element's key above the complement of its number: all differ, so a comparison of two is
+// one instruction, and the k-th of them is one group's. What the code lacks of the key makes the threshold lower by 2^-16 at most.
+
+enum { NUMBER = SAMPLE_GROUPS - 1 };
+
+// Of more groups two, four, … are one. Codes of numbers without a group are less than all others.
+static void make_codes(const sample_kernel *k, cj_reg table, cj_reg codes) {
     cj_func *f = k->f;
-    cj_reg   best = cj_let(f, "f32", "group", "mov.b32 $1, 0fff800000;"), next = cj_f32(f, "next_group");
-    for (unsigned i = 0; i < each; i++) {
-        cj_reg to = i ? next : best;
-        cj_ptx(f, "@$1 ld.shared.f32 $2, [$3 + $4];", when, to, at, (int)(4 * i));
-        if (i) cj_ptx(f, "@$1 max.f32 $2, $2, $3;", when, best, next);
+    unsigned each = 1;
+    while (k->s.groups / each > SAMPLE_GROUPS) each *= 2;
+    CJ_FOR(f, i, "u32", "group_number", k->thread, (unsigned)SAMPLE_GROUPS, k->s.block) {
+        cj_reg inside = cj_lt(f, "inside", i, k->s.groups / each), at = cj_mad(f, "group_at", i, 4 * each, table);
+        cj_reg best = cj_let(f, "f32", "group", "mov.b32 $1, 0fff800000;"), next = cj_let(f, "f32", "next_group", "mov.b32 $1, 0fff800000;");
+        for (unsigned part = 0; part < each; part++) {
+            cj__load(f, inside, "ld.shared", "f32", part ? &next : &best, 1, at, 4 * part);
+            if (part) cj_ptx(f, "max.f32 $1, $1, $2;", best, next);
+        }
+        cj_reg code = cj_and(f, "code", cj__sample_key(k, best), ~(unsigned)NUMBER);
+        cj_ptx(f, "@!$1 mov.u32 $2, 0;\nsub.u32 $2, $2, $3;\nadd.u32 $2, $2, $4;", inside, code, i, (int)NUMBER);
+        cj_ptx(f, "st.shared.u32 [$1], $2;", cj_mad(f, "code_at", i, 4, codes), code);
     }
-    return best;
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
 }
 
-// How many of the groups come before group i, whose greatest is `own`; each of SAMPLE_SHARE lanes compares its part of them.
-static cj_reg count_before(const sample_kernel *k, cj_reg table, unsigned each, unsigned groups, cj_reg i, cj_reg own) {
+// How many codes are greater than `own`; each of SAMPLE_SHARE lanes compares its part of them.
+static cj_reg count_greater(const sample_kernel *k, cj_reg part_at, cj_reg own) {
+    enum { VECTOR = 4 };
     cj_func *f = k->f;
-    cj_reg   before = cj_mov(f, "u32", "before", 0), first = cj_mov(f, "u32", "first_other", 0);
-    cj_reg   part = cj_and(f, "part", k->thread, SAMPLE_SHARE - 1);
-    CJ_COUNT_UNI(f, "next_others", first, SAMPLE_SHARE, groups) {
-        cj_reg j = cj_add(f, "other_number", first, part), there = cj_lt(f, "there", j, groups);
-        cj_reg other = load_groups(k, there, cj_mad(f, "other_at", j, 4 * each, table), each);
-        cj_reg more = cj_let(f, "pred", "more", "setp.gt.f32 $1, $2, $3;", other, own);
-        cj_reg earlier = cj_let(f, "pred", "earlier", "setp.lt.and.u32 $1, $2, $3, $4;", j, i, there);
-        cj_ptx(f, "setp.eq.and.f32 $1, $2, $3, $1;", earlier, other, own);
-        cj_ptx(f, "or.pred $1, $1, $2;\n@$1 add.u32 $3, $3, 1;", more, earlier, before);
+    cj_reg   before = cj_mov(f, "u32", "before", 0), other[VECTOR];
+    for (unsigned first = 0; first < SAMPLE_GROUPS; first += SAMPLE_SHARE * VECTOR) {
+        cj_registers(f, "u32", "other", VECTOR, other);
+        cj__load(f, cj_always(), "ld.shared", "u32", other, VECTOR, part_at, 4 * first);
+        for (unsigned i = 0; i < VECTOR; i++)
+            cj_ptx(f, "@$1 add.u32 $2, $2, 1;", cj_gt(f, "greater", other[i], own), before);
     }
     cj__sample_add_up(k, "u32", before);
     return before;
 }
 
-static void tell_kth(const sample_kernel *k, cj_reg table, cj_reg told, unsigned each, unsigned groups) {
+// A warp has its candidates in turns; who has the k-th tells all.
+static void tell_kth(const sample_kernel *k, cj_reg codes, cj_reg told) {
+    enum { EACH = SAMPLE_WARP / SAMPLE_SHARE };
     cj_func *f = k->f;
-    cj_reg   base = cj_mov(f, "u32", "first_group", 0), sharing = cj_div(f, "sharing", k->thread, SAMPLE_SHARE);
-    CJ_COUNT_UNI(f, "next_groups", base, k->s.block / SAMPLE_SHARE, groups) {
-        cj_reg i = cj_add(f, "group_number", base, sharing), inside = cj_lt(f, "inside", i, groups);
-        cj_reg own = load_groups(k, inside, cj_mad(f, "own_at", i, 4 * each, table), each);
-        cj_reg before = count_before(k, table, each, groups, i, own);
+    cj_reg   part = cj_and(f, "part", k->lane, SAMPLE_SHARE - 1), leads = cj_eq(f, "leads", part, 0);
+    cj_reg   part_at = cj_mad(f, "part_at", part, 16, codes), in_warp = cj_div(f, "in_warp", k->lane, SAMPLE_SHARE);
+    cj_reg   base = cj_mul(f, "first_group", k->warp, (unsigned)EACH);
+    CJ_COUNT_UNI(f, "next_groups", base, k->s.block / SAMPLE_SHARE, (unsigned)SAMPLE_GROUPS) {
+        cj_reg own_at = cj_mad(f, "own_at", cj_add(f, "group_number", base, in_warp), 4, codes);
+        cj_reg own = cj_let(f, "u32", "own", "ld.shared.u32 $1, [$2];", own_at), before = count_greater(k, part_at, own);
         cj_update(f, before, "add", 1);
-        cj_reg part = cj_and(f, "part", k->thread, SAMPLE_SHARE - 1);
-        cj_ptx(f, "setp.eq.and.u32 $1, $2, $3, $1;\nsetp.eq.and.u32 $1, $4, 0, $1;", inside, before, k->k, part);
-        cj_ptx(f, "@$1 st.shared.f32 [$2], $3;", inside, told, own);
+        cj_reg is_kth = cj_let(f, "pred", "is_kth", "setp.eq.and.u32 $1, $2, $3, $4;", before, k->k, leads);
+        cj_reg value = cj__sample_value(k, cj_and(f, "key", own, ~(unsigned)NUMBER));
+        cj_ptx(f, "@$1 st.shared.f32 [$2], $3;", is_kth, told, value);
     }
 }
 
-// guess = the k-th greatest: who has the group with so many before it tells all.
+// Elements without a mass are not candidates: of one that has a mass the exponent is greater than -42, and of those below 64 octaves
+// it is not, whatever the rounding.
+static void leave_out_massless(const sample_kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   octaves = cj_let(f, "f32", "octaves", "rcp.approx.f32 $1, $2;\nmul.rn.f32 $1, $1, 0f42800000;", k->scale);
+    cj_ptx(f, "sub.rn.f32 $1, $2, $1;\nmax.f32 $3, $3, $1;", octaves, k->most, k->guess);
+    cj_ptx(f, "max.f32 $1, $1, 0fff7fffff; // no infinity", k->guess);
+}
+
 static void find_guess(sample_kernel *k, cj_reg table) {
     cj_func *f = k->f;
+    cj_step(f, "a first threshold: the k-th of the groups' greatest elements");
+    cj_reg told = cj_shared_address(f, k->told), codes = cj_shared_address(f, k->codes);
+    cj_reg first = cj_let(f, "pred", "has_k", "setp.ne.u32 $1, $2, 0;", k->k);
     unsigned each = 1;
     while (k->s.groups / each > SAMPLE_GROUPS) each *= 2;
-    const unsigned groups = k->s.groups / each;
-    cj_step(f, "a first threshold: the k-th greatest of %u groups' greatest elements", groups);
-    cj_reg told = cj_shared_address(f, k->told);
-    cj_reg first = cj_let(f, "pred", "has_k", "setp.ne.u32 $1, $2, 0;", k->k);
-    k->guessed = cj_let(f, "pred", "guessed", "setp.le.and.u32 $1, $2, $3, $4;", k->k, groups, first);
+    k->guessed = cj_let(f, "pred", "guessed", "setp.le.and.u32 $1, $2, $3, $4;", k->k, k->s.groups / each, first);
     CJ_IF_UNI(f, k->guessed, "no_guess") {
-        tell_kth(k, table, told, each, groups);
+        make_codes(k, table, codes);
+        cj_ptx(f, "bar.sync 0; // S5: all codes are written");
+        tell_kth(k, codes, told);
         cj_ptx(f, "bar.sync 0; // S3: the threshold is told");
         cj_ptx(f, "ld.shared.f32 $1, [$2];", k->guess, told);
+        leave_out_massless(k);
     }
+}
+
+static cj_reg find_own(sample_kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   best = cj_let(f, "f32", "greatest", "mov.b32 $1, 0fff800000;");
+    if (!k->s.keeps) {
+        cj__sample_pass(k, k->s.flight, visit_greatest, &best);
+        return best;
+    }
+    cj__sample_best(k, &k->kept);
+    for (unsigned i = 0; i < k->kept.count; i++) cj_ptx(f, "max.f32 $1, $1, $2;", best, k->kept.best[i]);
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
+    return best;
 }
 
 void cj__sample_greatest(sample_kernel *k) {
     cj_func       *f = k->f;
     const unsigned groups = SAMPLE_WARP / k->s.lanes;
     cj_step(f, "the greatest logit of the row");
-    cj_reg best = cj_let(f, "f32", "greatest", "mov.b32 $1, 0fff800000;");
-    cj__sample_pass(k, k->s.flight, visit_greatest, &best);
+    cj_reg best = find_own(k);
     for (unsigned step = k->s.lanes / 2; step; step /= 2) {
         cj_reg other = cj_let(f, "f32", "other", "shfl.sync.bfly.b32 $1, $2, $3, 31, 0xffffffff;", best, step);
         cj_ptx(f, "max.f32 $1, $1, $2;", best, other);
@@ -86,7 +123,10 @@ void cj__sample_greatest(sample_kernel *k) {
     cj_reg leads = cj_always();
     if (k->s.lanes > 1) leads = cj_eq(f, "leads", cj_and(f, "in_group", k->lane, k->s.lanes - 1), 0);
     cj__sample_push(k, leads, "f32", &best, 1, cj_mad(f, "group_at", group, 4, table));
-    cj__sample_sync(k, "S2: every block has all groups' greatest elements");
+    if (k->s.cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELEASE, "S2: this block's groups' greatest elements are pushed");
+    cj__sample_random(k);  // while the others arrive
+    if (k->s.cluster) cj_cluster_wait(f, "S2: every block has all groups' greatest elements");
+    if (!k->s.cluster) cj_ptx(f, "bar.sync 0; // S2: the block has all groups' greatest elements");
     k->most = cj_let(f, "f32", "most", "mov.b32 $1, 0fff800000;");
     CJ_FOR(f, i, "u32", "group_number", k->lane, k->s.groups, SAMPLE_WARP) {
         cj_reg part = cj_let(f, "f32", "part", "ld.shared.f32 $1, [$2];", cj_mad(f, "group_at", i, 4, table));

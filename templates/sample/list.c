@@ -6,37 +6,84 @@
 //   sums[]  masses of the greater candidates; then the candidate's own, or 0 if it is not kept
 #include "sample.h"
 
-enum { AT_COUNT = 4, AT_TOTAL = 8 };
+// ---- the list is filled
 
-// The candidate of a lane whose element may be one.
-static void put(sample_kernel *k, cj_reg v, cj_reg column, cj_reg count_at, cj_reg list_at) {
-    cj_func *f = k->f;
-    cj_reg   mass = cj__sample_mass(k, cj__sample_exponent(k, v)), key = cj__sample_key(k, v);
-    cj_reg   there = cj_ne(f, "there", mass, 0), place = cj_mov(f, "u32", "place", (unsigned)SAMPLE_LIST);
-    if (k->s.cluster)
-        cj_dsmem_atom(f, there, "add", "u32", place, count_at, 0, CJ_ARG(1));
-    else
-        cj_ptx(f, "@$1 atom.shared.add.u32 $2, [$3], 1;", there, place, count_at);
-    cj_reg fits = cj_lt(f, "fits", place, (unsigned)SAMPLE_LIST),
-           at = cj_mad(f, "entry_at", place, SAMPLE_ENTRY, list_at);
-    cj_reg low = cj_let(f, "b32", "low", "not.b32 $1, $2;", column);
-    cj_reg entry[] = {cj_let(f, "b64", "order", "mov.b64 $1, {$2, $3};", low, key), mass};
-    if (k->s.cluster)
-        cj_dsmem_store(f, fits, "b64", entry, 2, at, 0);
-    else
-        cj__store(f, fits, "st.shared", "b64", entry, 2, at, 0);
+typedef struct targets {
+    cj_reg count, list;  // of rank 0
+} targets;
+
+static cj_reg passes(const sample_kernel *k, cj_reg v) {
+    return cj_let(k->f, "pred", "passes", "setp.ge.f32 $1, $2, $3;", v, k->guess);
 }
 
-static void visit_list(sample_kernel *k, const cj_reg *v, cj_reg column, void *own) {
+// How many elements of the lane's vectors are candidates.
+static cj_reg count_candidates(sample_kernel *k, const sample_batch *b) {
     cj_func *f = k->f;
-    cj_reg  *address = own, best = cj_let(f, "f32", "best", "mov.b32 $1, $2;", v[0]);
-    for (unsigned e = 1; e < k->s.width; e++) cj_ptx(f, "max.f32 $1, $1, $2;", best, v[e]);
-    CJ_IF(f, cj_let(f, "pred", "any", "setp.ge.f32 $1, $2, $3;", best, k->guess), "none_passes") {
-        for (unsigned e = 0; e < k->s.width; e++)
-            CJ_IF(f, cj_let(f, "pred", "passes", "setp.ge.f32 $1, $2, $3;", v[e], k->guess), "next_element")
-        put(k, v[e], e ? cj_add(f, "column", column, e) : column, address[0], address[1]);
+    cj_reg   v[SAMPLE_WIDTH], count = cj_mov(f, "u32", "own_candidates", 0);
+    for (unsigned i = 0; i < b->count; i++)
+        CJ_IF(f, passes(k, b->best[i]), "none_counts") {
+            cj__sample_values(k, b, i, v);
+            for (unsigned e = 0; e < k->s.width; e++) cj_ptx(f, "@$1 add.u32 $2, $2, 1;", passes(k, v[e]), count);
+        }
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
+    return count;
+}
+
+// Where the lane's candidates go: the last lane takes places for the warp. Candidates beyond the list are told to all blocks, which
+// read their own count.
+static cj_reg take_places(const sample_kernel *k, const targets *to, cj_reg count) {
+    cj_func        *f = k->f;
+    const cj_prefix lanes = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u32"}, .lane = k->lane};
+    cj_reg          upto = cj_mov(f, "u32", "upto", count), base = cj_mov(f, "u32", "base", 0);
+    cj__prefix_lanes(&lanes, upto, NULL, SAMPLE_WARP);
+    cj_reg last = cj_eq(f, "last_lane", k->lane, SAMPLE_WARP - 1);
+    if (!k->s.cluster) {
+        cj_ptx(f, "@$1 atom.shared.add.u32 $2, [$3], $4;", last, base, to->count, upto);
+    } else {
+        cj_dsmem_atom(f, last, "add", "u32", base, to->count, 0, CJ_ARG(upto));
+        cj_reg over = cj_gt(f, "too_many", cj_add(f, "taken", base, upto), (unsigned)SAMPLE_LIST);
+        cj_ptx(f, "and.pred $1, $1, $2;", over, last);
+        CJ_IF(f, over, "list_has_room") for (unsigned rank = 1; rank < k->s.cluster; rank++) {
+            cj_reg peer = cj__sample_peer(k, cj_add(f, "own_count", cj_shared_address(f, k->told), (int)SAMPLE_AT_COUNT), rank);
+            cj_dsmem_red(f, cj_always(), "add", "u32", peer, 0, CJ_ARG(SAMPLE_LIST + 1));
+        }
+        cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
+    }
+    base = cj__prefix_pick(&lanes, "base", base, CJ_ARG(SAMPLE_WARP - 1), SAMPLE_WARP);
+    return cj_add(f, "place", base, cj_sub(f, "before", upto, count));
+}
+
+static void put(sample_kernel *k, cj_reg v, cj_reg column, cj_reg list, cj_reg place) {
+    cj_func *f = k->f;
+    cj_reg   here = passes(k, v), key = cj__sample_key(k, v), low = cj_let(f, "b32", "low", "not.b32 $1, $2;", column);
+    cj_reg   order = cj_let(f, "b64", "order", "mov.b64 $1, {$2, $3};", low, key), at = cj_mad(f, "entry_at", place, SAMPLE_ENTRY, list);
+    cj_reg   fits = cj_let(f, "pred", "fits", "setp.lt.and.u32 $1, $2, $3, $4;", place, (unsigned)SAMPLE_LIST, here);
+    if (k->s.cluster)
+        cj_dsmem_store(f, fits, "b64", &order, 1, at, 0);
+    else
+        cj__store(f, fits, "st.shared", "b64", &order, 1, at, 0);
+    cj_ptx(f, "@$1 add.u32 $2, $2, 1;", here, place);
+}
+
+static void collect(sample_kernel *k, sample_batch *b, void *own) {
+    cj_func       *f = k->f;
+    const targets *to = own;
+    if (!k->s.keeps) cj__sample_best(k, b);
+    cj_reg count = count_candidates(k, b), some = cj_ne(f, "some", count, 0), v[SAMPLE_WIDTH];
+    cj_ptx(f, "vote.sync.any.pred $1, $1, 0xffffffff;", some);
+    CJ_IF_UNI(f, some, "no_candidates") {
+        cj_reg place = take_places(k, to, count);
+        for (unsigned i = 0; i < b->count; i++)
+            CJ_IF(f, passes(k, b->best[i]), "none_is_put") {
+                cj__sample_values(k, b, i, v);
+                for (unsigned e = 0; e < k->s.width; e++)
+                    put(k, v[e], e ? cj_add(f, "column", b->column[i], e) : b->column[i], to->list, place);
+            }
+        cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
     }
 }
+
+// ---- the filters
 
 // A candidate is compared with all by SAMPLE_SHARE lanes, each with its part of them.
 typedef struct turn {
@@ -46,14 +93,37 @@ typedef struct turn {
 static turn begin_turn(const sample_kernel *k, cj_reg base, cj_reg count) {
     cj_func *f = k->f;
     turn     t;
-    t.i = cj_add(f, "candidate", base, cj_div(f, "sharing", k->thread, SAMPLE_SHARE));
+    t.i = cj_add(f, "candidate", base, cj_div(f, "in_warp", k->lane, SAMPLE_SHARE));
     t.inside = cj_lt(f, "inside", t.i, count);
     t.part = cj_and(f, "part", k->thread, SAMPLE_SHARE - 1);
     return t;
 }
 
+// The warp's first candidate: a warp has some in each turn, and turns only while there are candidates for it.
+static cj_reg first_of_warp(const sample_kernel *k) {
+    return cj_mul(k->f, "first_candidate", k->warp, SAMPLE_WARP / SAMPLE_SHARE);
+}
+
 static cj_reg writes(const sample_kernel *k, const turn *t) {
     return cj_let(k->f, "pred", "writes", "setp.eq.and.u32 $1, $2, 0, $3;", t->part, t->inside);
+}
+
+// Of every candidate, from its key.
+static void find_masses(const sample_kernel *k, cj_reg list, cj_reg count) {
+    cj_func *f = k->f;
+    CJ_FOR(f, i, "u32", "candidate", k->thread, count, k->s.block) {
+        cj_reg at = cj_mad(f, "entry_at", i, SAMPLE_ENTRY, list), key = cj_let(f, "u32", "key", "ld.shared.u32 $1, [$2 + 4];", at);
+        cj_reg mass = cj__sample_mass(k, cj__sample_exponent(k, cj__sample_value(k, key)));
+        cj_ptx(f, "st.shared.u64 [$1 + 8], $2;", at, mass);
+    }
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
+}
+
+enum { AT_ONCE = 2 };  // loads of a lane that are on their way
+
+static cj_reg other_number(const sample_kernel *k, const turn *t, cj_reg first, unsigned i) {
+    cj_reg number = cj_add(k->f, "other", first, t->part);
+    return i ? cj_add(k->f, "other", number, i * SAMPLE_SHARE) : number;
 }
 
 // How many are greater than `order`, and the sum of their masses.
@@ -61,8 +131,8 @@ static void count_greater(const sample_kernel *k, const turn *t, cj_reg list, cj
                           cj_reg sum) {
     cj_func *f = k->f;
     cj_reg   j = cj_mov(f, "u32", "first_other", 0);
-    CJ_COUNT_UNI(f, "next_others", j, SAMPLE_SHARE, count) {
-        cj_reg number = cj_add(f, "other", j, t->part), there = cj_lt(f, "there", number, count);
+    CJ_COUNT_UNI(f, "next_others", j, SAMPLE_SHARE * AT_ONCE, count) for (unsigned i = 0; i < AT_ONCE; i++) {
+        cj_reg number = other_number(k, t, j, i), there = cj_lt(f, "there", number, count);
         cj_reg other[] = {cj_mov(f, "u64", "other_order", 0), cj_mov(f, "u64", "other_mass", 0)};
         cj__load(f, there, "ld.shared", "u64", other, 2, cj_mad(f, "entry_at", number, SAMPLE_ENTRY, list), 0);
         cj_reg more = cj_gt(f, "more", other[0], order);
@@ -75,7 +145,7 @@ static void count_greater(const sample_kernel *k, const turn *t, cj_reg list, cj
 // sums[i] = the mass of greater candidates, all bits if it is not among the first k; the last of these tells the mass of all of them.
 static void filter_k(const sample_kernel *k, cj_reg list, cj_reg sums, cj_reg told, cj_reg count) {
     cj_func *f = k->f;
-    cj_reg   last = cj_min(f, "last", k->k, count), base = cj_mov(f, "u32", "first_candidate", 0);
+    cj_reg   last = cj_min(f, "last", k->k, count), base = first_of_warp(k);
     CJ_COUNT_UNI(f, "next_candidates", base, k->s.block / SAMPLE_SHARE, count) {
         const turn t = begin_turn(k, base, count);
         cj_reg     own[] = {cj_mov(f, "u64", "order", 0), cj_mov(f, "u64", "mass", 0)};
@@ -85,7 +155,7 @@ static void filter_k(const sample_kernel *k, cj_reg list, cj_reg sums, cj_reg to
         cj_reg kept = cj_lt(f, "kept", rank, k->k), upto = cj_add(f, "upto", sum, own[1]), one = writes(k, &t);
         cj_ptx(f, "add.u32 $1, $1, 1;", rank);
         cj_reg is_last = cj_let(f, "pred", "is_last", "setp.eq.and.u32 $1, $2, $3, $4;", rank, last, one);
-        cj_ptx(f, "@$1 st.shared.u64 [$2 + $3], $4;", is_last, told, (int)AT_TOTAL, upto);
+        cj_ptx(f, "@$1 st.shared.u64 [$2 + $3], $4;", is_last, told, (int)SAMPLE_AT_TOTAL, upto);
         cj_ptx(f, "@!$1 mov.u64 $2, 0xffffffffffffffff;", kept, sum);
         cj_ptx(f, "@$1 st.shared.u64 [$2], $3;", one, cj_mad(f, "sum_at", t.i, 8, sums), sum);
     }
@@ -94,12 +164,15 @@ static void filter_k(const sample_kernel *k, cj_reg list, cj_reg sums, cj_reg to
 // sums[i] = the mass of the candidate, 0 if it is not kept.
 static void filter_p(const sample_kernel *k, cj_reg list, cj_reg sums, cj_reg told, cj_reg count) {
     cj_func *f = k->f;
-    cj_reg   all = cj_let(f, "u64", "all", "ld.shared.u64 $1, [$2 + $3];", told, (int)AT_TOTAL), share = all;
+    cj_reg   all = cj_let(f, "u64", "all", "ld.shared.u64 $1, [$2 + $3];", told, (int)SAMPLE_AT_TOTAL), share = all;
     if (k->s.top_p) {
         share = cj__sample_share(k, all);
         cj_ptx(f, "@!$1 mov.u64 $2, $3;", k->p_active, share, all);
         cj_ptx(f, "max.u64 $1, $1, 1;", share);
     }
+    cj_reg nobody = cj_let(f, "pred", "nobody", "setp.eq.u64 $1, $2, 0;", all);
+    cj_ptx(f, "setp.eq.and.u32 $1, $2, 0, $1;", nobody, k->thread);
+    cj__sample_tell(k, nobody, cj_mov(f, "u32", "token", "0xffffffff"), cj_none(), cj_none());
     CJ_FOR(f, i, "u32", "candidate", k->thread, count, k->s.block) {
         cj_reg at = cj_mad(f, "entry_at", i, SAMPLE_ENTRY, list), to = cj_mad(f, "sum_at", i, 8, sums);
         cj_reg mass = cj_let(f, "u64", "mass", "ld.shared.u64 $1, [$2 + 8];", at);
@@ -107,6 +180,7 @@ static void filter_p(const sample_kernel *k, cj_reg list, cj_reg sums, cj_reg to
         if (k->s.min_p) cj_ptx(f, "setp.ge.and.u64 $1, $2, $3, $1;", kept, mass, k->least_mass);
         cj_ptx(f, "@!$1 mov.u64 $2, 0;\nst.shared.u64 [$3], $2;", kept, mass, to);
     }
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
 }
 
 // The masses of all candidates, and of those in columns before the candidate's.
@@ -114,8 +188,8 @@ static void sum_earlier(const sample_kernel *k, const turn *t, cj_reg list, cj_r
                         cj_reg all, cj_reg before) {
     cj_func *f = k->f;
     cj_reg   j = cj_mov(f, "u32", "first_other", 0);
-    CJ_COUNT_UNI(f, "next_others", j, SAMPLE_SHARE, count) {
-        cj_reg number = cj_add(f, "other", j, t->part), there = cj_lt(f, "there", number, count);
+    CJ_COUNT_UNI(f, "next_others", j, SAMPLE_SHARE * AT_ONCE, count) for (unsigned i = 0; i < AT_ONCE; i++) {
+        cj_reg number = other_number(k, t, j, i), there = cj_lt(f, "there", number, count);
         cj_reg other = cj_mov(f, "u32", "other_low", 0), mass = cj_mov(f, "u64", "other_mass", 0);
         cj__load(f, there, "ld.shared", "u32", &other, 1, cj_mad(f, "entry_at", number, SAMPLE_ENTRY, list), 0);
         cj__load(f, there, "ld.shared", "u64", &mass, 1, cj_mad(f, "sum_at", number, 8, sums), 0);
@@ -146,7 +220,7 @@ static void tell_top(const sample_kernel *k, const turn *t, cj_reg list, cj_reg 
 // The candidate whose interval, in the order of columns, has the goal.
 static void choose(const sample_kernel *k, cj_reg list, cj_reg sums, cj_reg count) {
     cj_func *f = k->f;
-    cj_reg   base = cj_mov(f, "u32", "first_candidate", 0);
+    cj_reg   base = first_of_warp(k);
     CJ_COUNT_UNI(f, "next_candidates", base, k->s.block / SAMPLE_SHARE, count) {
         const turn t = begin_turn(k, base, count);
         cj_reg     own = cj_mov(f, "u64", "own", 0), low = cj_mov(f, "u32", "low", 0);
@@ -168,9 +242,9 @@ static void finish(const sample_kernel *k, cj_reg list, cj_reg told, cj_reg coun
     cj_func *f = k->f;
     cj_reg   sums = cj_shared_address(f, k->sums);
     cj_step(f, "the filters, and the draw, in the list");
-    cj_reg nobody = cj_eq(f, "nobody", cj_or(f, "count_or_thread", count, k->thread), 0);
-    cj__sample_tell(k, nobody, cj_mov(f, "u32", "token", "0xffffffff"), cj_none(), cj_none());
     if (k->s.top) cj__sample_top_clear(k);
+    find_masses(k, list, count);
+    cj_ptx(f, "bar.sync 0; // S5: the masses of all candidates are written");
     filter_k(k, list, sums, told, count);
     cj_ptx(f, "bar.sync 0; // S6: the mass of the first k is told");
     filter_p(k, list, sums, told, count);
@@ -182,24 +256,27 @@ void cj__sample_list(sample_kernel *k) {
     cj_func *f = k->f;
     CJ_IF_UNI(f, k->guessed, "no_list") {
         cj_step(f, "what is not less than the threshold goes to rank 0's list");
-        cj_reg told = cj_shared_address(f, k->told), list = cj_shared_address(f, k->list);
-        cj_reg count_at = cj_add(f, "count_at", told, AT_COUNT), count = cj_u32(f, "count");
-        cj_reg address[] = {count_at, list};
+        cj_reg  told = cj_shared_address(f, k->told), list = cj_shared_address(f, k->list);
+        targets to = {cj_add(f, "count_at", told, (int)SAMPLE_AT_COUNT), list};
+        cj_reg  count = cj_u32(f, "count"), own_count = to.count;
         if (k->s.cluster) {
-            address[0] = cj__sample_peer(k, count_at, 0);
-            address[1] = cj__sample_peer(k, list, 0);
+            to.count = cj__sample_peer(k, to.count, 0);
+            to.list = cj__sample_peer(k, list, 0);
         }
-        cj__sample_pass(k, k->s.flight, visit_list, address);
-        cj__sample_sync(k, "S4: all candidates are in the list");
-        if (k->s.cluster)
-            cj_dsmem_load(f, cj_always(), "u32", &count, 1, address[0], 0);
+        if (k->s.keeps)
+            collect(k, &k->kept, &to);
         else
-            cj_ptx(f, "ld.shared.u32 $1, [$2];", count, count_at);
-        if (k->s.cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELEASE, "S5: rank 0's number of candidates is read");
-        cj_reg fits = cj_le(f, "list_fits", count, (unsigned)SAMPLE_LIST), works = fits;
-        if (k->s.cluster) works = cj_let(f, "pred", "works", "setp.eq.and.u32 $1, $2, 0, $3;", k->rank, fits);
-        CJ_IF_UNI(f, works, "finished") finish(k, list, told, count);
-        if (k->s.cluster) cj_cluster_wait(f, "S5: all have read it, and rank 0 may exit");
-        CJ_IF_UNI(f, fits, "too_many") cj_ptx(f, "ret;");
+            cj__sample_batches(k, k->s.flight, collect, &to);
+        cj__sample_sync(k, "S4: all candidates are in the list");
+        cj_ptx(f, "ld.shared.u32 $1, [$2];", count, own_count);
+        cj_reg fits = cj_le(f, "list_fits", count, (unsigned)SAMPLE_LIST);
+        CJ_IF_UNI(f, fits, "too_many") {
+            if (k->s.cluster) {
+                CJ_IF_UNI(f, cj_eq(f, "works", k->rank, 0), "has_no_list") finish(k, list, told, count);
+            } else {
+                finish(k, list, told, count);
+            }
+            cj_ptx(f, "ret;");
+        }
     }
 }

@@ -31,7 +31,7 @@ static cj_reg setting(const sample_kernel *k, unsigned which, const char *type, 
     cj_reg     value = wide ? all : cj_let(f, "u32", name, "cvt.u32.u64 $1, $2;", all);
     cj_reg     given = cj_ne(f, "is_array", array, 0);
     cj_reg     at = cj_mad_wide(f, "at", k->row, wide ? 8 : 4, array);
-    cj_ptx(f, wide ? "@$1 ld.global.nc.u64 $2, [$3];" : "@$1 ld.global.nc.u32 $2, [$3];", given, value, at);
+    cj__load(f, given, sample_reads(k), wide ? "u64" : "u32", &value, 1, at, 0);
     return wide || *type == 'u' ? value : cj_let(f, type, name, "mov.b32 $1, $2;", value);
 }
 

@@ -17,11 +17,11 @@ void cj__sample_load_raw(sample_kernel *k, cj_reg vector, cj_reg *word, cj_reg *
     cj_reg at = cj_mad_wide(f, "at", *column, s->bytes, k->base);
     for (unsigned w = 0; w < words_of(k); w++) word[w] = cj_let(f, "b32", "word", "mov.b32 $1, $2;", none);
     if (s->width * s->bytes >= 4) {
-        cj__load(f, inside, "ld.global.nc", "b32", word, words_of(k), at, 0);
+        cj__load(f, inside, sample_reads(k), "b32", word, words_of(k), at, 0);
         return;
     }
     cj_reg half = cj_let(f, "b16", "half", "mov.b32 {$1, _}, $2;", word[0]);
-    cj__load(f, inside, "ld.global.nc", "b16", &half, 1, at, 0);
+    cj__load(f, inside, sample_reads(k), "b16", &half, 1, at, 0);
     cj_ptx(f, "mov.b32 $1, {$2, $2};", word[0], half);
 }
 
@@ -45,7 +45,7 @@ static void penalize(const sample_kernel *k, cj_reg inside, cj_reg column, cj_re
     cj_reg   count[SAMPLE_WIDTH], at = cj_mad_wide(f, "counts_at", column, 4, k->counts);
     for (unsigned e = 0; e < k->s.width; e++) {
         count[e] = cj_mov(f, "u32", "count", 0);
-        cj_ptx(f, "@$1 ld.global.nc.u32 $2, [$3 + $4];", inside, count[e], at, (int)(4 * e));
+        cj__load(f, inside, sample_reads(k), "u32", &count[e], 1, at, 4 * e);
     }
     for (unsigned e = 0; e < k->s.width; e++) {
         CJ_IF(f, cj_ne(f, "counted", count[e], 0), "not_counted") {
@@ -63,7 +63,7 @@ static void apply_mask(const sample_kernel *k, cj_reg inside, cj_reg column, cj_
     cj_func *f = k->f;
     cj_reg   at = cj_mad_wide(f, "mask_at", cj_shr(f, "mask_word", column, 5), 4, k->mask),
            bits = cj_mov(f, "u32", "bits", 0);
-    cj_ptx(f, "@$1 ld.global.nc.u32 $2, [$3];", inside, bits, at);
+    cj__load(f, inside, sample_reads(k), "u32", &bits, 1, at, 0);
     cj_reg own = cj_shr(f, "own_bits", bits, cj_and(f, "first_bit", column, 31));
     for (unsigned e = 0; e < k->s.width; e++) {
         cj_reg denied = cj_eq(f, "denied", cj_and(f, "bit", own, 1u << e), 0);
@@ -85,24 +85,65 @@ void cj__sample_load(sample_kernel *k, cj_reg vector, cj_reg *v, cj_reg *column)
     cj__sample_finish(k, word, vector, *column, v);
 }
 
-void cj__sample_pass(sample_kernel *k, unsigned flight, sample_visit *visit, void *own) {
+// ---- batches
+
+static void load_batch(sample_kernel *k, cj_reg first, unsigned count, sample_batch *b) {
+    b->count = count;
+    for (unsigned i = 0; i < count; i++) {
+        b->vector[i] = i ? cj_add(k->f, "vector", first, i * SAMPLE_WARP) : first;
+        cj__sample_load_raw(k, b->vector[i], b->word[i], &b->column[i]);
+    }
+}
+
+void cj__sample_values(sample_kernel *k, const sample_batch *b, unsigned i, cj_reg *v) {
+    cj__sample_finish(k, b->word[i], b->vector[i], b->column[i], v);
+}
+
+void cj__sample_best(sample_kernel *k, sample_batch *b) {
+    cj_reg v[SAMPLE_WIDTH];
+    for (unsigned i = 0; i < b->count; i++) {
+        cj__sample_values(k, b, i, v);
+        b->best[i] = cj_let(k->f, "f32", "best", "mov.b32 $1, $2;", v[0]);
+        for (unsigned e = 1; e < k->s.width; e++) cj_ptx(k->f, "max.f32 $1, $1, $2; // but NaN", b->best[i], v[e]);
+    }
+}
+
+void cj__sample_keep(sample_kernel *k) {
+    cj_step(k->f, "the thread's vectors, which stay in registers");
+    load_batch(k, cj_add(k->f, "vector", k->first, k->lane), k->s.flight, &k->kept);
+}
+
+void cj__sample_batches(sample_kernel *k, unsigned flight, sample_visit_batch *visit, void *own) {
     cj_func *f = k->f;
     cj_reg   at = cj_add(f, "vector", k->first, k->lane), from = cj_mov(f, "u32", "from", k->first);
     CJ_LOOP_UNI(f, vectors, "next_vectors", "all_vectors") {
         cj_leave_unless(&vectors, cj_lt(f, "more", from, k->end));
-        cj_reg word[SAMPLE_FLIGHT][4], column[SAMPLE_FLIGHT], vector[SAMPLE_FLIGHT], v[SAMPLE_WIDTH];
-        for (unsigned i = 0; i < flight; i++) {
-            vector[i] = i ? cj_add(f, "vector", at, i * SAMPLE_WARP) : at;
-            cj__sample_load_raw(k, vector[i], word[i], &column[i]);
-        }
-        for (unsigned i = 0; i < flight; i++) {
-            cj__sample_finish(k, word[i], vector[i], column[i], v);
-            visit(k, v, column[i], own);
-        }
+        sample_batch b;
+        load_batch(k, at, flight, &b);
+        visit(k, &b, own);
         cj_update(f, at, "add", flight * SAMPLE_WARP);
         cj_update(f, from, "add", flight * SAMPLE_WARP);
     }
     cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
+}
+
+typedef struct each_vector {
+    sample_visit *visit;
+    void         *own;
+} each_vector;
+
+static void visit_each(sample_kernel *k, sample_batch *b, void *own) {
+    const each_vector *each = own;
+    cj_reg             v[SAMPLE_WIDTH];
+    for (unsigned i = 0; i < b->count; i++) {
+        cj__sample_values(k, b, i, v);
+        each->visit(k, v, b->column[i], each->own);
+    }
+}
+
+void cj__sample_pass(sample_kernel *k, unsigned flight, sample_visit *visit, void *own) {
+    each_vector each = {visit, own};
+    cj__sample_batches(k, flight, visit_each, &each);
 }
 
 // ---- the blocks of a row

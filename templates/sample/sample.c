@@ -5,6 +5,7 @@
 // greatest logit. From it every logit has a mass, a whole number of units of 2^-40 (number.c): sums of masses are the same in any
 // order, so the token depends on logits, values and the random number alone, not on the plan.
 //
+// A thread that has few vectors keeps them in registers from the first pass to the list: after a cluster barrier L1 is empty.
 // Where top-k asks for few, the greatest elements of groups of lanes give a threshold that k logits are not less than, and hardly more.
 // What passes it goes to a list of rank 0, which filters and draws there (list.c). Else the last kept key of each filter is found digit by
 // digit (search.c), and a last pass sums what is kept of each warp (draw.c).
@@ -21,11 +22,12 @@
 //   S2   cluster    maxima[] has all groups' greatest elements
 //   S3   bar.sync   the first threshold is told
 //   S4   cluster    the list has all candidates
-//   S5   cluster    the number of candidates is read, before rank 0 exits
+//   S5   bar.sync   the codes of all groups are written; list: the masses of all candidates are
 //   S6   bar.sync   the mass of the first k is told, and each candidate's sum of greater ones is written
 //   S7   bar.sync   list: what each candidate counts is written; search: the bins are clear
 //   S8   cluster    all blocks have summed a digit's bins
 //   S9   bar.sync   the warps' sums of bins are written
+//   S16  cluster    slices[] has the sums of all blocks' slices of the bins
 //   S10  cluster    the digit is told, and all blocks have read the bins
 //   S11  cluster    records[] has all warps' masses
 // and where more is told (tell.c):
@@ -85,7 +87,8 @@ static void declare(sample_kernel *k) {
     k->columns_at = cj_param(f, "u64", "columns", "logits of a row");
     k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
     cj_param(f, "u64", "workspace", "not used");
-    cj__registers(k->plan, f, k->s.many ? SAMPLE_REGISTERS_MANY : SAMPLE_REGISTERS, k->s.many);
+    const bool keeps = k->s.flight > SAMPLE_FLIGHT / 2;
+    cj__registers(k->plan, f, k->s.many ? SAMPLE_REGISTERS_MANY : keeps ? SAMPLE_REGISTERS_KEPT : SAMPLE_REGISTERS, k->s.many || keeps);
 }
 
 static void declare_shared(sample_kernel *k) {
@@ -98,8 +101,10 @@ static void declare_shared(sample_kernel *k) {
     k->told = cj_shared(f, "u32", "told", WORDS, VECTOR);
     k->sums = cj_shared(f, "u64", "sums", k->s.top_k ? SAMPLE_LIST : SAMPLE_WARP, VECTOR);
     if (k->s.top_k) k->list = cj_shared(f, "u64", "list", 2 * SAMPLE_LIST, VECTOR);
+    if (k->s.lists) k->codes = cj_shared(f, "u32", "codes", SAMPLE_GROUPS, VECTOR);
     k->low = cj_shared(f, "u32", "low", bins, VECTOR);
     k->high = cj_shared(f, "u32", "high", bins, VECTOR);
+    if (k->s.blocks > 1) k->slices = cj_shared(f, "u64", "slices", k->s.blocks, VECTOR);
 }
 
 static void begin_row(sample_kernel *k) {
@@ -139,10 +144,14 @@ static void begin(sample_kernel *k) {
     }
     if (k->s.top_k) {
         cj_reg told = cj_shared_address(f, k->told);
-        cj_ptx(f, "@$1 st.shared.u32 [$2 + 4], 0; // no candidates", cj_eq(f, "first_thread", k->thread, 0), told);
+        cj_reg first = cj_eq(f, "first_thread", k->thread, 0);
+        cj_ptx(f, "@$1 st.shared.u32 [$2 + $3], 0; // no candidates", first, told, (int)SAMPLE_AT_COUNT);
+        cj_ptx(f, "@$1 st.shared.u64 [$2 + $3], 0; // nor a mass of them", first, told, (int)SAMPLE_AT_TOTAL);
     }
     if (k->s.cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "S1: this block has started");
     begin_row(k);
+    cj__wait_for_launches(k->plan, f);
+    cj__launch_dependents(k->plan, f);
 }
 
 // A greedy row keeps the first of the greatest.
@@ -166,8 +175,8 @@ static void emit_sample(const cj_plan *plan, cj_builder *b) {
     declare(&k);
     declare_shared(&k);
     begin(&k);
+    if (k.s.keeps) cj__sample_keep(&k);  // on their way while the settings are read
     cj__sample_settings(&k);
-    cj__sample_random(&k);
     cj__sample_greatest(&k);
     if (k.s.lists) cj__sample_list(&k);
     begin_kept(&k);

@@ -32,11 +32,11 @@ enum {
 };
 
 // Lanes; elements of a load, loads in flight, groups of lanes whose greatest elements are compared, blocks of a cluster, at
-// most. A mass of 1 is 2^UNIT.
+// most. A mass of 1 is 2^UNIT. told[]: a digit or the first threshold, the number of candidates, and what is left or the mass of k.
 enum {
     SAMPLE_WARP = 32,
     SAMPLE_WIDTH = 8,
-    SAMPLE_FLIGHT = 4,
+    SAMPLE_FLIGHT = 8,
     SAMPLE_GROUPS = 128,
     SAMPLE_BLOCKS = 16,
     SAMPLE_UNIT = 40
@@ -46,6 +46,7 @@ enum {
 enum { SAMPLE_RECORD = 16, SAMPLE_ENTRY = 16 };
 
 enum { SAMPLE_SHARE = 8 };  // lanes that compare one candidate or group with all
+enum { SAMPLE_AT_COUNT = 4, SAMPLE_AT_TOTAL = 8 };
 
 typedef struct sample_shape {
     cj_dtype dtype;
@@ -54,12 +55,19 @@ typedef struct sample_shape {
     unsigned warps, records;          // of a block; of a row
     unsigned lanes, groups;           // of a group whose greatest element is published; groups of the row
     unsigned flight;                  // loads of a thread at once
+    bool     keeps;                   // these are all, and stay in registers
     unsigned digit;                   // bits of a digit in the search
     bool     top_k, top_p, min_p, mask, penalties;
     bool     lists, log_probability, distribution, draft;  // lists: top-k may end in the list
     bool     many;                    // values live at once, so threads need many registers
     unsigned top;                     // so many most probable tokens are told
 } sample_shape;
+
+// Vectors of each lane that are loaded at once: their words, and the greatest element of each.
+typedef struct sample_batch {
+    unsigned count;
+    cj_reg   word[SAMPLE_FLIGHT][4], vector[SAMPLE_FLIGHT], column[SAMPLE_FLIGHT], best[SAMPLE_FLIGHT];
+} sample_batch;
 
 typedef struct sample_kernel {
     const cj_plan *plan;
@@ -80,8 +88,12 @@ typedef struct sample_kernel {
     cj_reg guess, guessed;       // f32: at least k elements are not less; a predicate
     cj_var log_at, top_tokens_at, top_logs_at, distribution_at, draft_tokens_at, draft_p_at, accepted_at;
     cj_reg second, draft_row, residual;  // u64, random too; the draft's row; a predicate: the goal is of what the draft leaves
-    cj_var maxima, told, list, sums, low, high, records;  // shared memory
+    sample_batch kept;           // if the shape says so
+    cj_var maxima, codes, told, list, sums, low, high, slices, records;  // shared memory
 } sample_kernel;
+
+// A dependent launch may start before the kernel that writes the logits has ended, so they are no constants.
+static inline const char *sample_reads(const sample_kernel *k) { return k->plan->programmatic ? "ld.global" : "ld.global.nc"; }
 
 // ---- plan.c
 void      cj__sample_shape(const cj_plan *plan, sample_shape *s);
@@ -107,6 +119,13 @@ cj_reg cj__sample_goal(const sample_kernel *k, cj_reg mass);      // from 0 to m
 // Visits the warp's elements, a vector a lane, in the row's order; `v` are f32, -infinity beyond the row's end.
 typedef void sample_visit(sample_kernel *k, const cj_reg *v, cj_reg column, void *own);
 void         cj__sample_pass(sample_kernel *k, unsigned flight, sample_visit *visit, void *own);
+
+// The same by batches of `flight` vectors a lane; values of one of its vectors; the greatest of each of its vectors.
+typedef void sample_visit_batch(sample_kernel *k, sample_batch *b, void *own);
+void         cj__sample_batches(sample_kernel *k, unsigned flight, sample_visit_batch *visit, void *own);
+void         cj__sample_values(sample_kernel *k, const sample_batch *b, unsigned i, cj_reg *v);
+void         cj__sample_best(sample_kernel *k, sample_batch *b);
+void         cj__sample_keep(sample_kernel *k);  // loads those that stay in registers
 
 // One vector of each lane: `vector` is its number.
 void cj__sample_load(sample_kernel *k, cj_reg vector, cj_reg *v, cj_reg *column);

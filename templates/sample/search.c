@@ -2,8 +2,8 @@
 // The last kept key of top-k and then of top-p, digit by digit.
 //
 // Both keep the fewest greatest logits whose weights sum to what is needed: for top-k each weighs 1, for top-p its mass. The
-// first digit is of the exponent y, so that logits spread over the bins; the others are of the key. Of a digit the weights of all
-// elements that agree in what is known are summed in bins; from the greatest bin down the sums are added, and the bin that reaches what is
+// first digit is of the exponent y, so that logits spread over the bins; the others are of what the key exceeds the first key by that such an
+// element may have. Of a digit the weights of all elements that agree in what is known are summed in bins; from the greatest bin down the sums are added, and the bin that reaches what is
 // needed has the next digit. In the end one key is known, and of those that equal it how many are kept: the first ones.
 //
 //   low[], high[]  halves of the bins' sums of 64 bits: a carry of the lower half is added to the upper one
@@ -25,6 +25,7 @@ static void clear_bins(const sample_kernel *k, const search *s) {
         cj_ptx(k->f, "st.shared.v4.u32 [$1], {0, 0, 0, 0};", cj_add(k->f, "low_at", s->low, i));
         cj_ptx(k->f, "st.shared.v4.u32 [$1], {0, 0, 0, 0};", cj_add(k->f, "high_at", s->high, i));
     }
+    cj_ptx(k->f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
 }
 
 // From the exponent: the greatest bin has those next to the greatest logit.
@@ -35,32 +36,58 @@ static cj_reg digit_of_y(const sample_kernel *k, cj_reg y) {
     return cj_let(f, "u32", "y_digit", "sub.u32 $1, $2, $3;", bins_of(k) - 1, digit);
 }
 
-// Whether an element is of those that agree, and its digit.
-static void weigh(sample_kernel *k, const search *s, cj_reg v) {
+// The weight of an element goes to the bin of its digit.
+static void add_weight(const sample_kernel *k, const search *s, cj_reg digit, cj_reg mass) {
     cj_func *f = k->f;
-    cj_reg   y = cj__sample_exponent(k, v), key = cj__sample_key(k, v), mass = cj__sample_mass(k, y);
-    cj_reg   digit = digit_of_y(k, y), differs = cj_xor(f, "differs", key, s->known);
-    cj_reg   agrees = cj_ne(f, "agrees", mass, 0), later = cj_ne(f, "later", s->level, 0);
-    cj_ptx(f, "setp.gt.and.u32 $1, $2, $3, $1;", agrees, key, k->least);
-    cj_ptx(f, "setp.le.and.u32 $1, $2, $3, $1;", agrees, differs, s->open);
-    cj_reg other = cj_let(f, "pred", "other_y", "setp.ne.and.u32 $1, $2, $3, $4;", digit, s->y_digit, later);
-    cj_ptx(f, "@$1 setp.ne.u32 $2, 0, 0;", other, agrees);
-    CJ_IF(f, agrees, "disagrees") {
-        cj_ptx(f, "@$1 shr.u32 $2, $3, $4;", later, digit, differs, s->shift);
-        cj_ptx(f, "@!$1 mov.u64 $2, 1;", s->by_mass, mass);
-        cj_reg low = cj_u32(f, "mass_low"), high = cj_u32(f, "mass_high"), before = cj_u32(f, "bin_before");
-        cj_ptx(f, "mov.b64 {$1, $2}, $3;", low, high, mass);
-        cj_reg low_at = cj_mad(f, "low_at", digit, 4, s->low);
-        cj_ptx(f, "atom.shared.add.u32 $1, [$2], $3;", before, low_at, low);
-        cj_ptx(f, "add.cc.u32 $1, $1, $2;\naddc.u32 $3, $3, 0;", before, low, high);
-        cj_reg high_at = cj_mad(f, "high_at", digit, 4, s->high);
-        cj_ptx(f, "@$1 red.shared.add.u32 [$2], $3;", cj_ne(f, "carries", high, 0), high_at, high);
+    cj_ptx(f, "@!$1 mov.u64 $2, 1;", s->by_mass, mass);
+    cj_reg low = cj_u32(f, "mass_low"), high = cj_u32(f, "mass_high"), before = cj_u32(f, "bin_before");
+    cj_ptx(f, "mov.b64 {$1, $2}, $3;", low, high, mass);
+    cj_reg low_at = cj_mad(f, "low_at", digit, 4, s->low);
+    cj_ptx(f, "atom.shared.add.u32 $1, [$2], $3;", before, low_at, low);
+    cj_ptx(f, "add.cc.u32 $1, $1, $2;\naddc.u32 $3, $3, 0;", before, low, high);
+    cj_reg high_at = cj_mad(f, "high_at", digit, 4, s->high);
+    cj_ptx(f, "@$1 red.shared.add.u32 [$2], $3;", cj_ne(f, "carries", high, 0), high_at, high);
+}
+
+// The first digit, of all elements above `least`; only top-k has found one before.
+static void weigh_first(sample_kernel *k, const search *s, cj_reg v) {
+    cj_func *f = k->f;
+    cj_reg   y = cj__sample_exponent(k, v), mass = cj__sample_mass(k, y), counts = cj_ne(f, "counts", mass, 0);
+    if (k->s.top_k) cj_ptx(f, "setp.gt.and.u32 $1, $2, $3, $1;", counts, cj__sample_key(k, v), k->least);
+    CJ_IF(f, counts, "has_no_weight") add_weight(k, s, digit_of_y(k, y), mass);
+}
+
+// A later digit, of elements that agree in those before. Few have the first one, so the rest is for these alone.
+static void weigh_later(sample_kernel *k, const search *s, cj_reg v) {
+    cj_func *f = k->f;
+    cj_reg   y = cj__sample_exponent(k, v);
+    CJ_IF(f, cj_eq(f, "is_near", digit_of_y(k, y), s->y_digit), "is_far") {
+        cj_reg key = cj__sample_key(k, v), mass = cj__sample_mass(k, y), agrees = cj_ne(f, "agrees", mass, 0);
+        cj_reg differs = cj_sub(f, "differs", key, s->known);
+        cj_ptx(f, "setp.gt.and.u32 $1, $2, $3, $1;", agrees, key, k->least);
+        cj_ptx(f, "setp.le.and.u32 $1, $2, $3, $1;", agrees, differs, s->open);
+        CJ_IF(f, agrees, "disagrees") add_weight(k, s, cj_shr(f, "digit", differs, s->shift), mass);
     }
 }
 
-static void visit_search(sample_kernel *k, const cj_reg *v, cj_reg column, void *own) {
+static void visit_first(sample_kernel *k, const cj_reg *v, cj_reg column, void *own) {
     (void)column;
-    for (unsigned e = 0; e < k->s.width; e++) weigh(k, own, v[e]);
+    for (unsigned e = 0; e < k->s.width; e++) weigh_first(k, own, v[e]);
+}
+
+static void visit_later(sample_kernel *k, const cj_reg *v, cj_reg column, void *own) {
+    (void)column;
+    for (unsigned e = 0; e < k->s.width; e++) weigh_later(k, own, v[e]);
+}
+
+static void weigh_all(sample_kernel *k, search *s) {
+    const unsigned flight = k->s.flight < 2 ? k->s.flight : 2;
+    CJ_IF_ELSE_UNI(k->f, cj_eq(k->f, "first_level", s->level, 0), "later_digit", "weighed") {
+        cj__sample_pass(k, flight, visit_first, s);
+    }
+    else {
+        cj__sample_pass(k, flight, visit_later, s);
+    }
 }
 
 // ---- the bin
@@ -70,51 +97,85 @@ typedef struct thread_bins {
     cj_reg   has, first, count[EACH_MOST], sum, before;
 } thread_bins;
 
-static void add_bins(const sample_kernel *k, thread_bins *b, cj_reg at, bool high) {
+static void load_bins(const sample_kernel *k, cj_reg at, unsigned rank, unsigned first, unsigned width, cj_reg *part) {
+    cj_func *f = k->f;
+    cj_reg   peer = k->s.cluster ? cj__sample_peer(k, at, rank) : at;
+    cj_registers(f, "u32", "part", width, part);
+    if (k->s.cluster)
+        cj_dsmem_load(f, cj_always(), "u32", part, width, peer, (int32_t)(4 * first));
+    else
+        cj__load(f, cj_always(), "ld.shared", "u32", part, width, peer, 4 * first);
+}
+
+// Both halves of each bin, of all blocks: the lower one carries into the upper one.
+static void add_bins(const sample_kernel *k, const search *s, thread_bins *b) {
     cj_func       *f = k->f;
     const unsigned width = b->each < 4 ? b->each : 4;
-    for (unsigned rank = 0; rank < k->s.blocks; rank++) {
-        cj_reg part[4], peer = k->s.cluster ? cj__sample_peer(k, at, rank) : at;
-        for (unsigned i = 0; i < b->each; i += width) {
-            for (unsigned j = 0; j < width; j++) part[j] = cj_mov(f, "u32", "part", 0);
-            if (k->s.cluster)
-                cj_dsmem_load(f, b->has, "u32", part, width, peer, (int32_t)(4 * i));
-            else
-                cj__load(f, b->has, "ld.shared", "u32", part, width, peer, 4 * i);
-            for (unsigned j = 0; j < width; j++) {
-                cj_reg wide = cj_let(f, "u64", "wide",
-                                     high ? "cvt.u64.u32 $1, $2;\nshl.b64 $1, $1, 32;" : "cvt.u64.u32 $1, $2;",
-                                     part[j]);
-                cj_update(f, b->count[i + j], "add", wide);
-            }
-        }
+    cj_reg         low[EACH_MOST], high[EACH_MOST], low_at = cj_mad(f, "low_at", b->first, 4, s->low);
+    cj_reg         high_at = cj_mad(f, "high_at", b->first, 4, s->high);
+    for (unsigned i = 0; i < b->each; i++) {
+        low[i] = cj_mov(f, "u32", "bin_low", 0);
+        high[i] = cj_mov(f, "u32", "bin_high", 0);
     }
+    CJ_IF(f, b->has, "has_no_bins") for (unsigned rank = 0; rank < k->s.blocks; rank++)
+        for (unsigned i = 0; i < b->each; i += width) {
+            cj_reg low_part[4], high_part[4];
+            load_bins(k, low_at, rank, i, width, low_part);
+            load_bins(k, high_at, rank, i, width, high_part);
+            for (unsigned j = 0; j < width; j++)
+                cj_ptx(f, "add.cc.u32 $1, $1, $2;\naddc.u32 $3, $3, $4;", low[i + j], low_part[j], high[i + j], high_part[j]);
+        }
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
+    for (unsigned i = 0; i < b->each; i++) b->count[i] = cj_let(f, "u64", "bin", "mov.b64 $1, {$2, $3};", low[i], high[i]);
+}
+
+// The greatest bins are rank 0's, the next ones rank 1's: a block reads its slice of every block's bins. Were each block to read all, what a
+// block of 8 reads of its peers would take longer than to sum the elements.
+static void begin_bins(const sample_kernel *k, thread_bins *b) {
+    cj_func       *f = k->f;
+    const unsigned threads = 1u << cj__log2(k->s.block), slice = (unsigned)cj__power_from(cj__ceil_div(bins_of(k), k->s.blocks));
+    b->each = slice > threads ? slice / threads : 1;
+    b->has = slice / b->each < k->s.block ? cj_lt(f, "has_bins", k->thread, slice / b->each) : cj_always();
+    b->first = cj_mad(f, "first_bin", k->thread, -(int)b->each, cj_mov(f, "u32", "last", bins_of(k) - b->each));
+    if (k->s.blocks == 1) return;
+    cj_reg before = cj_mul(f, "bins_of_ranks_before", k->rank, slice), some = cj_lt(f, "has_slice", before, bins_of(k));
+    cj_update(f, b->first, "sub", before);
+    if (slice / b->each < k->s.block) cj_ptx(f, "and.pred $1, $1, $2;", b->has, some);
+    if (slice / b->each >= k->s.block) b->has = some;
+}
+
+// The sum of numbers that lanes have read of a table; *before: of those of the lanes below `own`.
+static cj_reg sum_table(const sample_kernel *k, cj_reg table, unsigned count, cj_reg own, cj_reg *before) {
+    cj_func *f = k->f;
+    cj_reg   there = cj_lt(f, "there", k->lane, count), part = cj_mov(f, "u64", "part_sum", 0);
+    cj_ptx(f, "@$1 ld.shared.u64 $2, [$3];", there, part, cj_mad(f, "sum_at", k->lane, 8, table));
+    cj_reg all = cj__sample_sum(k, "u64", part);
+    cj_ptx(f, "@$1 mov.u64 $2, 0;", cj_ge(f, "not_before", k->lane, own), part);
+    *before = cj__sample_sum(k, "u64", part);
+    return all;
 }
 
 // The thread's bins and what is in greater ones; the total of all.
 static void read_bins(const sample_kernel *k, const search *s, thread_bins *b) {
     cj_func        *f = k->f;
-    const unsigned  threads = 1u << cj__log2(k->s.block);
     const cj_prefix lanes = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u64"}, .lane = k->lane};
-    b->each = bins_of(k) / threads;
-    b->has = threads < k->s.block ? cj_lt(f, "has_bins", k->thread, threads) : cj_always();
-    b->first = cj_mad(f, "first_bin", k->thread, -(int)b->each, cj_mov(f, "u32", "last", bins_of(k) - b->each));
-    for (unsigned i = 0; i < b->each; i++) b->count[i] = cj_mov(f, "u64", "bin", 0);
-    add_bins(k, b, cj_mad(f, "low_at", b->first, 4, s->low), false);
-    add_bins(k, b, cj_mad(f, "high_at", b->first, 4, s->high), true);
+    begin_bins(k, b);
+    add_bins(k, s, b);
     b->sum = cj_mov(f, "u64", "sum", b->count[0]);
     for (unsigned i = 1; i < b->each; i++) cj_update(f, b->sum, "add", b->count[i]);
-    cj_reg upto = cj_mov(f, "u64", "upto", b->sum);
+    cj_reg upto = cj_mov(f, "u64", "upto", b->sum), earlier;
     cj__prefix_lanes(&lanes, upto, NULL, SAMPLE_WARP);
     cj_reg last = cj_eq(f, "last_lane", k->lane, SAMPLE_WARP - 1);
     cj_ptx(f, "@$1 st.shared.u64 [$2], $3;", last, cj_mad(f, "sum_at", k->warp, 8, s->sums), upto);
     cj_ptx(f, "bar.sync 0; // S9: the warps' sums are written");
-    cj_reg there = cj_lt(f, "there", k->lane, k->s.warps), sum = cj_mov(f, "u64", "warp_sum", 0);
-    cj_ptx(f, "@$1 ld.shared.u64 $2, [$3];", there, sum, cj_mad(f, "sum_at", k->lane, 8, s->sums));
-    cj_set(f, s->total, cj__sample_sum(k, "u64", sum));
-    cj_ptx(f, "@$1 mov.u64 $2, 0;", cj_ge(f, "not_before", k->lane, k->warp), sum);
-    cj_reg earlier = cj__sample_sum(k, "u64", sum);
+    cj_set(f, s->total, sum_table(k, s->sums, k->s.warps, k->warp, &earlier));
     b->before = cj_sub(f, "before", cj_add(f, "before", earlier, upto), b->sum);
+    if (k->s.blocks == 1) return;
+    cj_reg slices = cj_shared_address(f, k->slices), first = cj_eq(f, "first_thread", k->thread, 0);
+    cj__sample_push(k, first, "b64", &s->total, 1, cj_mad(f, "slice_at", k->rank, 8, slices));
+    cj__sample_sync(k, "S16: every block has the sums of all slices");
+    cj_set(f, s->total, sum_table(k, slices, k->s.blocks, k->rank, &earlier));
+    cj_update(f, b->before, "add", earlier);
 }
 
 static void tell(const sample_kernel *k, const search *s, const thread_bins *b) {
@@ -130,9 +191,11 @@ static void tell(const sample_kernel *k, const search *s, const thread_bins *b) 
             cj_leave(&walk, cj_ge(f, "reaches", upto, s->needed));
             cj_set(f, before, upto);
         }
-        cj_ptx(f, "st.shared.u32 [$1], $2;", s->record, digit);
-        cj_ptx(f, "st.shared.u64 [$1 + $2], $3;", s->record, (int)AT_LEFT, cj_sub(f, "left", s->needed, before));
+        cj_reg left = cj_sub(f, "left", s->needed, before);
+        cj__sample_push(k, cj_always(), "u32", &digit, 1, s->record);
+        cj__sample_push(k, cj_always(), "u64", &left, 1, cj_add(f, "left_at", s->record, (int)AT_LEFT));
     }
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
 }
 
 // ---- one filter
@@ -159,16 +222,48 @@ static void count_ties(const sample_kernel *k, const search *s, cj_reg needed) {
     cj_set(f, k->ties, cj_cvt(f, "u32", "ties", cj_div(f, "ties_wide", above, mass)));
 }
 
-static void next_level(const sample_kernel *k, const search *s) {
+// known, open = an interval of keys that has all elements of the first digit. Its ends are estimates, the far one too far by more than all
+// roundings, so it may be too long; later digits test the first one, too. Where the scale is beyond all use it is every key.
+static void find_interval(const sample_kernel *k, const search *s) {
     cj_func       *f = k->f;
-    const unsigned low = cj__sample_low_bits(k);
-    cj_reg         digit = cj_u32(f, "digit"), first = cj_eq(f, "first_level", s->level, 0);
+    const unsigned last = bins_of(k) - 1, low = (1u << cj__sample_low_bits(k)) - 1;
+    cj_reg each = cj_let(f, "f32", "each", "mul.rn.f32 $1, $2, $3;\nrcp.approx.f32 $1, $1; // of a bin, in logits", k->scale,
+                         (float)(bins_of(k) / Y_OCTAVES));
+    cj_reg bins = cj_sub(f, "bins_above", cj_mov(f, "u32", "last_bin", last), s->y_digit);
+    cj_reg number = cj_let(f, "f32", "bins_above", "cvt.rn.f32.u32 $1, $2;", bins);
+    cj_reg near = cj_let(f, "f32", "near", "mul.rn.f32 $1, $2, $3;\nmul.rn.f32 $1, $1, 0f3f7fff00; // 1 - 2^-16", number, each);
+    cj_reg far = cj_let(f, "f32", "far", "fma.rn.f32 $1, $2, $3, $3;\nmul.rn.f32 $1, $1, 0f3f800080; // 1 + 2^-16", number, each);
+    cj_reg more = cj_let(f, "f32", "more", "abs.f32 $1, $2;\nadd.rn.f32 $1, $1, $3;", k->most, far);
+    cj_ptx(f, "mul.rn.f32 $1, $1, 0f35800000; // 2^-20", more);
+    cj_ptx(f, "sub.rn.f32 $1, $2, $1; add.rn.f32 $1, $1, $3;", near, k->most, more);
+    cj_ptx(f, "sub.rn.f32 $1, $2, $1; sub.rn.f32 $1, $1, $3;", far, k->most, more);
+    cj_reg first_key = cj__sample_key(k, far), last_key = cj__sample_key(k, near);
+    cj_reg all = cj_let(f, "pred", "all_keys", "setp.lt.f32 $1, $2, 0f0da24260; // 1e-30", each);
+    cj_ptx(f, "setp.gt.or.f32 $1, $2, 0f7149f2ca, $1; // 1e30", all, each);
+    cj_reg lowest = cj_let(f, "pred", "is_lowest", "setp.eq.or.u32 $1, $2, 0, $3;", s->y_digit, all);
+    cj_reg highest = cj_let(f, "pred", "is_highest", "setp.eq.or.u32 $1, $2, $3, $4;", s->y_digit, last, all);
+    cj_ptx(f, "@$1 mov.u32 $2, 0;\n@$3 mov.u32 $4, 0xffffffff;", lowest, first_key, highest, last_key);
+    if (low) cj_ptx(f, "and.b32 $1, $1, $2; or.b32 $3, $3, $4;", first_key, ~low, last_key, low);
+    cj_set(f, s->known, first_key);
+    cj_set(f, s->open, cj_sub(f, "keys", last_key, first_key));
+}
+
+// The next digit is of as many bits as bins have, or of those that are left.
+static void next_level(const sample_kernel *k, const search *s) {
+    cj_func *f = k->f;
+    cj_reg   digit = cj_u32(f, "digit"), first = cj_eq(f, "first_level", s->level, 0);
     cj_ptx(f, "ld.shared.u32 $1, [$2];\nld.shared.u64 $3, [$2 + $4];", digit, s->record, s->needed, (int)AT_LEFT);
-    cj_set_if(f, first, s->y_digit, digit);
-    cj_ptx(f, "shl.b32 $1, $1, $2;\n@!$3 or.b32 $4, $4, $1;", digit, s->shift, first, s->known);
-    cj_reg one = cj_mov(f, "u32", "one", 1);
-    cj_ptx(f, "@!$1 shl.b32 $2, $3, $4;\n@!$1 sub.u32 $2, $2, 1;", first, s->open, one, s->shift);
-    cj_ptx(f, "max.u32 $1, $1, $2;\nsub.u32 $1, $1, $3;", s->shift, k->s.digit + low, k->s.digit);
+    CJ_IF_ELSE_UNI(f, first, "is_of_key", "is_known") {
+        cj_set(f, s->y_digit, digit);
+        find_interval(k, s);
+    }
+    else {
+        cj_reg part = cj_let(f, "u32", "digit_first", "shl.b32 $1, $2, $3;", digit, s->shift), one = cj_mov(f, "u32", "one", 1);
+        cj_update(f, s->known, "add", part);
+        cj_ptx(f, "shl.b32 $1, $2, $3;\nsub.u32 $1, $1, 1;", s->open, one, s->shift);
+    }
+    cj_ptx(f, "bfind.u32 $1, $2;\nsub.s32 $1, $1, $3;\nmax.s32 $1, $1, $4;", s->shift, s->open, (int)k->s.digit - 1,
+           (int)cj__sample_low_bits(k));
     cj_update(f, s->level, "add", 1);
 }
 
@@ -178,12 +273,12 @@ static void find_last(sample_kernel *k, search *s) {
     cj_reg   ends = cj_pred(f, "ends");
     cj_set(f, s->level, 0);
     cj_set(f, s->known, 0);
-    cj_ptx(f, "mov.u32 $1, 0xffffffff; mov.u32 $2, 32;", s->open, s->shift);
+    cj_ptx(f, "mov.u32 $1, 0xffffffff; mov.u32 $2, 0;", s->open, s->shift);
     CJ_LOOP_UNI(f, digits, "next_digit", "last_is_found") {
         thread_bins b;
         clear_bins(k, s);
         cj_ptx(f, "bar.sync 0; // S7: the bins are clear");
-        cj__sample_pass(k, k->s.flight < 2 ? k->s.flight : 2, visit_search, s);
+        weigh_all(k, s);
         cj__sample_sync(k, "S8: all blocks have summed");
         read_bins(k, s, &b);
         need_mass(k, s);

@@ -37,7 +37,7 @@ static void count_tile(sort_kernel *k) {
     for (unsigned i = 0; i < k->s.items; i++) {
         cj_reg inside = cj_lt(f, "inside", cj_add(f, "place", k->first, SORT_WARP * i), k->columns);
         for (unsigned pass = 0; pass < sort_passes(&k->s); pass++) {
-            k->shift = cj_mov(f, "u32", "shift", pass * k->s.digit);
+            cj__sort_take_digit(k, cj_mov(f, "u32", "shift", pass * k->s.digit));
             cj_reg at = cj_mad(f, "bin_at", cj__sort_digit(k, i), 4, k->counts);
             cj_ptx(f, "@$1 red.shared.add.u32 [$2 + $3], 1;", inside, at, 4 * pass * k->s.bins);
         }
@@ -197,7 +197,7 @@ static void sort_digit(sort_kernel *k, cj_reg workspace, cj_reg all_bins, const 
     cj_func          *f = k->f;
     const unsigned    passes = sort_passes(s);
     take_tile(k, workspace);
-    k->shift = cj_mul(f, "shift", k->pass, s->digit);
+    cj__sort_take_digit(k, cj_mul(f, "shift", k->pass, s->digit));
     k->bins = cj_mad_wide(f, "digit_bins", cj_mad(f, "digit_of_row", k->row, passes, k->pass), 4 * s->bins, all_bins);
     cj_reg tiles = cj__load_param(f, "u32", k->tiles_at, "tiles"), rows = cj__load_param(f, "u32", k->rows_at, "rows");
     cj_reg statuses = part(k, workspace, "statuses", w->statuses);

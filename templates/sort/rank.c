@@ -31,8 +31,18 @@ static void clear_own_counts(const sort_kernel *k) {
     warp_sync(k, "W1: the warp's counts are clear");
 }
 
+// A digit that is a byte of the key is taken by one prmt; bfe with a shift in a register is four instructions of sm_90.
+static bool is_byte(const sort_shape *s) { return s->digit == 8 && s->bits <= 32; }
+
+void cj__sort_take_digit(sort_kernel *k, cj_reg shift) {
+    cj_func *f = k->f;
+    k->shift = shift;
+    if (is_byte(&k->s)) k->byte = cj_let(f, "u32", "byte", "shr.u32 $1, $2, 3;\nor.b32 $1, $1, 0x4440; // and zeros", shift);
+}
+
 cj_reg cj__sort_digit(const sort_kernel *k, unsigned item) {
     cj_func *f = k->f;
+    if (is_byte(&k->s)) return cj_let(f, "u32", "digit", "prmt.b32 $1, $2, 0, $3;", k->key[item], k->byte);
     if (!strcmp(k->s.type, "u32"))
         return cj_let(f, "u32", "digit", "bfe.u32 $1, $2, $3, $4;", k->key[item], k->shift, k->s.digit);
     cj_reg rest = cj_cvt(f, "u32", "rest", cj_shr(f, "rest", k->key[item], k->shift));
@@ -43,17 +53,27 @@ cj_reg cj__sort_digit_at(const sort_kernel *k, unsigned item) {
     return cj_mad(k->f, "count_at", cj__sort_digit(k, item), 4, k->own_counts);
 }
 
-// The lanes that have the same digit.
+// The lanes that agree in a bit of the digit. The complement is -1 * lanes - 1, with a -1 that ptxas does not know: a multiply-add has
+// a pipe of its own, and the logic's pipe limits a pass (docs/maintaining/sort.md).
+static cj_reg agree(const sort_kernel *k, cj_reg digit, unsigned bit) {
+    cj_func *f = k->f;
+    cj_reg   is_set = cj_ne(f, "is_set", cj_and(f, "bit", digit, 1 << bit), 0);
+    cj_reg   lanes = cj_let(f, "u32", "lanes", "vote.sync.ballot.b32 $1, $2, 0xffffffff;", is_set);
+    cj_ptx(f, "@!$1 mad.lo.u32 $2, $2, $3, $3; // not", is_set, lanes, k->all);
+    return lanes;
+}
+
+// The lanes that have the same digit. 0x80 of lop3 is the and of three.
 static cj_reg match(const sort_kernel *k, cj_reg digit) {
     cj_func *f = k->f;
     if (!k->s.ballots) return cj_let(f, "b32", "same", "match.any.sync.b32 $1, $2, 0xffffffff;", digit);
-    cj_reg same = cj_mov(f, "b32", "same", UINT32_MAX);
-    for (unsigned bit = 0; bit < k->s.digit; bit++) {
-        cj_reg is_set = cj_ne(f, "is_set", cj_and(f, "bit", digit, 1 << bit), 0);
-        cj_reg lanes = cj_let(f, "b32", "lanes", "vote.sync.ballot.b32 $1, $2, 0xffffffff;", is_set);
-        cj_ptx(f, "@!$1 not.b32 $2, $2;", is_set, lanes);
-        cj_ptx(f, "and.b32 $1, $1, $2;", same, lanes);
+    cj_reg   same = agree(k, digit, 0);
+    unsigned bit = 1;
+    for (; bit + 1 < k->s.digit; bit += 2) {
+        cj_reg one = agree(k, digit, bit), other = agree(k, digit, bit + 1);
+        cj_ptx(f, "lop3.b32 $1, $1, $2, $3, 0x80;", same, one, other);
     }
+    if (bit < k->s.digit) cj_ptx(f, "and.b32 $1, $1, $2;", same, agree(k, digit, bit));
     return same;
 }
 

@@ -91,6 +91,7 @@ static void begin_group(sort_kernel *k) {
     k->lane = cj_and(f, "lane", thread, SORT_WARP - 1);
     k->below = cj_mov(f, "u32", "lanes_below", "%lanemask_lt");
     k->above = cj_mov(f, "u32", "lanes_above", "%lanemask_gt");
+    if (s->ballots) k->all = cj_or(f, "all_lanes", cj_mov(f, "u32", "lanes_upto", "%lanemask_le"), k->above);
     k->counts = cj_mov(f, "u32", "counts", "pool");
     k->warp = cj_shr(f, "warp", thread, 5);
     k->thread = thread;
@@ -120,8 +121,9 @@ static void begin_row(sort_kernel *k) {
 static void emit_passes(sort_kernel *k) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
-    k->shift = cj_mov(f, "u32", "shift", sort_low(s));
-    CJ_COUNT_UNI(f, "next_digit", k->shift, s->digit, sort_low(s) + s->bits) {
+    cj_reg            shift = cj_mov(f, "u32", "shift", sort_low(s));
+    CJ_COUNT_UNI(f, "next_digit", shift, s->digit, sort_low(s) + s->bits) {
+        cj__sort_take_digit(k, shift);
         cj__sort_rank(k);
         cj__sort_scan(k);
         cj__sort_scatter(k);

@@ -58,11 +58,12 @@ typedef struct sort_kernel {
     cj_var         x, values_to, indices_to, offsets_at, columns_at, stride_at, rows_at;
     cj_var         tiles_at, counters_at, turn_at, workspace_at;  // of form=grid
     cj_reg         thread, lane, warp, below, above;  // thread and warp: of the group; masks of the lanes before and after
+    cj_reg         all;                               // the mask of all lanes, which is -1
     cj_reg         row, rank;
     cj_reg         base, columns;                     // of the row: its address, its elements as u32
     cj_reg         counts, own_counts;                // addresses: of the group's shared memory, of the warp's counts
     cj_reg         own, first;                        // place of the thread's first item: in the tile, in the row
-    cj_reg         shift;                             // of the digit
+    cj_reg         shift, byte;                       // of the digit: its first bit; where it is a byte of the key, the selector of prmt
     cj_reg         ticket, tile, pass;                // of form=grid; the ticket is the number of the tile among all rows'
     cj_reg         bins, statuses;                    // addresses of the pass: what the row has before each digit; of all tiles
     cj_reg         bin_total, bin_start;              // of the thread's digit in the tile
@@ -99,6 +100,7 @@ void cj__sort_scan(sort_kernel *k);
 
 void cj__sort_offsets(const sort_kernel *k);  // in a cluster and in a grid: of each digit
 void cj__sort_sum_row(sort_kernel *k);        // form=grid: numbers of items of each digit become what comes before
+void   cj__sort_take_digit(sort_kernel *k, cj_reg shift);  // the one that the pass sorts by
 cj_reg cj__sort_digit(const sort_kernel *k, unsigned item);
 
 cj_reg cj__sort_offset(const sort_kernel *k, unsigned item);  // from a place in the tile to the place in the row

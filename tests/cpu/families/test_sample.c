@@ -45,6 +45,22 @@ static void lists_that_overflow_are_searched(void **state) {
     }
 }
 
+// A lane of the only warp has up to 8 vectors of 8 elements in registers; one more, and it reads them again.
+static void rows_that_stay_in_registers_and_longer_ones_are_right(void **state) {
+    (void)state;
+    static const uint64_t columns[] = {1792, 2040, 2048, 2056, 4200};
+    for (unsigned i = 0; i < CJ_TEST_COUNT(columns); i++) {
+        cj_sample_desc   d = {CJ_INIT(d),      .rows = 2,     .columns = columns[i], .dtype = CJ_BF16, .top_k = true,
+                              .top_p = i % 2, .block = 32, .cluster = CJ_SAMPLE_NO_CLUSTER};
+        cj_sample_arrays v = {CJ_INIT(v), .temperature = 0.6f, .top_k = 20, .seed = 5};
+        if (d.top_p) v.top_p = 0.9f;
+        cj_test_watch(i);
+        cj_test_sample(cj_test_device, &d, &v, CJ_SAMPLE_RANDOM, false, i);
+        cj_test_sample(cj_test_device, &d, &v, CJ_SAMPLE_WILD, false, i);
+        cj_test_sample(cj_test_device, &d, &v, CJ_SAMPLE_SINGLE, false, i);
+    }
+}
+
 static void draws_have_the_frequencies_of_each_filter_on_every_plan(void **state) {
     (void)state;
     cj_test_watch(1);
@@ -99,6 +115,7 @@ int main(void) {
         cmocka_unit_test(rows_of_every_kind_and_size_give_the_models_token),
         cmocka_unit_test(any_shape_and_values_do),
         cmocka_unit_test(lists_that_overflow_are_searched),
+        cmocka_unit_test(rows_that_stay_in_registers_and_longer_ones_are_right),
         cmocka_unit_test(draws_have_the_frequencies_of_each_filter_on_every_plan),
         cmocka_unit_test(tokens_of_a_draft_get_the_distribution_of_the_logits),
         cmocka_unit_test(a_call_refuses_what_it_cannot),
