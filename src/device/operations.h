@@ -91,6 +91,11 @@ typedef struct cj_device_ops {
     // Whether work on the stream has not ended; the CUDA device's number. NULL: as those above.
     cj_status (*busy)(cj_device *device, cj_stream stream, bool *busy, cj_error *error);
     int (*number)(const cj_device *device);
+    // The beginning of the allocation of this device that holds [memory, memory + bytes); INVALID_ARGUMENT where it is another
+    // device's, or no whole one's.
+    cj_status (*locate)(cj_device *device, cj_ptr memory, size_t bytes, cj_ptr *base, cj_error *error);
+    // Waits for all work on the device, of all streams.
+    cj_status (*settle)(cj_device *device, cj_error *error);
 } cj_device_ops;
 
 #endif

@@ -93,10 +93,28 @@ void cj_fake_share(void) {
     *arena = BLOCK_ALIGNMENT;
 }
 
+// This process's allocations of it, for cuMemGetAddressRange; the first ones, if there are many.
+enum { ARENA_KNOWN = 64 };
+static struct {
+    uintptr_t begin;
+    size_t    bytes;
+} known[ARENA_KNOWN];
+static int known_count;
+
+static void *arena_made(void *made, size_t bytes) {
+    pthread_mutex_lock(&lock);
+    if (made && known_count < ARENA_KNOWN) {
+        known[known_count].begin = (uintptr_t)made;
+        known[known_count++].bytes = bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return made;
+}
+
 static void *arena_make(size_t bytes) {
     const size_t   room = (bytes + BLOCK_ALIGNMENT - 1) / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
     const uint64_t at = __atomic_fetch_add(arena, room, __ATOMIC_RELAXED);
-    return at + room > ARENA_BYTES ? NULL : (char *)arena + at;
+    return arena_made(at + room > ARENA_BYTES ? NULL : (char *)arena + at, bytes);
 }
 
 // Zeroed; NULL when out of memory.
@@ -602,6 +620,31 @@ static CUresult fake_StreamQuery(CUstream stream) {
     (void)stream;
     ENTER_CONTEXT(StreamQuery);
     return cj_fake_driver.never_ready ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+static CUresult fake_CtxSynchronize(void) {
+    ENTER_CONTEXT(CtxSynchronize);
+    return CUDA_SUCCESS;
+}
+
+// Blocks of the list do not know their size: each address is an allocation of its own, as large as a test says.
+static CUresult fake_MemGetAddressRange(CUdeviceptr *base, size_t *size, CUdeviceptr memory) {
+    ENTER_CONTEXT(MemGetAddressRange);
+    *base = memory;
+    *size = cj_fake_driver.range_bytes ? cj_fake_driver.range_bytes : (size_t)1 << 40;
+    for (int i = 0; i < known_count; i++)
+        if (memory - known[i].begin < known[i].bytes) *base = known[i].begin, *size = known[i].bytes;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_PointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr memory) {
+    ENTER_CONTEXT(PointerGetAttribute);
+    if (attribute != CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL || !memory) return CUDA_ERROR_INVALID_VALUE;
+    int place = cj_fake_driver.gpu_count - 1;
+    for (int i = 0; i < GPU_COUNT_MAX; i++)
+        if (cj_fake_context_current() == &primary[i]) place = i;
+    *(int *)data = cj_fake_driver.other_place ? cj_fake_driver.other_place : place;
+    return CUDA_SUCCESS;
 }
 
 static CUresult fake_EventDestroy(CUevent event) {

@@ -65,6 +65,9 @@
     X(IpcOpenMemHandle, 11000, OPTIONAL)                       \
     X(IpcCloseMemHandle, 4010, OPTIONAL)                       \
     X(StreamQuery, 2000, OPTIONAL)                             \
+    X(CtxSynchronize, 2000, OPTIONAL)                          \
+    X(MemGetAddressRange, 3020, OPTIONAL)                      \
+    X(PointerGetAttribute, 4000, OPTIONAL)                     \
     X(TensorMapEncodeTiled, 12000, OPTIONAL)             \
     X(TensorMapEncodeIm2col, 12000, OPTIONAL)
 
