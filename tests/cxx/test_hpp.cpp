@@ -372,6 +372,12 @@ void several_devices_work_as_one() {
     both.run(all, x, y);
     EXPECT(first(y) == 2);
     EXPECT(both.about(all).way == CJ_GPUS_BY_MAIL && both.about(all).reach[1] == CJ_GPUS_REACH_PEER);
+    all.memory = CJ_GPUS_MEMORY_REGISTERED;
+    EXPECT(error_of([&] { both.run(all, x, y); }).status() == CJ_INVALID_ARGUMENT);
+    both.register_memory(x, 1024), both.register_memory(y, 1024);
+    both.run(all, x, y);
+    EXPECT(first(y) == 2 && both.about(all).way == CJ_GPUS_BY_MEMORY);
+    both.unregister_memory(y), both.unregister_memory(x);
     arrays.x = x.data(), arrays.y = y.data(), arrays.sum = sum.data();
     both.norm(norm, arrays);
     EXPECT(first(sum) == 2 && first(y) > 0.999f && first(y) < 1.001f);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Formulas: docs/maintaining/gpus.md, "The model". A time is a base, the one-way waits, and the bytes that leave a GPU over its
+// link's rate. Mail doubles the bytes: each word has its epoch beside it.
+#include "predict.h"
+
+enum {
+#define CJ_CONSTANT(name, value, unit, gpu, date, command) name = (value),
+#include "constants.def"
+};
+
+enum { MAIL_FACTOR = 2 };
+
+// Bytes that leave a GPU, of the one that sends most.
+static double bytes_out(cj_gpus_by by, cj_gpus_traffic traffic, double gpus, double bytes) {
+    const double peers = gpus - 1;
+    if (traffic == CJ_TRAFFIC_PART_EACH) return peers * bytes;
+    if (by == CJ_BY_ONE_SHOT) return peers * bytes;
+    if (traffic == CJ_TRAFFIC_BROADCAST && by == CJ_BY_NCCL_CALL) return bytes;
+    return 2 * peers / gpus * bytes;  // the parts, and their results
+}
+
+double cj__gpus_predict(cj_gpus_by by, cj_gpus_traffic traffic, uint32_t gpus, double bytes) {
+    const double out = bytes_out(by, traffic, gpus, bytes);
+    switch (by) {
+    case CJ_BY_ONE_SHOT: return GPUS_BASE_NS + MAIL_FACTOR * out / GPUS_LINK_GBS;
+    case CJ_BY_TWO_SHOTS: return GPUS_BASE_NS + GPUS_WAY_NS + MAIL_FACTOR * out / GPUS_LINK_GBS;
+    case CJ_BY_ARRAYS: return GPUS_BASE_NS + GPUS_WAY_NS + 2 * GPUS_FENCES_NS + out / GPUS_LINK_GBS;
+    case CJ_BY_NCCL_CALL: break;
+    }
+    const double small = NCCL_SMALL_NS + out / NCCL_SMALL_GBS, large = NCCL_LARGE_NS + out / NCCL_LARGE_GBS;
+    return small < large ? small : large;
+}
+
+uint32_t cj__gpus_shots(uint32_t gpus, double bytes) {
+    return cj__gpus_predict(CJ_BY_ONE_SHOT, CJ_TRAFFIC_ALLREDUCE, gpus, bytes) <=
+                   cj__gpus_predict(CJ_BY_TWO_SHOTS, CJ_TRAFFIC_ALLREDUCE, gpus, bytes)
+               ? 1
+               : 2;
+}
