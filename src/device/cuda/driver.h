@@ -31,6 +31,8 @@
     X(MemsetD8Async, 3020, NEEDED)                             \
     X(CtxGetStreamPriorityRange, 5050, NEEDED)                 \
     X(StreamCreate, 2000, NEEDED)                              \
+    X(StreamCreateWithPriority, 5050, NEEDED)                  \
+    X(StreamWaitEvent, 3020, NEEDED)                           \
     X(StreamDestroy, 4000, NEEDED)                             \
     X(StreamSynchronize, 2000, NEEDED)                         \
     X(StreamBeginCapture, 10010, NEEDED)                       \
