@@ -24,6 +24,7 @@
 
 #include <clusterjit/collectives.h>
 #include <clusterjit/device.h>
+#include <clusterjit/gemm.h>
 #include <clusterjit/histogram.h>
 #include <clusterjit/kernel.h>
 #include <clusterjit/norm.h>
@@ -272,6 +273,30 @@ CJ_API cj_status cj_gpus_softmax(cj_gpus *gpus, const cj_gpus_softmax_desc *desc
 // takes 16 bytes of mail: mail_bytes limits rows * k.
 CJ_API cj_status cj_gpus_topk(cj_gpus *gpus, const cj_topk_desc *desc, const cj_ptr *x, const cj_ptr *values, const cj_ptr *indices,
                               const cj_stream *stream, cj_error *error);
+
+// ---- matrix products with a collective, chunk by chunk: the exchange of a chunk runs beside the product of the next one
+//
+//   cj_gpus_gemm_reduce_scatter   out[r], m / ranks x n = rows r m / ranks … of the sum of a[q] b[q] of all ranks q (rows of weights sharded)
+//   cj_gpus_all_gather_gemm       out[r], m x n = the rows a[q], m / ranks x k, of all ranks q one below the other, times b[r] (columns of
+//                                 weights sharded)
+//
+// All matrices by rows without gaps but b, which is as desc.b says, and aligned to 16 bytes. Products are rounded to their type before they
+// are summed in f32, in one order. The first call with a description allocates and registers what lies between product and collective (m x n
+// or m x k), and makes kernels and a stream: it cannot be captured, later ones can. All ranks make it at the same time, with the same m and
+// what is exchanged (n or k). Where memory cannot be registered, and by NCCL, there is one chunk.
+typedef struct cj_gpus_gemm_desc {
+    CJ_STRUCT_SIZE(cj_gpus_gemm_desc);
+    uint64_t      m, n, k;  // of a rank's product; m a multiple of the ranks, n and k of 16 bytes
+    cj_dtype      dtype;    // CJ_F16, CJ_BF16; CJ_TF32, with elements of f32
+    cj_gemm_order b;        // [rows]; CJ_TF32: columns
+    uint32_t      chunks;   // which divide m / ranks [chosen for the size]
+    cj_gemm_form  form;     // of the product [chosen]
+} cj_gpus_gemm_desc;
+
+CJ_API cj_status cj_gpus_gemm_reduce_scatter(cj_gpus *gpus, const cj_gpus_gemm_desc *desc, const cj_ptr *a, const cj_ptr *b,
+                                             const cj_ptr *out, const cj_stream *stream, cj_error *error);
+CJ_API cj_status cj_gpus_all_gather_gemm(cj_gpus *gpus, const cj_gpus_gemm_desc *desc, const cj_ptr *a, const cj_ptr *b, const cj_ptr *out,
+                                         const cj_stream *stream, cj_error *error);
 
 // ---- the data of all devices: a launch of each device's own, and an all-reduce of the results
 

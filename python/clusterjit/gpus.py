@@ -300,6 +300,50 @@ class Gpus:
         fields = {"n": math.prod(first.shape), "bins": bins, "dtype": _dtype(first.dtype), "counts": lib.CJ_U32, "lower": lower, "upper": upper}
         return self._fused(lib.cj_gpus_histogram, "cj_histogram_desc", fields, {"x": x}, {"counts": ((bins,), "u32")})
 
+    # ---- matrix products with a collective, chunk by chunk
+
+    def matmul_reduce_scatter(self, a: Any, b: Any, *, chunks: int = 0) -> Any:
+        """The rows of this rank of the sum of all ranks' a @ b, as torch's fused_matmul_reduce_scatter: a (m, k), b (k, n), out
+        (m / ranks, n), f16 or bf16. b may be the transpose of a contiguous array. The exchange of one of ``chunks`` chunks runs beside
+        the product of the next one; 0: as many as are predicted best."""
+        m, n, k, fields = self._product(a, b, chunks, 1)
+        if m % self.info.ranks:
+            raise InvalidArgument(f"a: its {m} rows are no multiple of the {self.info.ranks} ranks")
+        return self._multiply(lib.cj_gpus_gemm_reduce_scatter, a, b, {**fields, "m": m}, (m // self.info.ranks, n))
+
+    def all_gather_matmul(self, a: Any, b: Any, *, chunks: int = 0) -> Any:
+        """All ranks' rows a (m / ranks, k), one below the other, times this rank's b (k, n): out (m, n). Otherwise as
+        :meth:`matmul_reduce_scatter`."""
+        m, n, k, fields = self._product(a, b, chunks, self.info.ranks)
+        return self._multiply(lib.cj_gpus_all_gather_gemm, a, b, {**fields, "m": m}, (m, n))
+
+    def _product(self, a: Any, b: Any, chunks: int, times: int) -> tuple[int, int, int, dict[str, Any]]:
+        left = self._views({"a": a})["a"]
+        own = self._of_ranks("b", b)
+        transposed = all(len(one.shape) == 2 and self._is_transposed(one) for one in own)
+        right = self._views({"b": [one.T for one in own] if transposed else b})["b"]
+        if len(left.shape) != 2 or len(right.shape) != 2:
+            raise left.refuse(f"the shapes are {left.shape} and {right.shape}; both must have two axes")
+        k, n = right.shape[::-1] if transposed else right.shape
+        if left.shape[1] != k or left.dtype != right.dtype:
+            raise left.refuse(f"it is {left.shape} of {left.dtype}, and b is {(k, n)} of {right.dtype}")
+        if left.dtype not in ("f16", "bf16"):
+            raise UnsupportedType(f"a: its dtype is {left.dtype}; it must be f16 or bf16", hint="convert it")
+        return left.shape[0] * times, n, k, {"n": n, "k": k, "dtype": _dtype(left.dtype), "chunks": chunks,
+                                             "b": lib.CJ_GEMM_COLUMN if transposed else lib.CJ_GEMM_ROW}
+
+    @staticmethod
+    def _is_transposed(array: Any) -> bool:
+        reader = READERS[type(array)]
+        return bool(reader) and not reader.view(array, "b", 0).contiguous and reader.view(array.T, "b", 0).contiguous
+
+    def _multiply(self, function: Any, a: Any, b: Any, fields: dict[str, Any], shape: Shape) -> Any:
+        own = self._of_ranks("b", b)
+        if fields["b"] == lib.CJ_GEMM_COLUMN:
+            own = [one.T for one in own]
+        given = {"x": a, "b": own if isinstance(a, (list, tuple)) else own[0]}
+        return self._fused(function, "cj_gpus_gemm_desc", fields, given, {"out": (shape, self._views({"a": a})["a"].dtype)})
+
     def check(self) -> None:
         """Raises what went wrong in calls whose streams were synchronized: it names a rank that did not come."""
         call(lib.cj_gpus_check, self._open())

@@ -118,6 +118,7 @@ void cj_gpus_destroy(cj_gpus *gpus) {
     if (!gpus) return;
     for (size_t i = 0; i < gpus->loaded_count; i++)
         for (uint32_t r = 0; r < gpus->local; r++) cj_kernel_destroy(gpus->loaded[i].kernel[r]);
+    cj__gpus_destroy_products(gpus);
     cj__gpus_close_regions(gpus);
     free_boxes(gpus);
     cj__nccl_end(&gpus->nccl);

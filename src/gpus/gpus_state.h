@@ -3,11 +3,13 @@
 #ifndef CJ_GPUS_STATE_H
 #define CJ_GPUS_STATE_H
 
+#include <clusterjit/gemm.h>
 #include <clusterjit/gpus.h>
 #include <stdbool.h>
 
-#include "predict.h"
 #include "nccl.h"
+#include "operations.h"
+#include "predict.h"
 #include "socket.h"
 
 // The kernels of a description, one a device of this process.
@@ -31,6 +33,20 @@ typedef struct cj_gpus_region {
     void    *window;               // of NCCL; NULL: none
 } cj_gpus_region;
 
+// A matrix product with a collective.
+typedef struct cj_gpus_product_key {
+    uint64_t what[8];  // which of the two, m, n, k, type, order of B, chunks, form
+} cj_gpus_product_key;
+
+typedef struct cj_gpus_product {
+    cj_gpus_product_key key;
+    uint32_t            chunks;
+    bool                registered;          // `whole` is: the collective goes straight, chunk by chunk
+    cj_gemm            *gemm[CJ_GPUS_MAX];   // of a chunk; as all that follows of the i-th rank of this process
+    cj_ptr              whole[CJ_GPUS_MAX];  // the product before the collective, or the rows after it
+    cj_side             side[CJ_GPUS_MAX];   // of more than one chunk
+} cj_gpus_product;
+
 struct cj_gpus {
     uint32_t        count;                // ranks
     uint32_t        first, local;         // the ranks of this process
@@ -52,6 +68,8 @@ struct cj_gpus {
     cj_gpus_region *region;
     size_t          region_count, region_room;
     uint64_t        registrations;  // ever
+    cj_gpus_product *product;
+    size_t          product_count, product_room;
     cj_bootstrap   *bootstrap;  // of cj_gpus_create_env, to part when all ranks do
 };
 
@@ -71,6 +89,14 @@ cj_status cj__gpus_grow(void **list, size_t count, size_t *room, size_t bytes, c
 
 // The kernels of these parameters, one a device of this process, which the first call loads.
 cj_status cj__gpus_find(cj_gpus *gpus, const cj_params *params, cj_gpus_loaded **found, cj_error *error);
+
+// `count` elements, `at` elements into each part, straight between registered arrays. The first call with these sizes loads kernels.
+cj_status cj__gpus_run_straight(cj_gpus *gpus, const cj_gpus_desc *desc, uint64_t at, uint64_t count, const cj_ptr *x, const cj_ptr *out,
+                                const cj_stream *stream, cj_error *error);
+
+// ---- product.c
+
+void cj__gpus_destroy_products(cj_gpus *gpus);
 
 // ---- process.c
 

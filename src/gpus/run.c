@@ -107,6 +107,12 @@ static cj_status run_piece(cj_gpus *gpus, const cj_gpus_desc *desc, const cj_gpu
     return cj_gpus_launch(gpus, loaded->kernel, gpus->local, x ? from : NULL, x ? to : NULL, stream, error);
 }
 
+cj_status cj__gpus_run_straight(cj_gpus *gpus, const cj_gpus_desc *desc, uint64_t at, uint64_t count, const cj_ptr *x, const cj_ptr *out,
+                                const cj_stream *stream, cj_error *error) {
+    const cj_gpus_piece piece = {.at = at, .count = count, .align = alignment_of(gpus, x, out), .direct = true};
+    return run_piece(gpus, desc, &piece, x, out, stream, error);
+}
+
 // Whether all arrays are that peers read or write. An all-to-all in place has no room for what comes before it has sent.
 static bool is_registered(const cj_gpus *gpus, const cj_gpus_desc *desc, const cj_ptr *x, const cj_ptr *out) {
     const uint64_t bytes = desc->count * cj_dtype_size(desc->dtype), all = bytes * gpus->count;

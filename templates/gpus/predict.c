@@ -37,3 +37,37 @@ uint32_t cj__gpus_shots(uint32_t gpus, double bytes) {
                ? 1
                : 2;
 }
+
+// ---- products with a collective
+
+enum { TILE_ROWS = 128, TILE_COLUMNS = 256 };
+
+static double up(double a, double b) { return (double)(uint64_t)((a + b - 1) / b); }
+
+// Whole waves of tiles, as gemm's own model has them, at one rate of an SM.
+static double product(uint32_t gpus, uint32_t sms, double rows, double n, double k) {
+    const double tiles = gpus * up(rows, TILE_ROWS) * up(n, TILE_COLUMNS);
+    return PRODUCT_BASE_NS + up(tiles, sms) * 2.0 * TILE_ROWS * TILE_COLUMNS * k / PRODUCT_SM_FLOP;
+}
+
+// The first product or exchange is alone, and so is the last one; between them the longer one counts.
+static double overlapped(uint32_t gpus, uint32_t sms, double rows, double n, double k, double row_bytes, double chunks) {
+    const double one = product(gpus, sms, rows / chunks, n, k);
+    const double other = cj__gpus_predict(CJ_BY_ARRAYS, CJ_TRAFFIC_PART_EACH, gpus, rows / chunks * row_bytes);
+    return one + other + (chunks - 1) * (one > other ? one : other);
+}
+
+uint32_t cj__gpus_chunks(uint32_t gpus, uint32_t sms, uint64_t rows, uint64_t n, uint64_t k, double width, double element) {
+    uint32_t best = 1;
+    double   least = overlapped(gpus, sms, (double)rows, (double)n, (double)k, width * element, 1);
+    for (uint32_t chunks = 2; chunks <= 16 && rows % chunks == 0; chunks *= 2) {
+        const double takes = overlapped(gpus, sms, (double)rows, (double)n, (double)k, width * element, chunks);
+        if (takes < least) least = takes, best = chunks;
+    }
+    return best;
+}
+
+uint32_t cj__gpus_side_blocks(uint32_t gpus, bool loads) {
+    const uint32_t blocks = loads ? SIDE_LOAD_BLOCKS / (gpus - 1) : 0;
+    return blocks > SIDE_BLOCKS ? blocks : SIDE_BLOCKS;
+}

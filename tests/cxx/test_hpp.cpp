@@ -388,6 +388,12 @@ void several_devices_work_as_one() {
     EXPECT(first(y) == 64);
     both.histogram(counts, x, y);  // 1 is above the last bin
     EXPECT(first(y) == 0);
+    cj_gpus_gemm_desc product{};  // of ones: tf32 is f32 in memory
+    product.m = 2, product.n = product.k = 4, product.dtype = CJ_TF32, product.b = CJ_GEMM_COLUMN;
+    both.gemm_reduce_scatter(product, x, x, y);
+    EXPECT(first(y) == 8);
+    both.all_gather_gemm(product, x, x, y);
+    EXPECT(first(y) == 4);
     cj_gpus_exchange nobody{};
     nobody.size = 2;
     nobody.all_gather = [](void *, const void *, void *, std::size_t, cj_error *) { return CJ_DRIVER; };

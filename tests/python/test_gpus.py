@@ -144,6 +144,28 @@ def test_registered_arrays_are_written_by_their_peers(three, rng):
     three.check()
 
 
+def test_products_are_scattered_and_gathered(three, rng):
+    a = [(rng.integers(-8, 9, (12, 16)) / 8).astype(numpy.float16) for _ in range(RANKS)]
+    b = [(rng.integers(-8, 9, (16, 24)) / 8).astype(numpy.float16) for _ in range(RANKS)]
+    total = sum(one.astype(numpy.float64) @ other.astype(numpy.float64) for one, other in zip(a, b))
+    turned = [numpy.ascontiguousarray(one.T).T for one in b]
+    for rank in range(RANKS):
+        own = slice(4 * rank, 4 * rank + 4)
+        numpy.testing.assert_allclose(three.matmul_reduce_scatter(a, b, chunks=2)[rank], total[own], rtol=3e-3, atol=2e-2)
+        numpy.testing.assert_allclose(three.matmul_reduce_scatter(a, turned)[rank], total[own], rtol=3e-3, atol=2e-2)
+        whole = numpy.concatenate(a).astype(numpy.float64) @ b[rank].astype(numpy.float64)
+        numpy.testing.assert_allclose(three.all_gather_matmul(a, b, chunks=3)[rank], whole, rtol=1e-3, atol=1e-2)
+    with pytest.raises(clusterjit.InvalidArgument, match="chunks: 3 do not divide"):
+        three.matmul_reduce_scatter(a, b, chunks=3)
+    with pytest.raises(clusterjit.InvalidArgument, match="and b is"):
+        three.matmul_reduce_scatter(a, [one[:8] for one in b])
+    with pytest.raises(clusterjit.InvalidArgument, match="its 11 rows are no multiple of the 3 ranks"):
+        three.matmul_reduce_scatter([one[:11] for one in a], b)
+    with pytest.raises(clusterjit.UnsupportedType, match="it must be f16 or bf16"):
+        three.all_gather_matmul([one.astype(numpy.float64) for one in a], [one.astype(numpy.float64) for one in b])
+    three.check()
+
+
 def test_what_does_not_fit_is_refused_by_name(three, rng):
     x = draw(rng, 4)
     with pytest.raises(clusterjit.InvalidArgument, match="2 arrays are given, and this process has 3 ranks"):

@@ -84,6 +84,14 @@ class gpus {
     void histogram(const cj_histogram_desc &desc, const pointers &x, const pointers &counts, const streams &on = {}) const {
         call(cj_gpus_histogram, get(), &desc, list(x), list(counts), list(on));
     }
+    void gemm_reduce_scatter(const cj_gpus_gemm_desc &desc, const pointers &a, const pointers &b, const pointers &out,
+                             const streams &on = {}) const {
+        call(cj_gpus_gemm_reduce_scatter, get(), &desc, list(a), list(b), list(out), list(on));
+    }
+    void all_gather_gemm(const cj_gpus_gemm_desc &desc, const pointers &a, const pointers &b, const pointers &out,
+                         const streams &on = {}) const {
+        call(cj_gpus_all_gather_gemm, get(), &desc, list(a), list(b), list(out), list(on));
+    }
     void check() const { call(cj_gpus_check, get()); }
 
   private:

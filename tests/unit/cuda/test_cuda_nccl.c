@@ -343,6 +343,36 @@ static void memory_of_another_device_is_named_by_all_ranks(void **state) {
     assert_int_equal(alive(), 0);
 }
 
+// ---- products
+
+static void multiply(member *m) {
+    const cj_gpus_gemm_desc desc = {CJ_INIT(desc), .m = 64, .n = 64, .k = 64, .dtype = CJ_BF16, .chunks = 4};
+    cj_ptr                  x = 0;
+    m->ok = true;
+    m->status = cj_gpus_alloc(m->gpus, 65536, &x, &m->error);
+    if (!m->status) m->status = cj_gpus_gemm_reduce_scatter(m->gpus, &desc, &x, &x, &x, NULL, &m->error);
+    if (!m->status) m->status = cj_gpus_all_gather_gemm(m->gpus, &desc, &x, &x, &x, NULL, &m->error);
+    cj_gpus_free(m->gpus, &x);
+}
+
+// Straight where memory is shared; else in one piece: by NCCL where no peer is reached.
+static void products_go_by_nccl_where_nobody_reaches_anybody(void **state) {
+    member members[RANKS] = {{0}};
+    for (uint32_t r = 0; r < RANKS; r++) members[r].work = multiply;
+    run_all(members, RANKS);
+    check_all(members);
+    assert_int_equal(calls_of("ncclReduceScatter"), 0);
+    assert_int_equal(alive(), 0);
+    start(state);
+    cj_fake_driver.peerless = true;
+    memset(members, 0, sizeof members);
+    for (uint32_t r = 0; r < RANKS; r++) members[r].work = multiply;
+    run_all(members, RANKS);
+    check_all(members);
+    assert_int_equal(calls_of("ncclReduceScatter"), RANKS);
+    assert_int_equal(alive(), 0);
+}
+
 // ---- ranks that do not want the same
 
 static void other_options_name_the_rank(void **state) {
@@ -491,6 +521,7 @@ int main(void) {
         cmocka_unit_test_setup(memory_is_registered_among_ranks, start),
         cmocka_unit_test_setup(windows_of_nccl_carry_memory_that_ipc_does_not, start),
         cmocka_unit_test_setup(memory_of_another_device_is_named_by_all_ranks, start),
+        cmocka_unit_test_setup(products_go_by_nccl_where_nobody_reaches_anybody, start),
         cmocka_unit_test_setup(other_options_name_the_rank, start),
         cmocka_unit_test_setup(other_sizes_by_nccl_name_the_rank, start),
         cmocka_unit_test_setup(a_rank_that_fails_is_named_by_the_others, start),
