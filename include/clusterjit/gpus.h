@@ -15,7 +15,8 @@
 //     cj_gpus_run(gpus, &sum, &x, &out, &stream, &error);
 //
 // Launches need no step of the host between them: they may be captured into graphs, one for each device, and repeated. The
-// launches of a cj_gpus come in the same order on every device, one behind the other on each.
+// launches of a cj_gpus come in the same order on every device, one behind the other on each. Those of two cj_gpus that run on one device at
+// the same time must fit on it together (cj_gpus_desc.grid): their blocks wait for those of their peers.
 //
 // On CPU devices the launches of a call run beside each other, with hazards between GPUs watched as those within one.
 // Nothing goes over NVLink multicast.
