@@ -15,7 +15,8 @@
 //     cj_gpus_run(gpus, &sum, &x, &out, &stream, &error);
 //
 // Launches need no step of the host between them: they may be captured into graphs, one for each device, and repeated. The
-// launches of a cj_gpus come in the same order on every device, one behind the other on each.
+// launches of a cj_gpus come in the same order on every device, one behind the other on each. Those of two cj_gpus that run on one device at
+// the same time must fit on it together (cj_gpus_desc.grid): their blocks wait for those of their peers.
 //
 // On CPU devices the launches of a call run beside each other, with hazards between GPUs watched as those within one.
 // Nothing goes over NVLink multicast.
@@ -24,6 +25,7 @@
 
 #include <clusterjit/collectives.h>
 #include <clusterjit/device.h>
+#include <clusterjit/gemm.h>
 #include <clusterjit/histogram.h>
 #include <clusterjit/kernel.h>
 #include <clusterjit/norm.h>
@@ -61,7 +63,7 @@ CJ_API cj_device *cj_gpus_device(const cj_gpus *gpus, uint32_t rank);  // NULL b
 
 // How processes tell each other where their mailboxes are: all ranks call all_gather at the same time, and `all` gets the `bytes`
 // of each in the order of ranks. It returns an error, and does not hang, when a rank does not come. torch.distributed, MPI and
-// such have this call. It is not called after cj_gpus_create_rank.
+// such have this call. cj_gpus_create_rank, cj_gpus_register and cj_gpus_unregister call it: it stays valid as long as these may come.
 typedef struct cj_gpus_exchange {
     CJ_STRUCT_SIZE(cj_gpus_exchange);
     uint32_t rank, size;
@@ -90,9 +92,23 @@ CJ_API cj_status cj_gpus_create_nccl(cj_device *device, void *communicator, cons
 
 // ---- memory
 
-// Memory of the same size on each device of this process, which kernels of all of them reach: memory[i] is that of the i-th.
+// Memory of the same size on each device of this process, which kernels of all of them reach: memory[i] is that of the i-th. It
+// is registered by cj_gpus_register, as any other. What is registered is unregistered before it is freed.
 CJ_API cj_status cj_gpus_alloc(cj_gpus *gpus, size_t bytes, cj_ptr *memory, cj_error *error);
 CJ_API void      cj_gpus_free(cj_gpus *gpus, const cj_ptr *memory);
+
+// Tells all ranks where this memory lies: `bytes` on each device, memory[i] of the i-th of this process, in one allocation each.
+// Collectives of arrays in it copy straight into the peers' arrays: half the bytes of mail cross the links, and no mail limits the
+// size. All ranks register the same sizes in the same order. Peers reach it by peer access, by CUDA IPC or, where the communicator's
+// NCCL is 2.29 or later, by its windows.
+// INVALID_ARGUMENT: a rank with another size, memory of another device, or of none, memory that is registered already; UNSUPPORTED:
+// which rank does not reach which, and why.
+CJ_API cj_status cj_gpus_register(cj_gpus *gpus, const cj_ptr *memory, size_t bytes, cj_error *error);
+
+// The end of that, on all ranks at the same time: it waits for the work on this process's devices, and for the other ranks, so that
+// no launch uses the memory afterwards; graphs that were captured with it must not be launched again. Then it may be freed.
+// cj_gpus_destroy does so with what is left.
+CJ_API cj_status cj_gpus_unregister(cj_gpus *gpus, const cj_ptr *memory, cj_error *error);
 
 typedef enum cj_gpus_op {
     CJ_GPUS_ALLREDUCE,       // out[count] on each = x[count] of all, combined
@@ -102,6 +118,12 @@ typedef enum cj_gpus_op {
     CJ_GPUS_BROADCAST,       // out[count] on each = x[count] on root
     CJ_GPUS_BARRIER          // what was done before it on one device is seen by what follows it on all
 } cj_gpus_op;
+
+typedef enum cj_gpus_memory {
+    CJ_GPUS_MEMORY_ANY,        // straight into registered arrays where that is predicted faster, else through mailboxes
+    CJ_GPUS_MEMORY_MAIL,       // never straight into the arrays
+    CJ_GPUS_MEMORY_REGISTERED  // straight into the arrays, or INVALID_ARGUMENT where they are not registered
+} cj_gpus_memory;
 
 // What to do. Begin with CJ_INIT; a zero field takes the default in brackets.
 typedef struct cj_gpus_desc {
@@ -114,6 +136,9 @@ typedef struct cj_gpus_desc {
     uint32_t      shots;    // of all-reduce: 1 or 2 [chosen for the size]
     uint32_t      block, grid;  // threads, blocks [chosen for the size]
     bool          ordered;  // never by NCCL, which combines in an order of its own [false]
+    // What peers write. Registered: `out` of all but reduce-scatter, and x of all-reduce, reduce-scatter and broadcast; they lie at
+    // the same place of the registered memory on all ranks. [any]
+    cj_gpus_memory memory;
 } cj_gpus_desc;
 
 // Launches on all devices of this process: x[i], out[i] and stream[i] are those of the i-th. x[i] and out[i] are aligned to an
@@ -147,7 +172,8 @@ typedef enum cj_gpus_reach {
 typedef enum cj_gpus_way {
     CJ_GPUS_BY_MAIL,    // one launch, through mailboxes
     CJ_GPUS_IN_PIECES,  // several launches, through mailboxes
-    CJ_GPUS_BY_NCCL
+    CJ_GPUS_BY_NCCL,
+    CJ_GPUS_BY_MEMORY   // one launch, straight into registered arrays
 } cj_gpus_way;
 
 typedef struct cj_gpus_info {
@@ -162,7 +188,7 @@ typedef struct cj_gpus_info {
     char          why[256];
 } cj_gpus_info;
 
-// Fills in `info`; `desc` NULL: without the last three fields. INVALID_ARGUMENT for what cj_gpus_run refuses whatever the arrays.
+// Fills in `info`; `desc` NULL: without the last three fields. The arrays are taken for registered where desc.memory says so alone. INVALID_ARGUMENT for what cj_gpus_run refuses whatever the arrays.
 CJ_API cj_status cj_gpus_about(const cj_gpus *gpus, const cj_gpus_desc *desc, cj_gpus_info *info, cj_error *error);
 
 // What went wrong in launches that have ended: DRIVER names a rank that did not come in time, INVALID_ARGUMENT one that came with
@@ -248,6 +274,30 @@ CJ_API cj_status cj_gpus_softmax(cj_gpus *gpus, const cj_gpus_softmax_desc *desc
 // takes 16 bytes of mail: mail_bytes limits rows * k.
 CJ_API cj_status cj_gpus_topk(cj_gpus *gpus, const cj_topk_desc *desc, const cj_ptr *x, const cj_ptr *values, const cj_ptr *indices,
                               const cj_stream *stream, cj_error *error);
+
+// ---- matrix products with a collective, chunk by chunk: the exchange of a chunk runs beside the product of the next one
+//
+//   cj_gpus_gemm_reduce_scatter   out[r], m / ranks x n = rows r m / ranks … of the sum of a[q] b[q] of all ranks q (rows of weights sharded)
+//   cj_gpus_all_gather_gemm       out[r], m x n = the rows a[q], m / ranks x k, of all ranks q one below the other, times b[r] (columns of
+//                                 weights sharded)
+//
+// All matrices by rows without gaps but b, which is as desc.b says, and aligned to 16 bytes. Products are rounded to their type before they
+// are summed in f32, in one order. The first call with a description allocates and registers what lies between product and collective (m x n
+// or m x k), and makes kernels and a stream: it cannot be captured, later ones can. All ranks make it at the same time, with the same m and
+// what is exchanged (n or k). Where memory cannot be registered, and by NCCL, there is one chunk.
+typedef struct cj_gpus_gemm_desc {
+    CJ_STRUCT_SIZE(cj_gpus_gemm_desc);
+    uint64_t      m, n, k;  // of a rank's product; m a multiple of the ranks, n and k of 16 bytes
+    cj_dtype      dtype;    // CJ_F16, CJ_BF16; CJ_TF32, with elements of f32
+    cj_gemm_order b;        // [rows]; CJ_TF32: columns
+    uint32_t      chunks;   // which divide m / ranks [chosen for the size]
+    cj_gemm_form  form;     // of the product [chosen]
+} cj_gpus_gemm_desc;
+
+CJ_API cj_status cj_gpus_gemm_reduce_scatter(cj_gpus *gpus, const cj_gpus_gemm_desc *desc, const cj_ptr *a, const cj_ptr *b,
+                                             const cj_ptr *out, const cj_stream *stream, cj_error *error);
+CJ_API cj_status cj_gpus_all_gather_gemm(cj_gpus *gpus, const cj_gpus_gemm_desc *desc, const cj_ptr *a, const cj_ptr *b, const cj_ptr *out,
+                                         const cj_stream *stream, cj_error *error);
 
 // ---- the data of all devices: a launch of each device's own, and an all-reduce of the results
 

@@ -65,6 +65,14 @@ class Exchange:
             return int(lib.CJ_DRIVER)
 
 
+class _Registered(NamedTuple):
+    """Memory that is registered: where it is of each rank of this process, and the arrays whose memory it is."""
+
+    addresses: Any
+    size: int
+    arrays: list[Any]
+
+
 class Gpus:
     """Several GPUs, of which this process has one or all: see :meth:`from_group`, :meth:`from_nccl`, :meth:`from_env` and
     :meth:`of`.
@@ -89,8 +97,10 @@ class Gpus:
            [5., 9.]], dtype=float32)
     """
 
-    def __init__(self, handle: Any, devices: list[Device]) -> None:
+    def __init__(self, handle: Any, devices: list[Device], exchange: Optional[Exchange] = None) -> None:
         self.handle, self.devices = handle, devices
+        self._exchange = exchange  # the library calls it when memory is registered
+        self._registered: dict[tuple[int, ...], _Registered] = {}
 
     @classmethod
     def from_group(cls, group: Any = None, on: Union[str, Device, None] = None, *, mail_bytes: int = 0, limit: int = 0,
@@ -122,7 +132,7 @@ class Gpus:
         exchange = Exchange(rank, size, gather)
         options = sized("cj_gpus_options", {"mail_bytes": mail_bytes, "limit": limit})
         try:
-            return cls(made("cj_gpus *", lib.cj_gpus_create_rank, own.handle, exchange.structure, options), [own])
+            return cls(made("cj_gpus *", lib.cj_gpus_create_rank, own.handle, exchange.structure, options), [own], exchange)
         except Error:
             if exchange.raised:
                 raise exchange.raised from None
@@ -160,25 +170,73 @@ class Gpus:
         reach = tuple(_REACH[found.reach[r]] for r in range(min(found.count, 8)))
         return Info(found.rank, found.count, reach, text(found.unreached))
 
-    def all_reduce(self, x: Any, op: str = "sum", *, ordered: bool = False) -> Any:
-        """The sum ("min", "max") of all ranks' x, to all. x is this rank's array, or a list of all ranks' of :meth:`of`."""
-        return self._run(lib.CJ_GPUS_ALLREDUCE, x, lambda shape: shape, op, ordered=ordered)
+    def all_reduce(self, x: Any, op: str = "sum", *, ordered: bool = False, out: Any = None) -> Any:
+        """The sum ("min", "max") of all ranks' x, to all. x is this rank's array, or a list of all ranks' of :meth:`of`.
 
-    def reduce_scatter(self, x: Any, op: str = "sum", *, ordered: bool = False) -> Any:
+        ``out``, of this and of the others: what to write to, a new array if it is None; x itself where both have the same shape."""
+        return self._run(lib.CJ_GPUS_ALLREDUCE, x, lambda shape: shape, op, ordered=ordered, out=out)
+
+    def reduce_scatter(self, x: Any, op: str = "sum", *, ordered: bool = False, out: Any = None) -> Any:
         """Rank r gets the sum of the parts r of all ranks' x, along its first axis, which is as long as there are ranks."""
-        return self._run(lib.CJ_GPUS_REDUCE_SCATTER, x, lambda shape: shape[1:], op, ordered=ordered)
+        return self._run(lib.CJ_GPUS_REDUCE_SCATTER, x, lambda shape: shape[1:], op, ordered=ordered, out=out)
 
-    def all_gather(self, x: Any) -> Any:
+    def all_gather(self, x: Any, *, out: Any = None) -> Any:
         """What all ranks have, along a new first axis."""
-        return self._run(lib.CJ_GPUS_ALL_GATHER, x, lambda shape: (self.info.ranks, *shape))
+        return self._run(lib.CJ_GPUS_ALL_GATHER, x, lambda shape: (self.info.ranks, *shape), out=out)
 
-    def all_to_all(self, x: Any) -> Any:
+    def all_to_all(self, x: Any, *, out: Any = None) -> Any:
         """Rank r gets x[r] of each rank."""
-        return self._run(lib.CJ_GPUS_ALL_TO_ALL, x, lambda shape: shape)
+        return self._run(lib.CJ_GPUS_ALL_TO_ALL, x, lambda shape: shape, out=out)
 
-    def broadcast(self, x: Any, root: int = 0) -> Any:
+    def broadcast(self, x: Any, root: int = 0, *, out: Any = None) -> Any:
         """What rank `root` has."""
-        return self._run(lib.CJ_GPUS_BROADCAST, x, lambda shape: shape, root=root)
+        return self._run(lib.CJ_GPUS_BROADCAST, x, lambda shape: shape, root=root, out=out)
+
+    # ---- memory that all ranks know
+
+    def register(self, x: Any) -> None:
+        """Tells all ranks where x lies, this rank's array or a list of all ranks' of :meth:`of`, until :meth:`unregister`: collectives
+        whose arrays lie in it, at the same place on all ranks, copy straight into the peers' arrays where that is faster. All ranks
+        register arrays of the same size in the same order. What is registered is kept alive."""
+        handle, own = self._open(), self._of_ranks("x", x)
+        self._views({"x": x})
+        views = [self._view(array, i) for i, array in enumerate(own)]
+        addresses, size = ffi.new("cj_ptr[]", len(own)), views[0].bytes
+        wrapped = []
+        try:
+            for i, array in enumerate(own):
+                addresses[i] = address_of(array)
+                if self.devices[i].kind == "cpu" and not self._is_registered(i, addresses[i]):
+                    addresses[i] = made("cj_ptr", lib.cj_mem_wrap, self.devices[i].handle, ffi.cast("void *", addresses[i]), size)
+                    wrapped.append((self.devices[i], addresses[i]))
+            self._calling(lib.cj_gpus_register, handle, addresses, size)
+        except BaseException:
+            for device_, memory in wrapped:
+                lib.cj_mem_free(device_.handle, memory)
+            raise
+        self._registered[tuple(addresses)] = _Registered(addresses, size, own)
+
+    def unregister(self, x: Any) -> None:
+        """The end of that, on all ranks: waits for the work on this process's devices, and for the other ranks."""
+        own = self._of_ranks("x", x)
+        key = tuple(address_of(array) for array in own)
+        addresses = ffi.new("cj_ptr[]", key)
+        self._calling(lib.cj_gpus_unregister, self._open(), addresses)
+        self._forget(key)
+
+    def _forget(self, key: tuple[int, ...]) -> None:
+        for own, memory in zip(self.devices, self._registered.pop(key).addresses):
+            if own.kind == "cpu":
+                lib.cj_mem_free(own.handle, memory)
+
+    def _calling(self, function: Any, *arguments: Any) -> None:
+        """A call that may call the group's exchange: what that raised is what the caller gets."""
+        try:
+            call(function, *arguments)
+        except Error:
+            if self._exchange and self._exchange.raised:
+                raise self._exchange.raised from None
+            raise
 
     def barrier(self, stream: Any = None) -> None:
         """What was done before it on one rank, on ``stream`` (or a list of all ranks' of :meth:`of`), is seen by what follows it on all."""
@@ -259,6 +317,50 @@ class Gpus:
         fields = {"n": math.prod(first.shape), "bins": bins, "dtype": _dtype(first.dtype), "counts": lib.CJ_U32, "lower": lower, "upper": upper}
         return self._fused(lib.cj_gpus_histogram, "cj_histogram_desc", fields, {"x": x}, {"counts": ((bins,), "u32")})
 
+    # ---- matrix products with a collective, chunk by chunk
+
+    def matmul_reduce_scatter(self, a: Any, b: Any, *, chunks: int = 0) -> Any:
+        """The rows of this rank of the sum of all ranks' a @ b, as torch's fused_matmul_reduce_scatter: a (m, k), b (k, n), out
+        (m / ranks, n), f16 or bf16. b may be the transpose of a contiguous array. The exchange of one of ``chunks`` chunks runs beside
+        the product of the next one; 0: as many as are predicted best."""
+        m, n, k, fields = self._product(a, b, chunks, 1)
+        if m % self.info.ranks:
+            raise InvalidArgument(f"a: its {m} rows are no multiple of the {self.info.ranks} ranks")
+        return self._multiply(lib.cj_gpus_gemm_reduce_scatter, a, b, {**fields, "m": m}, (m // self.info.ranks, n))
+
+    def all_gather_matmul(self, a: Any, b: Any, *, chunks: int = 0) -> Any:
+        """All ranks' rows a (m / ranks, k), one below the other, times this rank's b (k, n): out (m, n). Otherwise as
+        :meth:`matmul_reduce_scatter`."""
+        m, n, k, fields = self._product(a, b, chunks, self.info.ranks)
+        return self._multiply(lib.cj_gpus_all_gather_gemm, a, b, {**fields, "m": m}, (m, n))
+
+    def _product(self, a: Any, b: Any, chunks: int, times: int) -> tuple[int, int, int, dict[str, Any]]:
+        left = self._views({"a": a})["a"]
+        own = self._of_ranks("b", b)
+        transposed = all(len(one.shape) == 2 and self._is_transposed(one) for one in own)
+        right = self._views({"b": [one.T for one in own] if transposed else b})["b"]
+        if len(left.shape) != 2 or len(right.shape) != 2:
+            raise left.refuse(f"the shapes are {left.shape} and {right.shape}; both must have two axes")
+        k, n = right.shape[::-1] if transposed else right.shape
+        if left.shape[1] != k or left.dtype != right.dtype:
+            raise left.refuse(f"it is {left.shape} of {left.dtype}, and b is {(k, n)} of {right.dtype}")
+        if left.dtype not in ("f16", "bf16"):
+            raise UnsupportedType(f"a: its dtype is {left.dtype}; it must be f16 or bf16", hint="convert it")
+        return left.shape[0] * times, n, k, {"n": n, "k": k, "dtype": _dtype(left.dtype), "chunks": chunks,
+                                             "b": lib.CJ_GEMM_COLUMN if transposed else lib.CJ_GEMM_ROW}
+
+    @staticmethod
+    def _is_transposed(array: Any) -> bool:
+        reader = READERS[type(array)]
+        return bool(reader) and not reader.view(array, "b", 0).contiguous and reader.view(array.T, "b", 0).contiguous
+
+    def _multiply(self, function: Any, a: Any, b: Any, fields: dict[str, Any], shape: Shape) -> Any:
+        own = self._of_ranks("b", b)
+        if fields["b"] == lib.CJ_GEMM_COLUMN:
+            own = [one.T for one in own]
+        given = {"x": a, "b": own if isinstance(a, (list, tuple)) else own[0]}
+        return self._fused(function, "cj_gpus_gemm_desc", fields, given, {"out": (shape, self._views({"a": a})["a"].dtype)})
+
     def check(self) -> None:
         """Raises what went wrong in calls whose streams were synchronized: it names a rank that did not come."""
         call(lib.cj_gpus_check, self._open())
@@ -266,6 +368,8 @@ class Gpus:
     def close(self) -> None:
         lib.cj_gpus_destroy(self.handle)
         self.handle = ffi.NULL
+        for key in list(self._registered):
+            self._forget(key)
 
     def __enter__(self) -> Gpus:
         return self
@@ -324,7 +428,7 @@ class Gpus:
         return ranks if isinstance(given["x"], (list, tuple)) else ranks[0]
 
     def _run(self, which: int, x: Any, shape_of: Callable[[tuple[int, ...]], tuple[int, ...]], op: str = "sum", root: int = 0,
-             ordered: bool = False) -> Any:
+             ordered: bool = False, out: Any = None) -> Any:
         handle, own = self._open(), x if isinstance(x, (list, tuple)) else [x]
         if op not in _COMBINE:
             raise InvalidArgument(f"op: {op!r} is none of {', '.join(_COMBINE)}")
@@ -336,9 +440,18 @@ class Gpus:
         count = views[0].bytes // views[0].size // (self.info.ranks if parts else 1)
         desc = sized("cj_gpus_desc", {"op": which, "dtype": _dtype(views[0].dtype), "count": count,
                                       "combine": _COMBINE[op], "root": root, "ordered": ordered})
-        outs = [view.reader.allocator(view.like, shape_of(view.shape), view.dtype)() for view in views]
+        shape = shape_of(views[0].shape)
+        if out is None:
+            outs = [view.reader.allocator(view.like, shape, view.dtype)() for view in views]
+        else:
+            written_to = self._views({"out": out})["out"]
+            self._same_shape(written_to, shape)
+            if written_to.dtype != views[0].dtype:
+                raise written_to.refuse(f"its dtype is {written_to.dtype}; it must be x's, {views[0].dtype}")
+            outs = self._of_ranks("out", out)
         streams = ffi.new("cj_stream[]", [ffi.cast("cj_stream", view.reader.current(view.device)()) for view in views])
-        with self._addresses(own) as read, self._addresses(outs) as written:
+        known: dict[Any, Any] = {}
+        with self._addresses(own, known) as read, self._addresses(outs, known) as written:
             call(lib.cj_gpus_run, handle, desc, read, written, streams)
         return outs if isinstance(x, (list, tuple)) else outs[0]
 
@@ -353,6 +466,9 @@ class Gpus:
             raise view.refuse("it is not contiguous", "copy it")
         return view
 
+    def _is_registered(self, index: int, pointer: int) -> bool:
+        return any(0 <= pointer - one.addresses[index] < one.size for one in self._registered.values())
+
     @contextlib.contextmanager
     def _addresses(self, arrays: Sequence[Array], known: Optional[dict[Any, Any]] = None) -> Iterator[Any]:
         """Where kernels find the arrays: those in the host's memory are the CPU device's while they run. `known`: those of the same
@@ -363,6 +479,8 @@ class Gpus:
             for i, array in enumerate(arrays):
                 own, address = self.devices[i], address_of(array)
                 place = int(ffi.cast("uintptr_t", own.handle)), address
+                if own.kind == "cpu" and self._is_registered(i, address):
+                    known[place] = address  # it stays the CPU device's
                 if own.kind == "cpu" and place not in known:
                     size = READERS[type(array)].view(array, "x", i).bytes
                     known[place] = made("cj_ptr", lib.cj_mem_wrap, own.handle, ffi.cast("void *", address), size)

@@ -38,6 +38,12 @@ typedef struct cj_ipc {
     unsigned char handle[64];
 } cj_ipc;
 
+// A stream of the library's own beside the caller's, and the event by which one waits for the other.
+typedef struct cj_side {
+    cj_stream stream;  // NULL: none
+    void     *event;
+} cj_side;
+
 typedef struct cj_device_ops {
     const char *kind;  // "gpu", "cpu"
     void (*close)(cj_device *device);
@@ -91,6 +97,16 @@ typedef struct cj_device_ops {
     // Whether work on the stream has not ended; the CUDA device's number. NULL: as those above.
     cj_status (*busy)(cj_device *device, cj_stream stream, bool *busy, cj_error *error);
     int (*number)(const cj_device *device);
+    // The beginning of the allocation of this device that holds [memory, memory + bytes); INVALID_ARGUMENT where it is another
+    // device's, or no whole one's.
+    cj_status (*locate)(cj_device *device, cj_ptr memory, size_t bytes, cj_ptr *base, cj_error *error);
+    // Waits for all work on the device, of all streams.
+    cj_status (*settle)(cj_device *device, cj_error *error);
+    // What `later` does from now on comes after all that `earlier` was given so far; both may be captured. NULL: all launches run
+    // in order, and no stream is needed. A side that was not made whole may be freed.
+    cj_status (*make_side)(cj_device *device, cj_side *side, cj_error *error);
+    void (*free_side)(cj_device *device, const cj_side *side);
+    cj_status (*follow)(cj_device *device, const cj_side *side, cj_stream later, cj_stream earlier, cj_error *error);
 } cj_device_ops;
 
 #endif

@@ -3,10 +3,13 @@
 #ifndef CJ_GPUS_STATE_H
 #define CJ_GPUS_STATE_H
 
+#include <clusterjit/gemm.h>
 #include <clusterjit/gpus.h>
 #include <stdbool.h>
 
 #include "nccl.h"
+#include "operations.h"
+#include "predict.h"
 #include "socket.h"
 
 // The kernels of a description, one a device of this process.
@@ -19,6 +22,30 @@ typedef struct cj_gpus_loaded {
 typedef struct cj_gpus_agreed {
     uint64_t what[5];  // operation, type, count, combination, root
 } cj_gpus_agreed;
+
+// Registered memory.
+typedef struct cj_gpus_region {
+    size_t   bytes;
+    uint64_t number;               // of its registration: the same on all ranks
+    cj_ptr   own[CJ_GPUS_MAX];     // of the i-th rank of this process
+    cj_ptr   at[CJ_GPUS_MAX];      // of each rank, where kernels of this process reach it
+    cj_ptr   opened[CJ_GPUS_MAX];  // of other processes, until close_shared; 0: none
+    void    *window;               // of NCCL; NULL: none
+} cj_gpus_region;
+
+// A matrix product with a collective.
+typedef struct cj_gpus_product_key {
+    uint64_t what[8];  // which of the two, m, n, k, type, order of B, chunks, form
+} cj_gpus_product_key;
+
+typedef struct cj_gpus_product {
+    cj_gpus_product_key key;
+    uint32_t            chunks;
+    bool                registered;          // `whole` is: the collective goes straight, chunk by chunk
+    cj_gemm            *gemm[CJ_GPUS_MAX];   // of a chunk; as all that follows of the i-th rank of this process
+    cj_ptr              whole[CJ_GPUS_MAX];  // the product before the collective, or the rows after it
+    cj_side             side[CJ_GPUS_MAX];   // of more than one chunk
+} cj_gpus_product;
 
 struct cj_gpus {
     uint32_t        count;                // ranks
@@ -36,6 +63,13 @@ struct cj_gpus {
     cj_nccl_ranks   nccl;  // nccl.library.version 0: none
     cj_gpus_agreed *agreed;
     size_t          agreed_count, agreed_room;
+    cj_gpus_exchange exchange;  // of processes; all_gather NULL: there is one process
+    uint64_t        process;   // a number that no other rank's process has
+    cj_gpus_region *region;
+    size_t          region_count, region_room;
+    uint64_t        registrations;  // ever
+    cj_gpus_product *product;
+    size_t          product_count, product_room;
     cj_bootstrap   *bootstrap;  // of cj_gpus_create_env, to part when all ranks do
 };
 
@@ -56,6 +90,14 @@ cj_status cj__gpus_grow(void **list, size_t count, size_t *room, size_t bytes, c
 // The kernels of these parameters, one a device of this process, which the first call loads.
 cj_status cj__gpus_find(cj_gpus *gpus, const cj_params *params, cj_gpus_loaded **found, cj_error *error);
 
+// `count` elements, `at` elements into each part, straight between registered arrays. The first call with these sizes loads kernels.
+cj_status cj__gpus_run_straight(cj_gpus *gpus, const cj_gpus_desc *desc, uint64_t at, uint64_t count, const cj_ptr *x, const cj_ptr *out,
+                                const cj_stream *stream, cj_error *error);
+
+// ---- product.c
+
+void cj__gpus_destroy_products(cj_gpus *gpus);
+
 // ---- process.c
 
 // The ranks of several processes meet: all boxes are where `box` says, or go unreached with a reason.
@@ -71,8 +113,24 @@ typedef struct cj_gpus_route {
 } cj_gpus_route;
 
 // `why` may be NULL: nothing is written then.
-cj_status cj__gpus_route(const cj_gpus *gpus, const cj_gpus_desc *desc, cj_gpus_route *route, char *why, size_t size,
+// `registered`: the arrays are, at the same place on this process's ranks.
+cj_status cj__gpus_route(const cj_gpus *gpus, const cj_gpus_desc *desc, bool registered, cj_gpus_route *route, char *why, size_t size,
                          cj_error *error);
+
+// ---- memory.c
+
+bool cj__gpus_is_registered(const cj_gpus *gpus, const cj_ptr *array, uint64_t bytes);
+void cj__gpus_close_regions(cj_gpus *gpus);
+
+// The arguments of a kernel of registered arrays. INVALID_ARGUMENT names an array that is not registered.
+typedef struct cj_gpus_addresses {
+    bool     of_all_x, of_all_out;
+    cj_ptr   x[CJ_GPUS_MAX], out[CJ_GPUS_MAX];  // of each rank
+    uint32_t what;                              // a checksum of where they lie
+} cj_gpus_addresses;
+
+cj_status cj__gpus_addresses(const cj_gpus *gpus, const cj_gpus_arrays *arrays, const cj_ptr *x, const cj_ptr *out, cj_gpus_addresses *found,
+                             cj_error *error);
 
 // ---- by_nccl.c
 

@@ -23,7 +23,15 @@ static const struct {
 } functions[] = {
 #define CJ_X(name, result, parameters) {"nccl" #name, offsetof(cj_nccl, name)},
     CJ_NCCL_LIST(CJ_X)
+    CJ_NCCL_OPTIONAL_LIST(CJ_X)
 #undef CJ_X
+};
+
+enum {
+#define CJ_X(name, result, parameters) INDEX_##name,
+    CJ_NCCL_LIST(CJ_X)
+#undef CJ_X
+    NEEDED  // how many of them
 };
 
 static cj_status no_library(const char *named, cj_error *error) {
@@ -63,7 +71,7 @@ static cj_status check(cj_nccl *nccl, cj_error *error) {
             "libnccl is NCCL %d.%d.%d, and 2.27 or later is needed" CJ_HINT
             "install a newer NCCL, or set CLUSTERJIT_NCCL to the path of one",
             version / 10000, version / 100 % 100, version % 100);
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    for (size_t i = 0; i < NEEDED; i++) {
         void *symbol;
         memcpy(&symbol, (char *)nccl + functions[i].at, sizeof symbol);
         FAIL_IF(!symbol, CJ_UNSUPPORTED,

@@ -4,6 +4,7 @@
 #define CJ_GPUS_NCCL_H
 
 #include <clusterjit/gpus.h>
+#include <stdbool.h>
 
 // Every function in use: its name without nccl, what it returns, its parameters. Types and operations are int there, as they are
 // enums; ncclComm_t and cudaStream_t are pointers.
@@ -24,12 +25,23 @@
     X(GroupStart, int, (void))                                                                                  \
     X(GroupEnd, int, (void))
 
+// Windows, of NCCL 2.29 and later: each may be NULL.
+#define CJ_NCCL_OPTIONAL_LIST(X)                                                                \
+    X(CommWindowRegister, int, (void *comm, void *memory, size_t bytes, void **window, int flags)) \
+    X(CommWindowDeregister, int, (void *comm, void *window))                                    \
+    X(GetPeerDevicePointer, int, (void *window, size_t offset, int peer, void **memory))
+
 typedef struct cj_nccl {
     int version;  // 22809: 2.28.9; 0: not loaded
 #define CJ_X(name, result, parameters) result(*name) parameters;
     CJ_NCCL_LIST(CJ_X)
+    CJ_NCCL_OPTIONAL_LIST(CJ_X)
 #undef CJ_X
 } cj_nccl;
+
+static inline bool cj__nccl_has_windows(const cj_nccl *nccl) {
+    return nccl->version && nccl->CommWindowRegister && nccl->CommWindowDeregister && nccl->GetPeerDevicePointer;
+}
 
 // A communicator of the caller's, with what an exchange by NCCL needs.
 typedef struct cj_nccl_ranks {
@@ -41,7 +53,7 @@ typedef struct cj_nccl_ranks {
     size_t     scratch_bytes;
 } cj_nccl_ranks;
 
-enum { CJ_NCCL_LEAST = 22700, CJ_NCCL_U8 = 1, CJ_NCCL_I32 = 2, CJ_NCCL_SUM = 0 };
+enum { CJ_NCCL_LEAST = 22700, CJ_NCCL_U8 = 1, CJ_NCCL_I32 = 2, CJ_NCCL_SUM = 0, CJ_NCCL_SYMMETRIC = 1 };
 
 // Loads what CLUSTERJIT_NCCL names, else libnccl.so.2: it stays loaded. UNSUPPORTED without it, with an older version, or where
 // a function is missing.

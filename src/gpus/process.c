@@ -89,7 +89,7 @@ static void introduce(cj_gpus *gpus, introduction *mine, cj_error *error) {
     mine->mail_bytes = gpus->mail_bytes;
     if (gethostname(mine->name, sizeof mine->name - 1)) strcpy(mine->name, "unknown");
     mine->host = host_of(mine->name);
-    mine->process = process_of();
+    mine->process = gpus->process = process_of();
     mine->device = (uintptr_t)gpus->device[0];
     if (gpus->count > CJ_GPUS_MAX) return;  // none has a box
     cj_error why = {0};
@@ -217,6 +217,7 @@ cj_status cj__gpus_join(cj_gpus *gpus, cj_device *device, const cj_gpus_exchange
     gpus->first = exchange->rank;
     gpus->local = 1;
     gpus->device[0] = device;
+    gpus->exchange = *exchange;
     if (gpus->first < CJ_GPUS_MAX) gpus->reach[gpus->first] = CJ_GPUS_REACH_OWN;
     introduction *who = cj__calloc(gpus->count, sizeof *who);
     verdict      *what = cj__calloc(gpus->count, sizeof *what);

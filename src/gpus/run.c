@@ -15,6 +15,7 @@ static const char *const families[] = {
     [CJ_GPUS_ALL_TO_ALL] = "alltoall", [CJ_GPUS_BROADCAST] = "broadcast",          [CJ_GPUS_BARRIER] = "barrier"};
 static const char *const combinations[] = {
     [CJ_COMBINE_SUM] = "sum", [CJ_COMBINE_MIN] = "min", [CJ_COMBINE_MAX] = "max"};
+static const char *const memories[] = {"mail", "registered"};
 static const char *const alignments[] = {"16", "8", "4", "2"};
 
 // The alignment that all addresses have: the index of its word.
@@ -43,6 +44,7 @@ static cj_status check_arrays(const cj_gpus *gpus, const cj_gpus_desc *desc, con
 typedef struct cj_gpus_piece {
     uint64_t at, count;
     uint32_t align, shots;
+    bool     direct;
 } cj_gpus_piece;
 
 static cj_status describe(const cj_gpus *gpus, const cj_gpus_desc *desc, const cj_gpus_piece *piece, cj_params *params,
@@ -56,6 +58,7 @@ static cj_status describe(const cj_gpus *gpus, const cj_gpus_desc *desc, const c
     TRY(cj__call_dtype(params, "dtype", desc->dtype, error));
     TRY(cj__call_number(params, "count", piece->count, error));
     TRY(cj__call_word(params, "align", WORDS(alignments), piece->align, error));
+    if (piece->direct) TRY(cj__call_word(params, "memory", WORDS(memories), 1, error));
     if (combines) TRY(cj__call_word(params, "combine", WORDS(combinations), desc->combine, error));
     if (piece->shots) TRY(cj__call_number(params, "shots", piece->shots, error));
     if (has_parts && is_piece) TRY(cj__call_number(params, "stride", desc->count, error));
@@ -104,28 +107,47 @@ static cj_status run_piece(cj_gpus *gpus, const cj_gpus_desc *desc, const cj_gpu
     return cj_gpus_launch(gpus, loaded->kernel, gpus->local, x ? from : NULL, x ? to : NULL, stream, error);
 }
 
+cj_status cj__gpus_run_straight(cj_gpus *gpus, const cj_gpus_desc *desc, uint64_t at, uint64_t count, const cj_ptr *x, const cj_ptr *out,
+                                const cj_stream *stream, cj_error *error) {
+    const cj_gpus_piece piece = {.at = at, .count = count, .align = alignment_of(gpus, x, out), .direct = true};
+    return run_piece(gpus, desc, &piece, x, out, stream, error);
+}
+
+// Whether all arrays are that peers read or write. An all-to-all in place has no room for what comes before it has sent.
+static bool is_registered(const cj_gpus *gpus, const cj_gpus_desc *desc, const cj_ptr *x, const cj_ptr *out) {
+    const uint64_t bytes = desc->count * cj_dtype_size(desc->dtype), all = bytes * gpus->count;
+    const bool     reads = desc->op <= CJ_GPUS_REDUCE_SCATTER || desc->op == CJ_GPUS_BROADCAST;
+    if (!gpus->region_count || (desc->op == CJ_GPUS_ALL_TO_ALL && x[0] == out[0])) return false;
+    if (reads && !cj__gpus_is_registered(gpus, x, desc->op == CJ_GPUS_REDUCE_SCATTER ? all : bytes)) return false;
+    const bool gathers = desc->op == CJ_GPUS_ALL_GATHER || desc->op == CJ_GPUS_ALL_TO_ALL;
+    return desc->op == CJ_GPUS_REDUCE_SCATTER || cj__gpus_is_registered(gpus, out, gathers ? all : bytes);
+}
+
 static cj_status run(cj_gpus *gpus, const cj_gpus_desc *desc, const cj_ptr *x, const cj_ptr *out,
                      const cj_stream *stream, cj_error *error) {
     const bool    moves = desc->op != CJ_GPUS_BARRIER;
     cj_gpus_route route;
-    TRY(cj__gpus_route(gpus, desc, &route, NULL, 0, error));
+    const bool    registered = moves && is_registered(gpus, desc, x, out);
+    TRY(cj__gpus_route(gpus, desc, registered || desc->memory == CJ_GPUS_MEMORY_REGISTERED, &route, NULL, 0, error));
     if (route.way == CJ_GPUS_BY_NCCL)
         return cj__gpus_by_nccl(gpus, desc, moves ? x[0] : 0, moves ? out[0] : 0, stream ? stream[0] : NULL, error);
     const uint32_t align = alignment_of(gpus, moves ? x : NULL, out);
+    REFUSE_IF(route.way == CJ_GPUS_BY_MEMORY && desc->op == CJ_GPUS_ALL_TO_ALL && x[0] == out[0],
+              "out: an all-to-all in registered memory cannot write to x" CJ_HINT "give an array of its own");
     for (uint64_t i = 0, at = 0; i < route.launches; i++, at += route.piece) {
         const uint64_t      left = desc->count - at;
-        const cj_gpus_piece piece = {at, left < route.piece ? left : route.piece, align, route.shots};
+        const cj_gpus_piece piece = {at, left < route.piece ? left : route.piece, align, route.shots, route.way == CJ_GPUS_BY_MEMORY};
         TRY(run_piece(gpus, desc, &piece, moves ? x : NULL, out, stream, error));
     }
     return CJ_OK;
 }
 
 // Of the first call with a description: which way it went.
-static void tell(const cj_gpus *gpus, const cj_gpus_desc *desc) {
-    static const char *const ways[] = {"in one launch", "in pieces", "by NCCL"};
+static void tell(const cj_gpus *gpus, const cj_gpus_desc *desc, bool registered) {
+    static const char *const ways[] = {"in one launch", "in pieces", "by NCCL", "straight into registered arrays"};
     cj_gpus_route            route;
     char                     why[256];
-    if (cj__gpus_route(gpus, desc, &route, why, sizeof why, NULL)) return;
+    if (cj__gpus_route(gpus, desc, registered, &route, why, sizeof why, NULL)) return;
     cj__log(CJ_LOG_INFO, "%s of %" PRIu64 " on rank %" PRIu32 " of %" PRIu32 " GPUs goes %s: %s", families[desc->op],
             desc->count, gpus->first, gpus->count, ways[route.way], why);
 }
@@ -137,6 +159,6 @@ cj_status cj_gpus_run(cj_gpus *gpus, const cj_gpus_desc *desc, const cj_ptr *x, 
     const size_t known = gpus->loaded_count + gpus->agreed_count;
     TRY(check_arrays(gpus, desc, x, out, error));
     TRY(run(gpus, desc, x, out, stream, error));
-    if (gpus->loaded_count + gpus->agreed_count != known) tell(gpus, desc);
+    if (gpus->loaded_count + gpus->agreed_count != known) tell(gpus, desc, desc->op != CJ_GPUS_BARRIER && is_registered(gpus, desc, x, out));
     return CJ_OK;
 }

@@ -48,7 +48,7 @@ typedef struct frame {
 
 static const char magic[8] = "cjboot1";
 
-enum { STRANGER_MS = 2000, RETRY_MS = 50, PART_MS = 5000, MESSAGE = 512, BACKLOG = 128 };
+enum { STRANGER_MS = 2000, RETRY_MS = 50, PART_MS = 5000, LINGER_MS = 1000, MESSAGE = 512, BACKLOG = 128 };
 
 // ---- bytes with an end of patience
 
@@ -333,12 +333,24 @@ cj_status cj__bootstrap_open(uint32_t timeout_ms, cj_bootstrap **made, uint32_t 
     return CJ_OK;
 }
 
+// Rank 0 after a failure: a socket that is closed with bytes that nobody has read is reset, and its peer loses the message that says
+// why. So it reads what comes until the peers have closed theirs.
+static void drain(const cj_bootstrap *b) {
+    const uint64_t end = cj__clock_ms() + LINGER_MS;
+    char           dropped;
+    for (uint32_t r = 1; r < b->count; r++)
+        if (b->peer[r] >= 0) shutdown(b->peer[r], SHUT_WR);
+    for (uint32_t r = 1; r < b->count; r++)
+        while (b->peer[r] >= 0 && !read_all(b->peer[r], &dropped, 1, end)) continue;
+}
+
 void cj__bootstrap_close(cj_bootstrap *b, bool together) {
     if (!b) return;
     char *all = together && !b->broken ? cj__calloc(b->count, 1) : NULL;
     if (b->timeout_ms > PART_MS) b->timeout_ms = PART_MS;
     if (all) cj__bootstrap_all_gather(b, "", all, 1, NULL);
     cj__free(all);
+    if (!b->who.rank && (b->broken || !together)) drain(b);
     for (uint32_t r = 0; r < b->count; r++)
         if (b->peer[r] >= 0) close(b->peer[r]);
     if (b->listener >= 0) close(b->listener);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPU's box: the memory in which its peers leave messages.
 //
-//   box:  | failed | hello[2][GPUS] | epoch[blocks] | mail[2]: slots of each sender |
+//   box:  | failed | hello[2][GPUS] | epoch[blocks] | mail[2]: slots of each sender | flag[2][GPUS][blocks] |
+//
+// Flags are of kernels that copy into the arrays themselves: that a block of a GPU has begun, and that it has ended.
 //
 // The kernel's text says how large the two sets of mail are, so the kernels of a box agree on that.
 #ifndef CJ_TEMPLATES_GPUS_BOX_H
@@ -14,7 +16,11 @@ enum {
     CJ_BOX_HELLO = 64,    // a word with its tag of each peer, of each set
     CJ_BOX_HELLO_SET = 8 * CJ_BOX_GPUS,
     CJ_BOX_EPOCH = 512,  // u32 each: of the last launch
-    CJ_BOX_MAIL = CJ_BOX_EPOCH + 4 * CJ_BOX_BLOCKS
+    CJ_BOX_MAIL = CJ_BOX_EPOCH + 4 * CJ_BOX_BLOCKS,
+    CJ_BOX_SETS = 2,  // of mail
+    CJ_BOX_FLAGS_SENDER = 8 * CJ_BOX_BLOCKS,
+    CJ_BOX_FLAGS_PHASE = CJ_BOX_GPUS * CJ_BOX_FLAGS_SENDER,
+    CJ_BOX_FLAGS = 2 * CJ_BOX_FLAGS_PHASE  // bytes, after the mail
 };
 
 // Why a kernel gave up: the rank did not come within the limit; or it came with another description.

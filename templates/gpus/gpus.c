@@ -26,12 +26,15 @@
 //
 // The barrier orders memory: a fence before the hello releases what earlier kernels and this thread saw, a fence after the last
 // one acquires it. The other collectives order only their own messages: their results are complete in them.
-// Here are the families of collectives; launch.c has what all kernels of GPUs begin and end with, move.c the loop over messages.
+// Here are the families of collectives; launch.c has what all kernels of GPUs begin and end with, move.c the loop over messages,
+// direct.c the copies between arrays that all GPUs reach, which need no mail.
 #include "gpus.h"
 
 static void declare(gpus_kernel *k) {
     cj_func *f = k->f;
-    if (k->s.op->moves) {
+    if (k->s.direct) {
+        cj__gpus_declare_arrays(k);
+    } else if (k->s.op->moves) {
         k->x_param = cj_param(f, "u64", "x", k->s.op->by_rank ? "x[gpus][count]" : "x[count]");
         k->out_param = cj_param(f, "u64", "out", k->s.op->gathers ? "out[gpus][count]" : "out[count]");
     }
@@ -41,7 +44,9 @@ static void declare(gpus_kernel *k) {
 static void open(gpus_kernel *k) {
     cj_func *f = k->f;
     cj__gpus_open_thread(k);
-    if (k->s.op->moves) {
+    if (k->s.direct) {
+        cj__gpus_open_arrays(k);
+    } else if (k->s.op->moves) {
         k->x = cj__load_pointer(f, k->x_param, "x");
         k->out = cj__load_pointer(f, k->out_param, "out");
     }
@@ -50,6 +55,7 @@ static void open(gpus_kernel *k) {
 
 static void write_head(const gpus_kernel *k, cj_builder *b) {
     cj_head(b, "clusterjit: %s of %" PRIu32 " GPUs  dtype=%s count=%" PRIu32, k->s.op->name, k->s.gpus, k->s.type, k->s.count);
+    if (k->s.direct) cj_head(b, "  memory=registered");
     if (k->s.op->combines)
         cj_head(b, "  combine=%s shots=%" PRIu32, (const char *[]){"sum", "min", "max"}[k->s.combine.op], k->s.shots);
     cj_head(b, "\nLaunch: on each GPU, beside each other: grid %" PRIu32 ", block %" PRIu32 " threads.", k->s.grid, k->s.block);
@@ -64,8 +70,12 @@ static void emit_gpus(const cj_plan *plan, cj_builder *b) {
     cj__registers(plan, k.f, GPUS_REGISTERS, false);
     declare(&k);
     open(&k);
-    cj__gpus_say_hello(&k);
-    if (k.s.op->moves) cj__gpus_move(&k);
+    if (k.s.direct) {
+        cj__gpus_copy(&k);
+    } else {
+        cj__gpus_say_hello(&k);
+        if (k.s.op->moves) cj__gpus_move(&k);
+    }
     cj__gpus_close(&k);
 }
 

@@ -40,6 +40,7 @@ typedef struct gpus_shape {
     uint32_t       units;      // messages from a GPU to a peer; of two shots for each shot
     uint32_t       all;        // units of x: of two shots those of all parts, of which the last may be shorter
     uint32_t       shots, root, block, grid;
+    bool           direct;     // into registered arrays, without mail
     uint64_t       mail, used; // bytes of a set, and those that this kernel uses
     cj_combine     combine;
 } gpus_shape;
@@ -52,6 +53,8 @@ typedef struct gpus_kernel {
     cj_func   *f;
     gpus_shape s;
     cj_var     x_param, out_param, box_param[CJ_BOX_GPUS], rank_param, limit_param;
+    cj_var     from_param[CJ_BOX_GPUS], to_param[CJ_BOX_GPUS], what_param;  // s.direct, as is what follows
+    cj_reg     from[CJ_BOX_GPUS], to[CJ_BOX_GPUS];  // x and out of each GPU, or the own one alone
     cj_reg     thread, block, rank, x, out;
     cj_reg     box[CJ_BOX_GPUS], mine[CJ_BOX_GPUS];  // addresses; whether that GPU is this one
     cj_reg     own;                                  // the address of this GPU's box
@@ -61,6 +64,7 @@ typedef struct gpus_kernel {
     cj_reg     first;                                // the thread that speaks for the GPU
     cj_mailbox message;
     uint32_t   checksum;                             // of what all ranks must have in common
+    cj_reg     what;                                 // s.direct: the same, with which arrays they are
     bool       meets;                                // a barrier stands behind the load of the epoch, in each block: B1 is none then
 } gpus_kernel;
 
@@ -70,7 +74,7 @@ void cj__gpus_declare(gpus_kernel *k);
 void cj__gpus_open_thread(gpus_kernel *k);
 void cj__gpus_open_boxes(gpus_kernel *k);
 void cj__gpus_say_hello(const gpus_kernel *k);
-void cj__gpus_close(const gpus_kernel *k);  // waits for hellos, keeps the epoch, returns
+void cj__gpus_close(const gpus_kernel *k);  // waits for hellos (not s.direct, whose flags say more), keeps the epoch, returns
 
 // ---- receive.c
 
@@ -85,5 +89,13 @@ void   cj__gpus_report(const gpus_kernel *k, cj_box_cause cause, unsigned rank);
 
 // ---- move.c: the loop over messages
 void cj__gpus_move(gpus_kernel *k);
+
+// words = got[0] and got[1] and … of all GPUs, each s.words words of elements, in the order of a cluster's collectives.
+void cj__gpus_fold(const gpus_kernel *k, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS], cj_reg *words);
+
+// ---- direct.c: copies between registered arrays. It declares its arrays and opens them in the place of x and out.
+void cj__gpus_declare_arrays(gpus_kernel *k);
+void cj__gpus_open_arrays(gpus_kernel *k);
+void cj__gpus_copy(gpus_kernel *k);
 
 #endif

@@ -157,10 +157,8 @@ static void send_parts(const gpus_kernel *k, const place *here) {
     }
 }
 
-// words = what all GPUs sent, combined in pairs of neighbours, as a cluster's collectives are.
-static void combine_all(const gpus_kernel *k, const place *here, cj_reg *words) {
-    cj_reg got[CJ_BOX_GPUS][GPUS_WORDS];
-    for (uint32_t q = 0; q < k->s.gpus; q++) receive(k, q, here, 0, words, got[q]);
+// In pairs of neighbours, as a cluster's collectives are.
+void cj__gpus_fold(const gpus_kernel *k, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS], cj_reg *words) {
     for (uint32_t w = 0; w < k->s.words; w++) {
         cj_reg   number[PER_WORD][CJ_BOX_GPUS], of_one[PER_WORD];
         unsigned each = 1;
@@ -174,6 +172,12 @@ static void combine_all(const gpus_kernel *k, const place *here, cj_reg *words) 
         }
         words[w] = narrow(k, of_one);
     }
+}
+
+static void combine_all(const gpus_kernel *k, const place *here, cj_reg *words) {
+    cj_reg got[CJ_BOX_GPUS][GPUS_WORDS];
+    for (uint32_t q = 0; q < k->s.gpus; q++) receive(k, q, here, 0, words, got[q]);
+    cj__gpus_fold(k, got, words);
 }
 
 // ---- the collectives

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the parameters come to, and what is refused.
 #include "gpus.h"
+#include "predict.h"
 
 static const struct gpus_dtype {
     const char *type;
@@ -32,36 +33,51 @@ gpus_shape cj__gpus_shape(const cj_plan *plan) {
                                   .stride = value_of(plan, GPUS_STRIDE),
                                   .words = words_of(plan, dtype->bytes),
                                   .shots = 1,
+                                  .direct = value_of(plan, GPUS_MEMORY) == 1,
                                   .block = plan->block.x,
                                   .grid = plan->grid.x,
                                   .mail = plan->params.value[GPUS_MAIL]};
-    s.each = 4 * s.words / s.bytes;
+    s.each = s.direct && s.words == 1 ? 1 : 4 * s.words / s.bytes;
     s.all = s.units = (uint32_t)cj__ceil_div(s.count, s.each);
     if (s.op->combines) {
         s.combine = (cj_combine){.op = (cj_combine_op)value_of(plan, GPUS_COMBINE), .type = s.bytes == 2 ? "f32" : s.type};
         s.shots = value_of(plan, GPUS_SHOTS);
     }
     if (s.op->from_root) s.root = value_of(plan, GPUS_ROOT);
-    if (s.shots == 2) s.units = (uint32_t)cj__ceil_div(s.all, s.gpus);
-    s.used = s.op->moves ? (uint64_t)s.shots * s.gpus * s.units * s.words * CJ_MAIL_BYTES : 0;
+    const bool by_parts = s.direct && !s.op->by_rank && !s.op->gathers;
+    if (s.shots == 2 || by_parts) s.units = (uint32_t)cj__ceil_div(s.all, s.gpus);
+    s.used = s.op->moves && !s.direct ? (uint64_t)s.shots * s.gpus * s.units * s.words * CJ_MAIL_BYTES : 0;
     return s;
 }
 
 uint32_t cj__gpus_checksum(const gpus_shape *s) {
     const uint32_t part[] = {s->count, s->bytes, s->words, s->shots, s->root, (uint32_t)s->combine.op, s->gpus,
                              (uint32_t)s->mail};
+    const uint32_t also[] = {s->stride, s->grid};  // what two GPUs' stores and flags go by
     uint32_t       sum = 2166136261u;  // FNV-1a
     for (const char *at = s->op->name; *at; at++) sum = (sum ^ (unsigned char)*at) * 16777619u;
     for (const char *at = s->type; *at; at++) sum = (sum ^ (unsigned char)*at) * 16777619u;
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         for (unsigned byte = 0; byte < 4; byte++) sum = (sum ^ (part[i] >> 8 * byte & 255)) * 16777619u;
+    for (size_t i = 0; i < sizeof also / sizeof *also && s->direct; i++)
+        for (unsigned byte = 0; byte < 4; byte++) sum = (sum ^ (also[i] >> 8 * byte & 255)) * 16777619u;
     return sum;
 }
 
-// One shot sends x to every peer and takes one way; two shots send it twice in all, and take two ways.
 static uint32_t choose_shots(const cj_plan *plan) {
-    const uint64_t bytes = (uint64_t)value_of(plan, GPUS_COUNT) * dtypes[value_of(plan, GPUS_DTYPE)].bytes;
-    return bytes * (value_of(plan, GPUS_GPUS) - 1) <= GPUS_ONE_SHOT_BYTES ? 1 : 2;
+    const double bytes = (double)value_of(plan, GPUS_COUNT) * dtypes[value_of(plan, GPUS_DTYPE)].bytes;
+    return cj__gpus_shots(value_of(plan, GPUS_GPUS), bytes);
+}
+
+cj_gpus_arrays cj__gpus_arrays(const cj_plan *plan) {
+    if (plan->params.family->plan != cj__gpus_plan || value_of(plan, GPUS_MEMORY) != 1) return (cj_gpus_arrays){.direct = false};
+    const gpus_shape s = cj__gpus_shape(plan);
+    const uint64_t   one = (uint64_t)s.count * s.bytes, all = one + (s.gpus - 1) * (uint64_t)s.stride * s.bytes;
+    return (cj_gpus_arrays){.direct = true,
+                            .of_all_x = s.op->combines || s.op->from_root,
+                            .of_all_out = !s.op->combines || !s.op->by_rank,
+                            .x_bytes = s.op->by_rank ? all : one,
+                            .out_bytes = s.op->gathers ? all : one};
 }
 
 static cj_status refuse(const cj_plan *plan, const gpus_shape *s, cj_error *error) {
@@ -74,7 +90,10 @@ static cj_status refuse(const cj_plan *plan, const gpus_shape *s, cj_error *erro
               s->gpus);
     REFUSE_IF(s->stride < s->count, "stride: %" PRIu32 " is below count, %" PRIu32 CJ_HINT "parts do not overlap", s->stride,
               s->count);
-    REFUSE_IF((s->op->by_rank || s->op->gathers) && (uint64_t)s->stride * s->bytes * (s->gpus - 1) > INT32_MAX,
+    REFUSE_IF(s->direct && !s->op->moves, "memory: %s has no arrays that could be registered" CJ_HINT "leave it out", s->op->name);
+    REFUSE_IF(s->direct && s->shots == 1 && s->op->combines && !s->op->by_rank,
+              "shots: 1 goes through mail alone" CJ_HINT "in registered memory each GPU combines its part: leave shots out");
+    REFUSE_IF(!s->direct && (s->op->by_rank || s->op->gathers) && (uint64_t)s->stride * s->bytes * (s->gpus - 1) > INT32_MAX,
               "stride: the parts of %" PRIu32 " GPUs begin up to %" PRIu64 " bytes apart, and 2^31 - 1 are the most" CJ_HINT
               "make it smaller: copy, or call more often", s->gpus, (uint64_t)s->stride * s->bytes * (s->gpus - 1));
     REFUSE_IF(s->used > s->mail,
@@ -88,13 +107,14 @@ cj_status cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     (void)clusters;
     const gpus_op *op = op_of(plan);
     if (!op->moves) plan->params.value[GPUS_COUNT] = GPUS_NO_COUNT;  // another one has no effect, and is refused
+    const bool     direct = value_of(plan, GPUS_MEMORY) == 1;
     const uint64_t count = plan->params.value[GPUS_COUNT];
     const uint64_t stride = cj__asked_or(plan, GPUS_STRIDE, count);
     REFUSE_IF(stride != count && !op->by_rank && !op->gathers, "stride: %" PRIu64 " has no effect: %s has no parts" CJ_HINT
               "leave it out", stride, op->name);
     plan->params.value[GPUS_STRIDE] = stride;
     if (op->combines) {
-        plan->params.value[GPUS_SHOTS] = op->by_rank ? 1 : cj__asked_or(plan, GPUS_SHOTS, choose_shots(plan));
+        plan->params.value[GPUS_SHOTS] = op->by_rank ? 1 : cj__asked_or(plan, GPUS_SHOTS, direct ? 2 : choose_shots(plan));
     } else if (!op->from_root) {
         plan->params.value[GPUS_ROOT] = 0;
     }

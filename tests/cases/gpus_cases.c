@@ -32,8 +32,9 @@ static void compare(cj_gpus *gpus, const collective_model *m, const cj_gpus_desc
         cj_test_ok(cj_synchronize(device, NULL, &error), &error);
         for (size_t i = 0; i < bytes; i += size)
             if (!collective_model_same(m->dtype, got + i, want + r * bytes + i))
-                fail_msg("op %d of %" PRIu32 " GPUs, %s, count %" PRIu64 ", shots %" PRIu32 ": element %zu of GPU %" PRIu32
-                         " is wrong", (int)desc->op, m->cluster, cj_dtype_name(m->dtype), desc->count, desc->shots, i / size, r);
+                fail_msg("op %d of %" PRIu32 " GPUs, %s, count %" PRIu64 ", shots %" PRIu32 ", memory %d: element %zu of GPU %" PRIu32
+                         " is wrong", (int)desc->op, m->cluster, cj_dtype_name(m->dtype), desc->count, desc->shots, (int)desc->memory,
+                         i / size, r);
     }
 }
 
@@ -48,6 +49,11 @@ void cj_test_gpus(cj_gpus *gpus, const cj_gpus_desc *desc, const cj_stream *stre
     for (size_t i = 0; i < in * m.cluster; i += size) collective_model_fill(m.dtype, 0, i / size, x + i);
     cj_test_ok(cj_gpus_alloc(gpus, in + ahead, from, &error), &error);
     cj_test_ok(cj_gpus_alloc(gpus, out + ahead, to, &error), &error);
+    const bool registered = desc->memory == CJ_GPUS_MEMORY_REGISTERED;
+    if (registered) {
+        cj_test_ok(cj_gpus_register(gpus, from, in + ahead, &error), &error);
+        cj_test_ok(cj_gpus_register(gpus, to, out + ahead, &error), &error);
+    }
     for (uint32_t r = 0; r < m.cluster; r++) {
         from[r] += ahead, to[r] += ahead;
         cj_test_ok(cj_mem_write(cj_gpus_device(gpus, r), from[r], x + r * in, in, NULL, &error), &error);
@@ -65,6 +71,10 @@ void cj_test_gpus(cj_gpus *gpus, const cj_gpus_desc *desc, const cj_stream *stre
         cj_test_ok(cj_gpus_check(gpus, &error), &error);
     }
     for (uint32_t r = 0; r < m.cluster; r++) from[r] -= ahead, to[r] -= ahead;
+    if (registered) {
+        cj_test_ok(cj_gpus_unregister(gpus, to, &error), &error);
+        cj_test_ok(cj_gpus_unregister(gpus, from, &error), &error);
+    }
     cj_gpus_free(gpus, from);
     cj_gpus_free(gpus, to);
     free(x);
@@ -82,7 +92,8 @@ void cj_test_gpus_all(cj_gpus *gpus, const cj_stream *stream, uint64_t *random, 
         desc.dtype = dtypes[cj_test_random(random) % CJ_TEST_COUNT(dtypes)];
         desc.count = counts[cj_test_random(random) % CJ_TEST_COUNT(counts)];
         desc.grid = (uint32_t)(cj_test_random(random) % 4);
-        if (desc.op == CJ_GPUS_ALLREDUCE) desc.shots = 1 + (uint32_t)(cj_test_random(random) % 2);
+        if (cj_test_random(random) % 3 == 0) desc.memory = CJ_GPUS_MEMORY_REGISTERED;
+        if (desc.op == CJ_GPUS_ALLREDUCE && !desc.memory) desc.shots = 1 + (uint32_t)(cj_test_random(random) % 2);
         if (desc.op <= CJ_GPUS_REDUCE_SCATTER) desc.combine = (cj_combine_op)(cj_test_random(random) % 3);
         if (desc.op == CJ_GPUS_BROADCAST) desc.root = (uint32_t)(cj_test_random(random) % cj_gpus_count(gpus));
         cj_test_gpus(gpus, &desc, stream, (unsigned)(cj_test_random(random) % 3));

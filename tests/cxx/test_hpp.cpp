@@ -428,6 +428,12 @@ void several_devices_work_as_one() {
     both.run(all, x, y);
     EXPECT(first(y) == 2);
     EXPECT(both.about(all).way == CJ_GPUS_BY_MAIL && both.about(all).reach[1] == CJ_GPUS_REACH_PEER);
+    all.memory = CJ_GPUS_MEMORY_REGISTERED;
+    EXPECT(error_of([&] { both.run(all, x, y); }).status() == CJ_INVALID_ARGUMENT);
+    both.register_memory(x, 1024), both.register_memory(y, 1024);
+    both.run(all, x, y);
+    EXPECT(first(y) == 2 && both.about(all).way == CJ_GPUS_BY_MEMORY);
+    both.unregister_memory(y), both.unregister_memory(x);
     arrays.x = x.data(), arrays.y = y.data(), arrays.sum = sum.data();
     both.norm(norm, arrays);
     EXPECT(first(sum) == 2 && first(y) > 0.999f && first(y) < 1.001f);
@@ -438,6 +444,12 @@ void several_devices_work_as_one() {
     EXPECT(first(y) == 64);
     both.histogram(counts, x, y);  // 1 is above the last bin
     EXPECT(first(y) == 0);
+    cj_gpus_gemm_desc product{};  // of ones: tf32 is f32 in memory
+    product.m = 2, product.n = product.k = 4, product.dtype = CJ_TF32, product.b = CJ_GEMM_COLUMN;
+    both.gemm_reduce_scatter(product, x, x, y);
+    EXPECT(first(y) == 8);
+    both.all_gather_gemm(product, x, x, y);
+    EXPECT(first(y) == 4);
     cj_gpus_exchange nobody{};
     nobody.size = 2;
     nobody.all_gather = [](void *, const void *, void *, std::size_t, cj_error *) { return CJ_DRIVER; };

@@ -118,6 +118,54 @@ def test_data_of_all_ranks_are_reduced_and_counted(three, rng):
         three.reduce(x, "mean")
 
 
+def test_registered_arrays_are_written_by_their_peers(three, rng):
+    x, out = draw(rng, RANKS, 6000), [numpy.zeros((RANKS, 6000), numpy.float32) for _ in range(RANKS)]
+    three.register(x)
+    three.register(out)
+    total = numpy.sum(x, axis=0, dtype=numpy.float64)
+    assert three.all_reduce(x, out=out)[1] is out[1]
+    for found in out:
+        numpy.testing.assert_allclose(found, total, rtol=1e-5, atol=1e-5)
+    three.all_to_all(x, out=out)
+    for rank, found in enumerate(out):
+        numpy.testing.assert_array_equal(found, numpy.stack([of[rank] for of in x]))
+    three.all_gather([one[1] for one in x], out=out)
+    numpy.testing.assert_array_equal(out[2], numpy.stack([one[1] for one in x]))
+    three.all_reduce(x, out=x)
+    numpy.testing.assert_allclose(x[2], total, rtol=1e-5, atol=1e-5)
+    with pytest.raises(clusterjit.InvalidArgument, match="is registered already"):
+        three.register([one[0] for one in x])
+    three.unregister(out)
+    with pytest.raises(clusterjit.InvalidArgument, match="is not where registered memory begins"):
+        three.unregister(out)
+    with pytest.raises(clusterjit.InvalidArgument, match="its shape is"):
+        three.all_reduce(x, out=[one[0] for one in out])
+    three.all_reduce(x, out=out)
+    three.check()
+
+
+def test_products_are_scattered_and_gathered(three, rng):
+    a = [(rng.integers(-8, 9, (12, 16)) / 8).astype(numpy.float16) for _ in range(RANKS)]
+    b = [(rng.integers(-8, 9, (16, 24)) / 8).astype(numpy.float16) for _ in range(RANKS)]
+    total = sum(one.astype(numpy.float64) @ other.astype(numpy.float64) for one, other in zip(a, b))
+    turned = [numpy.ascontiguousarray(one.T).T for one in b]
+    for rank in range(RANKS):
+        own = slice(4 * rank, 4 * rank + 4)
+        numpy.testing.assert_allclose(three.matmul_reduce_scatter(a, b, chunks=2)[rank], total[own], rtol=3e-3, atol=2e-2)
+        numpy.testing.assert_allclose(three.matmul_reduce_scatter(a, turned)[rank], total[own], rtol=3e-3, atol=2e-2)
+        whole = numpy.concatenate(a).astype(numpy.float64) @ b[rank].astype(numpy.float64)
+        numpy.testing.assert_allclose(three.all_gather_matmul(a, b, chunks=3)[rank], whole, rtol=1e-3, atol=1e-2)
+    with pytest.raises(clusterjit.InvalidArgument, match="chunks: 3 do not divide"):
+        three.matmul_reduce_scatter(a, b, chunks=3)
+    with pytest.raises(clusterjit.InvalidArgument, match="and b is"):
+        three.matmul_reduce_scatter(a, [one[:8] for one in b])
+    with pytest.raises(clusterjit.InvalidArgument, match="its 11 rows are no multiple of the 3 ranks"):
+        three.matmul_reduce_scatter([one[:11] for one in a], b)
+    with pytest.raises(clusterjit.UnsupportedType, match="it must be f16 or bf16"):
+        three.all_gather_matmul([one.astype(numpy.float64) for one in a], [one.astype(numpy.float64) for one in b])
+    three.check()
+
+
 def test_what_does_not_fit_is_refused_by_name(three, rng):
     x = draw(rng, 4)
     with pytest.raises(clusterjit.InvalidArgument, match="2 arrays are given, and this process has 3 ranks"):

@@ -71,6 +71,19 @@ typedef struct capture {
     int  launches;
 } capture;
 
+// An event: how many launches there were when it was recorded, and on which stream.
+typedef struct fake_event {
+    int      launches;
+    CUstream stream;
+} fake_event;
+
+// Streams that wait for the one that captures, so that it captures theirs; each must be waited for before the capture ends.
+enum { JOINED_MAX = 8 };
+static struct {
+    CUstream stream;
+    bool     open;
+} joined[JOINED_MAX];
+
 static capture *capturing;  // the captured launches of the only stream that captures; the stream's handle points to it
 
 // All allocations of the fake, in a list, so that a reset can free what a test did not release. Data begin at multiples of
@@ -93,10 +106,28 @@ void cj_fake_share(void) {
     *arena = BLOCK_ALIGNMENT;
 }
 
+// This process's allocations of it, for cuMemGetAddressRange; the first ones, if there are many.
+enum { ARENA_KNOWN = 64 };
+static struct {
+    uintptr_t begin;
+    size_t    bytes;
+} known[ARENA_KNOWN];
+static int known_count;
+
+static void *arena_made(void *made, size_t bytes) {
+    pthread_mutex_lock(&lock);
+    if (made && known_count < ARENA_KNOWN) {
+        known[known_count].begin = (uintptr_t)made;
+        known[known_count++].bytes = bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return made;
+}
+
 static void *arena_make(size_t bytes) {
     const size_t   room = (bytes + BLOCK_ALIGNMENT - 1) / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
     const uint64_t at = __atomic_fetch_add(arena, room, __ATOMIC_RELAXED);
-    return at + room > ARENA_BYTES ? NULL : (char *)arena + at;
+    return arena_made(at + room > ARENA_BYTES ? NULL : (char *)arena + at, bytes);
 }
 
 // Zeroed; NULL when out of memory.
@@ -404,13 +435,17 @@ static CUresult fake_CtxGetStreamPriorityRange(int *least, int *greatest) {
     return CUDA_SUCCESS;
 }
 
-static CUresult fake_StreamCreate(CUstream *handle, unsigned flags) {
+static CUresult make_stream(CUstream *handle, unsigned flags) {
     (void)flags;
-    ENTER_CONTEXT(StreamCreate);
     *handle = block_make(sizeof(capture));
     if (!*handle) return CUDA_ERROR_OUT_OF_MEMORY;
     COUNT(alive_streams, 1);
     return CUDA_SUCCESS;
+}
+
+static CUresult fake_StreamCreate(CUstream *handle, unsigned flags) {
+    ENTER_CONTEXT(StreamCreate);
+    return make_stream(handle, flags);
 }
 
 static CUresult fake_StreamDestroy(CUstream handle) {
@@ -435,7 +470,39 @@ static CUresult fake_StreamBeginCapture(CUstream handle, CUstreamCaptureMode mod
     if (!handle || capturing) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     capturing = (capture *)(void *)handle;
     *capturing = (capture){0};
+    memset(joined, 0, sizeof joined);
     return CUDA_SUCCESS;
+}
+
+static int find_joined(CUstream stream) {
+    int i = 0;
+    while (i < JOINED_MAX && (joined[i].stream != stream || !stream)) i++;
+    return i;
+}
+
+static bool is_captured(CUstream stream) {
+    return capturing && stream && (capturing == (capture *)(void *)stream || find_joined(stream) < JOINED_MAX);
+}
+
+static CUresult fake_StreamWaitEvent(CUstream stream, CUevent given, unsigned flags) {
+    ENTER_CONTEXT(StreamWaitEvent);
+    const fake_event *of = (const fake_event *)(const void *)given;
+    if (!of || flags) return CUDA_ERROR_INVALID_VALUE;
+    if (!is_captured(of->stream)) return is_captured(stream) ? CUDA_ERROR_STREAM_CAPTURE_ISOLATION : CUDA_SUCCESS;
+    if (find_joined(of->stream) < JOINED_MAX) joined[find_joined(of->stream)].open = false;
+    if (capturing == (capture *)(void *)stream || !stream) return CUDA_SUCCESS;
+    int at = find_joined(stream);
+    for (int i = 0; at == JOINED_MAX && i < JOINED_MAX; i++)
+        if (!joined[i].stream) at = i;
+    if (at == JOINED_MAX) return CUDA_ERROR_OUT_OF_MEMORY;
+    joined[at].stream = stream, joined[at].open = true;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_StreamCreateWithPriority(CUstream *handle, unsigned flags, int priority) {
+    (void)priority;
+    ENTER_CONTEXT(StreamCreateWithPriority);
+    return make_stream(handle, flags);
 }
 
 typedef struct graph {
@@ -457,6 +524,8 @@ static CUresult fake_StreamEndCapture(CUstream handle, CUgraph *made) {
     if (!from || capturing != from) return CUDA_ERROR_ILLEGAL_STATE;
     capturing = NULL;
     if (from->broken) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    for (int i = 0; i < JOINED_MAX; i++)
+        if (joined[i].open) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
     return make_graph((void **)made, from->launches);
 }
 
@@ -488,20 +557,19 @@ static CUresult fake_GraphDestroy(CUgraph gone) {
     return CUDA_SUCCESS;
 }
 
-static CUresult fake_EventCreate(CUevent *event, unsigned flags) {
+static CUresult fake_EventCreate(CUevent *made, unsigned flags) {
     (void)flags;
     ENTER_CONTEXT(EventCreate);
-    *event = block_make(sizeof(int));
-    if (!*event) return CUDA_ERROR_OUT_OF_MEMORY;
+    *made = block_make(sizeof(fake_event));
+    if (!*made) return CUDA_ERROR_OUT_OF_MEMORY;
     COUNT(alive_events, 1);
     return CUDA_SUCCESS;
 }
 
-static CUresult fake_EventRecord(CUevent event, CUstream stream) {
-    (void)stream;
+static CUresult fake_EventRecord(CUevent given, CUstream stream) {
     ENTER_CONTEXT(EventRecord);
-    if (!event) return CUDA_ERROR_INVALID_HANDLE;
-    *(int *)(void *)event = cj_fake_driver.launches;
+    if (!given) return CUDA_ERROR_INVALID_HANDLE;
+    *(fake_event *)(void *)given = (fake_event){cj_fake_driver.launches, stream};
     return CUDA_SUCCESS;
 }
 
@@ -513,7 +581,7 @@ static CUresult fake_EventSynchronize(CUevent event) {
 static CUresult fake_EventElapsedTime(float *milliseconds, CUevent start, CUevent stop) {
     ENTER_CONTEXT(EventElapsedTime);
     if (!start || !stop) return CUDA_ERROR_INVALID_HANDLE;
-    const int launches = *(int *)(void *)stop - *(int *)(void *)start;
+    const int launches = ((const fake_event *)(const void *)stop)->launches - ((const fake_event *)(const void *)start)->launches;
     *milliseconds = cj_fake_driver.launch_ms > 0 ? (float)(launches * cj_fake_driver.launch_ms) : 1.5f;
     return CUDA_SUCCESS;
 }
@@ -602,6 +670,31 @@ static CUresult fake_StreamQuery(CUstream stream) {
     (void)stream;
     ENTER_CONTEXT(StreamQuery);
     return cj_fake_driver.never_ready ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+static CUresult fake_CtxSynchronize(void) {
+    ENTER_CONTEXT(CtxSynchronize);
+    return CUDA_SUCCESS;
+}
+
+// Blocks of the list do not know their size: each address is an allocation of its own, as large as a test says.
+static CUresult fake_MemGetAddressRange(CUdeviceptr *base, size_t *size, CUdeviceptr memory) {
+    ENTER_CONTEXT(MemGetAddressRange);
+    *base = memory;
+    *size = cj_fake_driver.range_bytes ? cj_fake_driver.range_bytes : (size_t)1 << 40;
+    for (int i = 0; i < known_count; i++)
+        if (memory - known[i].begin < known[i].bytes) *base = known[i].begin, *size = known[i].bytes;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_PointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr memory) {
+    ENTER_CONTEXT(PointerGetAttribute);
+    if (attribute != CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL || !memory) return CUDA_ERROR_INVALID_VALUE;
+    int place = cj_fake_driver.gpu_count - 1;
+    for (int i = 0; i < GPU_COUNT_MAX; i++)
+        if (cj_fake_context_current() == &primary[i]) place = i;
+    *(int *)data = cj_fake_driver.other_place ? cj_fake_driver.other_place : place;
+    return CUDA_SUCCESS;
 }
 
 static CUresult fake_EventDestroy(CUevent event) {
@@ -874,7 +967,8 @@ static CUresult fake_LaunchKernelEx(const CUlaunchConfig *config, CUfunction han
     int      shared = of->large_shared ? of->large_shared : DEFAULT_SHARED;
     if (blocks > 8 && !of->nonportable) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if ((int)config->sharedMemBytes > shared) return CUDA_ERROR_INVALID_VALUE;
-    if (capturing && capturing == (capture *)(void *)config->hStream)
+    if (find_joined(config->hStream) < JOINED_MAX) joined[find_joined(config->hStream)].open = true;
+    if (is_captured(config->hStream))
         capturing->launches++;
     else
         COUNT(launches, 1);

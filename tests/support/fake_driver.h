@@ -40,6 +40,8 @@ typedef struct cj_fake {
     int         blocks_per_sm;       // the answer of cuOccupancyMaxActiveBlocksPerMultiprocessor
     bool        peerless;            // no GPU reaches another one's memory
     bool        never_ready;         // the answer of cuStreamQuery
+    size_t      range_bytes;         // of every allocation, as cuMemGetAddressRange says it; 0: more than any test has
+    int         other_place;         // of all memory, as cuPointerGetAttribute says it; 0: that of the current context
     double      launch_ms;           // the time of each launch between two events; 0: any two events are 1.5 ms apart
 
     // Observations:

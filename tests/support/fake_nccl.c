@@ -43,6 +43,7 @@ typedef struct comm {
     const void *x;            // of the call that all make
     transfer    send[SENDS];  // of the group
     transfer    recv[SENDS];
+    void       *window;       // the memory of its last one; NULL: none
     int         sends, recvs;
 } comm;
 
@@ -161,6 +162,9 @@ EXPORT int         ncclAllGather(const void *x, void *out, size_t count, int typ
 EXPORT int         ncclBroadcast(const void *x, void *out, size_t count, int type, int root, void *c, void *stream);
 EXPORT int         ncclSend(const void *x, size_t count, int type, int peer, void *c, void *stream);
 EXPORT int         ncclRecv(void *out, size_t count, int type, int peer, void *c, void *stream);
+EXPORT int         ncclCommWindowRegister(void *c, void *memory, size_t bytes, void **window, int flags);
+EXPORT int         ncclCommWindowDeregister(void *c, void *window);
+EXPORT int         ncclGetPeerDevicePointer(void *window, size_t offset, int peer, void **memory);
 EXPORT int         ncclGroupStart(void);
 EXPORT int         ncclGroupEnd(void);
 
@@ -249,6 +253,33 @@ int ncclBroadcast(const void *x, void *out, size_t count, int type, int root, vo
     meet();
     if (!fake.absent) memmove(out, comms[root].x, count * size_of(type));
     meet();
+    return 0;
+}
+
+// A window is its rank's communicator. All ranks register at the same time, and ask when all have.
+int ncclCommWindowRegister(void *c, void *memory, size_t bytes, void **window, int flags) {
+    ENTER("ncclCommWindowRegister");
+    if (!memory || !bytes || flags != 1 || ((comm *)c)->window) return INVALID;
+    ((comm *)c)->window = memory;
+    *window = c;
+    __atomic_add_fetch(&fake.windows, 1, __ATOMIC_RELAXED);
+    meet();
+    return 0;
+}
+
+int ncclCommWindowDeregister(void *c, void *window) {
+    ENTER("ncclCommWindowDeregister");
+    if (window != c || !((comm *)c)->window) return INVALID;
+    ((comm *)c)->window = NULL;
+    __atomic_sub_fetch(&fake.windows, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+// As NCCL's, it gives NULL for a peer that loads and stores do not reach.
+int ncclGetPeerDevicePointer(void *window, size_t offset, int peer, void **memory) {
+    ENTER("ncclGetPeerDevicePointer");
+    if (!window || peer >= fake.ranks) return INVALID;
+    *memory = fake.far ? NULL : (char *)comms[peer].window + offset;
     return 0;
 }
 

@@ -14,6 +14,8 @@ typedef struct fake_nccl {
     int         from, code;
     int         async;   // the answer of ncclCommGetAsyncError
     bool        absent;  // whoever waits for the others goes on without them, as their kernels would not end
+    bool        far;     // windows give no address of a peer
+    int         windows; // that are registered
     int         group;   // groups that were begun and not ended
 } fake_nccl;
 

@@ -57,6 +57,9 @@ class gpus {
         call(cj_gpus_alloc, get(), bytes, memory.data());
         return memory;
     }
+    // All ranks tell each other where this memory lies; and the end of that.
+    void register_memory(const pointers &memory, std::size_t bytes) const { call(cj_gpus_register, get(), list(memory), bytes); }
+    void unregister_memory(const pointers &memory) const { call(cj_gpus_unregister, get(), list(memory)); }
     void free(const pointers &memory) const noexcept { cj_gpus_free(get(), memory.data()); }
 
     void run(const cj_gpus_desc &desc, const pointers &x, const pointers &out, const streams &on = {}) const {
@@ -80,6 +83,14 @@ class gpus {
     }
     void histogram(const cj_histogram_desc &desc, const pointers &x, const pointers &counts, const streams &on = {}) const {
         call(cj_gpus_histogram, get(), &desc, list(x), list(counts), list(on));
+    }
+    void gemm_reduce_scatter(const cj_gpus_gemm_desc &desc, const pointers &a, const pointers &b, const pointers &out,
+                             const streams &on = {}) const {
+        call(cj_gpus_gemm_reduce_scatter, get(), &desc, list(a), list(b), list(out), list(on));
+    }
+    void all_gather_gemm(const cj_gpus_gemm_desc &desc, const pointers &a, const pointers &b, const pointers &out,
+                         const streams &on = {}) const {
+        call(cj_gpus_all_gather_gemm, get(), &desc, list(a), list(b), list(out), list(on));
     }
     void check() const { call(cj_gpus_check, get()); }
 

@@ -407,6 +407,20 @@ static cj_status cpu_reach(cj_device *device, cj_device *peer, cj_error *error) 
     return CJ_OK;
 }
 
+static cj_status cpu_locate(cj_device *device, cj_ptr memory, size_t bytes, cj_ptr *base, cj_error *error) {
+    cj_cpu_memory *all = memory_of(device);
+    TRY(check_range(all, memory, bytes, false, error));
+    cj_cpu_ranges *ranges = cj__cpu_ranges_hold(all);
+    *base = cj__cpu_ranges_find(ranges, memory, bytes, NULL)->begin;
+    cj__cpu_ranges_drop(all, ranges);
+    return CJ_OK;
+}
+
+static cj_status cpu_settle(cj_device *device, cj_error *error) {
+    (void)device, (void)error;
+    return CJ_OK;
+}
+
 // What makes two programs the same for such a launch: the ops, at the same lines.
 static bool is_same_program(const cj_cpu_program *a, const cj_cpu_program *b) {
     bool is_same = a->op_count == b->op_count && a->param_bytes == b->param_bytes && a->file_bytes == b->file_bytes;
@@ -509,6 +523,8 @@ const cj_device_ops cj__cpu_operations = {
     .launch = cpu_launch,
     .launch_together = cpu_launch_together,
     .reach = cpu_reach,
+    .locate = cpu_locate,
+    .settle = cpu_settle,
     .synchronize = cpu_synchronize,
     .time = cpu_time,
     .time_graph = cpu_time_graph,

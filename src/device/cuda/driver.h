@@ -31,6 +31,8 @@
     X(MemsetD8Async, 3020, NEEDED)                             \
     X(CtxGetStreamPriorityRange, 5050, NEEDED)                 \
     X(StreamCreate, 2000, NEEDED)                              \
+    X(StreamCreateWithPriority, 5050, NEEDED)                  \
+    X(StreamWaitEvent, 3020, NEEDED)                           \
     X(StreamDestroy, 4000, NEEDED)                             \
     X(StreamSynchronize, 2000, NEEDED)                         \
     X(StreamBeginCapture, 10010, NEEDED)                       \
@@ -65,6 +67,9 @@
     X(IpcOpenMemHandle, 11000, OPTIONAL)                       \
     X(IpcCloseMemHandle, 4010, OPTIONAL)                       \
     X(StreamQuery, 2000, OPTIONAL)                             \
+    X(CtxSynchronize, 2000, OPTIONAL)                          \
+    X(MemGetAddressRange, 3020, OPTIONAL)                      \
+    X(PointerGetAttribute, 4000, OPTIONAL)                     \
     X(TensorMapEncodeTiled, 12000, OPTIONAL)             \
     X(TensorMapEncodeIm2col, 12000, OPTIONAL)
 

@@ -129,6 +129,11 @@ static const cj_device_ops gpu_ops = {
     .close_shared = cj__gpu_close_shared,
     .busy = cj__gpu_busy,
     .number = cj__gpu_number,
+    .locate = cj__gpu_locate,
+    .settle = cj__gpu_settle,
+    .make_side = cj__gpu_make_side,
+    .free_side = cj__gpu_free_side,
+    .follow = cj__gpu_follow,
 };
 
 #define LIMIT(attribute, field) \

@@ -59,6 +59,13 @@ cj_status cj__gpu_open_shared(cj_device *device, const cj_ipc *shared, cj_ptr *m
 void      cj__gpu_close_shared(cj_device *device, cj_ptr memory);
 cj_status cj__gpu_busy(cj_device *device, cj_stream stream, bool *busy, cj_error *error);
 int       cj__gpu_number(const cj_device *device);
+cj_status cj__gpu_locate(cj_device *device, cj_ptr memory, size_t bytes, cj_ptr *base, cj_error *error);
+cj_status cj__gpu_settle(cj_device *device, cj_error *error);
+
+// side.c
+cj_status cj__gpu_make_side(cj_device *device, cj_side *side, cj_error *error);
+void      cj__gpu_free_side(cj_device *device, const cj_side *side);
+cj_status cj__gpu_follow(cj_device *device, const cj_side *side, cj_stream later, cj_stream earlier, cj_error *error);
 
 // place.c
 cj_status cj__gpu_admit(cj_function *function, cj_launch_shape *shape, cj_error *error);

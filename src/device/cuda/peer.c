@@ -85,3 +85,46 @@ cj_status cj__gpu_busy(cj_device *device, cj_stream stream, bool *busy, cj_error
 }
 
 int cj__gpu_number(const cj_device *device) { return ((const cj_gpu *)(const void *)device)->device; }
+
+// ---- what memory it is
+
+static cj_status check_place(cj_gpu *gpu, cj_ptr memory, cj_error *error) {
+    int place = -1;
+    TRY(CJ_CU(&gpu->driver, error, PointerGetAttribute, &place, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, memory));
+    REFUSE_IF(place != (int)gpu->device, "0x%llx is memory of CUDA device %d, and the rank is on CUDA device %d" CJ_HINT
+              "give each rank memory of its own device", (unsigned long long)memory, place, (int)gpu->device);
+    return CJ_OK;
+}
+
+static cj_status check_range(cj_gpu *gpu, cj_ptr memory, size_t bytes, cj_ptr *base, cj_error *error) {
+    CUdeviceptr begin = 0;
+    size_t      size = 0;
+    TRY(CJ_CU(&gpu->driver, error, MemGetAddressRange, &begin, &size, memory));
+    REFUSE_IF(memory - begin > size || bytes > size - (memory - begin),
+              "%zu bytes at 0x%llx are more than the %zu of their allocation at 0x%llx" CJ_HINT "register what one allocation holds",
+              bytes, (unsigned long long)memory, size, (unsigned long long)begin);
+    *base = begin;
+    return CJ_OK;
+}
+
+// A driver without these questions is believed: the memory is then taken for an allocation of its own.
+cj_status cj__gpu_locate(cj_device *device, cj_ptr memory, size_t bytes, cj_ptr *base, cj_error *error) {
+    cj_gpu *gpu = cj__gpu(device);
+    bool    pushed;
+    *base = memory;
+    TRY(cj__gpu_enter(gpu, &pushed, error));
+    cj_status status = gpu->driver.PointerGetAttribute ? check_place(gpu, memory, error) : CJ_OK;
+    if (!status && gpu->driver.MemGetAddressRange) status = check_range(gpu, memory, bytes, base, error);
+    cj__gpu_leave(gpu, pushed);
+    return status;
+}
+
+cj_status cj__gpu_settle(cj_device *device, cj_error *error) {
+    cj_gpu *gpu = cj__gpu(device);
+    bool    pushed;
+    if (!gpu->driver.CtxSynchronize) return cj__gpu_synchronize(device, NULL, error);
+    TRY(cj__gpu_enter(gpu, &pushed, error));
+    const cj_status status = cj__driver_status(&gpu->driver, gpu->driver.CtxSynchronize(), "cuCtxSynchronize", error);
+    cj__gpu_leave(gpu, pushed);
+    return status;
+}

@@ -44,6 +44,15 @@ static cj_gpus *make(uint32_t count, uint64_t mail, uint64_t limit) {
     return gpus;
 }
 
+static cj_kernel *load(cj_gpus *gpus, uint32_t rank, const char *family, const char *words) {
+    cj_error   error = {0};
+    cj_params  params;
+    cj_kernel *kernel;
+    cj_test_ok(cj_test_params(family, words, &params, &error), &error);
+    cj_test_ok(cj_kernel_create(cj_gpus_device(gpus, rank), &params, &kernel, &error), &error);
+    return kernel;
+}
+
 static void expect(cj_status status, cj_status wanted, const cj_error *error, const char *says) {
     assert_int_equal(status, wanted);
     if (!strstr(error->message, says)) fail_msg("'%s' does not say '%s'", error->message, says);
@@ -126,16 +135,95 @@ static void ranks_may_be_one_device(void **state) {
     cj_gpus_destroy(gpus);
 }
 
-// ---- who does not come, and who comes with something else
+// ---- registered memory
 
-static cj_kernel *load(cj_gpus *gpus, uint32_t rank, const char *family, const char *words) {
-    cj_error   error = {0};
-    cj_params  params;
-    cj_kernel *kernel;
-    cj_test_ok(cj_test_params(family, words, &params, &error), &error);
-    cj_test_ok(cj_kernel_create(cj_gpus_device(gpus, rank), &params, &kernel, &error), &error);
-    return kernel;
+static void expect_way(cj_gpus *gpus, const cj_gpus_desc *desc, cj_gpus_way way, const char *why) {
+    cj_error     error = {0};
+    cj_gpus_info info = {CJ_INIT(info)};
+    cj_test_ok(cj_gpus_about(gpus, desc, &info, &error), &error);
+    assert_int_equal(info.way, way);
+    assert_int_equal(info.launches, 1);
+    if (!strstr(info.why, why)) fail_msg("'%s' does not say '%s'", info.why, why);
 }
+
+// Far more than the mail has room for, in one launch; x may be out. Elements are small whole numbers, whose sums are exact.
+static void registered_arrays_need_no_room_in_the_mail(void **state) {
+    (void)state;
+    enum { COUNT = 3001 };
+    static float       x[COUNT], found[COUNT];
+    cj_error           error = {0};
+    cj_gpus           *gpus = make(3, 1024, 0);
+    cj_ptr             memory[CJ_GPUS_MAX], inside[CJ_GPUS_MAX];
+    const cj_gpus_desc sum = {CJ_INIT(sum), .count = COUNT, .memory = CJ_GPUS_MEMORY_REGISTERED};
+    cj_test_ok(cj_gpus_alloc(gpus, 16384, memory, &error), &error);
+    cj_test_ok(cj_gpus_register(gpus, memory, 16384, &error), &error);
+    for (uint32_t r = 0; r < 3; r++) {
+        inside[r] = memory[r] + 64;
+        for (uint32_t i = 0; i < COUNT; i++) x[i] = (float)(i % 50 + r);
+        cj_test_ok(cj_mem_write(device[r], inside[r], x, sizeof x, NULL, &error), &error);
+    }
+    expect_way(gpus, &sum, CJ_GPUS_BY_MEMORY, "the arrays are registered: predicted");
+    cj_test_ok(cj_gpus_run(gpus, &sum, inside, inside, NULL, &error), &error);
+    cj_test_ok(cj_gpus_check(gpus, &error), &error);
+    for (uint32_t r = 0; r < 3; r++) {
+        cj_test_ok(cj_mem_read(device[r], found, inside[r], sizeof found, NULL, &error), &error);
+        for (uint32_t i = 0; i < COUNT; i++) assert_true(found[i] == (float)(3 * (i % 50) + 3));
+    }
+    cj_test_ok(cj_gpus_unregister(gpus, memory, &error), &error);
+    cj_gpus_free(gpus, memory);
+    cj_gpus_destroy(gpus);
+}
+
+// Nobody asks for it: registered arrays go straight where that is predicted faster, through mail where it is not.
+static void the_faster_way_of_registered_arrays_is_chosen(void **state) {
+    (void)state;
+    cj_error     error = {0};
+    cj_gpus     *gpus = make(GPUS, 8 << 20, 0);
+    cj_gpus_desc sum = {CJ_INIT(sum), .dtype = CJ_BF16, .count = 512, .memory = CJ_GPUS_MEMORY_REGISTERED};
+    cj_ptr       memory[CJ_GPUS_MAX];
+    cj_test_ok(cj_gpus_alloc(gpus, BYTES, memory, &error), &error);
+    expect_way(gpus, &sum, CJ_GPUS_BY_MEMORY, "the arrays are registered");
+    expect(cj_gpus_run(gpus, &sum, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "x: 1024 bytes at");
+    sum.memory = CJ_GPUS_MEMORY_ANY;
+    cj_test_ok(cj_gpus_register(gpus, memory, BYTES, &error), &error);
+    for (uint32_t r = 0; r < GPUS; r++) cj_test_ok(cj_mem_fill(device[r], memory[r], 0, BYTES, NULL, &error), &error);
+    cj_test_ok(cj_gpus_run(gpus, &sum, memory, memory, NULL, &error), &error);  // through mail
+    expect_way(gpus, &sum, CJ_GPUS_BY_MAIL, "has room");
+    sum.shots = 1, sum.memory = CJ_GPUS_MEMORY_REGISTERED;
+    expect_way(gpus, &sum, CJ_GPUS_BY_MAIL, "has room");
+    cj_gpus_destroy(gpus);  // also of what is still registered
+    for (uint32_t r = 0; r < GPUS; r++) cj_mem_free(device[r], memory[r]);
+}
+
+static void memory_that_cannot_be_registered_is_refused_by_name(void **state) {
+    (void)state;
+    cj_error     error = {0};
+    cj_gpus     *gpus = make(2, 1024, 0);
+    cj_ptr       memory[CJ_GPUS_MAX];
+    cj_gpus_desc gather = {CJ_INIT(gather), .op = CJ_GPUS_ALL_GATHER, .count = 64, .memory = CJ_GPUS_MEMORY_REGISTERED};
+    cj_test_ok(cj_gpus_alloc(gpus, BYTES, memory, &error), &error);
+    const cj_ptr turned[] = {memory[1], memory[0]}, odd[] = {memory[0] + 4, memory[1] + 4}, apart[] = {memory[0], memory[1] + 16};
+    expect(cj_gpus_register(gpus, memory, 0, &error), CJ_INVALID_ARGUMENT, &error, "bytes: 0");
+    expect(cj_gpus_register(gpus, memory, BYTES + 1, &error), CJ_INVALID_ARGUMENT, &error, "memory of rank 0: 4097 bytes at");
+    expect(cj_gpus_register(gpus, turned, BYTES, &error), CJ_INVALID_ARGUMENT, &error, "memory of rank 0");
+    expect(cj_gpus_register(gpus, odd, 64, &error), CJ_INVALID_ARGUMENT, &error, "no multiple of 16 bytes");
+    expect(cj_gpus_unregister(gpus, memory, &error), CJ_INVALID_ARGUMENT, &error, "is not where registered memory begins");
+    cj_test_ok(cj_gpus_register(gpus, memory, BYTES, &error), &error);
+    expect(cj_gpus_register(gpus, memory, 64, &error), CJ_INVALID_ARGUMENT, &error, "is registered already");
+    expect(cj_gpus_unregister(gpus, apart, &error), CJ_INVALID_ARGUMENT, &error, "memory of rank 1");
+    expect(cj_gpus_run(gpus, &gather, memory, apart, NULL, &error), CJ_INVALID_ARGUMENT, &error, "out: it lies at different places");
+    gather.count = BYTES / 8 + 1;
+    expect(cj_gpus_run(gpus, &gather, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "out: 4104 bytes at");
+    gather = (cj_gpus_desc){CJ_INIT(gather), .op = CJ_GPUS_ALL_TO_ALL, .count = 8, .memory = CJ_GPUS_MEMORY_REGISTERED};
+    expect(cj_gpus_run(gpus, &gather, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "cannot write to x");
+    gather.memory = (cj_gpus_memory)7;
+    expect(cj_gpus_run(gpus, &gather, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "memory: 7 is none");
+    cj_test_ok(cj_gpus_unregister(gpus, memory, &error), &error);
+    cj_gpus_free(gpus, memory);
+    cj_gpus_destroy(gpus);
+}
+
+// ---- who does not come, and who comes with something else
 
 static void a_rank_that_does_not_come_is_named_and_nothing_hangs(void **state) {
     (void)state;
@@ -152,6 +240,32 @@ static void a_rank_that_does_not_come_is_named_and_nothing_hangs(void **state) {
     expect(cj_gpus_check(gpus, &error), CJ_DRIVER, &error, "rank 3 did not come");
     expect(cj_gpus_launch(gpus, kernel, GPUS, memory, memory, NULL, &error), CJ_DRIVER, &error, "an earlier launch");
     for (uint32_t r = 0; r < GPUS; r++) cj_kernel_destroy(kernel[r]);
+    cj_gpus_free(gpus, memory);
+    cj_gpus_destroy(gpus);
+}
+
+// Ranks 0 to 2 copy nothing: what they have is still there.
+static void nothing_is_copied_to_a_rank_that_does_not_come(void **state) {
+    (void)state;
+    cj_error   error = {0};
+    cj_gpus   *gpus = make(GPUS, 1024, 200);
+    cj_ptr     memory[CJ_GPUS_MAX];
+    cj_kernel *kernel[GPUS];
+    uint32_t   found[16];
+    cj_test_ok(cj_gpus_alloc(gpus, BYTES, memory, &error), &error);
+    cj_test_ok(cj_gpus_register(gpus, memory, BYTES, &error), &error);
+    for (uint32_t r = 0; r < GPUS; r++) {
+        cj_test_ok(cj_mem_fill(device[r], memory[r], (uint8_t)(r + 1), BYTES, NULL, &error), &error);
+        kernel[r] = load(gpus, r, "allgather", "gpus=4 count=8 mail=1024 block=32 memory=registered");
+    }
+    cj_test_ok(cj_gpus_launch(gpus, kernel, GPUS - 1, memory, memory, NULL, &error), &error);
+    expect(cj_gpus_check(gpus, &error), CJ_DRIVER, &error, "rank 3 did not come");
+    for (uint32_t r = 0; r < GPUS; r++) {
+        cj_test_ok(cj_mem_read(device[r], found, memory[r], sizeof found, NULL, &error), &error);
+        for (size_t i = 0; i < CJ_TEST_COUNT(found); i++) assert_int_equal(found[i], (r + 1) * 0x01010101u);
+        cj_kernel_destroy(kernel[r]);
+    }
+    cj_test_ok(cj_gpus_unregister(gpus, memory, &error), &error);
     cj_gpus_free(gpus, memory);
     cj_gpus_destroy(gpus);
 }
@@ -281,7 +395,11 @@ int main(void) {
         cmocka_unit_test(arrays_larger_than_the_mail_go_in_pieces),
         cmocka_unit_test(info_says_who_reaches_whom_and_which_way_it_goes),
         cmocka_unit_test(ranks_may_be_one_device),
+        cmocka_unit_test(registered_arrays_need_no_room_in_the_mail),
+        cmocka_unit_test(the_faster_way_of_registered_arrays_is_chosen),
+        cmocka_unit_test(memory_that_cannot_be_registered_is_refused_by_name),
         cmocka_unit_test(a_rank_that_does_not_come_is_named_and_nothing_hangs),
+        cmocka_unit_test(nothing_is_copied_to_a_rank_that_does_not_come),
         cmocka_unit_test(a_rank_with_another_description_is_named),
         cmocka_unit_test(bad_input_is_refused_by_name),
         cmocka_unit_test(hazards_between_gpus_are_found_and_named),

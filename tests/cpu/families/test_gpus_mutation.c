@@ -3,12 +3,13 @@
 // All ranks are on one device, so that a mutant is loaded once.
 #include <clusterjit/clusterjit.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "emit.h"
 #include "mutation.h"
 
-enum { SEEDS = 20, SHARE = 2, RANK_BYTES = 1024, BOX_BYTES = 16384, TIMES = 3, LIMIT = 20000 };
+enum { SEEDS = 20, SHARE = 2, RANK_BYTES = 1024, BOX_BYTES = 16384 + 32768, TIMES = 3, LIMIT = 20000 };
 
 static const char *const kernels[] = {
     "allreduce gpus=3 count=70 shots=1 block=32 grid=2 mail=2048",
@@ -16,6 +17,11 @@ static const char *const kernels[] = {
     "reducescatter gpus=2 count=33 block=64 mail=2048 dtype=f16",
     "alltoall gpus=3 count=20 block=64 mail=2048",
     "broadcast gpus=3 count=20 block=64 mail=2048 root=1",
+    "allreduce gpus=3 count=70 block=32 grid=1 mail=2048 memory=registered",
+    "reducescatter gpus=2 count=40 block=64 grid=1 mail=2048 dtype=f16 memory=registered",
+    "allgather gpus=2 count=24 block=64 grid=1 mail=2048 memory=registered",
+    "alltoall gpus=3 count=20 block=64 grid=1 mail=2048 memory=registered",
+    "broadcast gpus=2 count=21 block=64 grid=1 mail=2048 root=1 dtype=bf16 memory=registered",
 };
 
 typedef struct kernel {
@@ -23,6 +29,8 @@ typedef struct kernel {
     cj_plan   plan;
     char     *ptx;
 } kernel;
+
+static bool is_direct(const kernel *k) { return strstr(k->ptx, ".param .u64 arrays") != NULL; }
 
 typedef struct memory {
     cj_ptr x[CJ_GPUS_MAX], out[CJ_GPUS_MAX], box[CJ_GPUS_MAX];
@@ -44,16 +52,26 @@ static cj_status open_memory(memory *m, uint32_t gpus, cj_error *error) {
     return CJ_OK;
 }
 
+static uint32_t add_arrays(const kernel *k, const char *of_all, cj_ptr *array, uint32_t rank, uint32_t gpus, void **arguments) {
+    if (!strstr(k->ptx, of_all)) {
+        arguments[0] = &array[rank];
+        return 1;
+    }
+    for (uint32_t q = 0; q < gpus; q++) arguments[q] = &array[q];
+    return gpus;
+}
+
 static cj_status launch(const kernel *k, cj_function *function, memory *m, uint32_t gpus, cj_error *error) {
     cj_launch_config        config[CJ_GPUS_MAX];
     const cj_launch_config *list[CJ_GPUS_MAX];
-    void                   *arguments[CJ_GPUS_MAX][CJ_GPUS_MAX + 5];
-    uint64_t                rank[CJ_GPUS_MAX], limit = LIMIT, workspace = 0;
+    void                   *arguments[CJ_GPUS_MAX][3 * CJ_GPUS_MAX + 6];
+    uint64_t                rank[CJ_GPUS_MAX], limit = LIMIT, workspace = 0, arrays = 5;
     for (uint32_t r = 0; r < gpus; r++) {
         uint32_t n = 0;
         rank[r] = r;
-        arguments[r][n++] = &m->x[r];
-        arguments[r][n++] = &m->out[r];
+        n += add_arrays(k, " x_0", m->x, r, gpus, arguments[r] + n);
+        n += add_arrays(k, " out_0", m->out, r, gpus, arguments[r] + n);
+        if (is_direct(k)) arguments[r][n++] = &arrays;
         for (uint32_t q = 0; q < gpus; q++) arguments[r][n++] = &m->box[q];
         arguments[r][n++] = &rank[r];
         arguments[r][n++] = &limit;
@@ -86,6 +104,40 @@ static cj_status run(const cj_specimen *specimen, cj_function *function, void *o
     return status;
 }
 
+// ---- what comes before and after a launch of registered memory on its stream
+//
+// Launches of this test wait for each other, so each plays it: before, each thread of the only block reads out and writes x of its
+// GPU, 16 bytes; after it, it does so again. A flag or a fence that is missing is then a race between GPUs.
+
+#define AGAIN "ld.global.v4.u32 {%own_0, %own_1, %own_2, %own_3}, [%own_out];\nst.global.v4.u32 [%own_x], {%own_4, %own_5, %own_6, %own_7};\n"
+
+static void point_to(char *text, size_t size, const char *ptx, const char *name, uint32_t gpus) {
+    char of_all[16];
+    snprintf(of_all, sizeof of_all, ".u64 %s_0", name);
+    const bool all = strstr(ptx, of_all) != NULL;
+    size_t     at = (size_t)snprintf(text, size, "ld.param.u64 %%own_%s, [%s%s];\n", name, name, all ? "_0" : "");
+    for (uint32_t q = 1; q < gpus && all; q++)
+        at += (size_t)snprintf(text + at, size - at, "setp.eq.u32 %%own_p, %%own_rank, %u;\n@%%own_p ld.param.u64 %%own_%s, [%s_%u];\n", q,
+                               name, name, q);
+    snprintf(text + at, size - at, "mad.wide.u32 %%own_%s, %%own_thread, 16, %%own_%s;\n", name, name);
+}
+
+static char *surround(char *ptx, uint32_t gpus) {
+    static const char begins[] = "    mov.u32                    %thread, %tid.x;", ends[] = "    ret;";
+    char              x[512], out[512];
+    char             *first = strstr(ptx, begins), *last = strstr(ptx, ends), *made = malloc(strlen(ptx) + 4096);
+    assert_true(first && last && made);
+    point_to(x, sizeof x, ptx, "x", gpus);
+    point_to(out, sizeof out, ptx, "out", gpus);
+    snprintf(made, strlen(ptx) + 4096,
+             "%.*s.reg .u64 %%own_x, %%own_out;\n.reg .u32 %%own_<8>, %%own_thread, %%own_rank;\n.reg .pred %%own_p;\n"
+             "ld.param.u32 %%own_rank, [rank];\nmov.u32 %%own_thread, %%tid.x;\n%s%s"
+             "ld.global.v4.u32 {%%own_4, %%own_5, %%own_6, %%own_7}, [%%own_x];\n%sbarrier.sync 0;\n%.*sbarrier.sync 0;\n%s%s",
+             (int)(first - ptx), ptx, x, out, AGAIN, (int)(last - first), first, AGAIN, last);
+    cj_text_free(ptx);
+    return made;
+}
+
 static cj_specimen open_specimen(const char *words) {
     static kernel k;  // one specimen is open at a time
     cj_error      error = {0};
@@ -94,11 +146,18 @@ static cj_specimen open_specimen(const char *words) {
     cj_test_ok(cj_test_params(family, words + strlen(family) + 1, &k.params, &error), &error);
     cj_test_ok(cj_plan_make(&k.params, cj_device_limits(cj_test_device), NULL, &k.plan, &error), &error);
     cj_test_ok(cj_plan_emit(&k.plan, &k.ptx, NULL, &error), &error);
+    if (is_direct(&k)) k.ptx = surround(k.ptx, (uint32_t)cj_params_get(&k.params, "gpus"));
     return (cj_specimen){.words = words, .ptx = k.ptx, .entry = k.plan.entry, .bytes = CJ_GPUS_MAX * (RANK_BYTES + 4),
                          .run = run, .user = &k};
 }
 
-static void close_specimen(const cj_specimen *specimen) { cj_text_free(((kernel *)specimen->user)->ptx); }
+static void close_specimen(const cj_specimen *specimen) {
+    kernel *k = specimen->user;
+    if (is_direct(k))
+        free(k->ptx);
+    else
+        cj_text_free(k->ptx);
+}
 
 static const cj_specimens specimens = {
     .words = kernels, .count = CJ_TEST_COUNT(kernels), .share = SHARE, .open = open_specimen, .close = close_specimen};

@@ -135,6 +135,8 @@ static cj_gpus         *gpus;
 #define GOOD_cj_gpus_crossentropy_arrays(name) SIZED_DATA(cj_gpus_crossentropy_arrays)
 #define GOOD_cj_gpus_softmax_desc(name) (&(cj_gpus_softmax_desc){CJ_INIT(cj_gpus_softmax_desc), .rows = 1, .columns = 8})
 #define GOOD_cj_gpus_norm_desc(name) (&(cj_gpus_norm_desc){CJ_INIT(cj_gpus_norm_desc), .rows = 1, .columns = 8})
+#define GOOD_cj_gpus_gemm_desc(name) \
+    (&(cj_gpus_gemm_desc){CJ_INIT(cj_gpus_gemm_desc), .m = 2, .n = 8, .k = 8, .dtype = CJ_BF16})
 #define GOOD_cj_gpus_norm_arrays(name) SIZED_DATA(cj_gpus_norm_arrays)
 #define GOOD_cj_image(name) SIZED_DATA(cj_image)
 #define GOOD_cj_sampler(name) SIZED_DATA(cj_sampler)

@@ -179,6 +179,23 @@ static cj_status take_gpus_norm_desc(const void *given, cj_error *error) {
     return run_norm_of_gpus(given, &arrays, error);
 }
 
+static cj_status take_gpus_gemm_desc(const void *given, cj_error *error) {
+    static _Alignas(16) uint16_t zeros[2][16];
+    cj_device                   *same[] = {device, device};
+    cj_gpus                     *made = NULL;
+    cj_ptr                       from[2], to[2];
+    cj_status                    status = cj_gpus_create(same, 2, NULL, &made, error);
+    for (unsigned i = 0; i < 2; i++) {
+        if (!status) status = cj_mem_alloc(device, sizeof zeros, &from[i], error);
+        if (!status) status = cj_mem_write(device, from[i], zeros, sizeof zeros, NULL, error);
+        if (!status) status = cj_mem_alloc(device, sizeof zeros, &to[i], error);
+    }
+    if (!status) status = cj_gpus_all_gather_gemm(made, given, from, from, to, NULL, error);
+    for (unsigned i = 0; i < 2 && made; i++) cj_mem_free(device, from[i]), cj_mem_free(device, to[i]);
+    cj_gpus_destroy(made);
+    return status;
+}
+
 static cj_status take_gpus_norm_arrays(const void *given, cj_error *error) {
     const cj_gpus_norm_desc desc = {CJ_INIT(desc), .rows = 1, .columns = 32};
     return run_norm_of_gpus(&desc, given, error);
@@ -275,6 +292,7 @@ static void what_callers_give(void **state) {
                    .lse = more),
              INPUT(cj_gpus_softmax_desc, log, take_gpus_softmax_desc, false, .rows = 1, .columns = 32),
              INPUT(cj_gpus_norm_desc, residual, take_gpus_norm_desc, false, .rows = 1, .columns = 32),
+             INPUT(cj_gpus_gemm_desc, chunks, take_gpus_gemm_desc, false, .m = 2, .n = 4, .k = 4, .dtype = CJ_TF32, .b = CJ_GEMM_COLUMN),
              INPUT(cj_gpus_norm_arrays, weight, take_gpus_norm_arrays, false, .x = two, .sum = more, .y = more),
              INPUT(cj_argmax_desc, block, make_argmax, false, .columns = N),
              INPUT(cj_crossentropy_desc, smoothing, make_crossentropy, false, .shape = ROWS),

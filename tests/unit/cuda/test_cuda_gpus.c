@@ -47,9 +47,21 @@ static cj_status call_histogram(const cj_stream *stream, cj_error *error) {
     return cj_gpus_histogram(gpus, &desc, x, y, stream, error);
 }
 
+// In chunks, each rank's exchanges on a stream of the library's own, which the graph captures too.
+static const cj_gpus_gemm_desc product = {.struct_size = sizeof product, .m = 256, .n = 64, .k = 64, .dtype = CJ_BF16, .chunks = 4};
+
+static cj_status call_scatter(const cj_stream *stream, cj_error *error) {
+    return cj_gpus_gemm_reduce_scatter(gpus, &product, x, y, z, stream, error);
+}
+
+static cj_status call_gather(const cj_stream *stream, cj_error *error) {
+    return cj_gpus_all_gather_gemm(gpus, &product, x, y, z, stream, error);
+}
+
 typedef cj_status call(const cj_stream *stream, cj_error *error);
 
-static call *const calls[] = {call_run, call_norm, call_crossentropy, call_softmax, call_topk, call_reduce, call_histogram};
+static call *const calls[] = {call_run, call_norm, call_crossentropy, call_softmax, call_topk, call_reduce, call_histogram,
+                              call_scatter, call_gather};
 
 static int start(void **state) {
     (void)state;
@@ -109,8 +121,45 @@ static void calls_that_are_repeated_allocate_nothing(void **state) {
     }
 }
 
+// The sides' launches are in the graph: 4 products and 4 exchanges of rank 0, and those of rank 1 beside it.
+static void exchanges_are_captured_beside_their_products(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        cj_error error = {0};
+        double   milliseconds;
+        call    *one = i ? call_gather : call_scatter;
+        cj_test_ok(one(NULL, &error), &error);
+        const int before = cj_fake_driver.launches;
+        cj_test_ok(cj_time_graph(device[0], in_graph, &one, 1, &milliseconds, &error), &error);
+        assert_int_equal(cj_fake_driver.launches - before, 8 + 2 * 8);  // rank 1's at the capture; two replays of rank 0's
+        assert_int_equal(cj_fake_driver.alive_streams, RANKS * (i + 1));
+    }
+}
+
+// Each driver call of the first call with a description may fail: nothing is left over, and the next call works.
+static void a_product_that_fails_leaves_nothing(void **state) {
+    (void)state;
+    static const char *const names[] = {"cuStreamCreateWithPriority", "cuEventCreate", "cuMemAlloc", "cuModuleLoadDataEx",
+                                        "cuStreamWaitEvent"};
+    for (size_t i = 0; i < CJ_TEST_COUNT(names); i++) {
+        cj_error  error = {0};
+        const int memory = cj_fake_driver.alive_memory, streams = cj_fake_driver.alive_streams, events = cj_fake_driver.alive_events;
+        const bool is_made = !strcmp(names[i], "cuStreamWaitEvent");  // the product is whole, and the call fails
+        cj_fake_fail(names[i], 2);
+        assert_int_equal(call_scatter(NULL, &error), CJ_OUT_OF_MEMORY);
+        assert_contains(error.message, names[i]);
+        cj_fake_fail("", 0);
+        assert_true(is_made || (cj_fake_driver.alive_memory == memory && cj_fake_driver.alive_streams == streams &&
+                                cj_fake_driver.alive_events == events));
+    }
+    cj_error error = {0};
+    cj_test_ok(call_scatter(NULL, &error), &error);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(exchanges_are_captured_beside_their_products, start, stop),
+        cmocka_unit_test_setup_teardown(a_product_that_fails_leaves_nothing, start, stop),
         cmocka_unit_test_setup_teardown(every_typed_call_can_be_captured_behind_its_first, start, stop),
         cmocka_unit_test_setup_teardown(calls_that_are_repeated_allocate_nothing, start, stop),
     };

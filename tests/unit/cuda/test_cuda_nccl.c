@@ -11,6 +11,7 @@
 #include "cuda_rig.h"
 #include "fake_nccl.h"
 #include "models/collective_model.h"
+#include "gpus_state.h"
 #include "nccl.h"
 
 enum { RANKS = 4, TYPES = 5 };
@@ -253,6 +254,125 @@ static void nccl_takes_what_the_mail_has_no_room_for(void **state) {
     assert_int_equal(alive(), 0);
 }
 
+// ---- registered memory
+
+enum { REGISTERED = 8192 };
+
+// What all ranks register, and where this one then finds that of the others: as it is, for ranks are threads.
+static cj_ptr registered[RANKS];
+
+static void register_some(member *m) {
+    cj_ptr memory = 0;
+    m->status = cj_gpus_alloc(m->gpus, REGISTERED, &memory, &m->error);
+    registered[m->rank] = memory;
+    if (!m->status) m->status = cj_gpus_register(m->gpus, &memory, m->desc.count ? m->desc.count : REGISTERED, &m->error);
+    for (uint32_t q = 0; q < RANKS && !m->status; q++) m->ok = (!q || m->ok) && m->gpus->region[0].at[q] == registered[q];
+    const cj_gpus_desc gather = {CJ_INIT(gather), .op = CJ_GPUS_ALL_GATHER, .count = 128, .memory = CJ_GPUS_MEMORY_REGISTERED};
+    if (!m->status) m->status = cj_gpus_run(m->gpus, &gather, &memory, &memory, NULL, &m->error);
+    if (!m->status) m->status = cj_gpus_unregister(m->gpus, &memory, &m->error);
+    cj_gpus_free(m->gpus, &memory);
+}
+
+static void all_register(member *members) {
+    memset(members, 0, RANKS * sizeof *members);
+    for (uint32_t r = 0; r < RANKS; r++) members[r].work = register_some;
+}
+
+static void memory_is_registered_among_ranks(void **state) {
+    member members[RANKS];
+    (void)state;
+    all_register(members);
+    run_all(members, RANKS);
+    check_all(members);
+    assert_int_equal(calls_of("ncclCommWindowRegister"), 0);
+    all_register(members);
+    members[2].desc.count = 4096;
+    run_all(members, RANKS);
+    for (uint32_t r = 0; r < RANKS; r++)
+        say(members[r].status, CJ_INVALID_ARGUMENT, &members[r].error, "rank 2 registers 4096 bytes, rank 0 8192");
+    assert_int_equal(alive(), 0);
+}
+
+// Each rank's mailbox is shared, memory after that is not: as that of cuMemCreate.
+static void windows_of_nccl_carry_memory_that_ipc_does_not(void **state) {
+    member members[RANKS];
+    all_register(members);
+    cj_fake_fail_times("cuIpcGetMemHandle", RANKS + 1, 1000, 1);
+    run_all(members, RANKS);
+    check_all(members);
+    assert_int_equal(calls_of("ncclCommWindowRegister"), RANKS);
+    assert_int_equal(fake->windows, 0);
+    start(state);
+    all_register(members);
+    cj_fake_fail_times("cuIpcGetMemHandle", RANKS + 1, 1000, 1);
+    fake->far = true;
+    run_all(members, RANKS);
+    for (uint32_t r = 0; r < RANKS; r++)
+        say(members[r].status, CJ_UNSUPPORTED, &members[r].error, "rank 0 does not reach the memory of rank 1, also by a window");
+    assert_int_equal(fake->windows, 0);
+    start(state);
+    all_register(members);
+    cj_fake_fail_times("cuIpcGetMemHandle", RANKS + 1, 1000, 1);
+    fake->failing = "ncclCommWindowRegister", fake->from = 1, fake->code = 4;
+    run_all(members, RANKS);
+    say(members[1].status, CJ_DRIVER, &members[1].error, "ncclCommWindowRegister");
+    assert_int_equal(alive(), 0);
+}
+
+// What one rank may not register is told by all; where no peer is reached nothing is registered.
+static void memory_of_another_device_is_named_by_all_ranks(void **state) {
+    member members[RANKS];
+    (void)state;
+    all_register(members);
+    cj_fake_driver.other_place = 1;
+    run_all(members, RANKS);
+    say(members[0].status, CJ_INVALID_ARGUMENT, &members[0].error, "is memory of CUDA device 1, and the rank is on CUDA device 0");
+    say(members[1].status, CJ_INVALID_ARGUMENT, &members[1].error, "rank 0 failed: memory of rank 0:");
+    start(NULL);
+    all_register(members);
+    cj_fake_driver.range_bytes = 4096;
+    run_all(members, RANKS);
+    say(members[3].status, CJ_INVALID_ARGUMENT, &members[3].error, "8192 bytes at");
+    assert_contains(members[3].error.message, "are more than the 4096 of their allocation");
+    start(NULL);
+    all_register(members);
+    cj_fake_driver.peerless = true;
+    run_all(members, RANKS);
+    say(members[3].status, CJ_UNSUPPORTED, &members[3].error, "does not reach rank");
+    assert_contains(members[3].error.hint, "needs no registration");
+    assert_int_equal(alive(), 0);
+}
+
+// ---- products
+
+static void multiply(member *m) {
+    const cj_gpus_gemm_desc desc = {CJ_INIT(desc), .m = 64, .n = 64, .k = 64, .dtype = CJ_BF16, .chunks = 4};
+    cj_ptr                  x = 0;
+    m->ok = true;
+    m->status = cj_gpus_alloc(m->gpus, 65536, &x, &m->error);
+    if (!m->status) m->status = cj_gpus_gemm_reduce_scatter(m->gpus, &desc, &x, &x, &x, NULL, &m->error);
+    if (!m->status) m->status = cj_gpus_all_gather_gemm(m->gpus, &desc, &x, &x, &x, NULL, &m->error);
+    cj_gpus_free(m->gpus, &x);
+}
+
+// Straight where memory is shared; else in one piece: by NCCL where no peer is reached.
+static void products_go_by_nccl_where_nobody_reaches_anybody(void **state) {
+    member members[RANKS] = {{0}};
+    for (uint32_t r = 0; r < RANKS; r++) members[r].work = multiply;
+    run_all(members, RANKS);
+    check_all(members);
+    assert_int_equal(calls_of("ncclReduceScatter"), 0);
+    assert_int_equal(alive(), 0);
+    start(state);
+    cj_fake_driver.peerless = true;
+    memset(members, 0, sizeof members);
+    for (uint32_t r = 0; r < RANKS; r++) members[r].work = multiply;
+    run_all(members, RANKS);
+    check_all(members);
+    assert_int_equal(calls_of("ncclReduceScatter"), RANKS);
+    assert_int_equal(alive(), 0);
+}
+
 // ---- ranks that do not want the same
 
 static void other_options_name_the_rank(void **state) {
@@ -398,6 +518,10 @@ int main(void) {
         cmocka_unit_test_setup(a_communicator_of_another_device_is_refused, start),
         cmocka_unit_test_setup(every_collective_goes_by_nccl_where_nobody_reaches_anybody, start),
         cmocka_unit_test_setup(nccl_takes_what_the_mail_has_no_room_for, start),
+        cmocka_unit_test_setup(memory_is_registered_among_ranks, start),
+        cmocka_unit_test_setup(windows_of_nccl_carry_memory_that_ipc_does_not, start),
+        cmocka_unit_test_setup(memory_of_another_device_is_named_by_all_ranks, start),
+        cmocka_unit_test_setup(products_go_by_nccl_where_nobody_reaches_anybody, start),
         cmocka_unit_test_setup(other_options_name_the_rank, start),
         cmocka_unit_test_setup(other_sizes_by_nccl_name_the_rank, start),
         cmocka_unit_test_setup(a_rank_that_fails_is_named_by_the_others, start),

@@ -161,6 +161,30 @@ static const char *launch_some(rank_state *s) {
     return cj_fake_driver.launch.stream == (void *)8 ? "" : "another stream";
 }
 
+// Each registers the second half of what it has allocated, and finds the others' by what they wrote there.
+static const char *register_half(rank_state *s) {
+    static char said[SAID];
+    const char *failed = meet(s);
+    cj_ptr      memory = 0;
+    if (*failed) return failed;
+    if (cj_gpus_alloc(s->gpus, 8192, &memory, &s->error)) return s->error.message;
+    const cj_ptr half = memory + 4096;
+    memcpy((void *)(uintptr_t)half, &s->rank, sizeof s->rank);
+    if (cj_gpus_register(s->gpus, &half, 4096, &s->error)) return s->error.message;
+    for (int q = 0; q < RANKS; q++) {
+        int found;
+        memcpy(&found, (const void *)(uintptr_t)s->gpus->region[0].at[q], sizeof found);
+        if (found != q) return snprintf(said, SAID, "rank %d finds %d in the memory of rank %d", s->rank, found, q), said;
+    }
+    const cj_gpus_desc sum = {CJ_INIT(sum), .count = 1024, .memory = CJ_GPUS_MEMORY_REGISTERED};
+    const int          before = cj_fake_driver.launches;
+    if (cj_gpus_run(s->gpus, &sum, &half, &half, NULL, &s->error)) return s->error.message;
+    if (cj_fake_driver.launches - before != 1) return "not one launch";
+    if (cj_gpus_unregister(s->gpus, &half, &s->error)) return s->error.message;
+    cj_gpus_free(s->gpus, &memory);
+    return "";
+}
+
 static void all_well(unsigned count, rank_work *work) {
     char said[RANKS][SAID];
     run_ranks(count, work, said);
@@ -171,6 +195,11 @@ static void all_well(unsigned count, rank_work *work) {
 static void processes_open_each_others_mailboxes_and_launch(void **state) {
     (void)state;
     all_well(RANKS, launch_some);
+}
+
+static void processes_open_each_others_registered_memory(void **state) {
+    (void)state;
+    all_well(RANKS, register_half);
 }
 
 // The variables of each launcher.
@@ -311,6 +340,23 @@ static void a_rank_that_does_something_else_is_named(void **state) {
     each_says(RANKS, sleeps, 1, "rank 1 of 4 did not come within 300 ms");
 }
 
+// Rank 2 dies when the others register, or registers something else.
+static const char *dies_later(rank_state *s) {
+    const char *failed = meet(s);
+    cj_ptr      memory = 0;
+    if (*failed) return failed;
+    if (cj_gpus_alloc(s->gpus, 4096, &memory, &s->error)) return s->error.message;
+    if (s->rank == 2) kill(getpid(), SIGKILL);
+    const cj_status status = cj_gpus_register(s->gpus, &memory, 4096, &s->error);
+    cj_gpus_free(s->gpus, &memory);
+    return status ? s->error.message : "";
+}
+
+static void a_rank_that_dies_in_the_middle_is_named(void **state) {
+    (void)state;
+    each_says(RANKS, dies_later, 2, "rank 2 of 4 has ended");
+}
+
 static const char *other_mail(rank_state *s) {
     if (s->rank == 3) s->options.mail_bytes = 2048;
     return meet(s);
@@ -354,11 +400,13 @@ int main(void) {
     cj_fake_share();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(processes_open_each_others_mailboxes_and_launch, start),
+        cmocka_unit_test_setup(processes_open_each_others_registered_memory, start),
         cmocka_unit_test_setup(the_variables_of_each_launcher_are_read, start),
         cmocka_unit_test_setup(environments_that_cannot_be_are_refused_by_name, start),
         cmocka_unit_test_setup(a_rank_that_never_comes_is_named, start),
         cmocka_unit_test_setup(a_rank_0_that_never_comes_is_named, start),
         cmocka_unit_test_setup(a_rank_that_dies_is_named, start),
+        cmocka_unit_test_setup(a_rank_that_dies_in_the_middle_is_named, start),
         cmocka_unit_test_setup(a_rank_that_does_something_else_is_named, start),
         cmocka_unit_test_setup(ranks_that_differ_are_named, start),
         cmocka_unit_test_setup(gpus_that_do_not_reach_each_other_are_named, start),

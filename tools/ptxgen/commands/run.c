@@ -7,15 +7,28 @@
 #include "run_workload.h"
 #include "seeds.h"
 
-enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_DEVICE, KEY_FILL, KEY_INPUT, KEY_JSON, KEY_MINIMIZE, KEY_OUTPUT, KEY_REPEAT };
+enum { KEY_ARCH = ARGS_LONG_ONLY, KEY_CHUNKS, KEY_COLLECTIVE, KEY_DEVICE, KEY_FILL, KEY_GPUS, KEY_INPUT, KEY_JSON, KEY_MINIMIZE, KEY_OUTPUT, KEY_REPEAT };
 
 static const args_option options[] = {
     ARGS_ARCH(KEY_ARCH, "Generate for this target, sm_90a, or that of a part, h200 (default: the device's newest)"),
+    {.name = "chunks",
+     .key = KEY_CHUNKS,
+     .arg = "N",
+     .doc = "gemm with --gpus: the collective goes in N chunks, each beside the next one's product (default: as many as are predicted best)"},
+    {.name = "collective",
+     .key = KEY_COLLECTIVE,
+     .arg = "reduce-scatter|all-gather",
+     .doc = "gemm with --gpus: reduce-scatter of the products, or all-gather of the rows before them (default reduce-scatter)"},
     {.name = "device",
      .key = KEY_DEVICE,
      .arg = "auto|gpu|gpu:N|cpu",
      .doc = "Where to run; auto takes a GPU with clusters, else the CPU device (default auto)"},
     {.name = "fill", .key = KEY_FILL, .arg = "SPEC", .doc = "Make up the input: " FILL_HELP " (default: the family's)"},
+    {.name = "gpus",
+     .key = KEY_GPUS,
+     .arg = "N|env",
+     .doc = "reduce, histogram and gemm: on N GPUs of this process, or (env) as the ranks that a launcher has started; each GPU has "
+            "data of its own, and the results are combined"},
     {.name = "input",
      .key = KEY_INPUT,
      .arg = "FILE",
@@ -45,7 +58,10 @@ static int set(void *user, int key, char *value) {
     run_options *o = user;
     switch (key) {
     case KEY_ARCH: o->arch = value; break;
+    case KEY_CHUNKS: o->chunks = args_number("--chunks", value, 1, 1 << 20); break;
+    case KEY_COLLECTIVE: o->collective = value; break;
     case KEY_DEVICE: o->device = value; break;
+    case KEY_GPUS: o->gpus = value; break;
     case KEY_FILL: o->fill = value; break;
     case KEY_INPUT: o->input = value; break;
     case KEY_JSON: o->json = true; break;

@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "run_workload.h"
 
+#include <clusterjit/gpus.h>
 #include <clusterjit/tuning.h>
 #include <inttypes.h>
 #include <math.h>
@@ -41,8 +42,26 @@ typedef struct runner {
     bool smaller;                 // than the problem that was given
 } runner;
 
+// --gpus N of this process, or as many as a launcher has started, of which this process is one.
+static int find_type_of_gpus(runner *r) {
+    const char *name = cj_family_name(r->w.params.family);
+    cj_error    error;
+    uint32_t    rank;
+    r->w.type = workload_find_whole(name);
+    r->w.collective = r->options->collective;
+    r->w.chunks = r->options->chunks;
+    if (!r->w.type) return message_error(CJ_INVALID_ARGUMENT, "%s runs on one GPU\n--gpus goes with reduce, histogram, gemm and the families of several GPUs", name);
+    r->w.ranks = !strcmp(r->options->gpus, "env");
+    if (r->w.ranks) return cj_gpus_env(&rank, &r->w.gpus, &r->local_rank, &error) ? message_failure(&error) : CODE_OK;
+    r->w.gpus = args_number("--gpus", r->options->gpus, 2, CJ_GPUS_MAX);
+    return CODE_OK;
+}
+
 static int find_type(runner *r) {
     const char *name = cj_family_name(r->w.params.family);
+    if (r->options->gpus) return find_type_of_gpus(r);
+    if (r->options->collective || r->options->chunks)
+        return message_error(CJ_INVALID_ARGUMENT, "--%s goes with --gpus", r->options->chunks ? "chunks" : "collective");
     r->w.type = workload_find(name);
     return r->w.type ? CODE_OK : workload_missing(name);
 }

@@ -9,6 +9,8 @@
 
 typedef struct run_options {
     const char     *device, *arch, *input, *fill, *output;  // all but the device may be NULL
+    const char     *gpus, *collective;                      // of a family of one GPU on several; NULL: on one
+    unsigned        chunks;                                 // 0: as many as are predicted best
     unsigned        repeat;                                 // timed launches; 0: as many as suit the device
     bool            json, minimize;
     machine_options machine;

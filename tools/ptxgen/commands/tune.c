@@ -330,6 +330,7 @@ int cmd_tune(int argc, char **argv) {
     args_family  family;
     if (argc > 1 && argv[1][0] == '-') return tune_all(argc, argv, &o);
     args_parse(&family_spec, argc, argv, &o, &family);
+    if (o.study.gpus) return message_error(CJ_INVALID_ARGUMENT, "choices are those of one GPU\nleave --gpus out");
     if (o.dry_run) o.study.admit = NULL;
     int code = o.list || o.forget ? show_kept(&o, &family) : tune_family(&o, &family);
     args_family_free(&family);

@@ -102,11 +102,19 @@ static const args_option last[] = {
     {.name = "version", .key = ARGS_VERSION, .doc = "Show the version"},
 };
 
+// A family's parameter is in the place of a command's option with the same name.
+static bool is_param(const cj_family *family, const char *name) {
+    for (size_t i = 0; family && i < cj_family_param_count(family); i++)
+        if (!strcmp(cj_family_param(family, i)->name, name)) return true;
+    return false;
+}
+
 void args_table_fill(args_table *t, const args_spec *spec, const cj_family *family) {
     t->count = t->last = 0;
     for (size_t i = 0; family && i < cj_family_param_count(family); i++) add_param(t, cj_family_param(family, i), i);
     t->params = t->count;
-    for (const args_option *option = spec->options; option && option->name; option++) add_option(t, t->params, option);
+    for (const args_option *option = spec->options; option && option->name; option++)
+        if (!is_param(family, option->name)) add_option(t, t->params, option);
     add_option(t, t->params, &colour);
     for (size_t i = 0; i < sizeof last / sizeof *last; i++) add_option(t, t->count, &last[i]);
     t->option[t->count] = (args_option){0};

@@ -143,7 +143,8 @@ static void set_grid(const workload *w, cj_params *p, double blocks) {
 
 static bool try_size(const workload *w, double most, double blocks, trial *found) {
     sizes    s = sizes_of(&w->params);
-    workload t = {.type = w->type, .device = w->device, .params = w->params, .given = w->given, .fill = w->fill};
+    workload t = {.type = w->type, .device = w->device, .params = w->params, .given = w->given, .fill = w->fill,
+                  .gpus = w->gpus, .collective = w->collective, .chunks = w->chunks};
     while (work_of(&t.params, &s) > most)
         if (!shrink(w, &t.params, &s)) return false;
     found->work = work_of(&t.params, &s);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "study.h"
 
+#include <clusterjit/gpus.h>
 #include <clusterjit/occupancy.h>
 #include <clusterjit/tuning.h>
 #include <math.h>
@@ -25,6 +26,7 @@ int study_set(void *user, int key, char *value) {
     case STUDY_JSON: o->json = true; break;
     case STUDY_ROUNDS: o->rounds = args_number("--rounds", value, 1, MEASURE_ROUNDS_MAX); break;
     case STUDY_PLOT: o->plot = value; break;
+    case STUDY_GPUS: o->gpus = args_number("--gpus", value, 2, CJ_GPUS_MAX); break;
     default: machine_set(&o->machine, key, value); break;
     }
     return CODE_OK;
@@ -63,7 +65,8 @@ int study_open(study *s, const study_options *options, const args_family *family
     s->variants = calloc(capacity, sizeof *s->variants);
     s->races = calloc(capacity + 1, sizeof *s->races);  // one more for the peer
     if (!s->variants || !s->races) return message_error(CJ_OUT_OF_MEMORY, "no memory for %zu kernels", capacity);
-    s->w = (workload){.type = workload_find(name),
+    s->w = (workload){.type = options->gpus ? workload_find_whole(name) : workload_find(name),
+                      .gpus = options->gpus,
                       .params = family->params,
                       .given = family->given,
                       .fill = options->fill,
@@ -71,6 +74,8 @@ int study_open(study *s, const study_options *options, const args_family *family
                       .rotate = true,
                       .forms = options->forms};
     s->options.arch = s->w.arch = args_target(options->arch, family->params.family);
+    if (options->gpus && !s->w.type)
+        return message_error(CJ_INVALID_ARGUMENT, "%s runs on one GPU\n--gpus goes with reduce, histogram, gemm and the families of several GPUs", name);
     int code = s->w.type ? refuse_options(options) : workload_missing(name);
     if (!code && family->ranks)
         code = message_error(CJ_INVALID_ARGUMENT, "--gpus env: times are measured with all GPUs in one process\ngive their number");

@@ -15,6 +15,7 @@
 typedef struct study_options {
     const char *device, *arch, *input, *fill, *plot;  // all but the device may be NULL
     unsigned    rounds;                               // 0: as many as suit the device
+    unsigned    gpus;     // of a family of one GPU on several; 0: one
     unsigned    kernels;  // about so many will run once on the CPU device, to estimate its time; 0: one is measured
     bool        json;
     bool        untuned;                    // plans ignore stored choices of tune
@@ -24,7 +25,7 @@ typedef struct study_options {
     machine_options machine;
 } study_options;
 
-enum { STUDY_ARCH = ARGS_LONG_ONLY, STUDY_DEVICE, STUDY_FILL, STUDY_INPUT, STUDY_JSON, STUDY_ROUNDS, STUDY_PLOT };
+enum { STUDY_ARCH = ARGS_LONG_ONLY, STUDY_DEVICE, STUDY_FILL, STUDY_INPUT, STUDY_JSON, STUDY_ROUNDS, STUDY_PLOT, STUDY_GPUS };
 
 #define STUDY_OPTIONS                                                                                                  \
     ARGS_ARCH(STUDY_ARCH, "Generate for this target, sm_90a, or that of a part, h200 (default: the device's newest)"), \
@@ -36,6 +37,10 @@ enum { STUDY_ARCH = ARGS_LONG_ONLY, STUDY_DEVICE, STUDY_FILL, STUDY_INPUT, STUDY
          .key = STUDY_FILL,                                                                                            \
          .arg = "SPEC",                                                                                                \
          .doc = "Make up the input, as run does (default: the family's)"},                                             \
+        {.name = "gpus",                                                                                               \
+         .key = STUDY_GPUS,                                                                                            \
+         .arg = "N",                                                                                                   \
+         .doc = "reduce, histogram and gemm: on N GPUs of this process, as run does"},                                 \
         {.name = "input", .key = STUDY_INPUT, .arg = "FILE", .doc = "Read the input from FILE, as run does"},          \
         {.name = "json", .key = STUDY_JSON, .doc = "Print JSON"}, {                                                    \
         .name = "rounds", .key = STUDY_ROUNDS, .arg = "N",                                                             \

@@ -25,6 +25,15 @@ static const workload_type *const types[] = {
         NULL,
 };
 
+extern const workload_type work_whole_reduce, work_whole_histogram, work_whole_gemm;
+
+const workload_type *workload_find_whole(const char *family) {
+    static const workload_type *const of_gpus[] = {&work_whole_reduce, &work_whole_histogram, &work_whole_gemm};
+    for (size_t i = 0; i < sizeof of_gpus / sizeof *of_gpus; i++)
+        if (strcmp(of_gpus[i]->family, family) == 0) return of_gpus[i];
+    return NULL;
+}
+
 const workload_type *workload_find(const char *family) {
     for (size_t i = 0; types[i]; i++)
         if (strcmp(types[i]->family, family) == 0) return types[i];

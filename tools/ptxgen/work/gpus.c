@@ -84,6 +84,10 @@ static int allocate(const workload *w, state *s) {
     if (cj_gpus_alloc(s->ranks.gpus, spread(s, s->model.gives), s->x, &error) ||
         cj_gpus_alloc(s->ranks.gpus, spread(s, s->model.gets), s->y, &error))
         return message_failure(&error);
+    if (workload_has_word(w, "memory", "registered") &&
+        (cj_gpus_register(s->ranks.gpus, s->x, spread(s, s->model.gives), &error) ||
+         cj_gpus_register(s->ranks.gpus, s->y, spread(s, s->model.gets), &error)))
+        return message_failure(&error);
     for (uint32_t r = 0; r < s->ranks.local; r++)
         if (write_input(s, r, &error)) return message_failure(&error);
     collective_model_run(&s->model, s->given, s->expected);
@@ -112,6 +116,10 @@ static int open_gpus(workload *w) {
 static void close_gpus(workload *w) {
     state *s = w->state;
     if (!s) return;
+    if (workload_has_word(w, "memory", "registered")) {  // fails for what is not registered, which says nothing new
+        cj_gpus_unregister(s->ranks.gpus, s->y, NULL);
+        cj_gpus_unregister(s->ranks.gpus, s->x, NULL);
+    }
     cj_gpus_free(s->ranks.gpus, s->x);
     cj_gpus_free(s->ranks.gpus, s->y);
     ranks_close(&s->ranks);
@@ -189,7 +197,7 @@ static void print(const workload *w, const cj_kernel *kernel) {
     const state   *s = w->state;
     const uint64_t shots = cj_params_get(&cj_kernel_plan(kernel)->params, "shots");
     printf("GPUs: %" PRIu32 ", %" PRIu64 " elements in, %" PRIu64 " out%s\n", s->model.cluster, s->in, s->out,
-           shots == 2 ? ", two shots" : "");
+           workload_has_word(w, "memory", "registered") ? ", straight into registered memory" : shots == 2 ? ", two shots" : "");
     print_elements(s, "Expected", expected_here(s));
     print_elements(s, "Result", s->found);
 }

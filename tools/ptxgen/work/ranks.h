@@ -17,7 +17,7 @@ typedef struct ranks {
 } ranks;
 
 // `count` ranks of this process: rank r is the GPU with that number, CPU devices are as many as wanted. With w->ranks this process is one
-// rank, and its peers are other processes. Takes the parameter `mail`. Returns an exit code; ranks_close is called in any case.
+// rank, and its peers are other processes. Takes the parameter `mail`, where the family has it. Returns an exit code; ranks_close is called in any case.
 int  ranks_open(const workload *w, uint32_t count, ranks *r);
 void ranks_close(ranks *r);
 

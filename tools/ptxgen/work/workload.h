@@ -36,6 +36,9 @@ struct workload {
     bool        parts;            // run: shows parts of the result, too, if there are a few
     bool        forms;            // compare: the cluster size in `params` is one of several that will be tried
     bool        ranks;            // run: this process is one rank of several, each with a GPU (--gpus env)
+    uint32_t    gpus;           // --gpus of a family of one GPU: each of so many has data of its own; 0: one GPU
+    const char *collective;     // of gemm on several GPUs: "reduce-scatter", "all-gather"; NULL: the first
+    uint32_t    chunks;         // in which it goes; 0: as many as are predicted best
     bool        rotate;           // bench and compare: makes enough sets of buffers to exceed the L2 cache
 
     // Set by open:

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives of arrays that all GPUs reach (registered memory): units of 16 bytes, or single elements, go from array to array
+// without mail. Half the bytes of messages cross the links, and no mail limits the size.
+//
+//   begin:  flag to block b of each peer, its flags awaited    x of all is complete, out of all may be written
+//   allgather, alltoall        own x  --ld-->  --st-->  out of each GPU
+//   reducescatter              x of each GPU  --ld-->  combine  --st-->  own out
+//   allreduce, broadcast       GPU r does so with part r alone: x of each (of the root)  --ld--> …  --st-->  out of each
+//   end:    flag to block b of each peer, its flags awaited    out is complete, x of all has been read
+//
+// Pull what is combined: pushing it would need room for the parts of all GPUs. 66 blocks load 360 GB/s from a peer as they store
+// 367 (4 x H200); what loads cost more is latency, once a launch. x may be out of allreduce and broadcast: a unit is read and
+// written by one thread of one GPU.
+//
+// Flags take the place of hellos. A flag is the checksum of what this launch is beside its epoch, one store of 64 bits. Between a flag and the data stand
+// fences (.sys), and barriers pass the order on to the block's other threads:
+//
+//   begin  earlier kernels' writes -> fence -> flag …> flag seen -> fence -> D1 -> loads from and stores to peers
+//   end    loads and stores -> D2 -> fence -> flag …> flag seen -> fence -> the end of the block -> later kernels
+//
+// One flag of each block suffices: a launch has ended when its blocks have, so each block of each peer has. A flag is written
+// again only by the next launch of registered memory, after its block has seen this launch's flag of the other phase, which its
+// reader sends when it has read this one. A block that misses a flag, or finds another checksum, touches no array.
+//
+// No deadlock: block b waits for blocks b alone, blocks begin in the order of their numbers, and the least that has not ended is
+// on each GPU.
+#include "gpus.h"
+
+enum { BEGIN = 0, END = 1 };
+
+static bool loads_from_all(const gpus_shape *s) { return s->op->combines || s->op->from_root; }
+static bool stores_to_all(const gpus_shape *s) { return !s->op->combines || !s->op->by_rank; }
+static bool is_by_parts(const gpus_shape *s) { return !s->op->by_rank && !s->op->gathers; }
+
+// ---- arrays
+
+static void declare_all(gpus_kernel *k, bool of_all, const char *name, cj_var *param) {
+    for (uint32_t q = 0; q < (of_all ? k->s.gpus : 1); q++) {
+        char text[16];
+        snprintf(text, sizeof text, of_all ? "%s_%" PRIu32 : "%s", name, q);
+        param[q] = cj_param(k->f, "u64", text, of_all && !q ? "of GPU 0" : of_all ? "of that GPU" : "this GPU's");
+    }
+}
+
+void cj__gpus_declare_arrays(gpus_kernel *k) {
+    declare_all(k, loads_from_all(&k->s), "x", k->from_param);
+    declare_all(k, stores_to_all(&k->s), "out", k->to_param);
+    k->what_param = cj_param(k->f, "u64", "arrays", "which they are: the same on all GPUs");
+}
+
+void cj__gpus_open_arrays(gpus_kernel *k) {
+    cj_func *f = k->f;
+    for (uint32_t q = 0; q < (loads_from_all(&k->s) ? k->s.gpus : 1); q++) k->from[q] = cj__load_pointer(f, k->from_param[q], "x");
+    for (uint32_t q = 0; q < (stores_to_all(&k->s) ? k->s.gpus : 1); q++) k->to[q] = cj__load_pointer(f, k->to_param[q], "out");
+    k->what = cj__load_param(f, "u32", k->what_param, "what");
+    cj_update(f, k->what, "xor", k->checksum);
+}
+
+// ---- flags
+
+// Thread q of the block speaks with GPU q: whether it came with something else, or not at all.
+static void exchange_flags(const gpus_kernel *k, unsigned phase, cj_reg wrong) {
+    static const cj_mailbox word = {.words = 1, .scope = "sys"};
+    cj_func                *f = k->f;
+    const uint64_t          flags = CJ_BOX_MAIL + CJ_BOX_SETS * k->s.mail + phase * (uint64_t)CJ_BOX_FLAGS_PHASE;
+    cj_reg                  box = cj_mov(f, "u64", "peer_box", k->box[0]), found = cj_b32(f, "found");
+    for (uint32_t q = 1; q < k->s.gpus; q++) {
+        cj_reg peer = cj_eq(f, "peer", k->thread, q);
+        cj_set_if(f, peer, box, k->box[q]);
+    }
+    cj_reg of_block = cj_mul_wide(f, "of_block", k->block, CJ_MAIL_BYTES);
+    cj_update(f, of_block, "add", flags);
+    cj_reg sent = cj_mad_wide(f, "sent_flag", k->rank, CJ_BOX_FLAGS_SENDER, box);
+    cj_update(f, sent, "add", of_block);
+    cj_reg got = cj_mad_wide(f, "got_flag", k->thread, CJ_BOX_FLAGS_SENDER, k->own);
+    cj_update(f, got, "add", of_block);
+    cj_ptx(f, "fence.acq_rel.sys; // $1", phase == BEGIN ? "what came before this launch, before the flag" : "what this block loaded and stored, before the flag");
+    cj__mail_post(f, &word, cj_always(), sent, 0, &k->what, 1, k->epoch);
+    cj_reg late = cj__gpus_receive_from(k, &word, got, 0, k->thread, &found);
+    cj_ptx(f, "fence.acq_rel.sys; // the flag, before what follows");
+    cj_ptx(f, "setp.ne.or.u32 $1, $2, $3, $4;", wrong, found, k->what, late);
+}
+
+static cj_reg meet(const gpus_kernel *k, unsigned phase) {
+    cj_func *f = k->f;
+    cj_reg   wrong = cj_let(f, "pred", "wrong", "setp.ne.u32 $1, $2, $2;", k->thread);
+    cj_reg   is_peer = cj_let(f, "pred", "is_peer", "setp.ne.u32 $1, $2, $3;", k->thread, k->rank);
+    cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", is_peer, k->thread, k->s.gpus);
+    CJ_IF(f, is_peer, "no_peer") exchange_flags(k, phase, wrong);
+    return wrong;
+}
+
+// ---- units
+
+static uint32_t unit_bytes(const gpus_shape *s) { return s->each * s->bytes; }
+
+// A single half is the lower one of its word, beside 0.
+static void load_unit(const gpus_kernel *k, cj_reg at, cj_reg *words) {
+    cj_func *f = k->f;
+    if (unit_bytes(&k->s) > 2) {
+        cj_registers(f, "b32", "word", k->s.words, words);
+        cj__load(f, cj_always(), "ld.global", "b32", words, k->s.words, at, 0);
+        return;
+    }
+    cj_reg half = cj_register(f, "b16", "half");
+    cj__load(f, cj_always(), "ld.global", "b16", &half, 1, at, 0);
+    words[0] = cj_let(f, "b32", "word", "cvt.u32.u16 $1, $2;", half);
+}
+
+static void store_unit(const gpus_kernel *k, cj_reg at, const cj_reg *words) {
+    cj_func *f = k->f;
+    if (unit_bytes(&k->s) > 2) {
+        cj__store(f, cj_always(), "st.global", "b32", words, k->s.words, at, 0);
+        return;
+    }
+    cj_reg half = cj_let(f, "b16", "half", "cvt.u16.u32 $1, $2;", words[0]);
+    cj__store(f, cj_always(), "st.global", "b16", &half, 1, at, 0);
+}
+
+// ---- the loop
+
+// Where unit 0 of this GPU's work lies in the arrays: of the parts that belong to it, or of all.
+static void place_arrays(gpus_kernel *k) {
+    cj_func       *f = k->f;
+    const uint64_t part = is_by_parts(&k->s) ? (uint64_t)k->s.units * unit_bytes(&k->s) : (uint64_t)k->s.stride * k->s.bytes;
+    cj_reg         own = cj_mul_wide(f, "own_part", k->rank, part);
+    for (uint32_t q = 0; q < (loads_from_all(&k->s) ? k->s.gpus : 1); q++)
+        if (loads_from_all(&k->s)) cj_update(f, k->from[q], "add", own);
+    for (uint32_t q = 0; q < (stores_to_all(&k->s) ? k->s.gpus : 1); q++)
+        if (stores_to_all(&k->s)) cj_update(f, k->to[q], "add", own);
+    if (!k->s.op->by_rank || k->s.op->combines) return;
+    for (uint32_t q = 1; q < k->s.gpus; q++) k->from[q] = cj_add(f, "x_part", k->from[0], q * part);
+}
+
+// How many units this GPU works on: the last parts may be shorter, or empty.
+static cj_reg units_here(const gpus_kernel *k) {
+    cj_func *f = k->f;
+    if (!is_by_parts(&k->s)) return cj_mov(f, "u32", "units", (uint64_t)k->s.units);
+    cj_reg before = cj_mul(f, "before", k->rank, k->s.units);
+    cj_reg units = cj_let(f, "u32", "units", "sub.u32 $1, $2, $3;", k->s.all, before);
+    cj_ptx(f, "max.s32 $1, $1, 0;", units);
+    cj_update(f, units, "min", k->s.units);
+    return units;
+}
+
+static void copy_unit(const gpus_kernel *k, cj_reg at) {
+    cj_func       *f = k->f;
+    const uint32_t targets = stores_to_all(&k->s) ? k->s.gpus : 1, sources = k->s.op->combines ? k->s.gpus : 1;
+    cj_reg         got[CJ_BOX_GPUS][GPUS_WORDS], words[GPUS_WORDS];
+    if (k->s.op->by_rank && k->s.op->gathers) {
+        for (uint32_t q = 0; q < k->s.gpus; q++) load_unit(k, cj_add(f, "at", k->from[q], at), got[q]);
+        for (uint32_t q = 0; q < k->s.gpus; q++) store_unit(k, cj_add(f, "at", k->to[q], at), got[q]);
+        return;
+    }
+    for (uint32_t q = 0; q < sources; q++) load_unit(k, cj_add(f, "at", k->from[k->s.op->from_root ? k->s.root : q], at), got[q]);
+    if (k->s.op->combines)
+        cj__gpus_fold(k, got, words);
+    else
+        memcpy(words, got[0], sizeof words);
+    for (uint32_t q = 0; q < targets; q++) store_unit(k, cj_add(f, "at", k->to[q], at), words);
+}
+
+void cj__gpus_copy(gpus_kernel *k) {
+    cj_func *f = k->f;
+    cj_step(f, "begin: block b of all GPUs is there, with the same arrays");
+    cj_reg wrong = meet(k, BEGIN);
+    cj_ptx(f, "bar.red.or.pred $1, 0, $1; // D1: the flags have come, for all threads; nobody goes on if one is wrong", wrong);
+    cj_step(f, "copies of %" PRIu32 " bytes", unit_bytes(&k->s));
+    CJ_UNLESS_UNI(f, wrong, "nothing_copied") {
+        place_arrays(k);
+        cj_reg begin = cj_mad(f, "begin", k->block, k->s.block, k->thread);
+        cj_reg units = units_here(k);
+        CJ_FOR(f, unit, "u32", "unit", begin, units, k->s.grid * k->s.block) {
+            cj_reg at = cj_mul_wide(f, "at_unit", unit, unit_bytes(&k->s));
+            copy_unit(k, at);
+        }
+    }
+    cj_step(f, "end: block b of all GPUs has loaded and stored");
+    cj_ptx(f, "bar.sync 0; // D2: so have all threads of this block");
+    meet(k, END);
+    k->meets = true;
+}

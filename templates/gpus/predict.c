@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Formulas: docs/maintaining/gpus.md, "The model". A time is a base, the one-way waits, and the bytes that leave a GPU over its
+// link's rate. Mail doubles the bytes: each word has its epoch beside it.
+#include "predict.h"
+
+enum {
+#define CJ_CONSTANT(name, value, unit, gpu, date, command) name = (value),
+#include "constants.def"
+};
+
+enum { MAIL_FACTOR = 2 };
+
+// Bytes that leave a GPU, of the one that sends most.
+static double bytes_out(cj_gpus_by by, cj_gpus_traffic traffic, double gpus, double bytes) {
+    const double peers = gpus - 1;
+    if (traffic == CJ_TRAFFIC_PART_EACH) return peers * bytes;
+    if (by == CJ_BY_ONE_SHOT) return peers * bytes;
+    if (traffic == CJ_TRAFFIC_BROADCAST && by == CJ_BY_NCCL_CALL) return bytes;
+    return 2 * peers / gpus * bytes;  // the parts, and their results
+}
+
+double cj__gpus_predict(cj_gpus_by by, cj_gpus_traffic traffic, uint32_t gpus, double bytes) {
+    const double out = bytes_out(by, traffic, gpus, bytes);
+    switch (by) {
+    case CJ_BY_ONE_SHOT: return GPUS_BASE_NS + MAIL_FACTOR * out / GPUS_LINK_GBS;
+    case CJ_BY_TWO_SHOTS: return GPUS_BASE_NS + GPUS_WAY_NS + MAIL_FACTOR * out / GPUS_LINK_GBS;
+    case CJ_BY_ARRAYS: return GPUS_BASE_NS + GPUS_WAY_NS + 2 * GPUS_FENCES_NS + out / GPUS_LINK_GBS;
+    case CJ_BY_NCCL_CALL: break;
+    }
+    const double small = NCCL_SMALL_NS + out / NCCL_SMALL_GBS, large = NCCL_LARGE_NS + out / NCCL_LARGE_GBS;
+    return small < large ? small : large;
+}
+
+uint32_t cj__gpus_shots(uint32_t gpus, double bytes) {
+    return cj__gpus_predict(CJ_BY_ONE_SHOT, CJ_TRAFFIC_ALLREDUCE, gpus, bytes) <=
+                   cj__gpus_predict(CJ_BY_TWO_SHOTS, CJ_TRAFFIC_ALLREDUCE, gpus, bytes)
+               ? 1
+               : 2;
+}
+
+// ---- products with a collective
+
+enum { TILE_ROWS = 128, TILE_COLUMNS = 256 };
+
+static double up(double a, double b) { return (double)(uint64_t)((a + b - 1) / b); }
+
+// Whole waves of tiles, as gemm's own model has them, at one rate of an SM.
+static double product(uint32_t gpus, uint32_t sms, double rows, double n, double k) {
+    const double tiles = gpus * up(rows, TILE_ROWS) * up(n, TILE_COLUMNS);
+    return PRODUCT_BASE_NS + up(tiles, sms) * 2.0 * TILE_ROWS * TILE_COLUMNS * k / PRODUCT_SM_FLOP;
+}
+
+// The first product or exchange is alone, and so is the last one; between them the longer one counts.
+static double overlapped(uint32_t gpus, uint32_t sms, double rows, double n, double k, double row_bytes, double chunks) {
+    const double one = product(gpus, sms, rows / chunks, n, k);
+    const double other = cj__gpus_predict(CJ_BY_ARRAYS, CJ_TRAFFIC_PART_EACH, gpus, rows / chunks * row_bytes);
+    return one + other + (chunks - 1) * (one > other ? one : other);
+}
+
+uint32_t cj__gpus_chunks(uint32_t gpus, uint32_t sms, uint64_t rows, uint64_t n, uint64_t k, double width, double element) {
+    uint32_t best = 1;
+    double   least = overlapped(gpus, sms, (double)rows, (double)n, (double)k, width * element, 1);
+    for (uint32_t chunks = 2; chunks <= 16 && rows % chunks == 0; chunks *= 2) {
+        const double takes = overlapped(gpus, sms, (double)rows, (double)n, (double)k, width * element, chunks);
+        if (takes < least) least = takes, best = chunks;
+    }
+    return best;
+}
+
+uint32_t cj__gpus_side_blocks(uint32_t gpus, bool loads) {
+    const uint32_t blocks = loads ? SIDE_LOAD_BLOCKS / (gpus - 1) : 0;
+    return blocks > SIDE_BLOCKS ? blocks : SIDE_BLOCKS;
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# --gpus: the collectives, and reduce, histogram and gemm of several GPUs, played by the CPU device with hazards watched.
+set -uo pipefail
+
+fail() { echo "FAIL: $*"; exit 1; }
+says() { # STATUS TEXT COMMAND...
+    local status=$1 text=$2 said found
+    shift 2
+    said=$("$CJ_PTXGEN" "$@" --device cpu 2>&1)
+    found=$?
+    [ "$found" = "$status" ] || fail "exit $found, not $status: $*: $said"
+    case $said in *"$text"*) ;; *) fail "'$text' is not in: $said" ;; esac
+}
+
+watched() { says 0 "$@" --hazards on; }
+
+watched "Result of GPU 3:" run allreduce --gpus 4
+for family in allreduce reducescatter allgather alltoall broadcast; do
+    watched "straight into registered memory" run $family --gpus 3 --count 1000 --memory registered --dtype bf16
+done
+watched "two shots" run allreduce --gpus 4 --count 65536
+watched "GPUs: 4, 700 elements of each" run reduce --gpus 4 --n 700
+watched "Expected: 599" run reduce --gpus 3 --n 200 --op max --dtype i32
+watched "Error: 0" run histogram --gpus 2 --n 900 --bins 40
+watched "the product, then reduce-scatter, 32 x 16 x 24" run gemm --gpus 4 --m 32 --n 16 --k 24 --chunks 4
+watched "all-gather, then the product" run gemm --gpus 2 --m 32 --n 16 --k 24 --collective all-gather --b column
+watched '"gpus": 2' run reduce --gpus 2 --n 100 --json
+says 0 "Rate:" bench reduce --gpus 2 --n 1000 --rounds 1
+says 0 "No verdict" compare histogram --gpus 2 --n 1000 --rounds 1
+
+says 64 "shots: 1 goes through mail alone" run allreduce --gpus 2 --memory registered --shots 1
+says 64 "barrier has no arrays" run barrier --gpus 2 --memory registered
+says 64 "softmax runs on one GPU" run softmax --gpus 2
+says 64 "softmax runs on one GPU" bench softmax --gpus 2
+says 64 "--gpus is '9'" run reduce --gpus 9
+says 64 "several GPUs combine one total" run reduce --gpus 2 --op mean
+says 64 "results of f64 are f64" run reduce --gpus 2 --dtype f64
+says 64 "--counts is u64" run histogram --gpus 2 --counts u64
+says 64 "--chunks goes with --gpus" run gemm --chunks 2
+says 64 "--collective goes with --gpus" run reduce --collective all-gather
+says 64 "--tile is for one GPU" run gemm --gpus 2 --tile 64x64
+says 64 "--collective is 'gather'" run gemm --gpus 2 --m 8 --n 8 --k 8 --collective gather
+says 64 "m: 7 rows are no multiple of the 2 ranks" run gemm --gpus 2 --m 7 --n 8 --k 8
+says 64 "no forms to compare" compare gemm --gpus 2 --m 8 --n 8 --k 8
+exit 0
