@@ -356,7 +356,7 @@ INLINE void multiply_quads(const cj_tile_quads *how, unsigned char *base, const 
     }                                                                                                                  \
     isa static bool set##_spread(const cj_tile_sparse *how, const uint32_t metadata[WORDS], cj_tile_registers stored,  \
                                  uint32_t *words) {                                                                    \
-        return spread(how, metadata, stored, words);                                                                   \
+        return spread(how, metadata, stored, words, set##_from_words);                                                 \
     }                                                                                                                  \
     static const cj_tile_set set = {.name = #set,                                                                      \
                                     .runs = set##_runs,                                                                \
