@@ -144,7 +144,7 @@ static void multiply(operands *o, unsigned product, const cj_tile_set *set, uint
     if (type) {
         type->read_a(of_a, 1, CHUNKS, a);
         type->read_b(of_b, 1, CHUNKS, b);
-        set->multiply(&panel, a, b, c, c);
+        set->multiply(&panel, 1, a, b, &c, &c);
     } else {
         const uint32_t size = sizeof reg[0], half = sizeof reg[0][0];
         const uint32_t all[] = {0, 0, 0, half, size, size + half, 2 * size, 2 * size + half};
@@ -251,8 +251,8 @@ static void sums_are_rounded_as_the_definition_rounds(void **state) {
         for (unsigned at = 0; cj__tile_set_at(at); at++) {
             const cj_tile_set *set = cj__tile_set_at(at);
             if (!set->runs()) continue;
-            set->multiply(&panel, NULL, NULL, (cj_tile_registers){(unsigned char *)c, slots},
-                          (cj_tile_registers){(unsigned char *)reg, slots});
+            set->multiply(&panel, 1, NULL, NULL, &(cj_tile_registers){(unsigned char *)c, slots},
+                          &(cj_tile_registers){(unsigned char *)reg, slots});
             unpack(32, reg, back);
             for (unsigned i = 0; i < SIDE * SIDE; i++) {
                 const uint64_t code = sum_of(back, type == CJ_W_F16 ? 16 : 32, i / SIDE, i % SIDE);

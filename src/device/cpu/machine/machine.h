@@ -46,6 +46,7 @@ typedef struct cj_cpu_wgmma_mark cj_cpu_wgmma_mark;  // execute/matrix/wgmma.c
 typedef struct cj_cpu_wgmmas {
     cj_cpu_wgmma      *first, *last;   // in the order begun
     cj_cpu_wgmma      *pending;        // the first whose parts in the four warps have not all ended
+    cj_cpu_wgmma      *spare;          // records of ended ones
     cj_cpu_wgmma_mark *mark;           // of each register; NULL before the first one of a watched launch
     uint32_t           begun, groups;  // so far; committed groups
     bool               fenced;         // the warp has executed wgmma.fence since its last wgmma

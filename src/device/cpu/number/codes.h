@@ -42,12 +42,15 @@ INLINE wide64 wide(words64 low, words64 high) { return SHUFFLE(low, high, 0, 1, 
 // ---- what sets do in ways of their own
 
 typedef doubles (*from_floats)(floats number);
+typedef wide64 (*from_words)(words32 word);
 typedef doubles (*from_halves)(const uint16_t half[SIDE]);
 // Rounds to nearest; no number is NaN but the positive one.
 typedef void (*to_halves)(doubles number, uint16_t half[SIDE]);
 typedef bool (*has_nan)(doubles number);
 
 INLINE doubles plain_from_floats(floats number) { return __builtin_convertvector(number, doubles); }
+
+INLINE wide64 plain_from_words(words32 word) { return __builtin_convertvector(word, wide64); }
 
 // The exponent's bias becomes that of f32. A subnormal gets a leading one, which is subtracted: so no operation has a
 // subnormal operand, which would take the host 100 cycles or more.
@@ -101,6 +104,12 @@ INLINE bool plain_has_nan(doubles number) {
 // One instruction, where gcc 12 makes two and joins their results.
 __attribute__((target(AVX512))) INLINE doubles avx512_from_floats(floats number) {
     return (doubles)_mm512_cvtps_pd((__m256)number);
+}
+__attribute__((target(AVX512))) INLINE wide64 avx512_from_words(words32 word) {
+    return (wide64)_mm512_cvtepu32_epi64((__m256i)word);
+}
+__attribute__((target(AVX2))) INLINE wide64 avx2_from_words(words32 word) {
+    return __builtin_convertvector(word, wide64);
 }
 __attribute__((target(AVX2))) INLINE doubles avx2_from_floats(floats number) {
     return __builtin_convertvector(number, doubles);

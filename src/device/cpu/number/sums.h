@@ -85,11 +85,13 @@ INLINE void encode_f64_sums(const sums *d, void *first, void *second) {
     }
 }
 
-// True if a number is NaN, and if some are infinite with both signs.
-INLINE bool may_have_nan(const sums *d, has_nan is_nan) {
+// NaN if a number of the column is NaN, and if some are infinite with both signs.
+INLINE doubles sum_of_all(const sums *d) {
     const doubles *x = d->line;
-    return is_nan(((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])));
+    return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
 }
+
+INLINE bool may_have_nan(const sums *d, has_nan is_nan) { return is_nan(sum_of_all(d)); }
 
 // The NaN that becomes those of f32 and f16.
 INLINE void make_nans_alike(sums *d) {
@@ -117,21 +119,15 @@ INLINE void decode_sums(cj_tile_sum type, const void *first, const void *second,
     }
 }
 
-INLINE void encode_sums(const cj_tile_panel *panel, void *first, void *second, sums *d, to_halves to, has_nan is_nan) {
+INLINE void encode_sums(const cj_tile_panel *panel, void *first, void *second, sums *d, to_halves to) {
     switch (panel->d) {
     case CJ_TILE_SUM_F64: encode_f64_sums(d, first, second); break;
-    case CJ_TILE_SUM_F32:
-        if (may_have_nan(d, is_nan)) make_nans_alike(d);
-        encode_f32_sums(d, first, second);
-        break;
+    case CJ_TILE_SUM_F32: encode_f32_sums(d, first, second); break;
     case CJ_TILE_SUM_S32:
         if (panel->saturate) saturate(d);
         encode_s32_sums(d, first, second);
         break;
-    case CJ_TILE_SUM_F16:
-        if (may_have_nan(d, is_nan)) make_nans_alike(d);
-        encode_f16_sums(d, first, to);
-        break;
+    case CJ_TILE_SUM_F16: encode_f16_sums(d, first, to); break;
     }
 }
 

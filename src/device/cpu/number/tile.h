@@ -23,13 +23,6 @@ typedef struct cj_tile_registers {
 // chunk side by side, tiles the chunks of a line.
 typedef void (*cj_tile_read)(cj_tile_registers from, unsigned lines, unsigned chunks, double *tiles);
 
-typedef struct cj_tile_type {
-    uint16_t     type;     // cj_word
-    uint16_t     in_word;  // elements
-    uint16_t     bits;
-    cj_tile_read read_a, read_b;
-} cj_tile_type;
-
 // The types of C and D. A tile takes two registers; f16 takes one.
 typedef enum cj_tile_sum { CJ_TILE_SUM_F64, CJ_TILE_SUM_F32, CJ_TILE_SUM_S32, CJ_TILE_SUM_F16 } cj_tile_sum;
 
@@ -42,9 +35,26 @@ typedef struct cj_tile_panel {
     bool        saturate;
 } cj_tile_panel;
 
-// Multiplies; without `base` C is zero. Each tile of D is written before the next one of C is read.
-typedef void (*cj_tile_multiply)(const cj_tile_panel *panel, const double *a, const double *b, cj_tile_registers c,
-                                 cj_tile_registers d);
+// Multiplies so many matrices A, one after the other, by one B: part i has c[i] and d[i]. Without `base` C is zero. Each tile of D is
+// written before those of C two tiles later are read.
+typedef void (*cj_tile_multiply)(const cj_tile_panel *panel, unsigned parts, const double *a, const double *b,
+                                 const cj_tile_registers *c, const cj_tile_registers *d);
+
+// Reads A and B, which are of one type, and multiplies them, in one call: of one panel, with CJ_TILE_PRODUCT_ROWS and
+// CJ_TILE_PRODUCT_CHUNKS at most. All of C is read before D is written.
+enum { CJ_TILE_PRODUCT_ROWS = 2, CJ_TILE_PRODUCT_CHUNKS = 4 };
+typedef struct cj_tile_operands {
+    cj_tile_registers a, b, c, d;
+} cj_tile_operands;
+typedef void (*cj_tile_product)(const cj_tile_panel *panel, const cj_tile_operands *of);
+
+typedef struct cj_tile_type {
+    uint16_t        type;     // cj_word
+    uint16_t        in_word;  // elements
+    uint16_t        bits;
+    cj_tile_read    read_a, read_b;
+    cj_tile_product product;
+} cj_tile_type;
 
 // Multiplies tiles of f64 as registers have them, CJ_TILE_F64_CHUNKS at most along k: the slots are those of D, which are not
 // used, of A, B and C. Each tile of D is written before the next ones of A and C are read.
@@ -77,6 +87,15 @@ typedef struct cj_tile_sparse {
 typedef bool (*cj_tile_spread)(const cj_tile_sparse *how, const uint32_t metadata[CJ_TILE_WORDS],
                                cj_tile_registers stored, uint32_t *words);
 
+// How the lines of a tile, 16 bytes each, lie in shared memory (PTX ISA, "Shared Memory Matrix Layout"). Line i has the address
+// first + (i * 16 << shift); of its bits, those of the mask, from bit 4 on, are changed by those from bit 7 on, less `base`.
+typedef struct cj_tile_pattern {
+    uint32_t shift, mask, base;
+} cj_tile_pattern;
+
+// Finds the lines of so many tiles, each with a `first` of its own: 8 addresses a tile. Returns all bits of these, so no less than any.
+typedef uint32_t (*cj_tile_place)(const cj_tile_pattern *how, const uint32_t *first, unsigned tiles, uint32_t *at);
+
 // Reads the words of tiles from memory, where each line of a tile is 16 bytes of its own: all lines at base + at[…].
 typedef void (*cj_tile_gather)(const unsigned char *base, const uint32_t *at, unsigned tiles, uint32_t *words);
 
@@ -88,6 +107,7 @@ typedef struct cj_tile_set {
     cj_tile_multiply       multiply;
     cj_tile_multiply_f64   multiply_f64;
     cj_tile_multiply_quads multiply_quads;
+    cj_tile_place          place;
     cj_tile_gather         gather;
     cj_tile_spread         spread;
 } cj_tile_set;
@@ -100,12 +120,7 @@ cj_tile_sum         cj__tile_sum(uint16_t type);
 static inline unsigned cj__tile_sum_registers(cj_tile_sum sum) { return sum == CJ_TILE_SUM_F16 ? 1 : 2; }
 
 // Reads some tiles from words side by side.
-enum { CJ_TILES_READ_MAX = 8 };
-static inline void cj__tile_read_words(cj_tile_read read, uint32_t *words, unsigned tiles, double *numbers) {
-    enum { BYTES = CJ_TILE_BYTES };
-    static const uint32_t slot[CJ_TILES_READ_MAX] = {0,         BYTES,     2 * BYTES, 3 * BYTES,
-                                                     4 * BYTES, 5 * BYTES, 6 * BYTES, 7 * BYTES};
-    read((cj_tile_registers){(unsigned char *)words, slot}, 1, tiles, numbers);
-}
+enum { CJ_TILES_READ_MAX = 32 };
+void cj__tile_read_words(cj_tile_read read, uint32_t *words, unsigned tiles, double *numbers);
 
 #endif

@@ -5,10 +5,10 @@
 
 #include "address.h"
 
-// A matrix descriptor, taken apart: all offsets in bytes.
+// A matrix descriptor, taken apart: all offsets in bytes. Pattern: 1 << shift chunks, 1 (no swizzle), 2, 4 or 8, are a row of it.
 typedef struct descriptor {
-    uint32_t start, leading, stride, base;
-    uint32_t shift, mask;  // of chunks in a row of the swizzled pattern, 1 << shift: 1 (no swizzle), 2, 4, 8
+    uint32_t        start, leading, stride;
+    cj_tile_pattern pattern;
 } descriptor;
 
 static descriptor describe(uint64_t bits) {
@@ -16,55 +16,48 @@ static descriptor describe(uint64_t bits) {
     return (descriptor){.start = (uint32_t)(bits & 0x3fff) * CJ_CHUNK_BYTES,
                         .leading = (uint32_t)(bits >> 16 & 0x3fff) * CJ_CHUNK_BYTES,
                         .stride = (uint32_t)(bits >> 32 & 0x3fff) * CJ_CHUNK_BYTES,
-                        .base = (uint32_t)(bits >> 49 & 7),
-                        .shift = shift[bits >> 62],
-                        .mask = (1u << shift[bits >> 62]) - 1};
+                        .pattern = {shift[bits >> 62], (1u << shift[bits >> 62]) - 1, (uint32_t)(bits >> 49 & 7)}};
 }
 
-// Finds the addresses of the chunks, of 16 bytes each, of a tile: column j of a panel; returns all their bits, so no less than any. A panel has 8 by 2 chunks (B with a sparse
-// A: 8 by 4), in row i and column j. If by_k, its rows are the panel's lines; else a row is one k of all 8 lines.
-static uint32_t tile_chunks(const descriptor *d, bool by_k, unsigned panel, unsigned j, uint32_t at[CJ_TILE]) {
-    uint32_t first = d->start, bits = 0;
-    if (by_k)
-        first += panel * d->stride + (j >> d->shift) * d->leading + (j & d->mask) * CJ_CHUNK_BYTES;
-    else if (!d->shift)
-        first += panel * d->stride + j * d->leading;
-    else
-        first += (panel & d->mask) * CJ_CHUNK_BYTES + (panel >> d->shift) * d->leading + j * d->stride;
-    for (unsigned i = 0; i < CJ_TILE; i++) {
-        const uint32_t address = (first + (i * CJ_CHUNK_BYTES << d->shift)) & 0x3ffff;
-        at[i] = address ^ (((address >> 7) - d->base) & d->mask) * CJ_CHUNK_BYTES;
-        bits |= at[i];
+// The address of the first chunk of a tile, column j of a panel, before swizzling. A panel has 8 by 2 chunks (B with a sparse A: 8 by 4),
+// in row i and column j. If by_k, its rows are the panel's lines; else a row is one k of all 8 lines.
+static uint32_t first_of(const descriptor *d, bool by_k, unsigned panel, unsigned j) {
+    const uint32_t shift = d->pattern.shift, mask = d->pattern.mask;
+    if (by_k) return d->start + panel * d->stride + (j >> shift) * d->leading + (j & mask) * CJ_CHUNK_BYTES;
+    if (!shift) return d->start + panel * d->stride + j * d->leading;
+    return d->start + (panel & mask) * CJ_CHUNK_BYTES + (panel >> shift) * d->leading + j * d->stride;
+}
+
+bool cj__chunks_are_inside(const cj_cpu_block *block, const cj_tile_set *set, uint64_t bits, const cj_chunks *wanted,
+                           uint32_t *at) {
+    const descriptor d = describe(bits);
+    uint32_t         first[CJ_CHUNKS_MAX / CJ_TILE];
+    unsigned         tiles = 0;
+    for (unsigned panel = wanted->first; panel < wanted->first + wanted->panels; panel++) {
+        for (unsigned j = 0; j < wanted->tiles; j++) first[tiles++] = first_of(&d, wanted->by_k, panel, j);
     }
-    return bits;
+    return set->place(&d.pattern, first, tiles, at) + CJ_CHUNK_BYTES <= block->cluster->launch->shared_bytes;
 }
 
-bool cj__chunks_find(cj_cpu_warp *w, const cj_cpu_op *op, uint64_t bits, bool by_k, unsigned first, unsigned panels,
-                     unsigned tiles, cj_chunks *found) {
-    const descriptor  d = describe(bits);
+bool cj__chunks_find(cj_cpu_warp *w, const cj_cpu_op *op, const cj_tile_set *set, uint64_t bits,
+                     const cj_chunks *wanted, uint32_t *at) {
     const cj_cpu_span span = {.bytes = CJ_CHUNK_BYTES, .align = CJ_CHUNK_BYTES};
-    const uint32_t    end = w->block->cluster->launch->shared_bytes;
-    found->count = panels * tiles * CJ_TILE;
-    uint32_t *at = found->at, most = 0;
-    for (unsigned panel = first; panel < first + panels; panel++) {
-        for (unsigned j = 0; j < tiles; j++, at += CJ_TILE) most |= tile_chunks(&d, by_k, panel, j, at);
-    }
-    for (unsigned k = 0; most + CJ_CHUNK_BYTES > end && k < found->count; k++) {
+    if (cj__chunks_are_inside(w->block, set, bits, wanted, at)) return true;
+    for (unsigned k = 0; k < wanted->panels * wanted->tiles * CJ_TILE; k++) {
         cj_cpu_spot spot;
-        if (found->at[k] + CJ_CHUNK_BYTES > end &&
-            !cj__cpu_locate(w, op, 0, CJ_W_SHARED_CTA, found->at[k], span, &spot)) {
+        if (at[k] + CJ_CHUNK_BYTES > w->block->cluster->launch->shared_bytes &&
+            !cj__cpu_locate(w, op, 0, CJ_W_SHARED_CTA, at[k], span, &spot))
             return false;
-        }
     }
     return true;
 }
 
-unsigned cj__chunks_runs(const cj_chunks *read, cj_watch_piece run[CJ_CHUNKS_MAX]) {
+unsigned cj__chunks_runs(const uint32_t *chunk, unsigned chunks, cj_watch_piece run[CJ_CHUNKS_MAX]) {
     enum { BITS = 64, WINDOW = 1 << 18 };
     uint64_t set[WINDOW / CJ_CHUNK_BYTES / BITS] = {0};
     unsigned count = 0, first = WINDOW / CJ_CHUNK_BYTES / BITS, end = 0;
-    for (unsigned k = 0; k < read->count; k++) {
-        const uint32_t bit = read->at[k] / CJ_CHUNK_BYTES, word = bit / BITS;
+    for (unsigned k = 0; k < chunks; k++) {
+        const uint32_t bit = chunk[k] / CJ_CHUNK_BYTES, word = bit / BITS;
         set[word] |= UINT64_C(1) << bit % BITS;
         first = word < first ? word : first;
         end = word < end ? end : word + 1;

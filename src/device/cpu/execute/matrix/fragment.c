@@ -143,11 +143,20 @@ static bool is_crossed(const uint32_t *slot, const cj_product *p) {
     return false;
 }
 
+// Registers of wmma may hold elements twice.
+static bool is_in_one_call(const cj_product *p) {
+    const cj_tiling *t = &p->tiling;
+    return p->how == CJ_MULTIPLY_SUM && t->a == t->b && t->columns == 1 && t->panel.rows <= CJ_TILE_PRODUCT_ROWS &&
+           t->panel.chunks <= CJ_TILE_PRODUCT_CHUNKS && p->a.registers == t->panel.rows * t->stored &&
+           p->b.registers == t->panel.chunks;
+}
+
 bool cj__product_fits(cj_cpu_prepare *p, cj_product *product, unsigned more) {
     const uint32_t wanted = (uint32_t)product->d.registers + product->a.registers + product->b.registers +
                             product->c.registers;
     if (p->slot_count == wanted + more) {
         product->tiling.crossed = is_crossed(p->slot, product);
+        product->tiling.in_one_call = is_in_one_call(product);
         return true;
     }
     cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: %u registers where its matrices take %u", p->mnemonic->text,
@@ -197,7 +206,15 @@ static void put_d(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *
         memcpy(w->file + slot[i], r->copy + i * REGISTER_MAX, bytes);
 }
 
-void cj__product_finish(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, const double *a) {
+static void run_in_one_call(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, cj_tile_registers a) {
+    result                 r;
+    const uint32_t        *b = slot + p->d.registers + p->a.registers;
+    const cj_tile_operands of = {a, {w->file, b}, {w->file, b + p->b.registers}, place_d(w, slot, p, &r)};
+    p->tiling.a->product(&p->tiling.panel, &of);
+    put_d(w, slot, p, &r);
+}
+
+static void run_tiles(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, const double *a) {
     const cj_tiling       *t = &p->tiling;
     const uint32_t        *b_slot = slot + p->d.registers + p->a.registers;
     cj_tile_registers      c = {w->file, b_slot + p->b.registers};
@@ -206,7 +223,7 @@ void cj__product_finish(cj_cpu_warp *w, const uint32_t *slot, const cj_product *
     cj_tile_registers      d = place_d(w, slot, p, &r);
     get_b(w, b_slot, p, b);
     for (unsigned i = 0; i < t->columns; i++, c.slot += t->of_c, d.slot += t->of_d) {
-        t->set->multiply(&t->panel, a, b + i * t->of_b, c, d);
+        t->set->multiply(&t->panel, 1, a, b + i * t->of_b, &c, &d);
     }
     put_d(w, slot, p, &r);
 }
@@ -217,19 +234,32 @@ static void run_f64(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
     put_d(w, slot, p, &r);
 }
 
-static void run_tiles(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
+static void run_dense(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
     CJ_TILE_ALIGNED double a[CJ_A_MAX];
     cj__product_get_a(w, slot + p->d.registers, p, a);
-    cj__product_finish(w, slot, p, a);
+    run_tiles(w, slot, p, a);
 }
 
 void cj__product_run(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
     if (p->in_quads)
         p->tiling.set->multiply_quads(&p->quads, w->file, slot);
+    else if (p->tiling.in_one_call)
+        run_in_one_call(w, slot, p, (cj_tile_registers){w->file, slot + p->d.registers});
     else if (p->how == CJ_MULTIPLY_FMA)
         run_f64(w, slot, p);
     else
-        run_tiles(w, slot, p);
+        run_dense(w, slot, p);
+}
+
+void cj__product_run_sparse(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p, cj_tile_registers a) {
+    const cj_tiling       *t = &p->tiling;
+    CJ_TILE_ALIGNED double tiles[CJ_A_MAX];
+    if (t->in_one_call) {
+        run_in_one_call(w, slot, p, a);
+        return;
+    }
+    t->a->read_a(a, t->panel.rows, t->panel.chunks, tiles);
+    run_tiles(w, slot, p, tiles);
 }
 
 // ---- the warp

@@ -50,6 +50,7 @@ typedef struct cj_tiling {
     uint16_t            columns;           // of tiles
     uint16_t            stored;            // tiles along k of A as it is stored
     uint16_t            of_b, of_c, of_d;  // of a panel: numbers of B, registers of C and of D
+    bool                in_one_call;       // cj_tile_product
     bool                crossed;           // a register of D is one of A, B or elsewhere in C, and must be written last
 } cj_tiling;
 
@@ -80,10 +81,10 @@ void cj__product_make_quads(cj_product *product, bool a_by_rows, bool b_by_rows)
 bool cj__product_fits(cj_cpu_prepare *p, cj_product *product, unsigned more);
 // Executes a product; the slots are those of D, A, B and C, in that order.
 void cj__product_run(cj_cpu_warp *w, const uint32_t *slot, const cj_product *product);
-// Its parts, for products of tiles. A's registers as tiles; if it is sparse, those of its stored elements.
+// A's registers as tiles.
 void cj__product_get_a(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *product, double *a);
-// With A as tiles of all k: reads B and C, writes D.
-void cj__product_finish(cj_cpu_warp *w, const uint32_t *slot, const cj_product *product, const double *a);
+// With the tiles of a sparse A, of all k, elsewhere: reads them, B and C, and writes D.
+void cj__product_run_sparse(cj_cpu_warp *w, const uint32_t *slot, const cj_product *product, cj_tile_registers a);
 
 // The numbers of a tile of A or B.
 unsigned cj__tiling_numbers(const cj_tiling *t);

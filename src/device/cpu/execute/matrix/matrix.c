@@ -138,14 +138,16 @@ typedef struct sparse_plan {
 } sparse_plan;
 
 CJ_EXEC(mma_sparse) {
-    const sparse_plan      *plan = op->plan;
-    const cj_product       *p = &plan->product;
-    const cj_tile_registers stored = {w->file, op->slot + p->d.registers};
-    CJ_TILE_ALIGNED double  a[CJ_A_MAX];
-    const cj_cpu_step       step = cj__cpu_whole_warp(w, op, mask);
+    const sparse_plan       *plan = op->plan;
+    const cj_product        *p = &plan->product;
+    const cj_tiling         *t = &p->tiling;
+    const cj_tile_registers  stored = {w->file, op->slot + p->d.registers};
+    CJ_TILE_ALIGNED uint32_t word[CJ_SPARSE_TILES_MAX * CJ_TILE_WORDS];
+    const cj_tile_registers  a = {(unsigned char *)word, plan->sparse.place};
+    const cj_cpu_step        step = cj__cpu_whole_warp(w, op, mask);
     if (step) return step;
-    if (!cj__sparse_read(w, op, &plan->sparse, &p->tiling, op->slot[plan->metadata], stored, a)) return CJ_STEP_STOP;
-    cj__product_finish(w, op->slot, p, a);
+    if (!cj__sparse_spread(w, op, &plan->sparse, t, op->slot[plan->metadata], stored, word)) return CJ_STEP_STOP;
+    cj__product_run_sparse(w, op->slot, p, a);
     return CJ_STEP_NEXT;
 }
 

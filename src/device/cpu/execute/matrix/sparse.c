@@ -25,6 +25,8 @@ bool cj__sparse_select(cj_cpu_prepare *p, unsigned selector, const cj_product *p
     *s = (cj_sparse){.bits = bits, .k = k, .selector = (unsigned)value, .ordered = cj__cpu_has(p, CJ_W_SPARSE_ORDERED)};
     s->tiles = (cj_tile_sparse){t->panel.rows, t->stored, (uint16_t)(value * lanes), 0, bits < 16};
     for (unsigned i = 0; i < 1 << CHUNK_BITS; i++) s->tiles.valid |= (uint16_t)(are_indices(s, i & 3, i >> 2) << i);
+    const unsigned rows = t->panel.rows, chunks = t->panel.chunks;
+    for (unsigned i = 0; i < rows * chunks; i++) s->place[i] = (i % rows * chunks + i / rows) * CJ_TILE_BYTES;
     if (value < QUAD / lanes) return true;
     cj__cpu_refuse(p, CJ_INVALID_KERNEL, "%s: the sparsity selector is %llu; it goes from 0 to %u", p->mnemonic->text,
                    (unsigned long long)value, QUAD / lanes - 1);
@@ -56,14 +58,10 @@ static void report(cj_cpu_warp *w, const cj_cpu_op *op, const cj_sparse *s, cons
                    shift + CHUNK_BITS - 1, indices, i / chunks, i % chunks * length, i % chunks * length + length - 1);
 }
 
-bool cj__sparse_read(cj_cpu_warp *w, const cj_cpu_op *op, const cj_sparse *s, const cj_tiling *t, uint32_t metadata,
-                     cj_tile_registers stored, double *a) {
-    CJ_TILE_ALIGNED uint32_t word[CJ_TILES_READ_MAX * CJ_TILE_WORDS];
-    const lane_u32          *indices = (const lane_u32 *)(const void *)(w->file + metadata);
-    if (!t->set->spread(&s->tiles, indices, stored, word)) {
-        report(w, op, s, indices);
-        return false;
-    }
-    cj__tile_read_words(t->a->read_a, word, (unsigned)t->panel.rows * t->panel.chunks, a);
-    return true;
+bool cj__sparse_spread(cj_cpu_warp *w, const cj_cpu_op *op, const cj_sparse *s, const cj_tiling *t, uint32_t metadata,
+                       cj_tile_registers stored, uint32_t *words) {
+    const lane_u32 *indices = (const lane_u32 *)(const void *)(w->file + metadata);
+    if (t->set->spread(&s->tiles, indices, stored, words)) return true;
+    report(w, op, s, indices);
+    return false;
 }

@@ -12,18 +12,22 @@
 
 #include "fragment.h"
 
+enum { CJ_SPARSE_TILES_MAX = 8 };
+
 typedef struct cj_sparse {
     unsigned       bits, k;  // of an element; of a whole row
     unsigned       selector;
     bool           ordered;  // indices must ascend
     cj_tile_sparse tiles;
+    uint32_t       place[CJ_SPARSE_TILES_MAX];  // of the tiles that it becomes, in the order of registers
 } cj_sparse;
 
 // Prepares for the matrix A of a product; operand `selector` is a constant. False if it is too large.
 bool cj__sparse_select(cj_cpu_prepare *p, unsigned selector, const cj_product *product, cj_sparse *s);
 
-// Reads a stored A as tiles of all k, by the metadata in that slot; false, with a hazard, if the metadata is invalid.
-bool cj__sparse_read(cj_cpu_warp *w, const cj_cpu_op *op, const cj_sparse *s, const cj_tiling *t, uint32_t metadata,
-                     cj_tile_registers stored, double *a);
+// Spreads a stored A to the words of tiles of all k by the metadata in that slot; false, with a hazard, if the
+// metadata is invalid.
+bool cj__sparse_spread(cj_cpu_warp *w, const cj_cpu_op *op, const cj_sparse *s, const cj_tiling *t, uint32_t metadata,
+                       cj_tile_registers stored, uint32_t *words);
 
 #endif

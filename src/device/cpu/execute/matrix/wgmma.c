@@ -18,116 +18,13 @@
 #include "address.h"
 #include "allocate.h"
 #include "async.h"
-#include "chunks.h"
 #include "exec.h"
-#include "fragment.h"
 #include "random.h"
-#include "sparse.h"
 #include "watch.h"
+#include "wgmma_parts.h"
 
-enum { GROUP = 4, GROUP_THREADS = GROUP * CJ_LANES, ROWS = 16, PANEL = CJ_TILE };
+enum { GROUP = CJ_WGMMA_WARPS, GROUP_THREADS = GROUP * CJ_LANES, ROWS = 16, PANEL = CJ_WGMMA_PANEL };
 enum { A = 1, B };  // operands
-
-// What the selector prepares for an instruction. Slots: the registers of D, panel after panel; A's or its descriptor;
-// B's descriptor; if A is sparse its metadata and selector; the predicate whether D is added; constants.
-typedef struct wgmma_plan {
-    cj_product product;  // of one warp and one panel, 8 columns of B
-    unsigned   panels;
-    unsigned   a_at, b_at, adds_at;
-    unsigned   metadata_at;  // 0: A is dense
-    cj_sparse  sparse;
-    bool       a_in_memory, a_by_k, b_by_k;  // by_k: neighbours in memory are neighbours along k
-    double     sign;
-} wgmma_plan;
-
-struct cj_cpu_wgmma {
-    cj_cpu_wgmma    *next;
-    cj_cpu_warp     *w;
-    const cj_cpu_op *op;
-    uint64_t         a, b;                   // descriptors
-    bool             adds, done, has_ended;  // done: this part; has_ended: all parts
-    uint32_t         number;                 // among its warp's multiplications, from 0: the same in all four warps
-    uint32_t         group;
-    cj_sync          ended;  // the accesses of all parts that end with it, once one of the warps has waited for it
-    uint64_t         seal;   // a checksum of the registers of A
-    cj_watch_async   watch;
-};
-
-// ---- executing
-
-static void watch_chunks(cj_cpu_wgmma *const *part, unsigned count, const cj_chunks *read) {
-    const cj_watch_use    use = {.flags = CJ_USE_READ | CJ_USE_ASYNC_PROXY};
-    const cj_watch_async *async[GROUP];
-    cj_watch_piece        run[CJ_CHUNKS_MAX];
-    if (!part[0]->w->watch) return;
-    for (unsigned i = 0; i < count; i++) async[i] = &part[i]->watch;
-    cj__watch_async_together(async, count, use, run, cj__chunks_runs(read, run));
-}
-
-// The words of a part's A in memory, as registers hold them.
-static bool read_words(cj_cpu_wgmma *it, uint32_t *words) {
-    const wgmma_plan *plan = it->op->plan;
-    const cj_tiling  *t = &plan->product.tiling;
-    const unsigned    rows = t->panel.rows, first = it->w->index % GROUP * rows;
-    cj_chunks         read;
-    if (!cj__chunks_find(it->w, it->op, it->a, plan->a_by_k, first, rows, t->stored, &read)) return false;
-    watch_chunks(&it, 1, &read);
-    cj__chunks_read(it->w->block, t->set, plan->a_by_k, read.at, rows * t->stored, words);
-    return true;
-}
-
-static bool read_a(cj_cpu_wgmma *it, double *a) {
-    const wgmma_plan        *plan = it->op->plan;
-    const cj_tiling         *t = &plan->product.tiling;
-    const unsigned           rows = t->panel.rows;
-    CJ_TILE_ALIGNED uint32_t word[CJ_TILES_READ_MAX * CJ_TILE_WORDS];
-    uint32_t                 slot[CJ_TILES_READ_MAX];
-    cj_tile_registers        from = {it->w->file, it->op->slot + plan->a_at};
-    if (plan->a_in_memory) {
-        if (!read_words(it, word)) return false;
-        for (unsigned i = 0; i < rows * t->stored; i++) slot[i] = (i % rows * t->stored + i / rows) * CJ_TILE_BYTES;
-        from = (cj_tile_registers){(unsigned char *)word, slot};
-    }
-    if (!plan->metadata_at)
-        t->a->read_a(from, rows, t->stored, a);
-    else if (!cj__sparse_read(it->w, it->op, &plan->sparse, t, it->op->slot[plan->metadata_at], from, a))
-        return false;
-    for (unsigned i = 0; plan->sign < 0 && i < rows * t->panel.chunks * cj__tiling_numbers(t); i++) a[i] = -a[i];
-    return true;
-}
-
-// D of one part and one panel.
-static void multiply_panel(const cj_cpu_wgmma *it, unsigned panel, const double *a, const double *b) {
-    const wgmma_plan       *plan = it->op->plan;
-    const cj_tiling        *t = &plan->product.tiling;
-    const cj_tile_registers d = {it->w->file, it->op->slot + panel * plan->product.d.registers};
-    t->set->multiply(&t->panel, a, b, it->adds ? d : (cj_tile_registers){0}, d);
-}
-
-// Executes parts of one multiplication, of the same matrix B, which all read together.
-static bool execute(cj_cpu_wgmma *const *part, unsigned count) {
-    const cj_cpu_wgmma      *first = part[0];
-    const wgmma_plan        *plan = first->op->plan;
-    const cj_tiling         *t = &plan->product.tiling;
-    CJ_TILE_ALIGNED double   a[GROUP * CJ_A_MAX], b[CJ_B_MAX];
-    CJ_TILE_ALIGNED uint32_t word[CJ_PANEL_TILES_MAX * CJ_TILE_WORDS];
-    const unsigned           of_a = t->panel.rows * t->panel.chunks * cj__tiling_numbers(t);
-    cj_chunks                read;
-    for (unsigned i = 0; i < count; i++) {
-        if (!read_a(part[i], a + i * of_a)) return false;
-    }
-    if (!cj__chunks_find(first->w, first->op, first->b, plan->b_by_k, 0, plan->panels, t->panel.chunks, &read))
-        return false;
-    watch_chunks(part, count, &read);
-    for (unsigned panel = 0; panel < plan->panels; panel++) {
-        const uint32_t *at = read.at + panel * t->panel.chunks * PANEL;
-        cj__chunks_read(first->w->block, t->set, plan->b_by_k, at, t->panel.chunks, word);
-        cj__tile_read_words(t->b->read_b, word, t->panel.chunks, b);
-        for (unsigned i = 0; i < count; i++) multiply_panel(part[i], panel, a + i * of_a, b);
-    }
-    for (unsigned i = 0; i < count; i++) part[i]->done = true;
-    return true;
-}
 
 // ---- registers of multiplications in flight, in watched launches
 
@@ -154,7 +51,7 @@ static bool has_marks(cj_cpu_warp *w) {
 // that names them.
 static void visit_sealed(const cj_cpu_wgmma *it, void (*visit)(const cj_cpu_warp *w, uint32_t slot, void *context),
                          void               *context) {
-    const wgmma_plan *plan = it->op->plan;
+    const cj_wgmma_plan *plan = it->op->plan;
     for (unsigned k = plan->a_at; !plan->a_in_memory && k < plan->b_at; k++) visit(it->w, it->op->slot[k], context);
     if (plan->metadata_at) visit(it->w, it->op->slot[plan->metadata_at], context);
 }
@@ -178,7 +75,7 @@ static void count_sealed(const cj_cpu_warp *w, uint32_t slot, void *change) {
 
 // Seals a multiplication that begins, and marks its registers.
 static void mark_begun(cj_cpu_wgmma *it) {
-    const wgmma_plan *plan = it->op->plan;
+    const cj_wgmma_plan *plan = it->op->plan;
     for (unsigned k = 0; k < plan->a_at; k++) mark_of(it->w, it->op->slot[k])->written = it->number + 1;
     visit_sealed(it, count_sealed, &(uint32_t){1});
     it->seal = seal_of(it);
@@ -194,9 +91,9 @@ static bool is_sealed(const cj_cpu_wgmma *it) {
 
 // A multiplication has written D, which may be operands of others in flight: the checksums of these are made anew.
 static void seal_others(const cj_cpu_wgmma *it) {
-    const wgmma_plan  *plan = it->op->plan;
-    const cj_cpu_warp *w = it->w;
-    bool               is_operand = false;
+    const cj_wgmma_plan *plan = it->op->plan;
+    const cj_cpu_warp   *w = it->w;
+    bool                 is_operand = false;
     for (unsigned k = 0; w->watch && k < plan->a_at; k++) is_operand |= mark_of(w, it->op->slot[k])->sealed > 0;
     for (cj_cpu_wgmma *other = w->wgmma.first; is_operand && other; other = other->next) other->seal = seal_of(other);
 }
@@ -209,13 +106,23 @@ static void drop_first(cj_cpu_warp *w) {
     if (!it->next) w->wgmma.last = NULL;
     if (w->wgmma.pending == it) w->wgmma.pending = it->next;
     if (w->wgmma.mark) visit_sealed(it, count_sealed, &(uint32_t){UINT32_MAX});
-    cj__watch_end(&it->watch);
-    cj__sync_free(&it->ended);
-    cj__free(it);
+    if (w->watch) cj__watch_end(&it->watch);
+    if (w->watch) cj__sync_free(&it->ended);
+    it->next = w->wgmma.spare;
+    w->wgmma.spare = it;
+}
+
+// One that begins: of those that have ended, or a new one; NULL when out of memory.
+static cj_cpu_wgmma *take_spare(cj_cpu_warp *w) {
+    cj_cpu_wgmma *it = w->wgmma.spare;
+    if (!it) return cj__malloc(sizeof *it);
+    w->wgmma.spare = it->next;
+    return it;
 }
 
 void cj__cpu_wgmma_drop(cj_cpu_warp *w) {
     while (w->wgmma.first) drop_first(w);
+    for (cj_cpu_wgmma *it; (it = w->wgmma.spare); cj__free(it)) w->wgmma.spare = it->next;
     cj__free(w->wgmma.mark);
     w->wgmma.mark = NULL;
 }
@@ -228,7 +135,7 @@ static bool execute_once(cj_cpu_wgmma *const *part, unsigned count) {
         for (unsigned k = i; k < count && !part[i]->done; k++) {
             if (!part[k]->done && part[k]->op == part[i]->op && part[k]->b == part[i]->b) same[found++] = part[k];
         }
-        if (found && !execute(same, found)) return false;
+        if (found && !cj__wgmma_execute(same, found)) return false;
         for (unsigned k = 0; k < found; k++) seal_others(same[k]);
     }
     return true;
@@ -327,31 +234,42 @@ CJ_EXEC(fence) {
     return step;
 }
 
+// Field by field: to clear the whole record first takes as long as a small product's sums.
+static void begin(cj_cpu_warp *w, const cj_cpu_op *op, cj_cpu_wgmma *it) {
+    const cj_wgmma_plan *plan = op->plan;
+    it->next = NULL;
+    it->w = w;
+    it->op = op;
+    it->a = plan->a_in_memory ? *CJ_LANES_OF(const lane_u64, plan->a_at) : 0;
+    it->b = *CJ_LANES_OF(const lane_u64, plan->b_at);
+    it->adds = *CJ_LANES_OF(const lane_u32, plan->adds_at) & 1;
+    it->done = it->has_ended = false;
+    it->number = w->wgmma.begun++;
+    it->group = w->wgmma.groups;
+    it->ended = (cj_sync){0};
+    it->seal = 0;
+    if (w->watch)
+        it->watch = cj__watch_fork(w, op, 0);
+    else
+        it->watch.block = NULL;
+}
+
 CJ_EXEC(mma_async) {
-    const wgmma_plan *plan = op->plan;
     const cj_cpu_step step = whole_group(w, op, mask);
     if (step) return step;
     if (!w->wgmma.fenced) {
         return cj__cpu_hazard(w, op, 0, CJ_HAZARD_WGMMA_REGISTERS, "no wgmma.fence stands before the first one");
     }
-    cj_cpu_wgmma *it = cj__malloc(sizeof *it);
+    cj_cpu_wgmma *it = take_spare(w);
     if (!it || (w->watch && !has_marks(w))) {
         cj__free(it);
         w->block->cluster->status = CJ_OUT_OF_MEMORY;
         return CJ_STEP_STOP;
     }
-    *it = (cj_cpu_wgmma){.w = w,
-                         .op = op,
-                         .a = plan->a_in_memory ? *CJ_LANES_OF(const lane_u64, plan->a_at) : 0,
-                         .b = *CJ_LANES_OF(const lane_u64, plan->b_at),
-                         .adds = *CJ_LANES_OF(const lane_u32, plan->adds_at) & 1,
-                         .number = w->wgmma.begun,
-                         .group = w->wgmma.groups,
-                         .watch = cj__watch_fork(w, op, 0)};
+    begin(w, op, it);
     *(w->wgmma.last ? &w->wgmma.last->next : &w->wgmma.first) = it;
     if (!w->wgmma.pending) w->wgmma.pending = it;
     w->wgmma.last = it;
-    w->wgmma.begun++;
     if (w->watch) mark_begun(it);
     return !has_pace(w, CJ_PACE_AT_ONCE) || execute_once(&it, 1) ? CJ_STEP_NEXT : CJ_STEP_STOP;
 }
@@ -409,7 +327,7 @@ static int64_t constant(const cj_cpu_prepare *p, unsigned k) {
 
 // `adds`: the index of the predicate among operands and slots. After it come signs of A and B, then, for the matrices
 // in memory, whether they are transposed, which is not by k.
-static bool finish_select(cj_cpu_prepare *p, wgmma_plan *plan, unsigned adds) {
+static bool finish_select(cj_cpu_prepare *p, cj_wgmma_plan *plan, unsigned adds) {
     const unsigned scale = adds + 1, transposed = adds + 3;
     plan->b_at = plan->a_at + (plan->a_in_memory ? 1 : plan->product.a.registers);
     plan->adds_at = plan->b_at + adds - B;
@@ -420,9 +338,9 @@ static bool finish_select(cj_cpu_prepare *p, wgmma_plan *plan, unsigned adds) {
     return select(p, mma_async) && p->slot_count > plan->adds_at;
 }
 
-static wgmma_plan *begin_select(cj_cpu_prepare *p, const cj_element *type[CJ_ELEMENTS_MAX]) {
+static cj_wgmma_plan *begin_select(cj_cpu_prepare *p, const cj_element *type[CJ_ELEMENTS_MAX]) {
     const cj_shape all = cj__shape_of(p->mnemonic), part = {ROWS, PANEL, all.k};
-    wgmma_plan    *plan = cj__cpu_keep(p, sizeof *plan);
+    cj_wgmma_plan *plan = cj__cpu_keep(p, sizeof *plan);
     if (!plan || cj__elements_of(p->mnemonic, type) < 3) return NULL;
     plan->product = cj__product_make(p->mnemonic, part, type[0], type[1], type[2], type[0], 0);
     plan->panels = all.n / PANEL;
@@ -433,19 +351,21 @@ static wgmma_plan *begin_select(cj_cpu_prepare *p, const cj_element *type[CJ_ELE
 
 bool cj__cpu_select_wgmma(cj_cpu_prepare *p) {
     const cj_element *type[CJ_ELEMENTS_MAX];
-    wgmma_plan       *plan = begin_select(p, type);
+    cj_wgmma_plan    *plan = begin_select(p, type);
     return plan && finish_select(p, plan, B + 1);
 }
 
 bool cj__cpu_select_wgmma_sparse(cj_cpu_prepare *p) {
     enum { SELECTOR = B + 2 };
     const cj_element *type[CJ_ELEMENTS_MAX];
-    wgmma_plan       *plan = begin_select(p, type);
+    cj_wgmma_plan    *plan = begin_select(p, type);
     if (!plan) return false;
     cj__product_make_sparse(&plan->product);
     if (!cj__sparse_select(p, SELECTOR, &plan->product, &plan->sparse)) return false;
     if (!finish_select(p, plan, SELECTOR + 1)) return false;
     plan->metadata_at = plan->b_at + 1;
+    const unsigned rows = plan->product.tiling.panel.rows, stored = plan->product.tiling.stored;
+    for (unsigned i = 0; i < rows * stored; i++) plan->stored_place[i] = (i % rows * stored + i / rows) * CJ_TILE_BYTES;
     return true;
 }
 
@@ -467,7 +387,7 @@ static bool is_written(const cj_cpu_warp *w, uint32_t slot) {
 }
 
 static bool has_accumulator(const cj_cpu_wgmma *it, uint32_t slot) {
-    const wgmma_plan *plan = it->op->plan;
+    const cj_wgmma_plan *plan = it->op->plan;
     for (unsigned k = 0; k < plan->a_at; k++) {
         if (it->op->slot[k] == slot) return true;
     }
