@@ -8,11 +8,17 @@ enum { RANKS = 2, BYTES = 1 << 20 };
 
 static cj_device *device[RANKS];
 static cj_gpus   *gpus;
-static cj_ptr     x[CJ_GPUS_MAX], y[CJ_GPUS_MAX], z[CJ_GPUS_MAX], w[CJ_GPUS_MAX];
+static cj_ptr     x[CJ_GPUS_MAX], y[CJ_GPUS_MAX], z[CJ_GPUS_MAX], w[CJ_GPUS_MAX], v[CJ_GPUS_MAX];
 
 static cj_status call_run(const cj_stream *stream, cj_error *error) {
     const cj_gpus_desc desc = {CJ_INIT(desc), .count = 1000};
     return cj_gpus_run(gpus, &desc, x, y, stream, error);
+}
+
+// Straight into registered memory.
+static cj_status call_registered(const cj_stream *stream, cj_error *error) {
+    const cj_gpus_desc desc = {CJ_INIT(desc), .count = 1000, .memory = CJ_GPUS_MEMORY_REGISTERED};
+    return cj_gpus_run(gpus, &desc, v, v, stream, error);
 }
 
 static cj_status call_norm(const cj_stream *stream, cj_error *error) {
@@ -60,13 +66,13 @@ static cj_status call_gather(const cj_stream *stream, cj_error *error) {
 
 typedef cj_status call(const cj_stream *stream, cj_error *error);
 
-static call *const calls[] = {call_run, call_norm, call_crossentropy, call_softmax, call_topk, call_reduce, call_histogram,
+static call *const calls[] = {call_run, call_registered, call_norm, call_crossentropy, call_softmax, call_topk, call_reduce, call_histogram,
                               call_scatter, call_gather};
 
 static int start(void **state) {
     (void)state;
     cj_error error = {0};
-    cj_ptr  *arrays[] = {x, y, z, w};
+    cj_ptr  *arrays[] = {x, y, z, w, v};
     cj_fake_reset();
     cj_fake_driver.gpu_count = RANKS;
     for (uint32_t r = 0; r < RANKS; r++) {
@@ -76,12 +82,14 @@ static int start(void **state) {
     }
     cj_test_ok(cj_gpus_create(device, RANKS, NULL, &gpus, &error), &error);
     for (size_t i = 0; i < CJ_TEST_COUNT(arrays); i++) cj_test_ok(cj_gpus_alloc(gpus, BYTES, arrays[i], &error), &error);
+    cj_test_ok(cj_gpus_register(gpus, v, BYTES, &error), &error);
     return 0;
 }
 
 static int stop(void **state) {
     (void)state;
-    cj_ptr *arrays[] = {x, y, z, w};
+    cj_ptr *arrays[] = {x, y, z, w, v};
+    cj_test_ok(cj_gpus_unregister(gpus, v, NULL), NULL);
     for (size_t i = 0; i < CJ_TEST_COUNT(arrays); i++) cj_gpus_free(gpus, arrays[i]);
     cj_gpus_destroy(gpus);
     for (uint32_t r = 0; r < RANKS; r++) cj_device_close(device[r]);
