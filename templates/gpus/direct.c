@@ -58,6 +58,13 @@ void cj__gpus_open_arrays(gpus_kernel *k) {
 
 // ---- flags
 
+static void report_other(const gpus_kernel *k, cj_reg differs) {
+    CJ_IF(k->f, differs, "alike") {
+        cj_reg failed = cj_or(k->f, "failed", k->thread, CJ_BOX_DIFFERS << 8);
+        cj_ptx(k->f, "red.relaxed.sys.global.max.u32 [$1], $2;", k->own, failed);
+    }
+}
+
 // Thread q of the block speaks with GPU q: whether it came with something else, or not at all.
 static void exchange_flags(const gpus_kernel *k, unsigned phase, cj_reg wrong) {
     static const cj_mailbox word = {.words = 1, .scope = "sys"};
@@ -79,6 +86,9 @@ static void exchange_flags(const gpus_kernel *k, unsigned phase, cj_reg wrong) {
     cj_reg late = cj__gpus_receive_from(k, &word, got, 0, k->thread, &found);
     cj_ptx(f, "fence.acq_rel.sys; // the flag, before what follows");
     cj_ptx(f, "setp.ne.or.u32 $1, $2, $3, $4;", wrong, found, k->what, late);
+    if (phase == END) return;
+    cj_reg differs = cj_let(f, "pred", "differs", "setp.ne.and.u32 $1, $2, $3, !$4;", found, k->what, late);
+    report_other(k, differs);
 }
 
 static cj_reg meet(const gpus_kernel *k, unsigned phase) {
