@@ -54,7 +54,7 @@ static cj_status call_histogram(const cj_stream *stream, cj_error *error) {
 }
 
 // In chunks, each rank's exchanges on a stream of the library's own, which the graph captures too.
-static const cj_gpus_gemm_desc product = {.struct_size = sizeof product, .m = 256, .n = 64, .k = 64, .dtype = CJ_BF16, .chunks = 4};
+static const cj_gpus_gemm_desc product = {CJ_INIT(product), .m = 256, .n = 64, .k = 64, .dtype = CJ_BF16, .chunks = 4};
 
 static cj_status call_scatter(const cj_stream *stream, cj_error *error) {
     return cj_gpus_gemm_reduce_scatter(gpus, &product, x, y, z, stream, error);
