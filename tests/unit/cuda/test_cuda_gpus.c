@@ -3,6 +3,7 @@
 #include <clusterjit/gpus.h>
 
 #include "cuda_rig.h"
+#include "gpus_state.h"
 
 enum { RANKS = 2, BYTES = 1 << 20 };
 
@@ -144,6 +145,18 @@ static void exchanges_are_captured_beside_their_products(void **state) {
     }
 }
 
+// A persistent product leaves SMs to the exchange beside it.
+static void products_leave_sms_to_their_exchanges(void **state) {
+    (void)state;
+    cj_error                error = {0};
+    const cj_gpus_gemm_desc large = {CJ_INIT(large), .m = 2560, .n = 4096, .k = 64, .dtype = CJ_BF16, .chunks = 2};
+    cj_fake_driver.active_clusters = 66;  // of 2 blocks, which is what the GPU holds
+    cj_test_ok(cj_gpus_gemm_reduce_scatter(gpus, &large, x, y, z, NULL, &error), &error);
+    const cj_plan *plan = cj_kernel_plan(gpus->product[0].kernel[0]);
+    const uint32_t sms = cj_device_limits(device[0])->sm_count;
+    assert_true(plan->grid.x <= sms - 16 && plan->grid.x > sms / 2);
+}
+
 // Each driver call of the first call with a description may fail: nothing is left over, and the next call works.
 static void a_product_that_fails_leaves_nothing(void **state) {
     (void)state;
@@ -167,6 +180,7 @@ static void a_product_that_fails_leaves_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(exchanges_are_captured_beside_their_products, start, stop),
+        cmocka_unit_test_setup_teardown(products_leave_sms_to_their_exchanges, start, stop),
         cmocka_unit_test_setup_teardown(a_product_that_fails_leaves_nothing, start, stop),
         cmocka_unit_test_setup_teardown(every_typed_call_can_be_captured_behind_its_first, start, stop),
         cmocka_unit_test_setup_teardown(calls_that_are_repeated_allocate_nothing, start, stop),

@@ -61,9 +61,7 @@ static void chunks_divide_the_rows(void **state) {
         assert_true(chunks >= 1 && chunks <= 16 && rows % chunks == 0);
     }
     assert_true(cj__gpus_chunks(4, 132, 8192, 8192, 2048, 8192, 2) > 1);
-    assert_int_equal(cj__gpus_side_blocks(4, true), 22);
-    assert_int_equal(cj__gpus_side_blocks(8, true), 16);
-    assert_int_equal(cj__gpus_side_blocks(2, false), 16);
+    assert_int_equal(cj__gpus_side_blocks(), 16);
 }
 
 int main(void) {
