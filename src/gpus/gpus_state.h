@@ -42,7 +42,8 @@ typedef struct cj_gpus_product {
     cj_gpus_product_key key;
     uint32_t            chunks;
     bool                registered;          // `whole` is: the collective goes straight, chunk by chunk
-    cj_gemm            *gemm[CJ_GPUS_MAX];   // of a chunk; as all that follows of the i-th rank of this process
+    cj_gemm_desc        one;                 // the product of a chunk
+    cj_kernel          *kernel[CJ_GPUS_MAX]; // as all that follows of the i-th rank of this process
     cj_ptr              whole[CJ_GPUS_MAX];  // the product before the collective, or the rows after it
     cj_side             side[CJ_GPUS_MAX];   // of more than one chunk
 } cj_gpus_product;

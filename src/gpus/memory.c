@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registered memory: where that of each rank lies, as kernels of this process reach it.
+// Memory of all devices of this process; and registered memory: where that of each rank lies, as kernels of this process reach it.
 //
 //     own memory  -->  what it is, its IPC handle  --all_gather-->  opened; where that fails, NCCL's window of it
 //                      whether this rank reaches all, and why not  --all_gather-->  registered, or an error on all ranks
@@ -15,6 +15,28 @@
 #include "error.h"
 #include "gpus_state.h"
 #include "log.h"
+
+// ---- memory of each device
+
+cj_status cj_gpus_alloc(cj_gpus *gpus, size_t bytes, cj_ptr *memory, cj_error *error) {
+    REQUIRE(gpus);
+    REQUIRE(memory);
+    memset(memory, 0, gpus->local * sizeof *memory);
+    for (uint32_t i = 0; i < gpus->local; i++) {
+        cj_status status = cj_mem_alloc(gpus->device[i], bytes, &memory[i], error);
+        if (!status) continue;
+        cj_gpus_free(gpus, memory);
+        return status;
+    }
+    return CJ_OK;
+}
+
+void cj_gpus_free(cj_gpus *gpus, const cj_ptr *memory) {
+    for (uint32_t i = 0; gpus && memory && i < gpus->local; i++)
+        if (memory[i]) cj_mem_free(gpus->device[i], memory[i]);
+}
+
+// ---- registered
 
 typedef struct offer {
     uint64_t bytes, number, offset;  // offset: from the allocation that the handle is of

@@ -60,7 +60,7 @@ static cj_status check_array(const cj_gpus *gpus, const char *name, const cj_ptr
 static void destroy(cj_gpus *gpus, cj_gpus_product *made) {
     if (made->registered) cj_gpus_unregister(gpus, made->whole, NULL);
     for (uint32_t i = 0; i < gpus->local; i++) {
-        cj_gemm_destroy(made->gemm[i]);
+        cj_kernel_destroy(made->kernel[i]);
         if (gpus->device[i]->ops->free_side) gpus->device[i]->ops->free_side(gpus->device[i], &made->side[i]);
         if (made->whole[i]) cj_mem_free(gpus->device[i], made->whole[i]);
     }
@@ -100,6 +100,36 @@ static cj_gemm_desc product_of(const cj_gpus *gpus, const cj_gpus_gemm_desc *des
     return one;
 }
 
+// The part's SMs but those that the exchange has: products are persistent, and the blocks that find none would begin when others end.
+static cj_limits limits_beside(const cj_device *device, uint32_t blocks) {
+    enum { PAIR = 2 };  // SMs that lie together
+    cj_limits      limits = device->limits;
+    const uint32_t some = blocks < limits.sm_count / 2 ? blocks : limits.sm_count / 2;
+    uint32_t       gpcs = 0;
+    while (gpcs < sizeof limits.gpc_sms / sizeof *limits.gpc_sms && limits.gpc_sms[gpcs]) gpcs++;
+    limits.sm_count -= some;
+    for (uint32_t left = some, i = 0; left && gpcs && i < limits.sm_count; i++) {
+        uint8_t       *gpc = &limits.gpc_sms[i % gpcs];
+        const uint32_t wanted = left < PAIR ? left : PAIR, take = wanted < *gpc ? wanted : *gpc;
+        *gpc = (uint8_t)(*gpc - take);
+        left -= take;
+    }
+    return limits;
+}
+
+static cj_status make_kernel(const cj_gpus_product *made, uint32_t side, cj_device *device, cj_kernel **kernel,
+                             cj_error *error) {
+    cj_gemm *whole;
+    cj_plan  plan;
+    TRY(cj_gemm_create(device, &made->one, &whole, error));
+    const cj_plan  *chosen = cj_kernel_plan(cj_gemm_kernel(whole));
+    const cj_limits limits = limits_beside(device, made->chunks > 1 ? side : 0);
+    cj_status       status = cj_plan_make(&chosen->params, &limits, chosen->arch, &plan, error);
+    if (!status) status = cj_kernel_load(device, &plan, kernel, error);
+    cj_gemm_destroy(whole);
+    return status;
+}
+
 static uint32_t choose_chunks(const cj_gpus *gpus, const cj_gpus_gemm_desc *desc, bool gathers) {
     const uint64_t rows = desc->m / gpus->count;
     if (desc->chunks) return desc->chunks;
@@ -120,8 +150,9 @@ static cj_status make(cj_gpus *gpus, const cj_gpus_gemm_desc *desc, bool gathers
     made->key = key_of(gathers, desc);
     TRY(make_whole(gpus, made, bytes, error));
     made->chunks = made->registered ? choose_chunks(gpus, desc, gathers) : 1;
-    const cj_gemm_desc product = product_of(gpus, desc, made->chunks);
-    for (uint32_t i = 0; i < gpus->local; i++) TRY(cj_gemm_create(gpus->device[i], &product, &made->gemm[i], error));
+    made->one = product_of(gpus, desc, made->chunks);
+    for (uint32_t i = 0; i < gpus->local; i++)
+        TRY(make_kernel(made, cj__gpus_side_blocks(), gpus->device[i], &made->kernel[i], error));
     if (made->chunks > 1) TRY(make_sides(gpus, made, error));
     cj__log(CJ_LOG_INFO, "%s of %" PRIu64 " x %" PRIu64 " x %" PRIu64 " on rank %" PRIu32 " of %" PRIu32 " GPUs goes in %" PRIu32 " chunks%s",
             gathers ? "all_gather_gemm" : "gemm_reduce_scatter", desc->m, desc->n, desc->k, gpus->first, gpus->count, made->chunks,
@@ -172,7 +203,7 @@ static cj_status multiply(const call *c, uint32_t chunk, const cj_ptr *a, const 
     for (uint32_t i = 0; i < c->gpus->local; i++) {
         const cj_gemm_operands operands = {CJ_INIT(operands), .a = a[i] + chunk * c->rows * c->desc->k * bytes, .b = b[i],
                                            .d = d[i] + chunk * c->rows * c->desc->n * bytes, .alpha = 1};
-        TRY(cj_gemm_run(c->product->gemm[i], &operands, c->own[i], error));
+        TRY(cj_gemm_kernel_launch(c->gpus->device[i], c->product->kernel[i], &c->product->one, &operands, c->own[i], error));
     }
     return CJ_OK;
 }
@@ -213,7 +244,7 @@ static cj_status open_call(cj_gpus *gpus, const cj_gpus_gemm_desc *desc, bool ga
     c->rows = part / c->product->chunks;
     c->exchange = (cj_gpus_desc){CJ_INIT(c->exchange), .op = gathers ? CJ_GPUS_ALL_GATHER : CJ_GPUS_REDUCE_SCATTER,
                                  .dtype = desc->dtype == CJ_TF32 ? CJ_F32 : desc->dtype, .count = part * (gathers ? desc->k : desc->n),
-                                 .grid = overlaps ? cj__gpus_side_blocks(gpus->count, !gathers) : 0};
+                                 .grid = overlaps ? cj__gpus_side_blocks() : 0};
     for (uint32_t i = 0; i < gpus->local; i++) {
         c->own[i] = stream ? stream[i] : NULL;
         c->side[i] = overlaps && c->product->side[i].stream ? c->product->side[i].stream : c->own[i];

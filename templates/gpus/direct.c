@@ -58,6 +58,13 @@ void cj__gpus_open_arrays(gpus_kernel *k) {
 
 // ---- flags
 
+static void report_other(const gpus_kernel *k, cj_reg differs) {
+    CJ_IF(k->f, differs, "alike") {
+        cj_reg failed = cj_or(k->f, "failed", k->thread, CJ_BOX_DIFFERS << 8);
+        cj_ptx(k->f, "red.relaxed.sys.global.max.u32 [$1], $2;", k->own, failed);
+    }
+}
+
 // Thread q of the block speaks with GPU q: whether it came with something else, or not at all.
 static void exchange_flags(const gpus_kernel *k, unsigned phase, cj_reg wrong) {
     static const cj_mailbox word = {.words = 1, .scope = "sys"};
@@ -79,6 +86,9 @@ static void exchange_flags(const gpus_kernel *k, unsigned phase, cj_reg wrong) {
     cj_reg late = cj__gpus_receive_from(k, &word, got, 0, k->thread, &found);
     cj_ptx(f, "fence.acq_rel.sys; // the flag, before what follows");
     cj_ptx(f, "setp.ne.or.u32 $1, $2, $3, $4;", wrong, found, k->what, late);
+    if (phase == END) return;
+    cj_reg differs = cj_let(f, "pred", "differs", "setp.ne.and.u32 $1, $2, $3, !$4;", found, k->what, late);
+    report_other(k, differs);
 }
 
 static cj_reg meet(const gpus_kernel *k, unsigned phase) {
@@ -143,21 +153,57 @@ static cj_reg units_here(const gpus_kernel *k) {
     return units;
 }
 
-static void copy_unit(const gpus_kernel *k, cj_reg at) {
-    cj_func       *f = k->f;
-    const uint32_t targets = stores_to_all(&k->s) ? k->s.gpus : 1, sources = k->s.op->combines ? k->s.gpus : 1;
-    cj_reg         got[CJ_BOX_GPUS][GPUS_WORDS], words[GPUS_WORDS];
-    if (k->s.op->by_rank && k->s.op->gathers) {
-        for (uint32_t q = 0; q < k->s.gpus; q++) load_unit(k, cj_add(f, "at", k->from[q], at), got[q]);
-        for (uint32_t q = 0; q < k->s.gpus; q++) store_unit(k, cj_add(f, "at", k->to[q], at), got[q]);
-        return;
+enum { AT_ONCE = 4 };  // units of a thread, at most
+
+// A few blocks fill a link if each thread has several loads on their way, of as many GPUs as there are, within its registers.
+static uint32_t units_at_once(const gpus_shape *s) {
+    const uint32_t loads = s->op->combines || s->op->by_rank ? s->gpus : 1;
+    return loads <= 2 ? AT_ONCE : loads <= 4 ? AT_ONCE / 2 : 1;
+}
+
+static void load_sources(const gpus_kernel *k, cj_reg at, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS]) {
+    const uint32_t sources = k->s.op->combines || k->s.op->by_rank ? k->s.gpus : 1;
+    for (uint32_t q = 0; q < sources; q++)
+        load_unit(k, cj_add(k->f, "at", k->from[k->s.op->from_root ? k->s.root : q], at), got[q]);
+}
+
+static void store_targets(const gpus_kernel *k, cj_reg at, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS]) {
+    const uint32_t targets = stores_to_all(&k->s) ? k->s.gpus : 1;
+    const bool     moves_parts = k->s.op->by_rank && k->s.op->gathers;
+    cj_reg         words[GPUS_WORDS];
+    if (k->s.op->combines) cj__gpus_fold(k, got, words);
+    for (uint32_t q = 0; q < targets; q++)
+        store_unit(k, cj_add(k->f, "at", k->to[q], at), k->s.op->combines ? words : got[moves_parts ? q : 0]);
+}
+
+// `count` units, a step of the grid apart: all are loaded before one is stored.
+static void copy_units(const gpus_kernel *k, cj_reg unit, uint32_t count) {
+    cj_func *f = k->f;
+    cj_reg   at[AT_ONCE], got[AT_ONCE][CJ_BOX_GPUS][GPUS_WORDS];
+    for (uint32_t u = 0; u < count; u++) {
+        at[u] = cj_mul_wide(f, "at_unit", unit, unit_bytes(&k->s));
+        if (u) cj_update(f, at[u], "add", (uint64_t)u * k->s.grid * k->s.block * unit_bytes(&k->s));
+        load_sources(k, at[u], got[u]);
     }
-    for (uint32_t q = 0; q < sources; q++) load_unit(k, cj_add(f, "at", k->from[k->s.op->from_root ? k->s.root : q], at), got[q]);
-    if (k->s.op->combines)
-        cj__gpus_fold(k, got, words);
-    else
-        memcpy(words, got[0], sizeof words);
-    for (uint32_t q = 0; q < targets; q++) store_unit(k, cj_add(f, "at", k->to[q], at), words);
+    for (uint32_t u = 0; u < count; u++) store_targets(k, at[u], got[u]);
+}
+
+static void copy_all(gpus_kernel *k) {
+    cj_func       *f = k->f;
+    const uint32_t step = k->s.grid * k->s.block, at_once = units_at_once(&k->s);
+    place_arrays(k);
+    cj_reg next = cj_mad(f, "next", k->block, k->s.block, k->thread);
+    cj_reg units = units_here(k);
+    if (at_once > 1) {
+        cj_reg first = cj_mov(f, "u32", "first", next);
+        cj_reg whole = cj_let(f, "u32", "whole", "sub.u32 $1, $2, $3;", units, (at_once - 1) * step);
+        cj_ptx(f, "max.s32 $1, $1, 0;", whole);
+        CJ_FOR(f, unit, "u32", "unit", first, whole, at_once * step) {
+            copy_units(k, unit, at_once);
+            cj_update(f, next, "add", at_once * step);
+        }
+    }
+    CJ_FOR(f, unit, "u32", "unit", next, units, step) copy_units(k, unit, 1);
 }
 
 void cj__gpus_copy(gpus_kernel *k) {
@@ -165,16 +211,8 @@ void cj__gpus_copy(gpus_kernel *k) {
     cj_step(f, "begin: block b of all GPUs is there, with the same arrays");
     cj_reg wrong = meet(k, BEGIN);
     cj_ptx(f, "bar.red.or.pred $1, 0, $1; // D1: the flags have come, for all threads; nobody goes on if one is wrong", wrong);
-    cj_step(f, "copies of %" PRIu32 " bytes", unit_bytes(&k->s));
-    CJ_UNLESS_UNI(f, wrong, "nothing_copied") {
-        place_arrays(k);
-        cj_reg begin = cj_mad(f, "begin", k->block, k->s.block, k->thread);
-        cj_reg units = units_here(k);
-        CJ_FOR(f, unit, "u32", "unit", begin, units, k->s.grid * k->s.block) {
-            cj_reg at = cj_mul_wide(f, "at_unit", unit, unit_bytes(&k->s));
-            copy_unit(k, at);
-        }
-    }
+    cj_step(f, "copies of %" PRIu32 " bytes, %" PRIu32 " at once", unit_bytes(&k->s), units_at_once(&k->s));
+    CJ_UNLESS_UNI(f, wrong, "nothing_copied") copy_all(k);
     cj_step(f, "end: block b of all GPUs has loaded and stored");
     cj_ptx(f, "bar.sync 0; // D2: so have all threads of this block");
     meet(k, END);

@@ -52,7 +52,8 @@ static double product(uint32_t gpus, uint32_t sms, double rows, double n, double
 
 // The first product or exchange is alone, and so is the last one; between them the longer one counts.
 static double overlapped(uint32_t gpus, uint32_t sms, double rows, double n, double k, double row_bytes, double chunks) {
-    const double one = product(gpus, sms, rows / chunks, n, k);
+    const uint32_t side = chunks > 1 ? SIDE_BLOCKS : 0;  // SMs that the exchange has
+    const double one = product(gpus, side < sms ? sms - side : 1, rows / chunks, n, k);
     const double other = cj__gpus_predict(CJ_BY_ARRAYS, CJ_TRAFFIC_PART_EACH, gpus, rows / chunks * row_bytes);
     return one + other + (chunks - 1) * (one > other ? one : other);
 }
@@ -67,7 +68,4 @@ uint32_t cj__gpus_chunks(uint32_t gpus, uint32_t sms, uint64_t rows, uint64_t n,
     return best;
 }
 
-uint32_t cj__gpus_side_blocks(uint32_t gpus, bool loads) {
-    const uint32_t blocks = loads ? SIDE_LOAD_BLOCKS / (gpus - 1) : 0;
-    return blocks > SIDE_BLOCKS ? blocks : SIDE_BLOCKS;
-}
+uint32_t cj__gpus_side_blocks(void) { return SIDE_BLOCKS; }

@@ -27,9 +27,9 @@ double cj__gpus_predict(cj_gpus_by by, cj_gpus_traffic traffic, uint32_t gpus, d
 uint32_t cj__gpus_shots(uint32_t gpus, double bytes);
 
 // In how many chunks a product of `rows` rows of each GPU goes, `width` elements of each of which are exchanged: 1, 2, 4, 8 or 16, which
-// divide the rows. And how many blocks the exchange has beside a product; `loads`: from peers.
+// divide the rows. And how many blocks the exchange has beside a product.
 uint32_t cj__gpus_chunks(uint32_t gpus, uint32_t sms, uint64_t rows, uint64_t n, uint64_t k, double width, double element);
-uint32_t cj__gpus_side_blocks(uint32_t gpus, bool loads);
+uint32_t cj__gpus_side_blocks(void);
 
 // ---- plan.c
 

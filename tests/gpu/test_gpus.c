@@ -7,6 +7,7 @@
 
 #include "fused_cases.h"
 #include "gpus_cases.h"
+#include "gpus_gemm_cases.h"
 #include "test.h"
 
 static cj_device *device[CJ_GPUS_MAX];
@@ -91,6 +92,23 @@ static void every_fused_kernel_is_right_for_any_type_and_size(void **state) {
     }
 }
 
+static void products_with_a_collective_are_right_for_any_shape(void **state) {
+    (void)state;
+    uint64_t random = cj_test_seed();
+    for (uint32_t many = 2; many <= count; many++) {
+        cj_error error = {0};
+        cj_gpus *gpus = NULL;
+        cj_test_ok(cj_gpus_create(device, many, NULL, &gpus, &error), &error);
+        cj_test_gpus_gemm_all(gpus, streams, 200, &random, cj_test_few() ? 4 : 40);
+        for (uint32_t chunks = 1; chunks <= 8 && !streams; chunks *= 2) {
+            const cj_gpus_gemm_desc large = {CJ_INIT(large), .m = 64 * 8 * many, .n = 256, .k = 512, .dtype = CJ_BF16, .chunks = chunks};
+            cj_test_gpus_gemm(gpus, &large, true, NULL);
+            cj_test_gpus_gemm(gpus, &large, false, NULL);
+        }
+        cj_gpus_destroy(gpus);
+    }
+}
+
 int main(void) {
     for (; count < CJ_GPUS_MAX; count++) {
         char spec[16];
@@ -104,6 +122,7 @@ int main(void) {
         cmocka_unit_test(every_collective_is_right_for_any_type_and_size),
         cmocka_unit_test(large_arrays_take_two_shots),
         cmocka_unit_test(every_fused_kernel_is_right_for_any_type_and_size),
+        cmocka_unit_test(products_with_a_collective_are_right_for_any_shape),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     for (uint32_t r = 0; r < count; r++)

@@ -15,7 +15,8 @@ says() { # STATUS TEXT COMMAND...
 
 watched() { says 0 "$@" --hazards on; }
 
-watched "Result of GPU 3:" run allreduce --gpus 4
+watched "3 peer access" run allreduce --gpus 4
+watched "0 itself" run barrier --gpus 3
 for family in allreduce reducescatter allgather alltoall broadcast; do
     watched "straight into registered memory" run $family --gpus 3 --count 1000 --memory registered --dtype bf16
 done

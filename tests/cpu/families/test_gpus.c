@@ -292,6 +292,41 @@ static void a_rank_with_another_description_is_named(void **state) {
     cj_gpus_destroy(gpus);
 }
 
+// Of two ranks on one device each comes alone: rank 0 with arrays at one place, then rank 1 with those at another one, which finds rank 0's
+// flag. It says so in its box, and copies nothing.
+static void a_rank_with_arrays_at_another_place_is_named(void **state) {
+    (void)state;
+    enum { BOX = 512 + 1024 + 2 * 1024 + 32768, X = 64, DIFFERS = 2 << 8 };
+    cj_error   error = {0};
+    cj_ptr     x[2], box[2];
+    uint32_t   found = 0;
+    uint64_t   limit = 50;
+    cj_params  params;
+    cj_kernel *kernel;
+    cj_test_ok(cj_test_params("allreduce", "gpus=2 count=8 mail=1024 block=32 dtype=i32 memory=registered", &params, &error), &error);
+    cj_test_ok(cj_kernel_create(device[0], &params, &kernel, &error), &error);
+    for (uint32_t r = 0; r < 2; r++) {
+        cj_test_ok(cj_mem_alloc(device[0], X, &x[r], &error), &error);
+        cj_test_ok(cj_mem_alloc(device[0], BOX, &box[r], &error), &error);
+        cj_test_ok(cj_mem_fill(device[0], x[r], 7, X, NULL, &error), &error);
+        cj_test_ok(cj_mem_fill(device[0], box[r], 0, BOX, NULL, &error), &error);
+    }
+    for (uint64_t rank = 0; rank < 2; rank++) {
+        uint64_t place = 5 + rank;
+        void    *arguments[] = {&x[0], &x[1], &x[0], &x[1], &place, &box[0], &box[1], &rank, &limit};
+        cj_test_ok(cj_kernel_launch(kernel, NULL, arguments, CJ_TEST_COUNT(arguments), &error), &error);
+    }
+    cj_test_ok(cj_mem_read(device[0], &found, box[1], sizeof found, NULL, &error), &error);
+    assert_int_equal(found, DIFFERS);  // and rank 0
+    for (uint32_t r = 0; r < 2; r++) {
+        cj_test_ok(cj_mem_read(device[0], &found, x[r] + 16, sizeof found, NULL, &error), &error);
+        assert_int_equal(found, 0x07070707);
+        cj_mem_free(device[0], x[r]);
+        cj_mem_free(device[0], box[r]);
+    }
+    cj_kernel_destroy(kernel);
+}
+
 static void bad_input_is_refused_by_name(void **state) {
     (void)state;
     cj_error     error = {0};
@@ -401,6 +436,7 @@ int main(void) {
         cmocka_unit_test(a_rank_that_does_not_come_is_named_and_nothing_hangs),
         cmocka_unit_test(nothing_is_copied_to_a_rank_that_does_not_come),
         cmocka_unit_test(a_rank_with_another_description_is_named),
+        cmocka_unit_test(a_rank_with_arrays_at_another_place_is_named),
         cmocka_unit_test(bad_input_is_refused_by_name),
         cmocka_unit_test(hazards_between_gpus_are_found_and_named),
         cmocka_unit_test(a_launch_on_several_devices_refuses_what_it_cannot_run),

@@ -19,7 +19,7 @@ static const char *const kernels[] = {
     "broadcast gpus=3 count=20 block=64 mail=2048 root=1",
     "allreduce gpus=3 count=70 block=32 grid=1 mail=2048 memory=registered",
     "reducescatter gpus=2 count=40 block=64 grid=1 mail=2048 dtype=f16 memory=registered",
-    "allgather gpus=2 count=24 block=64 grid=1 mail=2048 memory=registered",
+    "allgather gpus=2 count=250 dtype=f16 block=32 grid=1 mail=2048 memory=registered",
     "alltoall gpus=3 count=20 block=64 grid=1 mail=2048 memory=registered",
     "broadcast gpus=2 count=21 block=64 grid=1 mail=2048 root=1 dtype=bf16 memory=registered",
 };

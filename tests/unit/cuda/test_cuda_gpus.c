@@ -3,16 +3,23 @@
 #include <clusterjit/gpus.h>
 
 #include "cuda_rig.h"
+#include "gpus_state.h"
 
 enum { RANKS = 2, BYTES = 1 << 20 };
 
 static cj_device *device[RANKS];
 static cj_gpus   *gpus;
-static cj_ptr     x[CJ_GPUS_MAX], y[CJ_GPUS_MAX], z[CJ_GPUS_MAX], w[CJ_GPUS_MAX];
+static cj_ptr     x[CJ_GPUS_MAX], y[CJ_GPUS_MAX], z[CJ_GPUS_MAX], w[CJ_GPUS_MAX], v[CJ_GPUS_MAX];
 
 static cj_status call_run(const cj_stream *stream, cj_error *error) {
     const cj_gpus_desc desc = {CJ_INIT(desc), .count = 1000};
     return cj_gpus_run(gpus, &desc, x, y, stream, error);
+}
+
+// Straight into registered memory.
+static cj_status call_registered(const cj_stream *stream, cj_error *error) {
+    const cj_gpus_desc desc = {CJ_INIT(desc), .count = 1000, .memory = CJ_GPUS_MEMORY_REGISTERED};
+    return cj_gpus_run(gpus, &desc, v, v, stream, error);
 }
 
 static cj_status call_norm(const cj_stream *stream, cj_error *error) {
@@ -48,7 +55,7 @@ static cj_status call_histogram(const cj_stream *stream, cj_error *error) {
 }
 
 // In chunks, each rank's exchanges on a stream of the library's own, which the graph captures too.
-static const cj_gpus_gemm_desc product = {.struct_size = sizeof product, .m = 256, .n = 64, .k = 64, .dtype = CJ_BF16, .chunks = 4};
+static const cj_gpus_gemm_desc product = {CJ_INIT(product), .m = 256, .n = 64, .k = 64, .dtype = CJ_BF16, .chunks = 4};
 
 static cj_status call_scatter(const cj_stream *stream, cj_error *error) {
     return cj_gpus_gemm_reduce_scatter(gpus, &product, x, y, z, stream, error);
@@ -60,13 +67,13 @@ static cj_status call_gather(const cj_stream *stream, cj_error *error) {
 
 typedef cj_status call(const cj_stream *stream, cj_error *error);
 
-static call *const calls[] = {call_run, call_norm, call_crossentropy, call_softmax, call_topk, call_reduce, call_histogram,
+static call *const calls[] = {call_run, call_registered, call_norm, call_crossentropy, call_softmax, call_topk, call_reduce, call_histogram,
                               call_scatter, call_gather};
 
 static int start(void **state) {
     (void)state;
     cj_error error = {0};
-    cj_ptr  *arrays[] = {x, y, z, w};
+    cj_ptr  *arrays[] = {x, y, z, w, v};
     cj_fake_reset();
     cj_fake_driver.gpu_count = RANKS;
     for (uint32_t r = 0; r < RANKS; r++) {
@@ -76,12 +83,14 @@ static int start(void **state) {
     }
     cj_test_ok(cj_gpus_create(device, RANKS, NULL, &gpus, &error), &error);
     for (size_t i = 0; i < CJ_TEST_COUNT(arrays); i++) cj_test_ok(cj_gpus_alloc(gpus, BYTES, arrays[i], &error), &error);
+    cj_test_ok(cj_gpus_register(gpus, v, BYTES, &error), &error);
     return 0;
 }
 
 static int stop(void **state) {
     (void)state;
-    cj_ptr *arrays[] = {x, y, z, w};
+    cj_ptr *arrays[] = {x, y, z, w, v};
+    cj_test_ok(cj_gpus_unregister(gpus, v, NULL), NULL);
     for (size_t i = 0; i < CJ_TEST_COUNT(arrays); i++) cj_gpus_free(gpus, arrays[i]);
     cj_gpus_destroy(gpus);
     for (uint32_t r = 0; r < RANKS; r++) cj_device_close(device[r]);
@@ -136,6 +145,18 @@ static void exchanges_are_captured_beside_their_products(void **state) {
     }
 }
 
+// A persistent product leaves SMs to the exchange beside it.
+static void products_leave_sms_to_their_exchanges(void **state) {
+    (void)state;
+    cj_error                error = {0};
+    const cj_gpus_gemm_desc large = {CJ_INIT(large), .m = 2560, .n = 4096, .k = 64, .dtype = CJ_BF16, .chunks = 2};
+    cj_fake_driver.active_clusters = 66;  // of 2 blocks, which is what the GPU holds
+    cj_test_ok(cj_gpus_gemm_reduce_scatter(gpus, &large, x, y, z, NULL, &error), &error);
+    const cj_plan *plan = cj_kernel_plan(gpus->product[0].kernel[0]);
+    const uint32_t sms = cj_device_limits(device[0])->sm_count;
+    assert_true(plan->grid.x <= sms - 16 && plan->grid.x > sms / 2);
+}
+
 // Each driver call of the first call with a description may fail: nothing is left over, and the next call works.
 static void a_product_that_fails_leaves_nothing(void **state) {
     (void)state;
@@ -159,6 +180,7 @@ static void a_product_that_fails_leaves_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(exchanges_are_captured_beside_their_products, start, stop),
+        cmocka_unit_test_setup_teardown(products_leave_sms_to_their_exchanges, start, stop),
         cmocka_unit_test_setup_teardown(a_product_that_fails_leaves_nothing, start, stop),
         cmocka_unit_test_setup_teardown(every_typed_call_can_be_captured_behind_its_first, start, stop),
         cmocka_unit_test_setup_teardown(calls_that_are_repeated_allocate_nothing, start, stop),

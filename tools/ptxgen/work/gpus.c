@@ -11,9 +11,10 @@
 #include "output.h"
 #include "ranks.h"
 #include "source.h"
+#include "table.h"
 #include "workload.h"
 
-enum { POISON = 0xa5, SHOWN = 8 };
+enum { POISON = 0xa5, SHOWN = 4 };
 
 typedef struct state {
     collective_model model;
@@ -183,14 +184,34 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
 
 // ---- what run shows
 
-static void print_elements(const state *s, const char *title, const unsigned char *from) {
-    const uint64_t shown = s->out < SHOWN ? s->out : SHOWN;
-    char           text[ELEMENT_TEXT];
-    for (uint32_t r = 0; r < s->ranks.local && s->out; r++) {
-        printf("%s of GPU %" PRIu32 ":", title, s->ranks.first + r);
-        for (uint64_t i = 0; i < shown; i++) printf(" %s", text_at(s, from, r * s->out + i, text));
-        puts(shown < s->out ? " …" : "");
+// The first elements of a GPU's array of `count`.
+static void set_elements(const state *s, table *t, size_t column, const unsigned char *from, uint64_t first, uint64_t count) {
+    char   text[ELEMENT_TEXT], line[SHOWN * (ELEMENT_TEXT + 1) + 8];
+    size_t at = 0;
+    for (uint64_t i = 0; i < count && i < SHOWN; i++)
+        at += (size_t)snprintf(line + at, sizeof line - at, "%s%s", i ? " " : "", text_at(s, from, first + i, text));
+    snprintf(line + at, sizeof line - at, "%s", count > SHOWN ? " …" : "");
+    table_set(t, column, line);
+}
+
+static void print_table(const state *s) {
+    static const char *const titles[] = {"GPU", "REACHED BY", "X", "EXPECTED", "RESULT"}, *const reach[] = {"nothing", "itself", "peer access", "CUDA IPC"};
+    table       *t = table_new();
+    cj_gpus_info info = {CJ_INIT(info)};
+    char         number[16];
+    cj_gpus_about(s->ranks.gpus, NULL, &info, NULL);
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) table_column(t, titles[i], i ? TABLE_LEFT : TABLE_RIGHT);
+    for (uint32_t r = 0; r < s->ranks.local; r++) {
+        const uint32_t rank = s->ranks.first + r;
+        table_row(t);
+        snprintf(number, sizeof number, "%" PRIu32, rank);
+        table_set(t, 0, number);
+        table_set(t, 1, reach[info.reach[rank]]);
+        set_elements(s, t, 2, s->given, rank * s->in, s->in);
+        set_elements(s, t, 3, s->expected, rank * s->out, s->out);
+        set_elements(s, t, 4, s->found, r * s->out, s->out);
     }
+    table_print(t);
 }
 
 static void print(const workload *w, const cj_kernel *kernel) {
@@ -198,8 +219,7 @@ static void print(const workload *w, const cj_kernel *kernel) {
     const uint64_t shots = cj_params_get(&cj_kernel_plan(kernel)->params, "shots");
     printf("GPUs: %" PRIu32 ", %" PRIu64 " elements in, %" PRIu64 " out%s\n", s->model.cluster, s->in, s->out,
            workload_has_word(w, "memory", "registered") ? ", straight into registered memory" : shots == 2 ? ", two shots" : "");
-    print_elements(s, "Expected", expected_here(s));
-    print_elements(s, "Result", s->found);
+    print_table(s);
 }
 
 static json_t *json_elements(const state *s, const unsigned char *from) {
