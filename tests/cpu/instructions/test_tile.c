@@ -155,6 +155,89 @@ static void multiply(operands *o, unsigned product, const cj_tile_set *set, uint
         result[i] = sum_of(back, cj__element(products[product].sum)->bits, i / SIDE, i % SIDE);
 }
 
+// ---- two tiles, of one B
+
+static const char *const ways[] = {"one below the other", "as two parts", "in one call", "one in one call"};
+enum { BELOW, PARTS, ONE_CALL, ONE_IN_ONE_CALL };
+
+typedef struct registers {
+    uint64_t a[2][CHUNKS][WORDS], b[CHUNKS][WORDS], c[2][2][WORDS];
+} registers;
+
+static void multiply_two(operands o[2], unsigned product, const cj_tile_set *set, unsigned way, registers *r) {
+    enum { SIZE = WORDS * sizeof(uint64_t) };
+    static const uint32_t of_two[] = {0, CHUNKS * SIZE, SIZE, (CHUNKS + 1) * SIZE};  // those of a chunk side by side
+    const cj_tile_type   *type = cj__tile_type(set, products[product].type);
+    const cj_tile_sum     sum = cj__tile_sum(products[product].sum);
+    const uint32_t        second = cj__tile_sum_registers(sum) == 2 ? SIZE : 2 * SIZE,
+                   slot[] = {0, second, 2 * SIZE, 3 * SIZE};
+    const unsigned         rows = way == BELOW || way == ONE_CALL ? 2 : 1, length = 4 * type->in_word;
+    const cj_tile_panel    panel = {.how = products[product].how,
+                                    .c = sum,
+                                    .d = sum,
+                                    .rows = (uint16_t)rows,
+                                    .chunks = CHUNKS,
+                                    .length = (uint16_t)length};
+    CJ_TILE_ALIGNED double a[2 * CHUNKS * 8 * WORDS], b[CHUNKS * 8 * WORDS];
+    for (unsigned i = 0; i < 2; i++) {
+        pack_all(o[i].a, 32, r->a[i]);
+        pack_all(o[i].c, 32, r->c[i]);
+    }
+    const cj_tile_registers of_b = pack_all(o[0].b, 32, r->b),
+                            of_a = {(unsigned char *)r->a, rows == 2 ? of_two : slots};
+    const cj_tile_registers below = {(unsigned char *)r->a[1], slots}, c = {(unsigned char *)r->c, slot};
+    const cj_tile_registers parts[] = {c, {(unsigned char *)r->c[1], slot}};
+    if (way == ONE_CALL || way == ONE_IN_ONE_CALL) {
+        type->product(&panel, &(cj_tile_operands){of_a, of_b, c, c});
+        return;
+    }
+    type->read_a(of_a, rows, CHUNKS, a);
+    if (way == PARTS) type->read_a(below, 1, CHUNKS, a + CHUNKS * SIDE * length);
+    type->read_b(of_b, 1, CHUNKS, b);
+    set->multiply(&panel, way == PARTS ? 2 : 1, a, b, parts, parts);
+}
+
+static void check_two(operands o[2], unsigned product, const cj_tile_set *set, unsigned way) {
+    const unsigned bits = cj__element(products[product].sum)->bits;
+    registers      r;
+    uint64_t       expected[SIDE * SIDE], back[2][WORDS];
+    multiply_two(o, product, set, way, &r);
+    for (unsigned tile = 0; tile < (way == ONE_IN_ONE_CALL ? 1 : 2); tile++) {
+        expect(&o[tile], product, expected);
+        unpack(32, r.c[tile], back);
+        for (unsigned i = 0; i < SIDE * SIDE; i++) {
+            const uint64_t code = sum_of(back, bits, i / SIDE, i % SIDE);
+            if (code != expected[i])
+                fail_msg("%s, %s, %s, tile %u, number %u: 0x%llx, not 0x%llx", set->name, ways[way],
+                         cj__words[products[product].type].text, tile, i, (unsigned long long)code,
+                         (unsigned long long)expected[i]);
+        }
+    }
+}
+
+static void two_tiles_have_the_bits_of_each(void **state) {
+    enum { PRODUCTS = CJ_TEST_COUNT(products) };
+    uint64_t       random = cj_test_seed() + 2;
+    const unsigned rounds = cj_test_few() ? 3 : 30;
+    (void)state;
+    for (unsigned round = 0; round < rounds * PRODUCTS; round++) {
+        const unsigned    product = round % PRODUCTS, way = round / PRODUCTS % 3;
+        const cj_element *type = cj__element(products[product].type), *sum = cj__element(products[product].sum);
+        operands          o[2];
+        if (type->type == CJ_W_F64) continue;  // has no tiles of A and B
+        for (unsigned i = 0; i < 2 * CHUNKS; i++) {
+            fill(o[i / CHUNKS].a[i % CHUNKS], type, way, &random);
+            fill(o[i / CHUNKS].b[i % CHUNKS], type, way, &random);
+            fill(o[i / CHUNKS].c[i % CHUNKS], sum, sum->type == CJ_W_S32 ? 0 : way, &random);
+        }
+        memcpy(o[1].b, o[0].b, sizeof o[0].b);
+        for (unsigned at = 0; cj__tile_set_at(at); at++) {
+            if (!cj__tile_set_at(at)->runs()) continue;
+            for (unsigned i = 0; i < CJ_TEST_COUNT(ways); i++) check_two(o, product, cj__tile_set_at(at), i);
+        }
+    }
+}
+
 static void tiles_give_the_bits_of_the_definition(void **state) {
     uint64_t     random = cj_test_seed(), cases = 0;
     const size_t rounds = cj_test_few() ? ROUNDS / 20 : ROUNDS;
@@ -335,6 +418,7 @@ static void sparse_words_are_spread_as_the_definition_spreads(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiles_give_the_bits_of_the_definition),
+        cmocka_unit_test(two_tiles_have_the_bits_of_each),
         cmocka_unit_test(nans_of_f64_are_the_chips),
         cmocka_unit_test(sums_are_rounded_as_the_definition_rounds),
         cmocka_unit_test(sparse_words_are_spread_as_the_definition_spreads),

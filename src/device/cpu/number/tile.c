@@ -144,7 +144,8 @@ INLINE void multiply_tiles(const cj_tile_panel *p, bool two, const double *a, co
     if (two) encode_sums(p, d.base + d.slot[of_d], d.base + d.slot[2 * of_d - 1], &below, to);
 }
 
-INLINE void multiply(const cj_tile_panel *p, unsigned parts, const double *a, const double *b,
+// `two`: whether the host has registers for two tiles of sums.
+INLINE void multiply(const cj_tile_panel *p, bool two, unsigned parts, const double *a, const double *b,
                      const cj_tile_registers *c, const cj_tile_registers *d, from_halves from, from_floats widen,
                      to_halves to, has_nan is_nan, madd add) {
     const unsigned of_a = (unsigned)p->chunks * SIDE * p->length, of_c = cj__tile_sum_registers(p->c),
@@ -152,11 +153,34 @@ INLINE void multiply(const cj_tile_panel *p, unsigned parts, const double *a, co
     for (unsigned i = 0; i < parts; i++) {
         cj_tile_registers to_c = c[i], to_d = d[i];
         unsigned          rows = p->rows;
-        for (; rows >= 2; rows -= 2, a += 2 * of_a, to_c.slot += 2 * of_c, to_d.slot += 2 * of_d)
+        for (; two && rows >= 2; rows -= 2, a += 2 * of_a, to_c.slot += 2 * of_c, to_d.slot += 2 * of_d)
             multiply_tiles(p, true, a, b, to_c, to_d, from, widen, to, is_nan, add);
         for (; rows; rows--, a += of_a, to_c.slot += of_c, to_d.slot += of_d)
             multiply_tiles(p, false, a, b, to_c, to_d, from, widen, to, is_nan, add);
     }
+}
+
+// The same; where the host has the registers, the frequent types and lengths are constants, so that nothing is chosen for each tile.
+INLINE void multiply_known(const cj_tile_panel *p, bool two, unsigned parts, const double *a, const double *b,
+                           const cj_tile_registers *c, const cj_tile_registers *d, from_halves from, from_floats widen,
+                           to_halves to, has_nan is_nan, madd add) {
+#define KNOWN(sum, k)                                                           \
+    if (two && p->c == (sum) && p->d == (sum) && p->length == (k)) {            \
+        cj_tile_panel known = *p;                                               \
+        known.c = known.d = (sum);                                              \
+        known.length = (k);                                                     \
+        multiply(&known, two, parts, a, b, c, d, from, widen, to, is_nan, add); \
+        return;                                                                 \
+    }
+    KNOWN(CJ_TILE_SUM_F32, QUAD)
+    KNOWN(CJ_TILE_SUM_F32, 2 * QUAD)
+    KNOWN(CJ_TILE_SUM_F32, 4 * QUAD)
+    KNOWN(CJ_TILE_SUM_F16, 2 * QUAD)
+    KNOWN(CJ_TILE_SUM_F16, 4 * QUAD)
+    KNOWN(CJ_TILE_SUM_S32, 4 * QUAD)
+    KNOWN(CJ_TILE_SUM_S32, 8 * QUAD)
+#undef KNOWN
+    multiply(p, two, parts, a, b, c, d, from, widen, to, is_nan, add);
 }
 
 // Sums are of s32.
@@ -278,6 +302,12 @@ INLINE void multiply_quads(const cj_tile_quads *how, unsigned char *base, const 
 
 // ---- sets
 
+enum {
+    plain_pairs = false,
+    avx2_pairs = false,
+    avx512_pairs = true
+};  // whether there are registers for two tiles of sums
+
 // Each type: its word, elements in a word, bits, how codes of A and of B come from words.
 #define EACH_TYPE(X, set, isa)                    \
     X(set, isa, tf32, TF32, 1, 32, whole, turn32) \
@@ -307,36 +337,42 @@ INLINE void multiply_quads(const cj_tile_quads *how, unsigned char *base, const 
         set##_tiles_##letter##_##name(from, lines, chunks, tiles);                                              \
     }
 
-#define PRODUCT(set, isa, name, in_word)                                                                 \
-    isa static void set##_product_##name(const cj_tile_panel *p, const cj_tile_operands *of) {           \
-        enum { CHUNK = (in_word)*WORDS };                                                                \
-        CJ_TILE_ALIGNED double a[CJ_TILE_PRODUCT_ROWS * CJ_TILE_PRODUCT_CHUNKS * CHUNK];                 \
-        CJ_TILE_ALIGNED double b[CJ_TILE_PRODUCT_CHUNKS * CHUNK];                                        \
-        cj_tile_panel          panel = *p;                                                               \
-        panel.length = (in_word)*QUAD;                                                                   \
-        set##_tiles_a_##name(of->a, p->rows, p->chunks, a);                                              \
-        set##_tiles_b_##name(of->b, 1, p->chunks, b);                                                    \
-        multiply(&panel, 1, a, b, &of->c, &of->d, set##_from_halves, set##_from_floats, set##_to_halves, \
-                 set##_has_nan, set##_madd);                                                             \
+#define PRODUCT(set, isa, name, in_word, bits)                                                                 \
+    isa static void set##_product_##name(const cj_tile_panel *p, const cj_tile_operands *of) {                 \
+        enum { CHUNK = (in_word)*WORDS };                                                                      \
+        CJ_TILE_ALIGNED double a[CJ_TILE_PRODUCT_ROWS * CJ_TILE_PRODUCT_CHUNKS * CHUNK];                       \
+        CJ_TILE_ALIGNED double b[CJ_TILE_PRODUCT_CHUNKS * CHUNK];                                              \
+        if (!set##_pairs || (bits) == 1) {                                                                     \
+            set##_read_a_##name(of->a, p->rows, p->chunks, a);                                                 \
+            set##_read_b_##name(of->b, 1, p->chunks, b);                                                       \
+            set##_multiply(p, 1, a, b, &of->c, &of->d);                                                        \
+            return;                                                                                            \
+        }                                                                                                      \
+        cj_tile_panel panel = *p;                                                                              \
+        panel.length = (in_word)*QUAD;                                                                         \
+        set##_tiles_a_##name(of->a, p->rows, p->chunks, a);                                                    \
+        set##_tiles_b_##name(of->b, 1, p->chunks, b);                                                          \
+        multiply(&panel, true, 1, a, b, &of->c, &of->d, set##_from_halves, set##_from_floats, set##_to_halves, \
+                 set##_has_nan, set##_madd);                                                                   \
     }
 #define TYPE_FUNCTIONS(set, isa, name, word, in_word, bits, split, turn) \
     READ(set, isa, a, name, in_word, split)                              \
     READ(set, isa, b, name, in_word, turn)                               \
-    PRODUCT(set, isa, name, in_word)
+    PRODUCT(set, isa, name, in_word, bits)
 #define TYPE_ROW(set, isa, name, word, in_word, bits, split, turn) \
     {CJ_W_##word, in_word, bits, set##_read_a_##name, set##_read_b_##name, set##_product_##name},
 
 // The set for hosts on which set_runs() holds; `isa` is the attribute of its functions.
 #define SET(set, isa, fma)                                                                                             \
-    EACH_TYPE(TYPE_FUNCTIONS, set, isa)                                                                                \
     isa static void set##_multiply(const cj_tile_panel *p, unsigned parts, const double *a, const double *b,           \
                                    const cj_tile_registers *c, const cj_tile_registers *d) {                           \
         if (p->how == CJ_MULTIPLY_SUM)                                                                                 \
-            multiply(p, parts, a, b, c, d, set##_from_halves, set##_from_floats, set##_to_halves, set##_has_nan,       \
-                     set##_madd);                                                                                      \
+            multiply_known(p, set##_pairs, parts, a, b, c, d, set##_from_halves, set##_from_floats, set##_to_halves,   \
+                           set##_has_nan, set##_madd);                                                                 \
         else                                                                                                           \
             count(p, parts, a, b, c, d, set##_from_floats);                                                            \
     }                                                                                                                  \
+    EACH_TYPE(TYPE_FUNCTIONS, set, isa)                                                                                \
     isa static void set##_multiply_f64(const cj_tile_panel *p, const unsigned char *base, const uint32_t *slot,        \
                                        cj_tile_registers d) {                                                          \
         if (p->rows == 1 && p->chunks == 1)                                                                            \

@@ -173,17 +173,17 @@ static bool end_for_group(cj_cpu_warp *w) {
     do {
         for (unsigned i = 0; i < count && ok; i++) ok = is_sealed(part[i]);
         ok = ok && execute_once(part, count);
-        for (unsigned i = 0; i < count && ok; i++) cj__sync_complete(&part[i]->watch, true, &ended);
+        for (unsigned i = 0; i < count && ok && w->watch; i++) cj__sync_complete(&part[i]->watch, true, &ended);
     } while (ok && next_parts(part, count));
     for (unsigned i = 0; i < count && ok; i++) {
         cj_cpu_wgmma *const end = part[i]->next, *it = part[i]->w->wgmma.pending;
         for (; it != end; it = it->next) {
             it->has_ended = true;
-            it->ended.complete = cj__clock_hold(ended.gathering);
+            if (w->watch) it->ended.complete = cj__clock_hold(ended.gathering);
         }
         part[i]->w->wgmma.pending = end;
     }
-    cj__sync_free(&ended);
+    if (w->watch) cj__sync_free(&ended);
     return ok;
 }
 
@@ -301,7 +301,7 @@ CJ_EXEC(wait_group) {
     while (ok && w->wgmma.first && (uint64_t)w->wgmma.first->group + op->mode < w->wgmma.groups) {
         ok = finish_first(w, &last);
     }
-    cj__sync_free(&last);
+    if (w->watch) cj__sync_free(&last);
     return ok ? CJ_STEP_NEXT : CJ_STEP_STOP;
 }
 
