@@ -65,6 +65,25 @@ static void a_function_begins_without_one(void **state) {
     expect(text, 13, "a.cu:30:1");
 }
 
+// LLVM counts lines on within inline assembly, which is of one place: the one that its first line has, or that it began at.
+static void inline_assembly_is_of_one_place(void **state) {
+    static const char text[] = HEAD ".file 1 \"a.py\"\n.entry k()\n{\n.loc 1 30 5 // a.py:30:5\nbar.sync 0;\n"
+                                    "// begin inline asm\n\t.loc 1 32 13 // a.py:32:13\nbar.sync 1;\n.loc 1 33 13\n"
+                                    "bar.sync 2;\n\n// end inline asm\nbar.sync 3;\n// begin inline asm\nbar.sync 4;\n"
+                                    ".loc 1 34 13\nbar.sync 5;\n// end inline asm\n.loc 1 40 1\nbar.sync 6;\n"
+                                    "// begin inline asm\n}\n.entry l()\n{\n.loc 1 50 1\nbar.sync 7;\n.loc 1 51 1\nret;\n}\n";
+    (void)state;
+    expect(text, 8, "a.py:30:5");
+    expect(text, 11, "a.py:32:13");
+    expect(text, 13, "a.py:32:13");
+    expect(text, 16, "a.py:32:13");
+    expect(text, 18, "a.py:32:13");
+    expect(text, 20, "a.py:32:13");
+    expect(text, 23, "a.py:40:1");
+    expect(text, 29, "a.py:50:1");
+    expect(text, 31, "a.py:51:1");
+}
+
 // LLVM's line 0 is from no line in particular; a .loc of a file that nothing names is as none.
 static void no_line_and_no_file_are_nothing(void **state) {
     static const char text[] = HEAD
@@ -186,6 +205,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_loc_holds_until_the_next_one),
         cmocka_unit_test(a_function_begins_without_one),
+        cmocka_unit_test(inline_assembly_is_of_one_place),
         cmocka_unit_test(no_line_and_no_file_are_nothing),
         cmocka_unit_test(inlined_functions_are_followed),
         cmocka_unit_test(a_circle_ends),
