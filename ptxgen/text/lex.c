@@ -124,11 +124,28 @@ static void comment_is_ascii(cj_parser *p, const char *from) {
     cj__is_ascii(p, from, p->at);
 }
 
+static bool says(const char *text, const char *end, const char *words) {
+    const size_t length = strlen(words);
+    return (size_t)(end - text) >= length && !memcmp(text, words, length);
+}
+
+// LLVM gives the first line of inline assembly its .loc, and counts on from there for each further line, as if they stood in the
+// source. The .loc of the assembly is the one directly behind this comment; parse_loc leaves out those that count on.
+static void note_inline_assembly(cj_parser *p, const char *text) {
+    if (says(text, p->at, " begin inline asm")) {
+        p->asm_loc = p->at;
+        while (p->asm_loc < p->end && class_of[(unsigned char)*p->asm_loc] & (BLANK | LINE_END)) p->asm_loc++;
+    } else if (says(text, p->at, " end inline asm")) {
+        p->asm_loc = NULL;
+    }
+}
+
 static void line_comment(cj_parser *p) {
     const char *text = p->at + 2;
     const char *end = memchr(text, '\n', (size_t)(p->end - text));
     p->at = end ? end : p->end;
     comment_is_ascii(p, text);
+    note_inline_assembly(p, text);
     if (p->each && !says_implicit(text, p->at)) return;
     keep_comment(p, text, (size_t)(p->at - text), p->line);
 }

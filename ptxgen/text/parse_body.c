@@ -295,13 +295,14 @@ static bool parse_inlined(cj_parser *p, const cj_ir_inlined **inlined, const cha
 // .loc 1 12 5[, function_name …, inlined_at …]
 static bool parse_loc(cj_parser *p) {
     const char *start = p->at, *end;
+    const bool counts_on = p->asm_loc && p->asm_loc != start;
     cj_ir_loc loc = {.line = p->line};
     size_t index = p->func->stmt_count;
     if (!cj__add_stmt(p, CJ_STMT_DIRECTIVE, start)) return false;
     cj__take_word(p, ".loc");
     if (!parse_place(p, &loc.place, &end)) return false;
     if (cj__take(p, ',') && !parse_inlined(p, &loc.inlined, &end)) return false;
-    if (!cj__add_loc(p, loc)) return false;
+    if (!counts_on && !cj__add_loc(p, loc)) return false;
     if (p->each) p->func->stmt_count = index;
     const char *text = p->each ? "" : cj__text_plain(p, start, end);
     p->func->stmt[index].text = text;
@@ -471,6 +472,7 @@ bool cj__open_body(cj_parser *p, cj_ir_func *func) {
         p->arena = p->bodies;
     }
     func->has_body = true;
+    p->asm_loc = NULL;
     if (p->module->loc_count && !cj__add_loc(p, (cj_ir_loc){.line = p->line, .place.file = CJ_NO_FILE})) return false;
     return open_scope(p) && declare_params(p, func->param, func->param_count) &&
            declare_params(p, func->result, func->result_count);

@@ -94,6 +94,7 @@ typedef struct cj_parser {
     size_t        found;         // errors added to it
     bool          known;         // the error at hand is a consequence of one reported before
     bool          resume;        // what follows an error begins right here: nothing to skip
+    const char   *asm_loc;       // within inline assembly: where its own .loc stands, if it has one; else NULL
 } cj_parser;
 
 // A place to go back to.

@@ -122,8 +122,10 @@ static const cj_ir_loc *loc_of(const cj_ir_module *module, const cj_ir_loc *from
 
 // Whether a file is a header of the CUDA toolkit, wherever that is installed: its functions only wrap instructions.
 static bool is_toolkit(const char *file) {
-    static const char *const headers[] = {"cccl/", "cuda/",         "cub/",           "thrust/",   "cooperative_groups",
-                                          "crt/",  "cuda_pipeline", "cuda_awbarrier", "cuda_fp16", "cuda_bf16"};
+    static const char *const headers[] = {"cccl/", "cuda/", "cub/", "thrust/", "cooperative_groups", "crt/", "cuda_pipeline",
+                                          "cuda_awbarrier", "cuda_fp", "cuda_bf16", "cuComplex.h", "device_atomic_functions.h",
+                                          "sm_20_", "sm_30_", "sm_32_", "sm_60_", "sm_61_", "surface_indirect_functions.h",
+                                          "texture_indirect_functions.h", "vector_functions.h"};
     const char              *last = NULL;
     for (const char *at = file; (at = strstr(at, "include/")) != NULL; at++) last = at;
     for (size_t i = 0; last && i < sizeof headers / sizeof *headers; i++)

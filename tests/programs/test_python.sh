@@ -15,4 +15,8 @@ export TRITON_CACHE_DIR=$dir/triton CUPY_CACHE_DIR=$dir/cupy
 is_right "$name: passed" --hazards off "$python" "$program"
 is_right "$name: passed" --schedule "$schedules" "$python" "$program"
 is_found "$source" "$python" "$program" fault
+if [[ $name == core_cluster ]]; then
+    run_program --json "$python" "$program"
+    ! grep -q 'private tables' "$dir/out" || failed "$program" 'what NVRTC asks of the driver is told as the mistake of the program'
+fi
 finish

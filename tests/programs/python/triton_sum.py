@@ -18,7 +18,7 @@ def row_sum(x, sums, columns, stride, MASK: tl.constexpr, BLOCK: tl.constexpr):
         values = tl.load(x + row * stride + at, mask=at < columns, other=0)
     else:
         values = tl.load(x + row * stride + at)  # found here
-    tl.store(sums + row, tl.sum(values, axis=0))  # found here: the PTX counts on within the load's inline assembly
+    tl.store(sums + row, tl.sum(values, axis=0))
 
 
 class Array:

@@ -65,6 +65,26 @@ static void a_function_begins_without_one(void **state) {
     expect(text, 13, "a.cu:30:1");
 }
 
+// LLVM counts lines on within inline assembly, which is of one place: the one that its first line has, or that it began at.
+static void inline_assembly_is_of_one_place(void **state) {
+    static const char text[] = HEAD
+        ".file 1 \"a.py\"\n.entry k()\n{\n.loc 1 30 5 // a.py:30:5\nbar.sync 0;\n"
+        "// begin inline asm\n\t.loc 1 32 13 // a.py:32:13\nbar.sync 1;\n.loc 1 33 13\n"
+        "bar.sync 2;\n\n// end inline asm\nbar.sync 3;\n// begin inline asm\nbar.sync 4;\n"
+        ".loc 1 34 13\nbar.sync 5;\n// end inline asm\n.loc 1 40 1\nbar.sync 6;\n"
+        "// begin inline asm\n}\n.entry l()\n{\n.loc 1 50 1\nbar.sync 7;\n.loc 1 51 1\nret;\n}\n";
+    (void)state;
+    expect(text, 8, "a.py:30:5");
+    expect(text, 11, "a.py:32:13");
+    expect(text, 13, "a.py:32:13");
+    expect(text, 16, "a.py:32:13");
+    expect(text, 18, "a.py:32:13");
+    expect(text, 20, "a.py:32:13");
+    expect(text, 23, "a.py:40:1");
+    expect(text, 29, "a.py:50:1");
+    expect(text, 31, "a.py:51:1");
+}
+
 // LLVM's line 0 is from no line in particular; a .loc of a file that nothing names is as none.
 static void no_line_and_no_file_are_nothing(void **state) {
     static const char text[] = HEAD
@@ -95,6 +115,29 @@ static void inlined_functions_are_followed(void **state) {
     expect(text, 16, "a.cu:12:1, a.cu:30:5");           // and no section names the function
 }
 
+// What a header of the toolkit wraps is of the line that called it; a header of the program's own is not one of the toolkit's.
+static void headers_of_the_toolkit_are_passed_over(void **state) {
+    static const struct {
+        const char *file, *place;
+    } rows[] = {{"/usr/local/cuda/include/device_atomic_functions.hpp", "a.cu:30:5"},
+                {"/opt/cuda/bin/../targets/x86_64-linux/include/sm_30_intrinsics.hpp", "a.cu:30:5"},
+                {"/usr/local/cuda/include/sm_60_atomic_functions.hpp", "a.cu:30:5"},
+                {"/usr/local/cuda/include/cuda_fp8.hpp", "a.cu:30:5"},
+                {"/usr/local/cuda/include/texture_indirect_functions.h", "a.cu:30:5"},
+                {"/usr/local/cuda/include/cccl/cuda/std/atomic", "a.cu:30:5"},
+                {"/home/me/include/device_lists.h", "/home/me/include/device_lists.h:20:3, a.cu:30:5"},
+                {"device_atomic_functions.hpp", "device_atomic_functions.hpp:20:3, a.cu:30:5"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[600];
+        snprintf(text, sizeof text,
+                 HEAD ".file 1 \"a.cu\"\n.file 2 \"%s\"\n.entry k()\n{\n.loc 1 30 5\nbar.sync 0;\n"
+                      ".loc 2 20 3, function_name $L__s9, inlined_at 1 30 5\nret;\n}\n",
+                 rows[i].file);
+        expect(text, 11, rows[i].place);
+    }
+}
+
 // A place inlined into itself: recursion that was inlined.
 static void a_circle_ends(void **state) {
     static const char text[] = HEAD ".file 1 \"a.cu\"\n.entry k()\n{\n"
@@ -118,10 +161,11 @@ static void broken_texts_give_what_they_can(void **state) {
 
 // As Triton, Numba and rustc write them: comments, time and size of the file, other blanks.
 static void every_compilers_forms_are_read(void **state) {
-    static const char text[] = HEAD "\t.file\t1 \"/home/me/kernels.py\"\n.file 2 \"src/lib.rs\", 1700000000, 4096\n.entry k()\n{\n"
-                                    "\t.loc\t1 22 0                          // kernels.py:22:0\n\tbar.sync \t0;\n"
-                                    ".loc 2 7 13, function_name Linfo_string0, inlined_at 1 23 9 /* here */\nret;\n}\n"
-                                    ".section .debug_str { Linfo_string0:\n.b8 0x5f,0x52,109 // _Rm\n.b8 0\n}\n.section .debug_loc { }\n";
+    static const char text[] = HEAD
+        "\t.file\t1 \"/home/me/kernels.py\"\n.file 2 \"src/lib.rs\", 1700000000, 4096\n.entry k()\n{\n"
+        "\t.loc\t1 22 0                          // kernels.py:22:0\n\tbar.sync \t0;\n"
+        ".loc 2 7 13, function_name Linfo_string0, inlined_at 1 23 9 /* here */\nret;\n}\n"
+        ".section .debug_str { Linfo_string0:\n.b8 0x5f,0x52,109 // _Rm\n.b8 0\n}\n.section .debug_loc { }\n";
     (void)state;
     expect(text, 9, "/home/me/kernels.py:22:0");
     expect(text, 11, "src/lib.rs:7:13 in _Rm, /home/me/kernels.py:23:9");
@@ -186,8 +230,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_loc_holds_until_the_next_one),
         cmocka_unit_test(a_function_begins_without_one),
+        cmocka_unit_test(inline_assembly_is_of_one_place),
         cmocka_unit_test(no_line_and_no_file_are_nothing),
         cmocka_unit_test(inlined_functions_are_followed),
+        cmocka_unit_test(headers_of_the_toolkit_are_passed_over),
         cmocka_unit_test(a_circle_ends),
         cmocka_unit_test(broken_texts_give_what_they_can),
         cmocka_unit_test(every_compilers_forms_are_read),

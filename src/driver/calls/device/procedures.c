@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding functions of the API, and those that NVIDIA's own libraries ask for.
+#include "system.h"  // before the first header: dladdr
+
+#include <dlfcn.h>
 #include <string.h>
 
 #include "calls.h"
@@ -41,6 +44,15 @@ static const char *speak_for(const char *call) {
 static const cj_hook hook = {.bytes = sizeof hook, .tell = tell, .speak_for = speak_for};
 _Static_assert(sizeof CJ_HOOK_ID == sizeof(CUuuid) + 1, "the id is a CUuuid");
 
+// NVRTC and nvJitLink ask for tables, too, and do without.
+static bool is_in_a_compiler(const void *code) {
+    Dl_info     about;
+    const char *file = code && dladdr(code, &about) ? about.dli_fname : NULL;
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    const char *name = slash ? slash + 1 : file;
+    return name && (!strncmp(name, "libnvrtc", 8) || !strncmp(name, "libnvJitLink", 12));
+}
+
 // NVIDIA's runtime looks for tables that no document describes, and does not run without them.
 CUresult cuGetExportTable(const void **table, const CUuuid *id) {
     if (table && id && !memcmp(id, CJ_HOOK_ID, sizeof *id)) {
@@ -48,6 +60,7 @@ CUresult cuGetExportTable(const void **table, const CUuuid *id) {
         return CUDA_SUCCESS;
     }
     if (table) *table = NULL;
+    if (is_in_a_compiler(__builtin_return_address(0))) return CUDA_ERROR_NOT_FOUND;
     const cj_record record = {.kind = "refused",
                               .call = __func__,
                               .message = "the program asks for private tables of NVIDIA's driver: it has NVIDIA's CUDA "
