@@ -27,12 +27,12 @@ SECTIONS = (
     ("Tools", ["docs/*", "tools/bench/RESULTS.md"]),
     ("C reference", ["include/clusterjit/clusterjit.h", "include/clusterjit/*.h"]),
     ("C++ reference", ["include/clusterjit/clusterjit.hpp", "include/clusterjit/cxx/*.hpp"]),
-    ("Python reference", ["python/clusterjit/__init__.py", "python/clusterjit/torch.py"]),
+    ("Python reference", ["python/clusterjit/__init__.py", "python/clusterjit/torch.py", "python/clusterjit/gpus.py"]),
     ("The maintainers' book", ["docs/maintaining/README.md", "docs/maintaining/*"]),
     ("The project", ["CHANGELOG.md", "CONTRIBUTING.md"]),
 )
 TITLES = {"README.md": "clusterjit", "python/clusterjit/__init__.py": "clusterjit",
-          "python/clusterjit/torch.py": "clusterjit.torch"}
+          "python/clusterjit/torch.py": "clusterjit.torch", "python/clusterjit/gpus.py": "clusterjit.gpus"}
 
 
 class Page:

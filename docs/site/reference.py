@@ -140,7 +140,11 @@ def docstring(node):
         if prose.strip():
             prose = html.escape(prose, quote=False)
             prose = re.sub(r"``?([^`]+)``?", r"<code>\1</code>", re.sub(r":\w+:`([^`]+)`", r"`\1`", prose))
-            made.append(f"<p>{prose}</p>\n")
+            items = re.split(r"^- ", prose, flags=re.M)
+            if len(items) > 1 and not items[0].strip():
+                made.append("<ul>\n" + "".join(f"<li>{item.strip()}</li>\n" for item in items[1:]) + "</ul>\n")
+            else:
+                made.append(f"<p>{prose}</p>\n")
         if example:
             made.append(f'<pre><code>{highlight(example, "python")}</code></pre>\n')
     return "".join(made)
@@ -170,11 +174,11 @@ def definitions(text):
 
 
 def exported(text):
-    """The names in __all__, and the modules that they come from."""
+    """The names in __all__ but those of modules, which have pages of their own, and the modules that they come from."""
     names, origin = [], {}
     for node in ast.parse(text).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             names = ast.literal_eval(node.value)
         if isinstance(node, ast.ImportFrom) and node.level == 1:
             origin.update({alias.name: node.module for alias in node.names})
-    return names, origin
+    return [name for name in names if origin.get(name)], {name: file for name, file in origin.items() if file}

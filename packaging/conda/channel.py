@@ -57,7 +57,7 @@ def cuda(*files):
 
 PACKAGES = {
     "gcc_linux-64": {"script": f"mkdir -p $PREFIX/etc/conda/activate.d; cat > $PREFIX/etc/conda/activate.d/gcc.sh <<'end'{ACTIVATE}end\n"},
-    "sysroot_linux-64": {"script": "mkdir -p $PREFIX/etc; touch $PREFIX/etc/sysroot", "version": "2.17", "strong": ["__glibc >=2.17,<3.0.a0"]},
+    "sysroot_linux-64": {"script": "mkdir -p $PREFIX/etc; touch $PREFIX/etc/sysroot", "version": "2.28", "strong": ["__glibc >=2.28,<3.0.a0"]},
     "cmake": tool("cmake", work / "venv/bin/cmake") | {"version": run(work / "venv/bin/cmake", "--version").split()[2]},
     "ninja": tool("ninja", work / "venv/bin/ninja"),
     "pkg-config": tool("pkg-config", "/usr/bin/pkg-config", "export PKG_CONFIG_LIBDIR=$PREFIX/lib/pkgconfig"),

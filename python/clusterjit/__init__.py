@@ -21,6 +21,7 @@ collectives of several GPUs. Errors are exceptions, :class:`Error`, with rule, v
 >>> clusterjit.softmax(x).sum(axis=1).round(4)
 array([1., 1.], dtype=float32)
 """
+from . import gpus
 from ._library import lib as _lib
 from ._library import text as _text
 from .call import Function, Plan
@@ -39,7 +40,7 @@ __all__ = [
     "Closed", "Compiler", "Contract", "Device", "Diagnostic", "Driver", "Error", "File", "Found", "Function", "Hazard",
     "InvalidArgument", "InvalidKernel", "Kernel", "LibraryMissing", "NoDevice", "OutOfMemory", "Plan", "Sampled", "Side", "Unsupported",
     "UnsupportedType", "argmax", "argmin", "argsort", "check", "cross_entropy", "cummax", "cummin", "cumprod", "cumsum", "device", "emit",
-    "exchange", "histogram", "kthvalue", "layer_norm", "layer_norm_backward", "linear", "log_softmax", "log_softmax_backward",
+    "exchange", "gpus", "histogram", "kthvalue", "layer_norm", "layer_norm_backward", "linear", "log_softmax", "log_softmax_backward",
     "matmul", "max", "mean", "meanvar", "min", "prod", "reduce", "rms_norm", "rms_norm_backward", "sample", "scan", "softmax",
     "softmax_backward", "sort", "stencil", "sum", "topk",
 ]

@@ -31,6 +31,7 @@ Value = Union[float, Any]  # a number that each call may give anew, of the same 
 
 NO_CLUSTER = {"cj_reduce", "cj_argmax", "cj_topk", "cj_sort", "cj_sample"}  # where a cluster of UINT32_MAX means none; elsewhere 0 is the default, or 1
 FUNCTIONS = {"map": ("x",), "op_function": ("a", "b"), "identity": ()}  # fields that are expressions in CUDA C, of these arguments
+HINTS = dict.fromkeys(("axis", "keepdims"), "the function takes all elements of x together, whatever its shape")  # of NumPy's words
 _STREAMS: dict[int, Any] = {0: ffi.NULL}
 
 
@@ -98,7 +99,7 @@ class Request(Generic[R]):
         desc, kept = sized(kind.cname), []
         for name, value in self.fields.items():
             if name not in known:
-                raise InvalidArgument(f"{name}: {self.noun[3:]} has no such parameter; it has {', '.join(known)}")
+                raise InvalidArgument(f"{name}: {self.noun[3:]} has no such parameter; it has {', '.join(known)}", hint=HINTS.get(name, ""))
             if name == "cluster" and value == 0 and isinstance(value, int):
                 value = 2**32 - 1 if self.noun in NO_CLUSTER else int(self.noun in ("cj_stencil", "cj_gemm"))
             if isinstance(value, dict):

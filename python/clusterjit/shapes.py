@@ -48,7 +48,8 @@ def same_dtype(x: View, *others: Optional[View]) -> None:
 
 def of_dtype(x: Optional[View], *dtypes: str) -> None:
     if x is not None and x.dtype not in dtypes:
-        raise UnsupportedType(f"{x.name}: its dtype is {x.dtype}; it must be {' or '.join(dtypes)}", hint="convert it")
+        raise UnsupportedType(f"{x.name}: its dtype is {x.dtype}; it must be {' or '.join(dtypes)}",
+                              hint="convert it: x.astype(numpy.float32), x.to(torch.float32)")
 
 
 def positive(name: str, value: float) -> float:

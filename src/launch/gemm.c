@@ -123,8 +123,9 @@ static cj_status check_distance(const char *what, const matrix *x, uint64_t dist
     cj__fail(error, CJ_INVALID_ARGUMENT,
              "%s%s: %" PRIu64 " elements of %" PRIu32 " bytes are not a multiple of %d bytes", what, x->name, distance,
              bytes, ALIGNMENT);
-    cj__hint(error, "leave room behind what it goes over: %" PRIu64 " is a multiple",
-             (distance + aligned - 1) / aligned * aligned);
+    cj__hint(error,
+             "let rows (columns, products) of %s begin %" PRIu64 " elements apart: what lies between them is not read",
+             x->name, (distance + aligned - 1) / aligned * aligned);
     return CJ_INVALID_ARGUMENT;
 }
 

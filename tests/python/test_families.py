@@ -329,3 +329,12 @@ def test_linear_of_a_batch(rng):
     out = np.empty((2, 3, 8), np.float16)
     assert cj.linear(x, w, b, activation="relu", out=out) is out
     near(out, np.maximum(x64 @ w64.T + b64, 0), 2e-2)
+
+
+def test_numpys_words_that_a_function_lacks_are_answered():
+    for words in ({"axis": 1}, {"keepdims": True}):
+        with pytest.raises(cj.InvalidArgument, match="all elements of x together"):
+            cj.sum(np.ones((2, 3), np.float32), **words)
+    with pytest.raises(cj.UnsupportedType, match=r"astype\(numpy.float32\)"):
+        cj.softmax(np.ones((2, 3)))
+    assert cj.gpus.Gpus  # without an import of its own

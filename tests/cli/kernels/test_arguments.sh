@@ -73,6 +73,7 @@ copies '8.0 9.0 10.0 11.0 12.0 13.0 14.0 15.0 24.0 ' 'tensor:f32[8x8]=iota,box=8
 mapfile -t words < <(box 'tensor:f32[16x8]@3,box=8x4' $origin)
 run "${words[@]}" --arg 'f32[128]=iota'
 [[ $code == 64 && $(<"$dir/err") == *'the entry takes 3 arguments, 4 are given'* ]] || failed view "exit code $code"
+[[ $(<"$dir/err") == *"out: --arg 'u64[1048576]=zeros', map: --arg 'tensor:TYPE[DIMS]@I,…', at: --arg 'bytes:N=HEX'"* ]] || failed view 'the hint'
 sed 's/\.b8 at\[8\])/.b8 at[8], .param .u64 in)/' "$dir/box.ptx" >"$dir/view.ptx"
 words=("${words[@]/box.ptx/view.ptx}")
 gives '0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 16.0 ' "${words[@]}" --arg 'f32[128]=iota'

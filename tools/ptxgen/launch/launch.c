@@ -52,11 +52,57 @@ int launch_find(const char *entry, const char *path, cj_module *module, cj_funct
     return cj_module_function(module, name, function, &error) ? message_failure(&error) : CODE_OK;
 }
 
+// The argument that suits most kernels for a parameter of that kind and size; NULL: there is none.
+static const char *usual_argument(cj_param_kind kind, size_t bytes) {
+    static const struct {
+        cj_param_kind kind;
+        size_t        bytes;
+        const char   *text;
+    } usual[] = {{CJ_PARAM_POINTER, 8, "u64[1048576]=zeros"},
+                 {CJ_PARAM_INTEGER, 1, "u8=1"},
+                 {CJ_PARAM_INTEGER, 2, "u16=1024"},
+                 {CJ_PARAM_INTEGER, 4, "u32=1024"},
+                 {CJ_PARAM_INTEGER, 8, "u64=1024"},
+                 {CJ_PARAM_FLOAT, 2, "f16=1"},
+                 {CJ_PARAM_FLOAT, 4, "f32=1"},
+                 {CJ_PARAM_FLOAT, 8, "f64=1"}};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (usual[i].kind == kind && usual[i].bytes == bytes) return usual[i].text;
+    return NULL;
+}
+
+static const char *form_of(cj_param_kind kind) {
+    switch (kind) {
+    case CJ_PARAM_TENSORMAP: return "tensor:TYPE[DIMS]@I,…";
+    case CJ_PARAM_TEXTURE: return "texture:TYPE[DIMS]=FILL,…";
+    case CJ_PARAM_SURFACE: return "surface:TYPE[DIMS]=FILL,…";
+    default: return "bytes:N=HEX";
+    }
+}
+
+// Every parameter with an argument that it could have: "out: --arg 'u64[1048576]=zeros', n: --arg 'u32=1024'".
+static int refuse_count(const launch_options *l, const cj_function *function) {
+    uint32_t count = cj_function_param_count(function);
+    char     each[400] = "";
+    size_t   used = 0;
+    for (uint32_t i = 0; i < count && used < sizeof each; i++) {
+        cj_param_kind kind = cj_function_param_kind(function, i);
+        const char   *text = usual_argument(kind, cj_function_param_bytes(function, i));
+        int           written = snprintf(each + used, sizeof each - used, "%s%s: --arg '%s'", i ? ", " : "",
+                                         cj_function_param_name(function, i), text ? text : form_of(kind));
+        used += written > 0 ? (size_t)written : sizeof each;
+    }
+    if (!count)
+        return message_error(CJ_INVALID_ARGUMENT, "the entry takes 0 arguments, %u are given\ngive no --arg",
+                             l->arguments.count);
+    return message_error(CJ_INVALID_ARGUMENT,
+                         "the entry takes %u arguments, %u are given\ngive one for each, such as %s%s", count,
+                         l->arguments.count, each, used < sizeof each ? "" : " …");
+}
+
 int launch_check(const launch_options *l, const cj_function *function) {
     uint32_t count = cj_function_param_count(function);
-    if (l->arguments.count != count)
-        return message_error(CJ_INVALID_ARGUMENT, "the entry takes %u arguments, %u are given\ngive one --arg for each",
-                             count, l->arguments.count);
+    if (l->arguments.count != count) return refuse_count(l, function);
     for (uint32_t i = 0; i < count; i++) {
         const argument *a = &l->arguments.item[i];
         size_t          given = argument_size(a), wants = cj_function_param_bytes(function, i);
@@ -91,46 +137,19 @@ static int derive_shape(launch_options *l, const char *path, const cj_entry_info
     return CODE_OK;
 }
 
-// The argument that suits most kernels for a parameter of that kind and size; NULL: there is none.
-static const char *usual_argument(cj_param_kind kind, size_t bytes) {
-    static const struct {
-        cj_param_kind kind;
-        size_t        bytes;
-        const char   *text;
-    } usual[] = {{CJ_PARAM_POINTER, 8, "u64[1048576]=zeros"},
-                 {CJ_PARAM_INTEGER, 1, "u8=1"},
-                 {CJ_PARAM_INTEGER, 2, "u16=1024"},
-                 {CJ_PARAM_INTEGER, 4, "u32=1024"},
-                 {CJ_PARAM_INTEGER, 8, "u64=1024"},
-                 {CJ_PARAM_FLOAT, 2, "f16=1"},
-                 {CJ_PARAM_FLOAT, 4, "f32=1"},
-                 {CJ_PARAM_FLOAT, 8, "f64=1"}};
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        if (usual[i].kind == kind && usual[i].bytes == bytes) return usual[i].text;
-    return NULL;
-}
-
-static const char *form_of(cj_param_kind kind) {
-    switch (kind) {
-    case CJ_PARAM_TENSORMAP: return "all arguments, this one as --arg tensor:TYPE[DIMS]@I,…";
-    case CJ_PARAM_TEXTURE: return "all arguments, this one as --arg texture:TYPE[DIMS]=FILL,…";
-    case CJ_PARAM_SURFACE: return "all arguments, this one as --arg surface:TYPE[DIMS]=FILL,…";
-    default: return "all arguments, this one as --arg bytes:N=HEX";
-    }
-}
-
 static int derive_arguments(launch_options *l, const char *path, const cj_function *function) {
     int code = CODE_OK;
     for (uint32_t i = 0; i < cj_function_param_count(function) && !code; i++) {
         cj_param_kind kind = cj_function_param_kind(function, i);
         const char   *text = usual_argument(kind, cj_function_param_bytes(function, i));
-        char          what[160];
+        char          what[160], flag[100];
         snprintf(what, sizeof what, "nothing says what the %zu bytes of the parameter %s are",
                  cj_function_param_bytes(function, i), cj_function_param_name(function, i));
+        snprintf(flag, sizeof flag, "all arguments, this one as --arg %s", form_of(kind));
         if (text)
             code = arguments_add(&l->arguments, text);
         else
-            code = untold(path, what, form_of(kind));
+            code = untold(path, what, flag);
     }
     return code;
 }
