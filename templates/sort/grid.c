@@ -228,7 +228,7 @@ void cj__sort_grid(sort_kernel *k) {
            workspace = cj__load_pointer(f, k->workspace_at, "workspace");
     cj_reg bins = part(k, workspace, "bins", w.bins);
     k->own = cj_mad(f, "own", k->warp, SORT_WARP * s->items, k->lane);
-    k->own_counts = cj_mad(f, "own_counts", k->warp, 4 * s->bins, k->counts);
+    k->own_counts = cj_mad(f, "own_counts", k->warp, sort_warp_bytes(s), k->counts);
     cj_registers(f, "u32", "rank_in_warp", s->paired ? (s->items + 1) / 2 : s->items, k->place);
     CJ_IF_UNI(f, cj_eq(f, "clears", turn, SORT_CLEARS), "cleared") clear(k, workspace, &w);
     CJ_IF_UNI(f, cj_eq(f, "counts", turn, SORT_COUNTS), "counted") count_row(k, bins);

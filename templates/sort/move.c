@@ -6,12 +6,20 @@
 
 static const char *const types[] = {[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
 
+enum { JOINED_BYTES = 8 };  // a key and its index
+
 static bool has_indices(const sort_shape *s) { return s->carries && !s->packed; }
 
 // `place` is in the own tile.
 static void put(const sort_kernel *k, cj_reg place, unsigned item) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
+    if (s->joined) {
+        const cj_reg pair[] = {k->key[item], k->index[item]};
+        cj_reg       to = cj_mad(f, "pair_to", place, JOINED_BYTES, k->counts);
+        cj__store(f, cj_always(), "st.shared", "u32", pair, 2, to, s->at.keys);
+        return;
+    }
     cj_ptx(f, "st.shared.$1 [$2 + $3], $4;", types[s->key_bytes], cj_mad(f, "key_to", place, s->key_bytes, k->counts),
            s->at.keys, k->key[item]);
     if (!has_indices(s)) return;
@@ -36,7 +44,7 @@ void cj__sort_scatter(const sort_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "items go to their places%s", k->s.cluster ? " in the tile" : "");
     for (unsigned i = 0; i < k->s.items; i++) {
-        cj_reg start = cj_let(f, "u32", "start", "ld.shared.u32 $1, [$2];", cj__sort_digit_at(k, i));
+        cj_reg start = cj__sort_count(k, "start", cj__sort_digit_at(k, i));
         put(k, cj_add(f, "place", start, cj__sort_place(k, i)), i);
     }
     if (!k->s.cluster && k->s.form != SORT_BY_GRID) cj__sort_sync(k, "S4: all items are in their places");
@@ -55,9 +63,22 @@ void cj__sort_exchange(const sort_kernel *k) {
     cj_cluster_sync(f, "C3: all items are in their places");
 }
 
+static void gather_joined(const sort_kernel *k) {
+    const sort_shape *s = &k->s;
+    cj_reg            pairs = cj_mad(k->f, "pairs_at", k->own, JOINED_BYTES, k->counts);
+    for (unsigned i = 0; i < s->items; i++) {
+        const cj_reg pair[] = {k->key[i], k->index[i]};
+        cj__load(k->f, cj_always(), "ld.shared", "u32", pair, 2, pairs, s->at.keys + i * SORT_WARP * JOINED_BYTES);
+    }
+}
+
 void cj__sort_gather(const sort_kernel *k) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
+    if (s->joined) {
+        gather_joined(k);
+        return;
+    }
     cj_reg            keys = cj_mad(f, "keys_at", k->own, s->key_bytes, k->counts), indices = cj_none();
     for (unsigned i = 0; i < s->items; i++)
         cj__load(f, cj_always(), "ld.shared", types[s->key_bytes], &k->key[i], 1, keys,

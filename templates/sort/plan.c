@@ -16,12 +16,12 @@ static bool is_signed(cj_dtype type) { return type == CJ_I8 || type == CJ_I16 ||
 
 static void lay_out(sort_shape *s) {
     sort_layout *at = &s->at;
-    at->sums = sort_warps(s) * 4 * s->bins;
+    at->sums = sort_warps(s) * sort_warp_bytes(s);
     at->table = at->sums + (s->scanners > SORT_WARP ? (unsigned)SUMS_BYTES : 0);
     at->offsets = at->table + s->cluster * 4 * s->bins;
     at->keys = at->offsets + (s->cluster || s->form == SORT_BY_GRID ? 4 * s->bins : 0);
     at->indices = (unsigned)cj__round_up(at->keys + s->tile * s->key_bytes, LINE);
-    at->bytes = (unsigned)cj__round_up(at->indices + (s->carries && !s->packed ? s->tile * s->index_bytes : 0), LINE);
+    at->bytes = (unsigned)cj__round_up(at->indices + (s->carries && !s->packed ? s->tile * (s->joined ? 4 : s->index_bytes) : 0), LINE);
 }
 
 static void shape_of_type(const cj_plan *plan, sort_shape *s) {
@@ -61,8 +61,12 @@ static void shape_of_tile(sort_shape *s) {
     s->key_bytes = s->packed ? 4 : s->bytes;
     s->index_bytes = is_short ? 2 : 4;
     s->paired = false;
-    s->paired = cj__sort_registers(s) > cj__registers_per_thread(s->block);
-    s->scanners = 1u << cj__log2(cj__least(s->group, s->bins));
+    const unsigned registers = cj__sort_registers(s), most = cj__registers_per_thread(s->block);
+    s->paired = registers > most;
+    // What peers get is as short as can be; and pairs of registers need room.
+    s->joined = s->carries && s->key_bytes == 4 && !s->packed && !s->cluster && registers + SORT_JOINED_REGISTERS <= most;
+    s->count_bytes = s->form != SORT_BY_GRID && s->bins >= 2 * SORT_WARP && s->tile < SORT_SHORT ? 2 : 4;
+    s->scanners = 1u << cj__log2(cj__least(s->group, sort_warp_bytes(s) / 4));  // a word of counts each, or more
     s->each = s->bins > s->scanners ? s->bins / s->scanners : 1;
     lay_out(s);
 }

@@ -22,11 +22,10 @@ static void clear_own_counts(const sort_kernel *k) {
     cj_func       *f = k->f;
     cj_reg         zero = cj_mov(f, "u32", "zero", 0);
     const cj_reg   zeros[] = {zero, zero, zero, zero};
-    const unsigned width = k->s.bins < 4 * SORT_WARP ? 1 : 4;
+    const unsigned words = sort_warp_bytes(&k->s) / 4, width = words < 4 * SORT_WARP ? 1 : 4;
     cj_reg         at = cj_mad(f, "clear_at", k->lane, 4 * width, k->own_counts);
-    for (unsigned i = 0; i < k->s.bins; i += width * SORT_WARP) {
-        cj_reg when = k->s.bins - i < SORT_WARP ? cj_lt(f, "has_bin", k->lane, k->s.bins) : cj_always();
-        cj__store(f, when, "st.shared", "u32", zeros, width, at, 4 * i);
+    for (unsigned i = 0; i < words; i += width * SORT_WARP) {
+        cj__store(f, cj_always(), "st.shared", "u32", zeros, width, at, 4 * i);
     }
     warp_sync(k, "W1: the warp's counts are clear");
 }
@@ -50,7 +49,13 @@ cj_reg cj__sort_digit(const sort_kernel *k, unsigned item) {
 }
 
 cj_reg cj__sort_digit_at(const sort_kernel *k, unsigned item) {
-    return cj_mad(k->f, "count_at", cj__sort_digit(k, item), 4, k->own_counts);
+    return cj_mad(k->f, "count_at", cj__sort_digit(k, item), k->s.count_bytes, k->own_counts);
+}
+
+static const char *count_type(const sort_kernel *k) { return k->s.count_bytes == 2 ? "u16" : "u32"; }
+
+cj_reg cj__sort_count(const sort_kernel *k, const char *name, cj_reg at) {
+    return cj_let(k->f, "u32", name, "ld.shared.$2 $1, [$3];", count_type(k), at);
 }
 
 // The lanes that agree in a bit of the digit. The complement is -1 * lanes - 1, with a -1 that ptxas does not know: a multiply-add has
@@ -98,9 +103,9 @@ void cj__sort_rank(const sort_kernel *k) {
     cj_step(f, "places among the warp's items of the same digit");
     clear_own_counts(k);
     for (unsigned i = 0; i < k->s.items; i++) {
-        cj_reg digit = cj__sort_digit(k, i), at = cj_mad(f, "count_at", digit, 4, k->own_counts),
+        cj_reg digit = cj__sort_digit(k, i), at = cj_mad(f, "count_at", digit, k->s.count_bytes, k->own_counts),
                same = match(k, digit);
-        cj_reg place = cj_let(f, "u32", "place", "ld.shared.u32 $1, [$2];", at);
+        cj_reg place = cj__sort_count(k, "place", at);
         cj_reg before = cj_let(f, "u32", "before", "popc.b32 $1, $2;",
                                cj_let(f, "b32", "earlier", "and.b32 $1, $2, $3;", same, k->below));
         cj_update(f, place, "add", before);
@@ -108,39 +113,45 @@ void cj__sort_rank(const sort_kernel *k) {
         cj_reg count = cj_add(f, "count", place, 1);
         keep_place(k, i, place);
         warp_sync(k, "W2: all lanes have read the counts");
-        cj_ptx(f, "@$1 st.shared.u32 [$2], $3;", is_last, at, count);
+        cj_ptx(f, "@$1 st.shared.$2 [$3], $4;", is_last, count_type(k), at, count);
         if (i + 1 < k->s.items) warp_sync(k, "W3: the counts have this load's items");  // S1 follows the last
     }
 }
 
 // ---- bins
 
+// A word of counts has one count, or two of 16 bits, which are added up side by side: no sum of a tile has more bits.
 typedef struct bins {
-    cj_reg   searches, at;                   // the thread has bins; the address of the first's count of warp 0
+    cj_reg   searches, at, wide_at;          // the thread has bins; addresses: the first's count of warp 0; the same where bins have 4 bytes
     cj_reg   total[SORT_ITEMS_MAX], before;  // items of each bin; of bins before the first one
-    unsigned each, width;
+    unsigned each, width, words;             // bins; of an access with 4 bytes a bin; words of counts
 } bins;
 
-static unsigned at_once(const bins *b) { return b->each > BATCH ? 1 : BATCH / b->each; }
+static unsigned at_once(const bins *b) { return b->words > BATCH ? 1 : BATCH / b->words; }
 
-// Counts of `warps` warps from `warp` on, of the thread's bins.
+// Words of counts of `warps` warps from `warp` on, of the thread's bins.
 static void read_counts(const sort_kernel *k, const bins *b, unsigned warp, unsigned warps, cj_reg *count) {
+    const unsigned width = b->words < 4 ? b->words : 4;
     for (unsigned w = 0; w < warps; w++)
-        for (unsigned i = 0; i < b->each; i += b->width)
-            cj__load(k->f, cj_always(), "ld.shared", "u32", &count[w * b->each + i], b->width, b->at,
-                     4 * ((warp + w) * k->s.bins + i));
+        for (unsigned i = 0; i < b->words; i += width)
+            cj__load(k->f, cj_always(), "ld.shared", "u32", &count[w * b->words + i], width, b->at,
+                     (warp + w) * sort_warp_bytes(&k->s) + 4 * i);
 }
 
 static void sum_warps(const sort_kernel *k, bins *b) {
     cj_func       *f = k->f;
-    cj_reg         count[SORT_ITEMS_MAX];
+    cj_reg         count[SORT_ITEMS_MAX], sum[SORT_ITEMS_MAX];
     const unsigned warps = sort_warps(&k->s);
-    cj_registers(f, "u32", "count", at_once(b) * b->each, count);
+    cj_registers(f, "u32", "count", at_once(b) * b->words, count);
+    for (unsigned i = 0; i < b->words; i++) sum[i] = b->words == b->each ? b->total[i] : cj_mov(f, "u32", "pair_total", 0);
     for (unsigned first = 0; first < warps; first += at_once(b)) {
         const unsigned some = warps - first < at_once(b) ? warps - first : at_once(b);
         read_counts(k, b, first, some, count);
-        for (unsigned i = 0; i < some * b->each; i++) cj_update(f, b->total[i % b->each], "add", count[i]);
+        for (unsigned i = 0; i < some * b->words; i++) cj_update(f, sum[i % b->words], "add", count[i]);
     }
+    if (b->words == b->each) return;
+    for (unsigned i = 0; i < b->words; i++)
+        cj_ptx(f, "and.b32 $1, $2, 0xffff; shr.u32 $3, $2, 16;", b->total[2 * i], sum[i], b->total[2 * i + 1]);
 }
 
 // Over the bins: of the lanes before, and, with the sums of whole warps, of the warps before.
@@ -170,17 +181,19 @@ static void add_warps(const sort_kernel *k, bins *b) {
 static void write_starts(const sort_kernel *k, const bins *b, const cj_reg *first_start) {
     cj_func       *f = k->f;
     cj_reg         count[SORT_ITEMS_MAX], start[SORT_ITEMS_MAX];
-    const unsigned warps = sort_warps(&k->s);
-    for (unsigned i = 0; i < b->each; i++) start[i] = cj_mov(f, "u32", "start", first_start[i]);
-    cj_registers(f, "u32", "count", at_once(b) * b->each, count);
+    const unsigned warps = sort_warps(&k->s), width = b->words < 4 ? b->words : 4;
+    for (unsigned i = 0; i < b->words; i++)
+        start[i] = b->words == b->each ? cj_mov(f, "u32", "start", first_start[i])
+                                       : cj_mad(f, "starts", first_start[2 * i + 1], 1 << 16, first_start[2 * i]);
+    cj_registers(f, "u32", "count", at_once(b) * b->words, count);
     for (unsigned first = 0; first < warps; first += at_once(b)) {
         const unsigned some = warps - first < at_once(b) ? warps - first : at_once(b);
         read_counts(k, b, first, some, count);
         for (unsigned w = 0; w < some; w++)
-            for (unsigned i = 0; i < b->each; i += b->width) {
-                cj__store(f, cj_always(), "st.shared", "u32", &start[i], b->width, b->at,
-                          4 * ((first + w) * k->s.bins + i));
-                for (unsigned j = i; j < i + b->width; j++) cj_update(f, start[j], "add", count[w * b->each + j]);
+            for (unsigned i = 0; i < b->words; i += width) {
+                cj__store(f, cj_always(), "st.shared", "u32", &start[i], width, b->at,
+                          (first + w) * sort_warp_bytes(&k->s) + 4 * i);
+                for (unsigned j = i; j < i + width; j++) cj_update(f, start[j], "add", count[w * b->words + j]);
             }
     }
 }
@@ -194,9 +207,11 @@ static void bin_starts(const sort_kernel *k, const bins *b, cj_reg *start) {
 
 static bins begin_bins(const sort_kernel *k) {
     const sort_shape *s = &k->s;
-    bins              b = {.each = s->each, .width = s->each < 4 ? s->each : 4, .searches = cj_always()};
+    bins              b = {.each = s->each, .width = s->each < 4 ? s->each : 4, .words = s->each * s->count_bytes / 4,
+                           .searches = cj_always()};
     if (s->scanners < s->group) b.searches = cj_lt(k->f, "scans", k->thread, s->scanners);
-    b.at = cj_mad(k->f, "bins_at", k->thread, 4 * b.each, k->counts);
+    b.at = b.wide_at = cj_mad(k->f, "bins_at", k->thread, 4 * b.words, k->counts);
+    if (s->cluster && b.words < b.each) b.wide_at = cj_mad(k->f, "wide_bins_at", k->thread, 4 * b.each, k->counts);
     return b;
 }
 
@@ -205,7 +220,7 @@ static bins begin_bins(const sort_kernel *k) {
 // To all ranks: where each bin of this one starts in its tile (upper half), and how many items it has.
 static void push_bins(const sort_kernel *k, const bins *b, const cj_reg *start) {
     cj_func *f = k->f;
-    cj_reg   row = cj_mad(f, "table_row", k->rank, 4 * k->s.bins, b->at), packed[SORT_ITEMS_MAX];
+    cj_reg   row = cj_mad(f, "table_row", k->rank, 4 * k->s.bins, b->wide_at), packed[SORT_ITEMS_MAX];
     for (unsigned i = 0; i < b->each; i++) packed[i] = cj_mad(f, "bin_of_rank", start[i], 1 << 16, b->total[i]);
     for (unsigned rank = 0; rank < k->s.cluster; rank++) {
         cj_reg peer = cj_cluster_map_address(f, row, cj_mov(f, "u32", "peer_rank", rank));
@@ -223,7 +238,7 @@ static void sum_ranks(const sort_kernel *k, const bins *b, cj_reg *offset) {
     for (unsigned i = 0; i < b->each; i++) offset[i] = cj_mov(f, "u32", "offset", 0);
     for (unsigned rank = 0; rank < k->s.cluster; rank++) {
         for (unsigned i = 0; i < b->each; i += b->width)
-            cj__load(f, cj_always(), "ld.shared", "u32", &packed[i], b->width, b->at,
+            cj__load(f, cj_always(), "ld.shared", "u32", &packed[i], b->width, b->wide_at,
                      k->s.at.table + 4 * (rank * k->s.bins + i));
         cj_reg is_before = cj_gt(f, "is_before", k->rank, rank), is_other = cj_ne(f, "is_other", k->rank, rank);
         for (unsigned i = 0; i < b->each; i++) {
@@ -295,7 +310,7 @@ void cj__sort_offsets(const sort_kernel *k) {
         else
             sum_ranks(k, &b, offset);
         for (unsigned i = 0; i < b.each; i += b.width)
-            cj__store(f, cj_always(), "st.shared", "u32", &offset[i], b.width, b.at, k->s.at.offsets + 4 * i);
+            cj__store(f, cj_always(), "st.shared", "u32", &offset[i], b.width, b.wide_at, k->s.at.offsets + 4 * i);
     }
     cj__sort_sync(k, "S4: all items are in order of their digits, and the offsets are written");
 }

@@ -10,7 +10,7 @@
 //
 //   x[]  --keys-->  registers  --places-->  keys[], indices[]  --own part-->  registers  …  --bits-->  values[], indices[]
 //
-//   shared, of each group:  | counts[warp][digit] | sums[warp] | table[rank][digit] | keys[tile] | indices[tile] |
+//   shared, of each group:  | counts[warp][digit] | sums[warp] | table[rank][digit] | keys[tile] | indices[tile] |  or pairs of both
 //
 // A row beyond a cluster is sorted by the grid (grid.c): each pass is a launch, in which a block sorts a tile by the digit and finds out
 // from the tiles before it where its items go.
@@ -92,7 +92,8 @@ static void begin_group(sort_kernel *k) {
     k->below = cj_mov(f, "u32", "lanes_below", "%lanemask_lt");
     k->above = cj_mov(f, "u32", "lanes_above", "%lanemask_gt");
     if (s->ballots) k->all = cj_or(f, "all_lanes", cj_mov(f, "u32", "lanes_upto", "%lanemask_le"), k->above);
-    k->counts = cj_mov(f, "u32", "counts", "pool");
+    cj_reg zero = cj_and(f, "zero", k->below, k->above);  // of which ptxas does not know that it is the same in all lanes:
+    k->counts = cj_add(f, "counts", cj_mov(f, "u32", "pool_at", "pool"), zero);  // addresses then are multiply-adds, which have their own pipe
     k->warp = cj_shr(f, "warp", thread, 5);
     k->thread = thread;
     k->row = s->cluster ? cj_cluster_index(f) : cj_mov(f, "u32", "row", "%ctaid.x");
@@ -114,7 +115,7 @@ static void begin_row(sort_kernel *k) {
     cj__sort_find_row(k);
     k->own = cj_mad(f, "own", k->warp, SORT_WARP * s->items, k->lane);
     k->first = s->cluster ? cj_mad(f, "first", k->rank, s->tile, k->own) : k->own;
-    k->own_counts = cj_mad(f, "own_counts", k->warp, 4 * s->bins, k->counts);
+    k->own_counts = cj_mad(f, "own_counts", k->warp, sort_warp_bytes(s), k->counts);
     cj_registers(f, "u32", "rank_in_warp", s->paired ? (s->items + 1) / 2 : s->items, k->place);
 }
 

@@ -39,6 +39,8 @@ typedef struct sort_shape {
     bool        paired;  // two places a register
     const char *type;                     // of a key's register
     unsigned    key_bytes, index_bytes;  // in shared memory
+    bool        joined;                  // there a key of 4 bytes and its index are a pair, which is one access
+    unsigned    count_bytes;            // of a warp's count of a digit: 2 where a tile has fewer items than 2^16
     unsigned    scanners, each;         // threads that sum the bins up, and bins of each
     sort_layout at;
 } sort_shape;
@@ -71,6 +73,7 @@ typedef struct sort_kernel {
     cj_reg first_element;  // of a segment, in x and in the results
 } sort_kernel;
 
+static inline unsigned sort_warp_bytes(const sort_shape *s) { return s->count_bytes * s->bins; }  // of a warp's counts
 static inline unsigned sort_warps(const sort_shape *s) { return s->group / SORT_WARP; }
 static inline unsigned sort_passes(const sort_shape *s) { return (s->bits + s->digit - 1) / s->digit; }
 static inline unsigned sort_low(const sort_shape *s) { return s->packed ? SORT_INDEX_BITS : 0; }  // the first digit's bit
@@ -117,5 +120,6 @@ void cj__sort_gather(const sort_kernel *k);
 void cj__sort_grid(sort_kernel *k);
 
 cj_reg cj__sort_digit_at(const sort_kernel *k, unsigned item);  // the address of the digit's count of the own warp
+cj_reg cj__sort_count(const sort_kernel *k, const char *name, cj_reg at);  // the count there
 
 #endif
