@@ -258,7 +258,7 @@ def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None, activation:
     return y
 
 
-# ---- scan, top-k
+# ---- scan, top-k, sort
 
 def _cumsum_save(ctx: Any, inputs: Any, output: Tensor) -> None:
     _, ctx.exclusive, ctx.reverse = inputs
@@ -284,15 +284,20 @@ def _topk_fake(x: Tensor, k: int, *_: Any) -> Any:
     return x.new_empty((*x.shape[:-1], k)), x.new_empty((*x.shape[:-1], k), dtype=torch.int64)
 
 
-def _topk_save(ctx: Any, inputs: Any, output: Any) -> None:
+def _picked_save(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.shape = inputs[0].shape
     ctx.save_for_backward(output[1])
     ctx.mark_non_differentiable(output[1])
 
 
+def _picked_gradient(ctx: Any, dvalues: Tensor) -> Tensor:
+    """Of the elements at the indices; 0 of the others."""
+    return dvalues.new_zeros(ctx.shape).scatter(-1, ctx.saved_tensors[0], dvalues)
+
+
 _operator("topk(Tensor x, SymInt k, bool largest, bool sorted) -> (Tensor, Tensor)",
-          lambda x, k, largest, sorted: clusterjit.topk(x.contiguous(), k, largest=largest, sorted=sorted), _topk_fake, _topk_save,
-          lambda ctx, dvalues, _: (dvalues.new_zeros(ctx.shape).scatter(-1, ctx.saved_tensors[0], dvalues), None, None, None))
+          lambda x, k, largest, sorted: clusterjit.topk(x.contiguous(), k, largest=largest, sorted=sorted), _topk_fake, _picked_save,
+          lambda ctx, dvalues, _: (_picked_gradient(ctx, dvalues), None, None, None))
 
 
 def topk(x: Tensor, k: int, *, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
@@ -303,4 +308,21 @@ def topk(x: Tensor, k: int, *, largest: bool = True, sorted: bool = True) -> tup
     (tensor([5., 4.]), tensor([0, 2]))
     """
     values, indices = _ops.topk(x, k, largest, sorted)
+    return values, indices
+
+
+_operator("sort(Tensor x, bool descending) -> (Tensor, Tensor)",
+          lambda x, descending: clusterjit.sort(x.contiguous(), descending=descending),
+          lambda x, _: (_like(x), torch.empty_like(x, dtype=torch.int64, memory_format=torch.contiguous_format)), _picked_save,
+          lambda ctx, dvalues, _: (_picked_gradient(ctx, dvalues), None))
+
+
+def sort(x: Tensor, *, descending: bool = False) -> tuple[Tensor, Tensor]:
+    """The elements of each row in order, equal ones as they came, and where they were, int64: two tensors like ``x``.
+
+    >>> import torch, clusterjit.torch
+    >>> clusterjit.torch.sort(torch.tensor([5.0, 1.0, 4.0]))
+    (tensor([1., 4., 5.]), tensor([1, 2, 0]))
+    """
+    values, indices = _ops.sort(x, descending)
     return values, indices

@@ -46,6 +46,7 @@ CASES = {
     "cumsum": (cjt.cumsum, lambda x: torch.cumsum(x, -1), [(3, 50)]),
     "cumsum reverse": (lambda x: cjt.cumsum(x, reverse=True, exclusive=True), lambda x: x.flip(-1).cumsum(-1).flip(-1) - x, [(3, 50)]),
     "topk": (lambda x: cjt.topk(x, 5)[0], lambda x: torch.topk(x, 5)[0], [(3, 50)]),
+    "sort": (lambda x: cjt.sort(x, descending=True)[0], lambda x: torch.sort(x, -1, descending=True)[0], [(3, 50)]),
     "kept softmax of a slice": (lambda x: cjt.softmax(x[:, ::2]), lambda x: torch.softmax(x[:, ::2], -1), [(4, 50)]),
 }
 
@@ -65,7 +66,7 @@ def both(case, inputs):
 def test_values_and_gradients(draw, case, dtype):
     tolerance = 4e-2 if dtype == torch.bfloat16 else 2e-2 if "linear" in case else 1e-4
     inputs = [draw(*shape, dtype=dtype) for shape in CASES[case][2]]
-    if case == "topk":  # of equal elements either may be taken, and get the gradient: these are all distinct
+    if case in ("topk", "sort"):  # of equal elements either may be taken, and get the gradient: these are all distinct
         inputs = [x.detach().argsort(-1).to(dtype).requires_grad_() for x in inputs]
     for found, wanted in zip(*both(case, inputs)):
         assert found.dtype == dtype and found.shape == wanted.shape
@@ -110,11 +111,11 @@ def test_torch_compile_keeps_the_operators_in_one_graph(draw, backend):
         assert any(target.startswith(f"clusterjit.{name}") for target in graphs[0]), graphs
 
 
-@pytest.mark.parametrize("name", ["softmax", "norm", "cross_entropy", "linear", "cumsum", "topk"])
+@pytest.mark.parametrize("name", ["softmax", "norm", "cross_entropy", "linear", "cumsum", "topk", "sort"])
 def test_torch_accepts_schema_fake_and_gradient(draw, name):
     x = draw(8, 32)
     arguments = {"softmax": (x, 1.0), "norm": (x, draw(32), None, 1e-5, True), "cross_entropy": (x, draw.labels(8, 32), -100, 0.0),
-                 "linear": (x, draw(16, 32), draw(16), "gelu"), "cumsum": (x, False, False), "topk": (x, 3, True, True)}[name]
+                 "linear": (x, draw(16, 32), draw(16), "gelu"), "cumsum": (x, False, False), "topk": (x, 3, True, True), "sort": (x, True)}[name]
     torch.library.opcheck(getattr(torch.ops.clusterjit, name).default, arguments)
 
 
