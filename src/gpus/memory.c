@@ -211,7 +211,11 @@ static cj_status meet(cj_gpus *gpus, cj_gpus_region *made, const offer *mine, cj
     TRY(with->all_gather(with->user, &own, verdicts, sizeof own, error));
     const verdict *why = who_does_not_reach(verdicts, gpus->count);
     if (why && has_windows) {
-        TRY(open_window(gpus, made, &own, error));
+        cj_error failed = {0};
+        if (open_window(gpus, made, &own, &failed)) {  // the others wait for this rank's verdict
+            own.reached = 0;
+            snprintf(own.why, sizeof own.why, "rank %" PRIu32 ": %.230s", gpus->first, failed.message);
+        }
         TRY(with->all_gather(with->user, &own, verdicts, sizeof own, error));
         why = who_does_not_reach(verdicts, gpus->count);
     }

@@ -185,7 +185,7 @@ static int read_out(const product *p, uint32_t i) {
 static void check_one(const product *p, uint32_t r, uint64_t at, workload_verdict *verdict) {
     double       bound;
     const double expected = expected_at(p, r, at, &bound), error = fabs(found_at(p, at) - expected);
-    if (error > verdict->error || !verdict->bound) verdict->error = error, verdict->bound = bound;
+    if (error > verdict->error || verdict->bound == 0) verdict->error = error, verdict->bound = bound;
     if (error <= bound) return;
     if (verdict->ok)
         snprintf(verdict->text, sizeof verdict->text, "element (%" PRIu64 ", %" PRIu64 ") of GPU %" PRIu32 " is %g, not %g", at / p->desc.n,
