@@ -406,7 +406,7 @@ enum {
     }                                                                                                                  \
     isa static bool set##_spread(const cj_tile_sparse *how, const uint32_t metadata[WORDS], cj_tile_registers stored,  \
                                  uint32_t *words) {                                                                    \
-        return spread(how, metadata, stored, words, set##_from_words);                                                 \
+        return spread(how, metadata, stored, words, set##_from_words, set##_of_lines);                                 \
     }                                                                                                                  \
     static const cj_tile_set set = {.name = #set,                                                                      \
                                     .runs = set##_runs,                                                                \
