@@ -122,7 +122,7 @@ __attribute__((target(AVX2))) INLINE wide64 avx2_from_words(words32 word) {
 #define LINES(set, isa)                                                                                          \
     __attribute__((target(isa))) INLINE wide64 set##_of_lines(uint32_t first, uint32_t second, unsigned shift) { \
         const words32 low = (words32){0} + first, high = (words32){0} + second;                                  \
-        return wide((words64)low, (words64)high) >> shift;                                                       \
+        return (wide64)SHUFFLE(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) >> shift;        \
     }
 LINES(avx2, AVX2)
 LINES(avx512, AVX512)
