@@ -43,6 +43,8 @@ INLINE wide64 wide(words64 low, words64 high) { return SHUFFLE(low, high, 0, 1, 
 
 typedef doubles (*from_floats)(floats number);
 typedef wide64 (*from_words)(words32 word);
+// Words of two lines, 4 times each, shifted to the right; some bits above the lower 32 may be set.
+typedef wide64 (*of_lines)(uint32_t first, uint32_t second, unsigned shift);
 typedef doubles (*from_halves)(const uint16_t half[SIDE]);
 // Rounds to nearest; no number is NaN but the positive one.
 typedef void (*to_halves)(doubles number, uint16_t half[SIDE]);
@@ -51,6 +53,11 @@ typedef bool (*has_nan)(doubles number);
 INLINE doubles plain_from_floats(floats number) { return __builtin_convertvector(number, doubles); }
 
 INLINE wide64 plain_from_words(words32 word) { return __builtin_convertvector(word, wide64); }
+
+INLINE wide64 plain_of_lines(uint32_t first, uint32_t second, unsigned shift) {
+    const wide64 low = (wide64){0} + (first >> shift), high = (wide64){0} + (second >> shift);
+    return SHUFFLE(low, high, 0, 1, 2, 3, 8, 9, 10, 11);
+}
 
 // The exponent's bias becomes that of f32. A subnormal gets a leading one, which is subtracted: so no operation has a
 // subnormal operand, which would take the host 100 cycles or more.
@@ -111,6 +118,15 @@ __attribute__((target(AVX512))) INLINE wide64 avx512_from_words(words32 word) {
 __attribute__((target(AVX2))) INLINE wide64 avx2_from_words(words32 word) {
     return __builtin_convertvector(word, wide64);
 }
+// Broadcast from memory, by a load alone.
+#define LINES(set, isa)                                                                                          \
+    __attribute__((target(isa))) INLINE wide64 set##_of_lines(uint32_t first, uint32_t second, unsigned shift) { \
+        const words32 low = (words32){0} + first, high = (words32){0} + second;                                  \
+        return (wide64)SHUFFLE(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) >> shift;        \
+    }
+LINES(avx2, AVX2)
+LINES(avx512, AVX512)
+
 __attribute__((target(AVX2))) INLINE doubles avx2_from_floats(floats number) {
     return __builtin_convertvector(number, doubles);
 }

@@ -270,10 +270,28 @@ INLINE void gather(const unsigned char *base, const uint32_t *at, unsigned tiles
 
 // ---- quads
 
+INLINE void decode_quads(cj_tile_sum type, cj_tile_registers c, unsigned lane, sums *d, from_halves from,
+                         from_floats widen) {
+    for (unsigned i = 0; i < 2; i++) {
+        if (type == CJ_TILE_SUM_F32)
+            decode_quads_f32(c, lane + i * UPPER, d->line + i * QUAD, widen);
+        else
+            decode_quads_f16(c, lane + i * UPPER, d->line + i * QUAD, from);
+    }
+}
+
+INLINE void encode_quads(cj_tile_sum type, const sums *of, cj_tile_registers d, unsigned lane, to_halves to) {
+    for (unsigned i = 0; i < 2; i++) {
+        if (type == CJ_TILE_SUM_F32)
+            encode_quads_f32(of->line + i * QUAD, d, lane + i * UPPER);
+        else
+            encode_quads_f16(of->line + i * QUAD, d, lane + i * UPPER, to);
+    }
+}
+
 INLINE void multiply_quads(const cj_tile_quads *how, unsigned char *base, const uint32_t *slot, from_halves from,
                            from_floats widen, to_halves to, has_nan is_nan, madd add) {
-    const bool              wide_c = how->c == CJ_TILE_SUM_F32, wide_d = how->d == CJ_TILE_SUM_F32;
-    const unsigned          of_a = 2, of_b = 2, of_d = wide_d ? 2 * QUAD : QUAD;
+    const unsigned          of_a = 2, of_b = 2, of_d = how->d == CJ_TILE_SUM_F32 ? 2 * QUAD : QUAD;
     const cj_tile_registers d = {base, slot}, a = {base, slot + of_d}, b = {base, a.slot + of_a},
                             c = {base, b.slot + of_b};
     CJ_TILE_ALIGNED double x[QUADS][WORDS], y[QUADS][WORDS];
@@ -281,22 +299,18 @@ INLINE void multiply_quads(const cj_tile_quads *how, unsigned char *base, const 
         read_quads_a(a, p * QUAD, how->a_by_rows, x[p], from);
         read_quads_b(b, p * QUAD, how->b_by_rows, y[p], from);
     }
-    for (unsigned p = 0, lane = 0; p < QUADS; p++, lane += QUAD) {
-        sums sum;
-        for (unsigned i = 0; i < 2; i++) {
-            if (wide_c)
-                decode_quads_f32(c, lane + i * UPPER, sum.line + i * QUAD, widen);
-            else
-                decode_quads_f16(c, lane + i * UPPER, sum.line + i * QUAD, from);
-        }
+    for (unsigned p = 0, lane = 0; p < QUADS; p += 2, lane += 2 * QUAD) {
+        sums sum, next;
+        decode_quads(how->c, c, lane, &sum, from, widen);
+        decode_quads(how->c, c, lane + QUAD, &next, from, widen);
         add(1, QUAD, x[p], y[p], &sum, NULL);
-        if (may_have_nan(&sum, is_nan)) make_nans_alike(&sum);
-        for (unsigned i = 0; i < 2; i++) {
-            if (wide_d)
-                encode_quads_f32(sum.line + i * QUAD, d, lane + i * UPPER);
-            else
-                encode_quads_f16(sum.line + i * QUAD, d, lane + i * UPPER, to);
+        add(1, QUAD, x[p + 1], y[p + 1], &next, NULL);
+        if (is_nan(sum_of_all(&sum) + sum_of_all(&next))) {
+            make_nans_alike(&sum);
+            make_nans_alike(&next);
         }
+        encode_quads(how->d, &sum, d, lane, to);
+        encode_quads(how->d, &next, d, lane + QUAD, to);
     }
 }
 
@@ -392,7 +406,7 @@ enum {
     }                                                                                                                  \
     isa static bool set##_spread(const cj_tile_sparse *how, const uint32_t metadata[WORDS], cj_tile_registers stored,  \
                                  uint32_t *words) {                                                                    \
-        return spread(how, metadata, stored, words, set##_from_words);                                                 \
+        return spread(how, metadata, stored, words, set##_from_words, set##_of_lines);                                 \
     }                                                                                                                  \
     static const cj_tile_set set = {.name = #set,                                                                      \
                                     .runs = set##_runs,                                                                \
