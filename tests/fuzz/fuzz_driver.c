@@ -550,9 +550,10 @@ static void graph_calls(void) {
 }
 
 static void pool_calls(void) {
-    const CUmemPoolProps wanted = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {1 + below(2), device()}};
+    const unsigned       place = below(10);  // pinned or managed memory, of each type of location
+    const CUmemPoolProps wanted = {.allocType = 1 + place % 2, .location = {place / 2, device()}};
     const CUmemAllocationProp    kind = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {1, device()}};
-    const CUmemAccessDesc        access = {{1, device()},
+    const CUmemAccessDesc        access = {{1 + place % 2, device()},
                                     below(2) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE};
     CUmemoryPool                 pool = NULL;
     CUdeviceptr                  p = 0;

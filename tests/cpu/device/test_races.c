@@ -63,7 +63,7 @@ static const fault faults[] = {
     {"race-warp", {1, 32, 0, 0}, TILE, OWN "    and.b32 %r3, %r2, -8;\n", "    st.shared.u32 [%r3], %r0;\n",
      "    st.shared.u32 [%r3], %r6;\n", "", "thread (1, 0, 0)"},
     {"race-warp", {1, 32, 0, 0}, TILE, OWN "    and.b32 %r3, %r2, -8;\n", "    st.shared.u32 [%r3], %r0;\n",
-     "    st.shared.u32 [%r3], %r6;\n", "", "the values differ"},
+     "    st.shared.u32 [%r3], %r6;\n", "", "nothing says whose value stays"},
     {"race-block", {1, 64, 0, 0}, TILE, OWN NEIGHBOUR(32) "    st.shared.u32 [%r2], %r0;\n", "    bar.warp.sync -1;\n",
      "    bar.sync 0;\n", "    ld.shared.u32 %r8, [%r3];\n", "4 bytes of shared memory of rank 0"},
     {"race-block", {1, 64, 0, 0}, TILE,

@@ -251,7 +251,7 @@ static void misuse_is_found(void **state) {
                   "the surface has 2 dimensions");
     expect_hazard(handle, "sured.p.2d.add.b64.trap [%handle, {0, 0}], 1;", "texture-handle", "the operation 8");
     expect_hazard(0, "suld.b.2d.b32.zero {%o0}, [%handle, {0, 0}];", "texture-handle", "0x0 is no surface");
-    expect_hazard(handle, "sust.b.2d.b32.trap [%handle, {0, 0}], {%t};", "race-warp", "nothing orders them");
+    expect_hazard(handle, "sust.b.2d.b32.trap [%handle, {0, 0}], {%t};", "race-warp", "nothing says whose value stays");
     expect_hazard(handle,
                   "shl.b32 %r1, %t, 2;\n    and.b32 %r1, %r1, 12;\n    setp.lt.u32 %p0, %t, 4;\n"
                   "    @%p0 sust.b.2d.b32.trap [%handle, {%r1, 0}], {%t};\n"

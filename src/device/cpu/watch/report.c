@@ -62,7 +62,7 @@ static cj_cpu_rule rule_of(const cj_accessor *a, const cj_access *earlier) {
     return earlier->group == a->access.group ? CJ_HAZARD_RACE_WARP : CJ_HAZARD_RACE_BLOCK;
 }
 
-// Whether two lanes of one execution of a store wrote; had they written the same value, nothing would be reported.
+// Whether two lanes of one execution of a store wrote. (Where st writes the same value from both, nothing is reported.)
 static bool is_one_store(const cj_accessor *a, const cj_access *earlier) {
     return earlier->block == a->access.block && earlier->group == a->access.group && earlier->op == a->access.op &&
            earlier->time == a->access.time && earlier->use.flags == CJ_USE_WRITE &&
@@ -88,7 +88,7 @@ static const char *reason(cj_cpu_rule rule, const cj_accessor *a, const cj_acces
         return "both are atomic, but the scope of one does not reach the other, and nothing orders them";
     }
     if (is_one_store(a, earlier)) {
-        return "it is one execution of the instruction, the values differ, and nothing says which of them stays";
+        return "it is one execution of the instruction, and nothing says whose value stays";
     }
     return "nothing orders them";
 }
