@@ -10,7 +10,7 @@
 //
 //   x[]  --keys-->  registers  --places-->  keys[], indices[]  --own part-->  registers  …  --bits-->  values[], indices[]
 //
-//   shared, of each group:  | counts[warp][digit] | sums[warp] | table[rank][digit] | keys[tile] | indices[tile] |
+//   shared:  | counts[warp][digit] | sums[warp] | table[rank][digit] | keys[tile] | indices[tile] |    of each group
 //
 // A row beyond a cluster is sorted by the grid (grid.c): each pass is a launch, in which a block sorts a tile by the digit and finds out
 // from the tiles before it where its items go.
