@@ -45,8 +45,12 @@ static size_t leaf_bytes(uint16_t warps, uint32_t capacity) {
 // Holders on several host threads share clocks and nodes that were released in global memory. What has one holder is
 // changed by that one alone.
 static void add_holder(uint32_t *refs) { __atomic_add_fetch(refs, 1, __ATOMIC_RELAXED); }
-static bool lose_holders(uint32_t *refs, uint32_t count) { return !__atomic_sub_fetch(refs, count, __ATOMIC_ACQ_REL); }
 static bool has_one_holder(const uint32_t *refs) { return __atomic_load_n(refs, __ATOMIC_ACQUIRE) == 1; }
+
+// Whether these holders were all: then nobody else can become one, and the count stays as it is.
+static bool lose_holders(uint32_t *refs, uint32_t count) {
+    return __atomic_load_n(refs, __ATOMIC_ACQUIRE) == count || !__atomic_sub_fetch(refs, count, __ATOMIC_ACQ_REL);
+}
 
 static cj_known *hold(cj_known *node) {
     if (node) add_holder(&node->refs);
@@ -217,7 +221,15 @@ static cj_known *merge_leaves(cj_known *const leaf[2], const joint *found) {
     return both;
 }
 
+// A join of two nodes returns one of the two, without a reference, or a new node, which is the caller's. `may_change`: all nodes on the
+// way to `into` have one holder, so a node that has one holder itself is changed in place.
 static cj_known *join_trees(cj_known *into, cj_known *from);
+
+// The trees of operations of two leaves joined: into's own, or the caller's.
+static cj_known *join_operations(const cj_known *into, const cj_known *from, bool *is_new) {
+    *is_new = from->operations && from->operations != into->operations;
+    return *is_new ? join_trees(hold(into->operations), from->operations) : into->operations;
+}
 
 // Leaves of one block, which have equally many warps. Threads that met mostly know the same extras.
 static cj_known *join_leaves(cj_known *into, cj_known *from) {
@@ -227,24 +239,22 @@ static cj_known *join_leaves(cj_known *into, cj_known *from) {
     const uint32_t  most = into->count + from->count;
     extra           few[FEW];
     joint           found = {.extras = few};
+    bool            is_new;
+    cj_known       *joined = NULL, *operations = join_operations(into, from, &is_new);
     if (is_same)
         found = (joint){.extras = extras_of(into), .count = into->count};
     else if (most > FEW)
         found.extras = cj__watch_calloc(most * sizeof(extra));
     compare_times(leaf, found.covers);
     if (!is_same && found.extras) join_extras(leaf, &found);
-    cj_known *operations = join_trees(hold(into->operations), from->operations), *joined = NULL;
-    found.covers[0] &= operations == into->operations;
-    found.covers[1] &= operations == from->operations;
-    if (found.covers[1])
-        joined = hold(from);
-    else if (found.covers[0])
-        joined = hold(into);
+    if (found.covers[1] && operations == from->operations)
+        joined = from;
+    else if (found.covers[0] && operations == into->operations)
+        joined = into;
     else if (found.extras && (joined = merge_leaves(leaf, &found)) != NULL)
         joined->operations = hold(operations);
     if (!is_same && found.extras != few) cj__free(found.extras);
-    drop(operations);
-    drop(into);
+    if (is_new) drop(operations);
     return joined;
 }
 
@@ -269,7 +279,7 @@ static uint16_t level_for(uint32_t block) {
     return level;
 }
 
-static cj_known *join_nodes(cj_known *into, cj_known *from);
+static cj_known *join_nodes(cj_known *into, cj_known *from, bool may_change);
 
 // Whether it has a child that the other node has not.
 static bool differs(const cj_known *from, const cj_known *into) {
@@ -279,37 +289,65 @@ static bool differs(const cj_known *from, const cj_known *into) {
     return false;
 }
 
-// If the result equals `from` or `into`, returns that node itself: the next join of the two then ends here.
-static cj_known *join_inner(cj_known *into, cj_known *from) {
-    if (!differs(from, into)) return into;
-    cj_known *before = has_one_holder(&into->refs) ? NULL : hold(into);
-    bool      is_from = true, is_before = before;
-    into = own(into, 0);
-    for (unsigned i = 0; into && i < CHILDREN; i++) {
-        cj_known **child = &((inner *)(void *)into)->child[i];
-        *child = join_nodes(*child, children_of(from)[i]);
-        is_from &= *child == children_of(from)[i];
-        is_before &= before && *child == children_of(before)[i];
-    }
-    cj_known *same = is_from ? from : is_before ? before : NULL, *joined = same && into ? hold(same) : into;
-    if (joined != into) drop(into);
-    drop(before);
+// `node`, whose reference is taken over, gives way to what a join of it and `from` gave: a reference to that.
+static cj_known *replace(cj_known *node, cj_known *from, cj_known *joined) {
+    if (joined == node) return node;
+    if (joined == from) hold(from);
+    drop(node);
     return joined;
 }
 
-// Nodes of the same level; takes over the reference to `into`.
-static cj_known *join_nodes(cj_known *into, cj_known *from) {
-    if (into == from || !from) return into;
-    if (!into) return hold(from);
-    return into->level ? join_inner(into, from) : join_leaves(into, from);
+static cj_known *change_inner(cj_known *into, cj_known *from) {
+    bool is_from = true;
+    for (unsigned i = 0; i < CHILDREN; i++) {
+        cj_known **child = &((inner *)(void *)into)->child[i], *other = children_of(from)[i];
+        *child = replace(*child, other, join_nodes(*child, other, true));
+        is_from &= *child == other;
+    }
+    return is_from ? from : into;
 }
 
+// A new node, unless all of its children would be those of one of the two: the next join of the two then ends here.
+static cj_known *make_inner(cj_known *into, cj_known *from) {
+    cj_known *child[CHILDREN], *made = NULL;
+    bool      is_into = true, is_from = true;
+    for (unsigned i = 0; i < CHILDREN; i++) {
+        child[i] = join_nodes(children_of(into)[i], children_of(from)[i], false);
+        is_into &= child[i] == children_of(into)[i];
+        is_from &= child[i] == children_of(from)[i];
+    }
+    if (is_from || is_into) return is_from ? from : into;
+    made = new_inner(into->level);
+    for (unsigned i = 0; i < CHILDREN; i++) {
+        const bool is_new = child[i] != children_of(into)[i] && child[i] != children_of(from)[i];
+        if (made)
+            ((inner *)(void *)made)->child[i] = is_new ? child[i] : hold(child[i]);
+        else if (is_new)
+            drop(child[i]);
+    }
+    return made;
+}
+
+static cj_known *join_inner(cj_known *into, cj_known *from, bool may_change) {
+    if (!differs(from, into)) return into;
+    if (!differs(into, from)) return from;
+    return may_change && has_one_holder(&into->refs) ? change_inner(into, from) : make_inner(into, from);
+}
+
+// Nodes of the same level.
+static cj_known *join_nodes(cj_known *into, cj_known *from, bool may_change) {
+    if (into == from || !from) return into;
+    if (!into) return from;
+    return into->level ? join_inner(into, from, may_change) : join_leaves(into, from);
+}
+
+// Takes over the reference to `into`, and returns one.
 static cj_known *join_trees(cj_known *into, cj_known *from) {
     if (into == from || !from) return into;
     if (!into) return hold(from);
     cj_known *raised = raise(hold(from), into->level);
     into = raised ? raise(into, raised->level) : into;
-    into = join_nodes(into, raised);
+    if (into && raised) into = replace(into, raised, join_nodes(into, raised, true));
     drop(raised);
     return into;
 }
