@@ -31,7 +31,7 @@ void *cj__arena_take_more(cj_arena *arena, size_t bytes);  // where the newest c
 
 static inline void *cj__arena_take(cj_arena *arena, size_t bytes) {
     const size_t size = (bytes + CJ_ARENA_ALIGNMENT - 1) & ~(size_t)(CJ_ARENA_ALIGNMENT - 1);
-    if (size < bytes || (size_t)(arena->end - arena->at) < size) return cj__arena_take_more(arena, bytes);
+    if (size < bytes || !arena->at || (size_t)(arena->end - arena->at) < size) return cj__arena_take_more(arena, bytes);
     void *memory = arena->at;
     arena->at += size;
     return memory;

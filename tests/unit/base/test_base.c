@@ -166,6 +166,14 @@ static void arena_gives_zeroed_aligned_memory(void **state) {
     cj__arena_free(&arena);  // twice is once
 }
 
+static void an_empty_arena_gives_no_bytes_an_address(void **state) {
+    (void)state;
+    cj_arena arena = {0};
+    assert_non_null(cj__arena_alloc(&arena, 0));  // NULL means that there is no memory
+    assert_non_null(cj__arena_copy(&arena, NULL, 0));
+    cj__arena_free(&arena);
+}
+
 static void arena_takes_sizes_past_a_chunk(void **state) {
     (void)state;
     cj_arena     arena = {0};
@@ -338,6 +346,7 @@ int main(void) {
         cmocka_unit_test(long_messages_are_cut),
         cmocka_unit_test(nearest_finds_slips_only),
         cmocka_unit_test(arena_gives_zeroed_aligned_memory),
+        cmocka_unit_test(an_empty_arena_gives_no_bytes_an_address),
         cmocka_unit_test(arena_takes_sizes_past_a_chunk),
         cmocka_unit_test(arena_refuses_impossible_sizes),
         cmocka_unit_test(arena_copies_text),
