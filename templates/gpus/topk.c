@@ -188,7 +188,8 @@ static void place_list(const topk_kernel *k, uint32_t g, cj_reg from) {
         cj__load(f, cj_always(), "ld.shared", "u32", pair, 2, cj_mad(f, "pair_at", number, PAIR_BYTES, k->pairs), 0);
         for (uint32_t q = 0; q < k->s.gpus; q++)
             if (q != g) count_before(k, q, g, key, place);
-        store_result(k, cj_lt(f, "kept", place, k->s.k), cj_add(f, "at", from, place), pair[0], pair[1]);
+        cj_reg at = cj_add(f, "at", from, place), kept = cj_lt(f, "kept", place, k->s.k);
+        store_result(k, kept, at, pair[0], pair[1]);
     }
 }
 

@@ -6,7 +6,7 @@
 // Where what is told of the row begins: element row * each of an array of 4 bytes each.
 static cj_reg row_of(const sample_kernel *k, cj_var array, const char *name, cj_reg each) {
     cj_func *f = k->f;
-    cj_reg   first = cj_mul(f, "first", cj_cvt(f, "u64", "row_number", k->row), cj_cvt(f, "u64", "each", each));
+    cj_reg   row = cj_cvt(f, "u64", "row_number", k->row), first = cj_mul(f, "first", row, cj_cvt(f, "u64", "each", each));
     return cj_mad(f, name, first, 4, cj__load_pointer(f, array, name));
 }
 
@@ -44,7 +44,8 @@ static void put_top(const sample_kernel *k, cj_reg when, cj_reg slot, cj_reg tok
 void cj__sample_top_clear(const sample_kernel *k) {
     cj_func *f = k->f;
     cj_reg   in = cj_lt(f, "has_slot", k->thread, k->s.top);
-    put_top(k, in, k->thread, cj_mov(f, "u32", "no_token", "0xffffffff"), minus_infinity(k));
+    cj_reg never = minus_infinity(k), none = cj_mov(f, "u32", "no_token", "0xffffffff");
+    put_top(k, in, k->thread, none, never);
 }
 
 void cj__sample_top_put(const sample_kernel *k, cj_reg when, cj_reg slot, cj_reg token, cj_reg v, cj_reg mass) {
