@@ -188,7 +188,8 @@ typedef struct cj_gpus_info {
     char          why[256];
 } cj_gpus_info;
 
-// Fills in `info`; `desc` NULL: without the last three fields. The arrays are taken for registered where desc.memory says so alone. INVALID_ARGUMENT for what cj_gpus_run refuses whatever the arrays.
+// Fills in `info`; `desc` NULL: without the last three fields. The arrays are taken for registered where desc.memory says so alone.
+// INVALID_ARGUMENT for what cj_gpus_run refuses whatever the arrays.
 CJ_API cj_status cj_gpus_about(const cj_gpus *gpus, const cj_gpus_desc *desc, cj_gpus_info *info, cj_error *error);
 
 // What went wrong in launches that have ended: DRIVER names a rank that did not come in time, INVALID_ARGUMENT one that came with

@@ -130,7 +130,7 @@ static bool says(const char *text, const char *end, const char *words) {
 }
 
 // LLVM gives the first line of inline assembly its .loc, and counts on from there for each further line, as if they stood in the
-// source. The .loc of the assembly is the one directly behind this comment; parse_loc leaves out those that count on.
+// source. The .loc of the assembly is the one directly after this comment; parse_loc leaves out those that count on.
 static void note_inline_assembly(cj_parser *p, const char *text) {
     if (says(text, p->at, " begin inline asm")) {
         p->asm_loc = p->at;

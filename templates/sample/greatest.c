@@ -51,7 +51,7 @@ static cj_reg count_greater(const sample_kernel *k, cj_reg part_at, cj_reg own) 
     return before;
 }
 
-// A warp has its candidates in turns; who has the k-th tells all.
+// A warp looks at its candidates in turns; the lane that has the k-th tells all.
 static void tell_kth(const sample_kernel *k, cj_reg codes, cj_reg told) {
     enum { EACH = SAMPLE_WARP / SAMPLE_SHARE };
     cj_func *f = k->f;

@@ -223,7 +223,7 @@ static void memory_that_cannot_be_registered_is_refused_by_name(void **state) {
     cj_gpus_destroy(gpus);
 }
 
-// ---- who does not come, and who comes with something else
+// ---- ranks that do not come, and ranks that come with something else
 
 static void a_rank_that_does_not_come_is_named_and_nothing_hangs(void **state) {
     (void)state;
@@ -244,7 +244,7 @@ static void a_rank_that_does_not_come_is_named_and_nothing_hangs(void **state) {
     cj_gpus_destroy(gpus);
 }
 
-// Ranks 0 to 2 copy nothing: what they have is still there.
+// Ranks 0 to 2 copy nothing: their arrays are as they were.
 static void nothing_is_copied_to_a_rank_that_does_not_come(void **state) {
     (void)state;
     cj_error   error = {0};
