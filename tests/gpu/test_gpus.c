@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives and the fused kernels of several GPUs, on as many as there are. Of one GPU two ranks share it, each with a stream of
 // its own: small kernels are on it at once.
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "fused_cases.h"
 #include "gpus_cases.h"
 #include "gpus_gemm_cases.h"
+#include "streams.h"
 #include "test.h"
 
 static cj_device *device[CJ_GPUS_MAX];
@@ -15,27 +15,12 @@ static uint32_t   count;  // ranks
 static cj_stream  own[CJ_GPUS_MAX];
 static cj_stream *streams;  // of ranks that share a GPU
 
-// As a program that links libcuda would call it.
-static bool make_stream(cj_stream *stream) {
-    enum { NON_BLOCKING = 1 };
-    void *library = dlopen("libcuda.so.1", RTLD_NOW), *context = NULL, *symbol[4];
-    int (*init)(unsigned), (*retain)(void **, int), (*set)(void *), (*create)(cj_stream *, unsigned);
-    static const char *const names[] = {"cuInit", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuStreamCreate"};
-    for (size_t i = 0; i < CJ_TEST_COUNT(names); i++)
-        if (!library || !(symbol[i] = dlsym(library, names[i]))) return false;
-    memcpy(&init, &symbol[0], sizeof init);
-    memcpy(&retain, &symbol[1], sizeof retain);
-    memcpy(&set, &symbol[2], sizeof set);
-    memcpy(&create, &symbol[3], sizeof create);
-    return !init(0) && !retain(&context, 0) && !set(context) && !create(stream, NON_BLOCKING);
-}
-
 static void share_the_gpu(void) {
     streams = own;
     device[1] = device[0];
     count = 2;
     for (uint32_t r = 0; r < count; r++)
-        if (!make_stream(&own[r])) cj_test_skip("libcuda.so.1 makes no stream");
+        if (!cj_test_streams(0, (cj_stream *const[]){&own[r]}, 1)) cj_test_skip("libcuda.so.1 makes no stream");
 }
 
 static void every_collective_is_right_for_any_type_and_size(void **state) {

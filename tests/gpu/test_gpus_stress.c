@@ -4,12 +4,12 @@
 //
 //     CJ_TURNS=10000 build/dev/tests/test_gpu_gpus_stress   # as many on GPUs; 10000 is their default
 #include <clusterjit/clusterjit.h>
-#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "streams.h"
 #include "test.h"
 
 enum { STREAMS = 2, COUNT = 1 << 15, BYTES = 4 * COUNT, PRODUCT = 256, TURNS_GPU = 10000, TURNS_CPU = 60, CHECKED = 32 };
@@ -24,24 +24,6 @@ static cj_stream  stream[STREAMS + 1][CJ_GPUS_MAX];  // the last ones are those 
 
 // ---- GPUs and streams
 
-// As a program that links libcuda would call it, in the primary context of each device.
-static bool make_streams(uint32_t ordinal, cj_stream *const *to) {
-    enum { NON_BLOCKING = 1 };
-    void *library = dlopen("libcuda.so.1", RTLD_NOW), *context = NULL, *symbol[4];
-    int (*init)(unsigned), (*retain)(void **, int), (*set)(void *), (*create)(cj_stream *, unsigned);
-    static const char *const names[] = {"cuInit", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuStreamCreate"};
-    for (size_t i = 0; i < CJ_TEST_COUNT(names); i++)
-        if (!library || !(symbol[i] = dlsym(library, names[i]))) return false;
-    memcpy(&init, &symbol[0], sizeof init);
-    memcpy(&retain, &symbol[1], sizeof retain);
-    memcpy(&set, &symbol[2], sizeof set);
-    memcpy(&create, &symbol[3], sizeof create);
-    if (init(0) || retain(&context, (int)ordinal) || set(context)) return false;
-    for (unsigned s = 0; s <= STREAMS; s++)
-        if (create(to[s], NON_BLOCKING)) return false;
-    return true;
-}
-
 static void open_gpus(void) {
     for (; count < CJ_GPUS_MAX; count++) {
         char spec[16];
@@ -52,7 +34,7 @@ static void open_gpus(void) {
     if (count < 2) return;
     for (uint32_t r = 0; r < count; r++) {
         cj_stream *const to[] = {&stream[0][r], &stream[1][r], &stream[2][r]};
-        if (!make_streams(r, to)) cj_test_skip("libcuda.so.1 makes no stream");
+        if (!cj_test_streams(r, to, STREAMS + 1)) cj_test_skip("libcuda.so.1 makes no stream");
     }
 }
 
