@@ -223,6 +223,10 @@ def draw_sort(rng, limits):
     columns = min(columns, 2**18)  # what a cluster holds
     stride, offset = draw_stride(rng, columns), draw_offset(rng, dtype)
     descending, narrow = rng.random() < 0.5, rng.random() < 0.3
+    return sort_request(rows, columns, dtype, stride, offset, descending, narrow)
+
+
+def sort_request(rows, columns, dtype, stride, offset=0, descending=False, narrow=False):
     x = Array("x", dtype, rows, columns, stride, "normal", offset)
     words = words_of(rows=rows, columns=columns, dtype=dtype, descending=descending, index_u32=narrow,
                      stride=stride if stride != columns else None)
@@ -237,6 +241,10 @@ def draw_sample(rng, limits):
     top_k = min(columns, rng.choice([0, 0, 1, 20, 50, 50, 64, 1000]))
     top_p, min_p = rng.choice([0, 0.5, 0.9, 0.9, 0.95]), rng.choice([0, 0, 0, 0.05, 0.3])
     masked, told = rng.random() < 0.2, rng.random() < 0.3
+    return sample_request(rows, columns, dtype, stride, offset, top_k, top_p, min_p, masked, told)
+
+
+def sample_request(rows, columns, dtype, stride, offset=0, top_k=0, top_p=0, min_p=0, masked=False, told=False):
     x = Array("x", dtype, rows, columns, stride, "logits", offset)
 
     def each(name, kind, fill):
@@ -336,6 +344,16 @@ def draw_product(rng, limits):
     words = words_of(m=m, n=n, k=k, dtype=dtype, b=b, lda=lda, ldb=ldb, ldd=ldd, out=out, bias="n" if bias else None,
                      activation=activation if activation != "none" else None)
     return Request("product", "gemm", words, arrays, {"m": m, "n": n, "k": k, "b": b, "activation": activation})
+
+
+def named(families):
+    """The shapes that have goals of their own: sorts by rows, from the shortest, and tokens of a vocabulary of 128256."""
+    sorts = [(65536, 1024), (16384, 4096), (4096, 16384), (4096, 65536), (1024, 262144)]
+    few = [(128, 32768), (32, 131072), (1, 1 << 18), (1, 1 << 20), (1, 1 << 23), (1, 1 << 26)]
+    requests = [sort_request(rows, columns, dtype, columns) for dtype, shapes in (("f32", sorts + few), ("bf16", sorts)) for rows, columns in shapes]
+    requests += [sample_request(rows, 128256, "bf16", 128256, top_k=top_k, top_p=top_p)
+                 for top_k, top_p in ((50, 0.9), (0, 0.9), (0, 0)) for rows in (1, 8, 32, 128)]
+    return [request for request in requests if request.family in families]
 
 
 FAMILIES = {"reduce": draw_reduce, "softmax": draw_softmax, "logsoftmax": draw_logsoftmax, "rmsnorm": draw_rmsnorm,

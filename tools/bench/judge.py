@@ -5,7 +5,6 @@ import math
 import statistics
 
 import calls
-import draw
 import peers
 import reference
 import stores
@@ -290,7 +289,7 @@ def is_lost(pt):
 
 
 def measure_all(pt, options, library, ceilings, clock, report):
-    requests, workers = draw.draw(options.seed, options.shapes, options.limits, options.families), None
+    requests, workers = options.requests, None
     for i, request in enumerate(requests):
         if i % BATCH == 0:
             done, workers = ([], None) if options.no_compile else compile_batch(workers, requests[i:i + BATCH], clock)
@@ -367,7 +366,7 @@ def sweep(options, path, clock):
     rows = report["rows"]
     show_failures(rows)
     show_families(rows, options.families)
-    show_worst(rows)
+    show_worst(rows, len(rows) if options.named else 10)
     failed = sum(is_failure(row) for row in rows)
     print(f"{len(rows)} shapes in {clock.seconds():.0f} s, seed {options.seed}: {failed} failures of ours")
     return report, failed
