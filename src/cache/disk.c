@@ -321,11 +321,9 @@ typedef struct piece {
     size_t      bytes;
 } piece;
 
-// Calls fsync before the rename: otherwise a power cut could leave a name without its bytes.
-static int write_file(const cj_files *files, int file, const piece *pieces, size_t count) {
+static int write_pieces(const cj_files *files, int file, const piece *pieces, size_t count) {
     int failure = 0;
     for (size_t i = 0; i < count && !failure; i++) failure = write_all(files, file, pieces[i].data, pieces[i].bytes);
-    if (!failure && files->sync(file)) failure = errno;
     return failure;
 }
 
@@ -353,28 +351,32 @@ static int name_new(const cj_disk *disk, int file, const char *temporary, bool *
     return failure;
 }
 
-// Makes or replaces a file: a reader sees all of the old one or all of the new one.
-static int replace_file(const cj_disk *disk, const char *name, const piece *pieces, size_t count) {
+// Makes or replaces a file: a reader sees all of the old one or all of the new one. `durable`: after a power cut, too.
+// Without fsync a name may then be without its bytes.
+static int replace_file(const cj_disk *disk, const char *name, const piece *pieces, size_t count, bool durable) {
     const cj_files *files = disk->files;
     char            temporary[CJ_ENTRY_NAME];
     temporary_name(temporary);
     bool      named;
     const int file = open_new(disk, temporary, &named);
     if (file < 0) return errno;
-    int failure = write_file(files, file, pieces, count);
+    int failure = write_pieces(files, file, pieces, count);
+    if (durable && !failure && files->sync(file)) failure = errno;
     if (failure && named) files->remove(disk->directory, temporary);
     if (!failure) failure = name_new(disk, file, temporary, &named, name);
     if (files->close(file) && !failure) failure = errno;
-    if (!failure && files->sync(disk->directory)) failure = errno;
+    if (durable && !failure && files->sync(disk->directory)) failure = errno;
     return failure;
 }
 
+// Not durable: a reader verifies the entry, so a power cut costs a compilation; a caller who waits for its kernel would pay for
+// two fsyncs each time.
 static int write_entry(const cj_disk *disk, const char *name, const cj_entry *entry) {
     char head[CJ_ENTRY_HEAD];
     cj__entry_head(entry, head);
     const piece pieces[] = {
         {head, sizeof head}, {entry->value, entry->value_bytes}, {entry->key, entry->key_bytes}};
-    return replace_file(disk, name, pieces, sizeof pieces / sizeof *pieces);
+    return replace_file(disk, name, pieces, sizeof pieces / sizeof *pieces, false);
 }
 
 void cj__disk_put(cj_disk *disk, const char *key, size_t key_bytes, const char *value, size_t bytes) {
@@ -445,7 +447,7 @@ static cj_status edit_locked(const cj_disk *disk, const char *name, cj_edit edit
     if (!failure) {
         const bool whole = old.data && !old.damage;
         edit(user, whole ? old.data : "", whole ? (size_t)old.about.st_size : 0, &made);
-        failure = made.failed ? ENOMEM : replace_file(disk, name, &(piece){made.data, made.length}, 1);
+        failure = made.failed ? ENOMEM : replace_file(disk, name, &(piece){made.data, made.length}, 1, true);
     }
     cj__free(old.data);
     cj__text_free(&made);

@@ -35,7 +35,6 @@ cj_status cj__keep_of(cj_device *device, cj_keep **keep, cj_error *error) {
     cj_keep *made = cj__calloc(1, sizeof *made);
     if (!made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for what a device keeps");
     made->base = (cj_attachment){retire, free_keep};
-    made->files = &cj__files;
     pthread_mutex_init(&made->disk_lock, NULL);
     pthread_mutex_init(&made->workspaces_lock, NULL);
     cj__registry_init(&made->modules);
@@ -67,7 +66,7 @@ static cj_disk *disk_of(cj_keep *keep) {
     pthread_mutex_lock(&keep->disk_lock);
     if (!keep->disk_known) {
         cj_error error;
-        if (cj__cache_open(true, keep->files, &keep->disk, &error)) {
+        if (cj__cache_open(true, &cj__files, &keep->disk, &error)) {
             cj__log(CJ_LOG_WARNING, "kernels are compiled anew in every process: %s; %s", error.message, error.hint);
         }
         keep->disk_known = true;

@@ -16,7 +16,6 @@ typedef struct cj_keep {
     cj_attachment   base;
     cj_registry     modules, kernels;
     cj_warm         warm;
-    const cj_files *files;
     pthread_mutex_t disk_lock;
     bool            disk_known;  // whether `disk` has been set
     cj_disk        *disk;        // NULL: no disk cache

@@ -15,7 +15,6 @@
 
 #ifdef CJ_HAVE_CUDA
 #include "fake_driver.h"
-#include "keep.h"
 #endif
 
 // ---- allocators of the program's: of host memory, and of workspaces
@@ -197,19 +196,11 @@ static cj_status run_user_function(cj_error *error) {
 }
 
 #ifdef CJ_HAVE_CUDA
-static int quick_sync(int file) { return (void)file, 0; }
-
 static cj_status run_on_driver(cj_error *error) {
-    static cj_files         quick;
     const cj_device_options options = {CJ_INIT(options), .spec = "gpu", .resolver = cj_fake_resolve};
     cj_device              *device = NULL;
-    cj_keep                *keep = NULL;
     cj_fake_reset();
-    quick = cj__files;
-    quick.sync = quick_sync;
     cj_status status = cj_device_open(&options, &device, error);
-    if (!status) status = cj__keep_of(device, &keep, error);
-    if (!status) keep->files = &quick;
     if (!status) status = use_workspaces(device, error);
     if (!status) status = sum(device, NULL, error);
     cj_device_close(device);

@@ -731,6 +731,20 @@ static void a_link_in_a_texts_place_is_replaced(void **state) {
     cj__disk_close(disk);
 }
 
+// A caller waits for an entry, and may lose it; a text is a user's.
+static void texts_alone_survive_a_power_cut(void **state) {
+    (void)state;
+    char     more[] = "line\n";
+    cj_error error = {0};
+    cj_disk *disk = open_disk(ROOM);
+    fault.call = "sync", fault.nth = 100;
+    put(disk, 1);
+    assert_int_equal(fault.seen, 0);
+    cj_test_ok(cj__disk_edit_text(disk, "notes.txt", append, more, &error), &error);
+    assert_int_equal(fault.seen, 2);  // the file's bytes, and its name
+    cj__disk_close(disk);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
     const struct CMUnitTest tests[] = {
@@ -756,6 +770,7 @@ int main(void) {
         TEST(a_text_is_replaced_whole_or_not_at_all),
         TEST(limit_and_clearing_leave_texts_alone),
         TEST(a_link_in_a_texts_place_is_replaced),
+        TEST(texts_alone_survive_a_power_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "fake_driver.h"
-#include "keep.h"
 
 static const char kernel[] = ".version 7.8\n.target sm_90\n.address_size 64\n"
                              ".visible .entry k(.param .u64 out)\n{\n    ret;\n}\n";
@@ -52,19 +51,11 @@ static int finish(void **state) {
     return system(command);
 }
 
-static int quick_sync(int file) { return (void)file, 0; }
-
 static cj_device *open_device(void) {
-    static cj_files         quick;
     const cj_device_options options = {CJ_INIT(options), .spec = "gpu", .resolver = cj_fake_resolve};
     cj_device              *device = NULL;
-    cj_keep                *keep;
     cj_error                error = {0};
-    quick = cj__files;
-    quick.sync = quick_sync;
     cj_test_ok(cj_device_open(&options, &device, &error), &error);
-    cj_test_ok(cj__keep_of(device, &keep, &error), &error);
-    keep->files = &quick;
     return device;
 }
 
