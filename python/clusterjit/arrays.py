@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of other libraries, taken as they are: where each lies, its shape and type, its current stream, and new ones like it.
 
-A reader knows the arrays of one library. ``read`` appends all that a plan depends on, as a key that compares fast, and the address;
-``view`` gives the same in one form for all libraries; ``allocator`` a function that makes an array of the same kind.
+A reader knows the arrays of one library. ``read`` appends all that a plan depends on, as a key that compares fast, and the address,
+``read_out`` those of an array to be written; ``view`` gives the same in one form for all libraries; ``allocator`` a function that
+makes an array of the same kind.
 """
 from __future__ import annotations
 
 import ctypes
 import functools
+import operator
 import sys
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 from ._library import ffi
 from .errors import InvalidArgument, UnsupportedType
@@ -107,20 +109,48 @@ class Reader:
 
     waits = False
 
+    @classmethod
+    def read(cls, x: Array, keys: list[Any], addresses: list[int]) -> None:
+        reader_of(x)  # which refuses it
+
+    @classmethod
+    def read_out(cls, x: Array, keys: list[Any], addresses: list[int]) -> None:
+        cls.read(x, keys, addresses)
+
+    @classmethod
+    def address(cls, x: Array) -> int:
+        addresses: list[int] = []
+        cls.read(x, [], addresses)
+        return addresses[0]
+
     @staticmethod
     def current(device: Optional[int]) -> Callable[[], int]:
         """A function that gives the handle of the caller's current stream on the device; of the default one, if none is known."""
         return int
 
 
+_CHARS, _ZERO = ffi.typeof("char[]"), ffi.cast("char *", 0)
+
+
 class NumPy(Reader):
     @staticmethod
-    def read(x: Array, keys: list[Any], addresses: list[int], buffer: Any = ffi.from_buffer, zero: Any = ffi.cast("char *", 0)) -> None:
+    def read(x: Array, keys: list[Any], addresses: list[int], buffer: Any = ffi.from_buffer, zero: Any = _ZERO) -> None:
+        strides = None
         try:
             address = -(zero - buffer(x))  # a difference of pointers is an int, in a quarter of the time of a cast
-        except (ValueError, TypeError, BufferError):  # strides, or a type that buffers do not have
-            address = x.__array_interface__["data"][0]
-        keys.append((x.dtype, x.shape, x.strides, x.flags.writeable, address & 15))
+        except (ValueError, TypeError, BufferError):  # it is not contiguous, or of a type that buffers do not have
+            address, strides = x.__array_interface__["data"][0], x.strides
+        keys.append((x.dtype, x.shape, strides, address & 15))
+        addresses.append(address)
+
+    @staticmethod
+    def read_out(x: Array, keys: list[Any], addresses: list[int], buffer: Any = ffi.from_buffer, zero: Any = _ZERO) -> None:
+        strides = None
+        try:
+            address = -(zero - buffer(_CHARS, x, True))
+        except (ValueError, TypeError, BufferError):  # or it is read-only
+            address, strides = x.__array_interface__["data"][0], (x.strides, x.flags.writeable)
+        keys.append((x.dtype, x.shape, strides, address & 15))
         addresses.append(address)
 
     @classmethod
@@ -142,6 +172,9 @@ class Torch(Reader):
         keys.append((x.dtype, x.shape, x.stride(), x.device, address & 15))
         addresses.append(address)
 
+    read_out = read
+    address: Any = staticmethod(operator.methodcaller("data_ptr"))
+
     @classmethod
     def view(cls, x: Array, name: str, slot: int) -> View:
         if x.device.type not in ("cpu", "cuda"):
@@ -152,8 +185,14 @@ class Torch(Reader):
     @staticmethod
     def allocator(like: Any, shape: Shape, dtype: str) -> Callable[[], Array]:
         import torch
-        model = torch.empty((), dtype=getattr(torch, NAMES[dtype]), device=like).expand(shape)  # of one element in memory
-        return functools.partial(torch.empty_like, model, memory_format=torch.contiguous_format)  # half the time of torch.empty
+        kind, strides = getattr(torch, NAMES[dtype]), contiguous(shape)
+        model = torch.empty((), dtype=kind, device=like).expand(shape)  # of one element in memory
+        slow = functools.partial(torch.empty_like, model, memory_format=torch.contiguous_format)  # half the time of torch.empty
+        fast = getattr(_guards(), f"_empty_strided_{like.type}", None)  # what torch's compiled code calls: less than half of that
+        if fast is None or like.type == "cpu" or torch.cuda.device_count() == 1:
+            return functools.partial(fast, shape, strides, kind) if fast else slow
+        current = torch._C._cuda_getDevice
+        return lambda: fast(shape, strides, kind) if current() == like.index else slow()  # `fast` takes the current device's memory
 
     @staticmethod
     def current(device: Optional[int]) -> Callable[[], int]:
@@ -310,25 +349,92 @@ class _Readers(dict[type, Any]):
 READERS = _Readers()
 
 
-class _Reads(dict[type, Any]):
-    """The `read` of each type's arrays; `no_array` of other types."""
-
-    def __missing__(self, kind: type) -> Any:
-        reader = READERS[kind]
-        return self.setdefault(kind, reader.read if reader else no_array)
-
-
-def no_array(x: Any, keys: list[Any], addresses: list[int]) -> None:
-    raise UnsupportedType(f"a {type(x).__name__} is no array", hint="give an array of NumPy, torch, CuPy or JAX, or one with __dlpack__")
-
-
-READ = _Reads()
+def reader_of(x: Any, name: str = "") -> Any:
+    reader = READERS[type(x)]
+    if reader is None:
+        raise UnsupportedType(f"{name}a {type(x).__name__} is no array", hint="give an array of NumPy, torch, CuPy or JAX, or one with __dlpack__")
+    return reader
 
 
 def address_of(x: Array) -> int:
+    address: int = reader_of(x).address(x)
+    return address
+
+
+class _Reads(dict[type, Any]):
+    """A function of each type's reader."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __missing__(self, kind: type) -> Any:
+        return self.setdefault(kind, getattr(READERS[kind] or Reader, self.name))
+
+
+_READ, _READ_OUT = _Reads("read"), _Reads("read_out")
+
+
+def read_all(arrays: Sequence[Array], outs: Sequence[Array]) -> tuple[list[Any], list[int]]:
+    """Keys and addresses of arrays that are read, and of those that are written."""
+    keys: list[Any] = []
     addresses: list[int] = []
-    READ[type(x)](x, [], addresses)
-    return addresses[0]
+    for x in arrays:
+        _READ[type(x)](x, keys, addresses)
+    for x in outs:
+        _READ_OUT[type(x)](x, keys, addresses)
+    return keys, addresses
+
+
+class Known:
+    """The arrays of a call, as later calls are held against them: by their keys; and from the second such call on, if they are
+    tensors, by torch's own test, in a third of the time. ``count``: the arrays that the test takes; 0 if there is none. ``test``: None: not yet asked for; False: there is none.
+    """
+
+    __slots__ = ("keys", "count", "test")
+
+    def __init__(self, keys: Any) -> None:
+        self.keys, self.count = keys, 0
+        self.test: Any = None
+
+    def learn(self, arrays: Sequence[Array], addresses: Sequence[int]) -> None:
+        """Takes the test from arrays that have these keys."""
+        aligned = not any(address & 15 for address in addresses)
+        self.test = aligned and all(READERS[type(x)] is Torch for x in arrays) and _test_of(arrays)
+        self.count = len(arrays) if self.test else 0
+
+    def addresses(self, arrays: Sequence[Array]) -> Optional[list[int]]:
+        """Those of arrays that pass the test; None says nothing."""
+        if len(arrays) != self.count or not self.test(*arrays):
+            return None
+        addresses, bits = [], 0
+        for x in arrays:
+            address = x.data_ptr()
+            addresses.append(address)
+            bits |= address
+        return None if bits & 15 else addresses
+
+
+def _guards() -> Any:
+    """What torch's compiler tests and allocates tensors with, in C++; None of a torch that has it elsewhere."""
+    return getattr(getattr(sys.modules["torch"]._C, "_dynamo", None), "guards", None)
+
+
+def _test_of(tensors: Sequence[Array]) -> Any:
+    """A function that tells whether tensors have the types, dtypes, devices, shapes and strides of these; False if there is none."""
+    return _tests_hold() and _guards().TensorGuards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
+
+
+@functools.lru_cache(maxsize=None)
+def _tests_hold() -> bool:
+    """Whether the test, no public part of torch, does what is wanted of it."""
+    import torch
+    x = torch.empty(2, 3)
+    others = (x.double(), x[:1], x[:, :2], torch.empty(2, 4)[:, :3], torch.empty(3, 2).t(), x.to("meta"), x[0], 0)
+    try:
+        test = _guards().TensorGuards(x, x, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
+        return bool(test(x, torch.empty(2, 3))) and not any(test(x, y) or test(y, x) for y in others)
+    except (AttributeError, TypeError):
+        return False
 
 
 def _find(kind: type) -> Any:

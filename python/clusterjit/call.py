@@ -16,7 +16,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
 from ._library import check, ffi, lib, made, sized, text, thread
-from .arrays import READ, READERS, Array, Shape, View, no_array, size_of, stream_handle
+from .arrays import READERS, Array, Known, Shape, View, read_all, reader_of, size_of, stream_handle
 from .devices import Device, device_of
 from .errors import Closed, InvalidArgument, UnsupportedType
 
@@ -199,7 +199,8 @@ class Plan(Generic[R]):
         self._current = like.reader.current(device.ordinal)
         self._allocators: list[Callable[[], Array]] = []
         self._sizes = [view.bytes for view in self._views] + [_bytes(out) for out in request.writes.values()]
-        self._accepted: Any = None
+        self._given, self._made = Known(None), Known(None)  # arrays of the last calls that gave `out`, and that did not
+        self.address = like.reader.address
         self._result: Any = request.result
         self._single = len(request.writes) == 1
 
@@ -245,15 +246,30 @@ class Plan(Generic[R]):
         return status
 
     def __call__(self, *arrays: Array, out: Any = None, stream: Any = None, **late: float) -> R:
-        outs = self.allocate() if out is None else out if type(out) is tuple else (out,)
-        keys: list[Any] = []
-        addresses: list[int] = []
-        for x in arrays + outs:
-            READ[type(x)](x, keys, addresses)
-        if keys != self._accepted:
-            self._accept(arrays, outs)
-            self._accepted = keys
+        if out is None:
+            outs, known = self.allocate(), self._made
+            addresses = known.addresses(arrays) if known.count else None
+            if addresses is None:
+                addresses = self._read(arrays, outs, known)
+            for x in outs:
+                addresses.append(self.address(x))
+        else:
+            outs, known = out if type(out) is tuple else (out,), self._given
+            addresses = known.addresses(arrays + outs) if known.count else None
+            if addresses is None:
+                addresses = self._read(arrays, outs, known)
         return self.go(addresses, outs, self._current() if stream is None else stream_handle(stream), late)
+
+    def _read(self, arrays: tuple[Array, ...], outs: tuple[Array, ...], known: Known) -> list[int]:
+        """The addresses of the caller's arrays, which are held against `known` and those that the plan was made for."""
+        given = outs if known is self._given else ()
+        keys, addresses = read_all(arrays, given)
+        if keys != known.keys:
+            self._accept(arrays, outs)
+            known.keys, known.test = keys, known.test or None  # a test of earlier ones stays right
+        elif known.test is None:
+            known.learn(arrays + given, addresses)
+        return addresses
 
     def allocate(self) -> tuple[Array, ...]:
         if not self._allocators:
@@ -363,11 +379,7 @@ def _bytes(out: Out) -> int:
 
 
 def view_of(x: Any, name: str, slot: int) -> View:
-    reader = READERS[type(x)]
-    if reader is None:
-        raise UnsupportedType(f"{name}: a {type(x).__name__} is no array",
-                              hint="give an array of NumPy, torch, CuPy or JAX, or one with __dlpack__")
-    view: View = reader.view(x, name, slot)
+    view: View = reader_of(x, f"{name}: ").view(x, name, slot)
     if 0 in view.shape:
         raise view.refuse(f"its shape {view.shape} has no elements; at least one is needed", "leave out the call where there is nothing to do")
     return view
@@ -413,7 +425,7 @@ class Function(Generic[P, R]):
         self._arrays = {name for name, parameter in self._signature.parameters.items() if "Array" in str(parameter.annotation)}
         self._late = {name for name, parameter in self._signature.parameters.items() if "Value" in str(parameter.annotation)}
         self._entries: dict[Any, _Entry[R]] = {}
-        self._last: tuple[Any, Any] = None, None  # key and entry of the last call: one that repeats itself needs no hash
+        self._last: tuple[Any, Known, Any] = None, Known(None), None  # of the last call: one that repeats itself needs no hash
         functools.update_wrapper(self, body)
         result = str(self._signature.return_annotation)
         self.__signature__ = self._signature.replace(return_annotation=result[len("Request["):-1])  # of what a call returns
@@ -426,27 +438,38 @@ class Function(Generic[P, R]):
     def _call(self, *args: Any, out: Any = None, stream: Any = None, **kwargs: Any) -> R:
         outs: tuple[Any, ...] = () if out is None else out if type(out) is tuple else (out,)
         key: list[Any] = [len(args), *kwargs]
-        addresses: list[int] = []
+        arrays: list[Array] = []
         given, late = kwargs.values(), None  # type: Any, Any
         if self._late:
             given, late = self._split(kwargs)
-        for value in (*args, *given, *outs):
-            read = READ[type(value)]
-            if read is no_array:
-                key.append(tuple(value) if type(value) is list else value)
+        for value in (*args, *given):
+            reader = READERS[type(value)]
+            if reader:
+                key.append(reader)
+                arrays.append(value)
             else:
-                read(value, key, addresses)
-        last, entry = self._last  # type: Any, _Entry[R]
-        if key != last:
-            entry = self._entries.get(tuple(key)) or self._entries.setdefault(tuple(key), _Entry(self._request(args, kwargs, outs)))
-            self._last = key, entry
+                key.append(tuple(value) if type(value) is list else value)
+        last, known, entry = self._last  # type: Any, Known, _Entry[R]
+        addresses = known.addresses((*arrays, *outs)) if known.count and key == last else None
+        if addresses is None:
+            keys, addresses = read_all(arrays, outs)
+            if key != last or keys != known.keys:
+                entry = self._entry(key, keys, args, kwargs, outs)
+            elif known.test is None:
+                known.learn((*arrays, *outs), addresses)
         handle = entry.current() if stream is None else stream_handle(stream)
         plan = entry.common or entry.plan(handle)
         if not outs:
             outs = plan.allocate()
             for x in outs:
-                READ[type(x)](x, [], addresses)
+                addresses.append(plan.address(x))
         return plan.go(addresses, outs, handle, late)
+
+    def _entry(self, key: list[Any], keys: list[Any], args: Any, kwargs: Any, outs: Any) -> _Entry[R]:
+        whole = *key, *keys
+        entry = self._entries.get(whole) or self._entries.setdefault(whole, _Entry(self._request(args, kwargs, outs)))
+        self._last = key, Known(keys), entry
+        return entry
 
     if TYPE_CHECKING:  # with the names and the types of the body's parameters
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
@@ -468,7 +491,7 @@ class Function(Generic[P, R]):
     def forget(self) -> None:
         """Lets go of the plans that calls have made. Their launches must have ended."""
         self._entries.clear()
-        self._last = None, None
+        self._last = None, Known(None), None
 
     def _request(self, args: Any, kwargs: Any, outs: tuple[Any, ...]) -> Request[R]:
         """What the body asks for, with views in place of arrays."""
