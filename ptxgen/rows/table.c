@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables and their index. The .def files hold syntax as people write it; the first use compiles it once into arrays
-// that are searched without a string comparison: words to numbers, syntaxes to slots, opcodes to their rows.
+// The tables and their index. The .def files hold syntax as people write it. The first use makes the index, of words and
+// opcodes. The first use of a row compiles its syntax into arrays that are searched without a string comparison: a kernel
+// needs some fifty of a thousand rows, and a process that starts waits for them.
 #include "table.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,23 +59,25 @@ typedef struct {
 } cj_slot;
 
 typedef struct {
-    uint8_t    slot_count, fixed;  // how many of the first slots keep their place in any order of the words
-    cj_slot    slots[SLOTS_MAX];
-    cj_pattern pattern;
-    uint16_t   next;        // the next row of the same opcode + 1
-    char       opcode[24];
+    atomic_bool compiled;           // then the rest is only read
+    uint8_t     slot_count, fixed;  // how many of the first slots keep their place in any order of the words
+    cj_slot     slots[SLOTS_MAX];
+    cj_pattern  pattern;
+    char        opcode[24];
 } cj_form;
 
 static struct {
     cj_form  forms[CJ_ROW_COUNT];
     uint16_t pool[POOL_MAX];
     size_t   pool_count;
+    uint16_t next[CJ_ROW_COUNT];             // the next row of the same opcode + 1
     uint16_t word_bucket[WORD_BUCKETS];      // cj_word, open addressing
     uint16_t opcode_bucket[OPCODE_BUCKETS];  // first row of the opcode + 1, open addressing
     uint8_t  special_bucket[256];
 } table;
 
-static pthread_once_t built = PTHREAD_ONCE_INIT;
+static pthread_once_t  built = PTHREAD_ONCE_INIT;
+static pthread_mutex_t compiling = PTHREAD_MUTEX_INITIALIZER;  // guards forms that are not compiled, and the pool
 
 static size_t opcode_length(const char *syntax) { return strcspn(syntax, ".{"); }
 
@@ -178,15 +182,22 @@ static bool is_name(const char *name) {
     return bsearch(name, names, sizeof names / sizeof *names, sizeof *names, compare_names);
 }
 
-// The first word that a slot takes.
-static const char *word_text(const cj_form *form, unsigned slot) {
-    return cj__words[table.pool[form->slots[slot].first]].text;
+// Whether a name stays one with the first word that the slot takes; adds the word. `length` characters of the name's 128 are used.
+static bool is_longer_name(char name[128], size_t *length, const cj_slot *slot) {
+    const char  *word = cj__words[table.pool[slot->first]].text;
+    const size_t more = strlen(word);
+    if (*length + more + 2 > 128) return false;
+    name[*length] = '.';
+    memcpy(name + *length + 1, word, more + 1);
+    *length += 1 + more;
+    return is_name(name);
 }
 
 static void compile_syntax(cj_form *form, const char *syntax) {
     const char *at = syntax + opcode_length(syntax);
-    char        name[128];  // of the words so far, while they are a name: no word has more than 64 letters
-    size_t      length = (size_t)snprintf(name, sizeof name, "%s", form->opcode);
+    size_t      length = strlen(form->opcode);
+    char        name[128];  // of the words so far, while they are a name
+    memcpy(name, form->opcode, length);
     while (*at) {
         if (form->slot_count == SLOTS_MAX) broken(syntax);
         cj_slot *slot = &form->slots[form->slot_count++];
@@ -201,10 +212,7 @@ static void compile_syntax(cj_form *form, const char *syntax) {
         if (!end) broken(syntax);
         add_words(at + 1 + (at[1] == '('), end);
         slot->count = (uint16_t)(table.pool_count - slot->first);
-        if (form->fixed + 1 == form->slot_count && !slot->optional) {
-            length += (size_t)snprintf(name + length, sizeof name - length, ".%s", word_text(form, form->fixed));
-            form->fixed += is_name(name);
-        }
+        if (form->fixed + 1 == form->slot_count && !slot->optional) form->fixed += is_longer_name(name, &length, slot);
         at = end + (*end == '}' || *end == ')');
     }
 }
@@ -292,6 +300,21 @@ static uint16_t *opcode_bucket(const char *opcode, size_t length) {
     }
 }
 
+static const cj_form *form_of(size_t row) {
+    cj_form *form = &table.forms[row];
+    if (atomic_load_explicit(&form->compiled, memory_order_acquire)) return form;
+    pthread_mutex_lock(&compiling);
+    if (!form->compiled) {  // else another thread was first
+        const char *syntax = cj__rows[row].syntax;
+        memcpy(form->opcode, syntax, opcode_length(syntax));
+        compile_syntax(form, syntax);
+        compile_pattern(&form->pattern, cj__rows[row].operands);
+        atomic_store_explicit(&form->compiled, true, memory_order_release);
+    }
+    pthread_mutex_unlock(&compiling);
+    return form;
+}
+
 static void build(void) {
     for (size_t i = 1; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i - 1], names[i]) >= 0) broken(names[i]);
@@ -306,13 +329,9 @@ static void build(void) {
         table.special_bucket[i % 256] = (uint8_t)special;
     }
     for (size_t row = CJ_ROW_COUNT; row-- > 0;) {  // backwards, so that chains run forwards
-        cj_form *form = &table.forms[row];
         const char *syntax = cj__rows[row].syntax;
-        memcpy(form->opcode, syntax, opcode_length(syntax));
-        compile_syntax(form, syntax);
-        compile_pattern(&form->pattern, cj__rows[row].operands);
         uint16_t *bucket = opcode_bucket(syntax, opcode_length(syntax));
-        form->next = *bucket;
+        table.next[row] = *bucket;
         *bucket = (uint16_t)(row + 1);
     }
 }
@@ -336,12 +355,12 @@ cj_special cj__special_find(const char *text, size_t length) {
 
 const cj_pattern *cj__row_pattern(const cj_row *row) {
     pthread_once(&built, build);
-    return &table.forms[row - cj__rows].pattern;
+    return &form_of((size_t)(row - cj__rows))->pattern;
 }
 
 const char *cj__row_opcode(const cj_row *row) {
     pthread_once(&built, build);
-    return table.forms[row - cj__rows].opcode;
+    return form_of((size_t)(row - cj__rows))->opcode;
 }
 
 const cj_pattern_item *cj__pattern_item(const cj_pattern *pattern, const cj_mnemonic *mnemonic, unsigned index) {
@@ -561,8 +580,8 @@ bool cj__mnemonic_resolve(const char *text, size_t length, cj_mnemonic *mnemonic
     if (!row || !split_words(text + opcode, text + length, mnemonic, wrong)) return false;
     unsigned reached = 0;
     for (int pass = 0; pass < 2 && !mnemonic->candidate_count; pass++) {
-        for (unsigned at = row; at && mnemonic->candidate_count < CJ_CANDIDATES_MAX; at = table.forms[at - 1].next) {
-            const cj_form *form = &table.forms[at - 1];
+        for (unsigned at = row; at && mnemonic->candidate_count < CJ_CANDIDATES_MAX; at = table.next[at - 1]) {
+            const cj_form *form = form_of(at - 1);
             if (pass ? matches_unordered(form, mnemonic) : matches(form, 0, mnemonic, 0, &reached))
                 mnemonic->candidate[mnemonic->candidate_count++] = (uint16_t)(at - 1);
         }

@@ -2,6 +2,7 @@
 // ptxgen/table: words, sets, special registers, and every row of instructions.def.
 #include "test.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -87,6 +88,30 @@ static void targets_ascend(void **state) {
 }
 
 // ---- rows
+
+static void *resolve_all(void *from) {
+    for (size_t i = 0; i < CJ_ROW_COUNT; i++) {
+        const char *sample = cj__rows[(i + (uintptr_t)from) % CJ_ROW_COUNT].sample;
+        cj_mnemonic mnemonic;
+        unsigned    wrong;
+        if (!cj__mnemonic_resolve(sample, strcspn(sample, " ;"), &mnemonic, &wrong)) return (void *)(uintptr_t)sample;
+    }
+    return NULL;
+}
+
+// The first test: later ones find each row compiled.
+static void threads_compile_rows_at_once(void **state) {
+    (void)state;
+    enum { THREADS = 4 };
+    pthread_t thread[THREADS];
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, resolve_all, (void *)(7 * i)), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *unknown;
+        assert_int_equal(pthread_join(thread[i], &unknown), 0);
+        if (unknown) fail_msg("no row takes the sample '%s'", (const char *)unknown);
+    }
+}
 
 static void row_samples_choose_their_row(void **state) {
     (void)state;
@@ -289,6 +314,7 @@ static void mnemonics_name_the_wrong_word(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_compile_rows_at_once),
         cmocka_unit_test(words_are_found_and_differ),
         cmocka_unit_test(specials_are_found_and_differ),
         cmocka_unit_test(sets_differ_and_hold_each_word_once),
