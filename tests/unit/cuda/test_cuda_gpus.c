@@ -49,6 +49,22 @@ static cj_status call_reduce(const cj_stream *stream, cj_error *error) {
     return cj_gpus_reduce(gpus, &desc, x, y, stream, error);
 }
 
+// Of more than a block takes: the kernel has a workspace, which nothing may allocate in a capture.
+static cj_status call_large_reduce(const cj_stream *stream, cj_error *error) {
+    const cj_reduce_desc desc = {CJ_INIT(desc), .n = 1 << 28};
+    return cj_gpus_reduce(gpus, &desc, x, y, stream, error);
+}
+
+static cj_status call_large_histogram(const cj_stream *stream, cj_error *error) {
+    const cj_histogram_desc desc = {CJ_INIT(desc), .n = 1 << 28, .bins = 1024};
+    return cj_gpus_histogram(gpus, &desc, x, y, stream, error);
+}
+
+static cj_status call_large_topk(const cj_stream *stream, cj_error *error) {
+    const cj_topk_desc desc = {CJ_INIT(desc), .rows = 1, .columns = 1 << 24, .k = 512};
+    return cj_gpus_topk(gpus, &desc, x, y, z, stream, error);
+}
+
 static cj_status call_histogram(const cj_stream *stream, cj_error *error) {
     const cj_histogram_desc desc = {CJ_INIT(desc), .n = 1000};
     return cj_gpus_histogram(gpus, &desc, x, y, stream, error);
@@ -67,8 +83,8 @@ static cj_status call_gather(const cj_stream *stream, cj_error *error) {
 
 typedef cj_status call(const cj_stream *stream, cj_error *error);
 
-static call *const calls[] = {call_run, call_registered, call_norm, call_crossentropy, call_softmax, call_topk, call_reduce, call_histogram,
-                              call_scatter, call_gather};
+static call *const calls[] = {call_run, call_registered, call_norm, call_crossentropy, call_softmax, call_topk, call_reduce, call_large_reduce,
+                              call_histogram, call_large_histogram, call_large_topk, call_scatter, call_gather};
 
 static int start(void **state) {
     (void)state;
