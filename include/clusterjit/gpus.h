@@ -48,7 +48,8 @@ typedef struct cj_gpus_options {
     uint32_t timeout_ms;  // of one process a GPU: how long a rank waits for the others when it exchanges with them; 0: 60000
 } cj_gpus_options;
 
-// `device[r]` is rank r: 2 to CJ_GPUS_MAX devices of one kind, which stay open until destroy. Several ranks may be one GPU.
+// `device[r]` is rank r: 2 to CJ_GPUS_MAX devices of one kind, which stay open until destroy. Several ranks may be one GPU, each then
+// with a stream of its own: INVALID_ARGUMENT of a launch names two that share one.
 // UNSUPPORTED names the two devices of which one does not reach the other's memory.
 CJ_API cj_status cj_gpus_create(cj_device *const *device, uint32_t count, const cj_gpus_options *options, cj_gpus **gpus,
                                 cj_error *error);
