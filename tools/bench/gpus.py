@@ -279,7 +279,7 @@ def repeat(r, label, mine, theirs, want, waits):
 
 def again(r):
     """All-reduces of registered memory, as `allreduce` has them: first alone, then behind graphs of NCCL, which registers what it is
-    given, too. Arrays are new for each size, at addresses that others had before."""
+    given, too. Arrays are new for each size; in the second turn at addresses that others had before."""
     wrong = 0
     for turn in range(2):
         for size in (1 << 22, 1 << 23, 1 << 24, 1 << 25, 1 << 26, 1 << 27):
@@ -300,6 +300,9 @@ def again(r):
             r.dist.barrier()
             for array in (mine, theirs) if gpus is r.gpus else ():
                 gpus.unregister(array)
+            if turn:
+                x = out = plain = mine = theirs = want = None
+                r.pt.cuda.empty_cache()
     return wrong
 
 
