@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives and the fused kernels of several GPUs, on as many as there are. Of one GPU two ranks share it, each with a stream of
-// its own: small kernels are on it at once.
+// its own: small kernels are on it at once. CJ_TEST='products*' runs those tests alone.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fused_cases.h"
@@ -111,6 +112,7 @@ int main(void) {
         cmocka_unit_test(every_fused_kernel_is_right_for_any_type_and_size),
         cmocka_unit_test(products_with_a_collective_are_right_for_any_shape),
     };
+    if (getenv("CJ_TEST")) cmocka_set_test_filter(getenv("CJ_TEST"));
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     for (uint32_t r = 0; r < count; r++)
         if (!streams || !r) cj_device_close(device[r]);

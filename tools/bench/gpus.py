@@ -413,9 +413,9 @@ def run_rank(rank, options, size):
     if rank == 0:
         print(f"{size} x {pt.cuda.get_device_name()}, torch {pt.__version__}, NCCL {'.'.join(map(str, pt.cuda.nccl.version()))}, "
               f"seed {options.seed}; us a call; each rank reaches the others by {', '.join(r.gpus.info.reach)}", flush=True)
-    if options.again:
-        rows = [{"why": {"again": "wrong"}}] if again(r) else []
-    for name in options.only if not options.again else ():
+    if options.again and again(r):
+        rows.append({"why": {"again": "wrong"}})
+    for name in options.only:
         for case in FAMILIES[name](r):
             rows.append(measure(r, case))
             if rank == 0:
@@ -434,14 +434,14 @@ def run_rank(rank, options, size):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpus", type=int, metavar="N", help="of this node (all)")
-    parser.add_argument("--only", default=",".join(FAMILIES), metavar="FAMILIES", help=f"with commas ({','.join(FAMILIES)})")
-    parser.add_argument("--again", action="store_true", help="no times: all-reduces of registered memory, each held against its sum")
+    parser.add_argument("--only", metavar="FAMILIES", help=f"with commas ({','.join(FAMILIES)}; with --again none)")
+    parser.add_argument("--again", action="store_true", help="all-reduces of registered memory, each held against its sum, without times")
     parser.add_argument("--rounds", type=int, default=9, metavar="N", help="of each side (9)")
     parser.add_argument("--seed", type=int, default=1, help="of the inputs (1)")
     parser.add_argument("--no-compile", dest="compile", action="store_false", help="without torch.compile")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="where all figures go")
     options = parser.parse_args()
-    options.only = options.only.split(",")
+    options.only = options.only.split(",") if options.only else [] if options.again else list(FAMILIES)
     if set(options.only) - set(FAMILIES) or options.rounds < 1:
         parser.error(f"no such family: {', '.join(set(options.only) - set(FAMILIES))}" if options.rounds > 0 else "--rounds is at least 1")
     pt, why = torched.load()
