@@ -48,7 +48,8 @@ typedef struct cj_gpus_options {
     uint32_t timeout_ms;  // of one process a GPU: how long a rank waits for the others when it exchanges with them; 0: 60000
 } cj_gpus_options;
 
-// `device[r]` is rank r: 2 to CJ_GPUS_MAX devices of one kind, which stay open until destroy. Several ranks may be one GPU.
+// `device[r]` is rank r: 2 to CJ_GPUS_MAX devices of one kind, which stay open until destroy. Several ranks may be one GPU, each then
+// with a stream of its own: INVALID_ARGUMENT of a launch names two that share one.
 // UNSUPPORTED names the two devices of which one does not reach the other's memory.
 CJ_API cj_status cj_gpus_create(cj_device *const *device, uint32_t count, const cj_gpus_options *options, cj_gpus **gpus,
                                 cj_error *error);
@@ -270,7 +271,7 @@ CJ_API cj_status cj_gpus_softmax(cj_gpus *gpus, const cj_gpus_softmax_desc *desc
                                  const cj_stream *stream, cj_error *error);
 
 // values[r], indices[r] on each device = the k largest (smallest) of rows that are sharded in the same way, in order, and their columns
-// of all devices: as cj_topk_launch, whose first call with a description on a stream makes the kernel, and one launch more that merges.
+// of all devices: as cj_topk_launch, and one launch more that merges; the first call with a description makes the kernels of both.
 // desc.columns: of each device, at least k; without kth and unsorted. All devices get the same bits. k = 1 is the arg-max. A candidate
 // takes 16 bytes of mail: mail_bytes limits rows * k.
 CJ_API cj_status cj_gpus_topk(cj_gpus *gpus, const cj_topk_desc *desc, const cj_ptr *x, const cj_ptr *values, const cj_ptr *indices,
@@ -302,13 +303,14 @@ CJ_API cj_status cj_gpus_all_gather_gemm(cj_gpus *gpus, const cj_gpus_gemm_desc 
 
 // ---- the data of all devices: a launch of each device's own, and an all-reduce of the results
 
-// out[r][0] on each device = the sum, minimum or maximum of x[0..n) of all devices, n of each: as cj_reduce_launch, whose first call
-// with a description on a stream makes the kernel. f32, f16, bf16 and integers of up to 32 bits, one total; out[r]: of the type of
+// out[r][0] on each device = the sum, minimum or maximum of x[0..n) of all devices, n of each: as cj_reduce_launch; the first
+// call with a description makes the kernels, for all streams. f32, f16, bf16 and integers of up to 32 bits, one total; out[r]: of the type of
 // cj_dtype_arithmetic(dtype), aligned to 8 bytes.
 CJ_API cj_status cj_gpus_reduce(cj_gpus *gpus, const cj_reduce_desc *desc, const cj_ptr *x, const cj_ptr *out,
                                 const cj_stream *stream, cj_error *error);
 
-// counts[r][b] on each device = how many samples of all devices fall into bin b: as cj_histogram_launch, with counts of u32.
+// counts[r][b] on each device = how many samples of all devices fall into bin b: as cj_histogram_launch, with counts of u32;
+// kernels are made as above.
 // A counter takes 8 bytes of mail for each shot, of two shots in all 16: `mail_bytes` limits the bins.
 CJ_API cj_status cj_gpus_histogram(cj_gpus *gpus, const cj_histogram_desc *desc, const cj_ptr *x, const cj_ptr *counts,
                                    const cj_stream *stream, cj_error *error);

@@ -157,7 +157,8 @@ class Gpus:
 
     @classmethod
     def of(cls, devices: Sequence[Union[str, Device]], *, mail_bytes: int = 0, limit: int = 0) -> Gpus:
-        """All of them in this process: rank r is ``devices[r]``. Several may be one device."""
+        """All of them in this process: rank r is ``devices[r]``. Several may be one CPU device; a GPU is that of one rank,
+        since both ranks' launches would be on torch's one stream."""
         own = [one if isinstance(one, Device) else device(one) for one in devices]
         options = sized("cj_gpus_options", {"mail_bytes": mail_bytes, "limit": limit})
         handles = ffi.new("cj_device *[]", [one.handle for one in own])

@@ -130,11 +130,24 @@ cj_status cj_launch_together(const cj_launch_config *const *config, uint32_t cou
     return cj__launch_together(all, count, device, count, error);
 }
 
+// A GPU begins the second launch of a stream when the first has ended, which may wait for the second.
+static cj_status refuse_one_stream(const cj_launch_config *config, uint32_t count, cj_error *error) {
+    for (uint32_t i = 1; i < count; i++)
+        for (uint32_t k = 0; k < i; k++) {
+            const cj_device *one = config[k].function->device, *other = config[i].function->device;
+            REFUSE_IF(config[i].stream == config[k].stream && one->ops->number(one) == other->ops->number(other),
+                      "launches %" PRIu32 " and %" PRIu32 " beside each other are on one stream of one GPU" CJ_HINT
+                      "give each a stream of its own, one that is not the default stream", k, i);
+        }
+    return CJ_OK;
+}
+
 cj_status cj__launch_together(const cj_launch_config *config, uint32_t count, cj_device *const *device,
                               uint32_t devices, cj_error *error) {
     cj_status status = CJ_OK;
     for (uint32_t i = 0; i < count && !status; i++) status = check(config[i].function->device, &config[i], error);
     const cj_device_ops *ops = config->function->device->ops;
+    if (!status && !ops->launch_together) status = refuse_one_stream(config, count, error);
     if (!status && ops->launch_together) status = ops->launch_together(config, count, device, devices, cluster_of(config), error);
     for (uint32_t i = 0; i < count && !status && !ops->launch_together; i++)
         status = ops->launch(config[i].function->device, &config[i], cluster_of(&config[i]), error);

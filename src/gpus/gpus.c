@@ -115,18 +115,35 @@ cj_device *cj_gpus_device(const cj_gpus *gpus, uint32_t rank) {
 
 // ---- what went wrong
 
+enum { FAILED_WORDS = (CJ_BOX_HELLO - CJ_BOX_FAILED) / sizeof(uint32_t) };  // the report, then words that nobody writes
+
+// No kernel reports such a thing: something else has written there.
+static cj_status check_report(const cj_gpus *gpus, uint32_t by, const uint32_t *word, cj_error *error) {
+    const uint32_t cause = word[0] >> 8, rank = word[0] & 255;
+    const bool     is_report = !word[0] || ((cause == CJ_BOX_ABSENT || cause == CJ_BOX_DIFFERS) && rank < gpus->count);
+    uint32_t       other = is_report ? 1 : 0;
+    while (is_report && other < FAILED_WORDS && !word[other]) other++;
+    FAIL_IF(other < FAILED_WORDS, CJ_DRIVER,
+            "the mailbox of rank %" PRIu32 " was overwritten: at byte %zu of it is 0x%08" PRIx32 ", which no kernel of these GPUs writes" CJ_HINT
+            "something wrote beyond its memory, or to memory that had been freed on another rank: compute-sanitizer may find it",
+            by, other * sizeof *word, word[other]);
+    return CJ_OK;
+}
+
 // Of all reports that with the largest cause: a rank that came with something else is why others wait.
 cj_status cj_gpus_check(cj_gpus *gpus, cj_error *error) {
     REQUIRE(gpus);
-    uint32_t worst = 0, by = 0;
-    for (uint32_t i = 0; i < gpus->local && gpus->mail; i++) {
-        uint32_t failed = 0;
-        TRY(cj_mem_read(gpus->device[i], &failed, gpus->box[gpus->first + i] + CJ_BOX_FAILED, sizeof failed, NULL,
-                        error));
+    uint32_t  worst = 0, by = 0;
+    cj_status status = CJ_OK;
+    for (uint32_t i = 0; i < gpus->local && gpus->mail && !status; i++) {
+        uint32_t word[FAILED_WORDS] = {0};
+        TRY(cj_mem_read(gpus->device[i], word, gpus->box[gpus->first + i] + CJ_BOX_FAILED, sizeof word, NULL, error));
         TRY(cj_synchronize(gpus->device[i], NULL, error));
-        if (failed > worst) worst = failed, by = gpus->first + i;
+        status = check_report(gpus, gpus->first + i, word, error);
+        if (word[0] > worst) worst = word[0], by = gpus->first + i;
     }
-    gpus->failed = gpus->failed || worst;
+    gpus->failed = gpus->failed || worst || status;
+    if (status) return status;
     REFUSE_IF(worst >> 8 == CJ_BOX_DIFFERS,
               "rank %" PRIu32 " came with another description than rank %" PRIu32 CJ_HINT
               "give all ranks the same operation, type, count and options",

@@ -86,11 +86,16 @@ static cj_status load(cj_gpus *gpus, const cj_params *params, cj_gpus_loaded **f
     return CJ_OK;
 }
 
+// User functions are compared by address: a kernel keeps its own alive. No family of several GPUs has a list.
+static bool is_same(const cj_params *known, const cj_params *params) {
+    return known->family == params->family && !memcmp(known->value, params->value, sizeof known->value) &&
+           !memcmp(known->function, params->function, sizeof known->function);
+}
+
 cj_status cj__gpus_find(cj_gpus *gpus, const cj_params *params, cj_gpus_loaded **found, cj_error *error) {
     for (size_t i = 0; i < gpus->loaded_count; i++) {
         *found = &gpus->loaded[i];
-        const cj_params *known = &(*found)->params;
-        if (known->family == params->family && !memcmp(known->value, params->value, sizeof known->value)) return CJ_OK;
+        if (is_same(&(*found)->params, params)) return CJ_OK;
     }
     return load(gpus, params, found, error);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "fused.h"
+#include "several.h"
 
 static cj_status describe(const cj_topk_desc *desc, cj_params *params, cj_error *error) {
     static const char *const orders[] = {"largest", "smallest"}, *const index_types[] = {"i64", "u32"};
@@ -24,8 +25,9 @@ cj_status cj_gpus_topk(cj_gpus *gpus, const cj_topk_desc *desc, const cj_ptr *x,
     REQUIRE(gpus);
     SIZED(cj_topk_desc, desc);
     const uint32_t bytes = (uint32_t)cj_dtype_size(desc->dtype), index_bytes = desc->index_u32 ? 4 : 8;
-    cj_params      params;
-    cj_gpus_call   call = {.count = 0}, given = call;
+    cj_params       params, part;
+    cj_gpus_loaded *own;
+    cj_gpus_call    call = {.count = 0}, given = call;
     REFUSE_IF(!desc->k || !desc->columns, "%s: 0 is below 1: there is nothing to choose", desc->k ? "columns" : "k");
     TRY(describe(desc, &params, error));
     TRY(cj__gpus_array(gpus, &given, "x", x, bytes, false, error));
@@ -33,7 +35,9 @@ cj_status cj_gpus_topk(cj_gpus *gpus, const cj_topk_desc *desc, const cj_ptr *x,
         TRY(cj__gpus_array(gpus, &call, "values", values, bytes, false, error));
         TRY(cj__gpus_array(gpus, &call, "indices", indices, index_bytes, false, error));
     }
+    TRY(cj__topk_describe(desc, &part, error));
+    TRY(cj__gpus_find(gpus, &part, &own, error));
     for (uint32_t r = 0; r < gpus->local; r++)
-        TRY(cj_topk_launch(gpus->device[r], desc, x[r], values[r], indices[r], stream ? stream[r] : NULL, error));
+        TRY(cj__topk_run(own->kernel[r], desc, x[r], values[r], indices[r], stream ? stream[r] : NULL, error));
     return cj__gpus_call_run(gpus, &params, &call, stream, error);
 }

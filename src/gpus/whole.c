@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One reduction and one histogram of the data of all GPUs: each GPU's own, then an all-reduce of the results in place. Both are
-// launches on the stream, so a graph holds them.
+// launches on the stream, so a graph holds them. The kernels of a GPU's own part are the cj_gpus's, one a description and rank, not one a
+// stream as those of one-call functions: the launches of a cj_gpus come one behind the other, so their workspaces are never used twice at
+// once, and a capture on a stream of its own finds them.
 #include <clusterjit/histogram.h>
 #include <clusterjit/reduce.h>
 #include <inttypes.h>
@@ -8,6 +10,7 @@
 #include "call.h"
 #include "error.h"
 #include "gpus_state.h"
+#include "several.h"
 
 static cj_stream stream_of(const cj_stream *stream, uint32_t r) { return stream ? stream[r] : NULL; }
 
@@ -32,10 +35,13 @@ cj_status cj_gpus_reduce(cj_gpus *gpus, const cj_reduce_desc *desc, const cj_ptr
     SIZED(cj_reduce_desc, desc);
     REQUIRE(x);
     REQUIRE(out);
-    const cj_dtype result = cj_dtype_arithmetic(desc->dtype);
+    const cj_dtype  result = cj_dtype_arithmetic(desc->dtype);
+    cj_params       params;
+    cj_gpus_loaded *own;
     TRY(check_reduce(desc, result, error));
-    for (uint32_t r = 0; r < gpus->local; r++)
-        TRY(cj_reduce_launch(gpus->device[r], desc, x[r], out[r], stream_of(stream, r), error));
+    TRY(cj__reduce_describe(desc, &params, error));
+    TRY(cj__gpus_find(gpus, &params, &own, error));
+    for (uint32_t r = 0; r < gpus->local; r++) TRY(cj__reduce_run(own->kernel[r], desc, x[r], out[r], stream_of(stream, r), error));
     const cj_gpus_desc all = {CJ_INIT(all), .dtype = result, .count = 1, .combine = combines[desc->op]};
     return cj_gpus_run(gpus, &all, out, out, stream, error);
 }
@@ -43,13 +49,17 @@ cj_status cj_gpus_reduce(cj_gpus *gpus, const cj_reduce_desc *desc, const cj_ptr
 cj_status cj_gpus_histogram(cj_gpus *gpus, const cj_histogram_desc *desc, const cj_ptr *x, const cj_ptr *counts,
                             const cj_stream *stream, cj_error *error) {
     enum { BINS = 256 };  // the default
+    cj_params       params;
+    cj_gpus_loaded *own;
     REQUIRE(gpus);
     SIZED(cj_histogram_desc, desc);
     REQUIRE(x);
     REQUIRE(counts);
     REFUSE_IF(desc->counts == CJ_U64, "counts: u64 are not combined by GPUs" CJ_HINT "take u32, which wrap modulo 2^32");
+    TRY(cj__histogram_describe(desc, &params, error));
+    TRY(cj__gpus_find(gpus, &params, &own, error));
     for (uint32_t r = 0; r < gpus->local; r++)
-        TRY(cj_histogram_launch(gpus->device[r], desc, x[r], counts[r], stream_of(stream, r), error));
+        TRY(cj__histogram_run(gpus->device[r], own->kernel[r], desc, x[r], counts[r], stream_of(stream, r), error));
     const cj_gpus_desc all = {CJ_INIT(all), .dtype = CJ_U32, .count = desc->bins ? desc->bins : BINS};
     return cj_gpus_run(gpus, &all, counts, counts, stream, error);
 }

@@ -4,6 +4,7 @@
 
 #include "call.h"
 #include "error.h"
+#include "several.h"
 
 enum { BINS = 256 };  // the default
 
@@ -115,6 +116,19 @@ cj_status cj_histogram_run(cj_histogram *histogram, cj_ptr x, cj_ptr counts, cj_
                stream, error);
 }
 
+// ---- of several GPUs
+
+cj_status cj__histogram_describe(const cj_histogram_desc *desc, cj_params *params, cj_error *error) {
+    return describe_run(desc, params, error);
+}
+
+cj_status cj__histogram_run(cj_device *device, cj_kernel *kernel, const cj_histogram_desc *desc, cj_ptr x, cj_ptr counts, cj_stream stream,
+                            cj_error *error) {
+    return run(device, kernel, is_small(desc) ? kernel : NULL, desc, x, counts, stream, error);
+}
+
+// ---- one call
+
 typedef struct CALL_KEY call_key {
     uint64_t n, bins;
     double   lower, upper;
@@ -143,5 +157,5 @@ cj_status cj_histogram_launch(cj_device *device, const cj_histogram_desc *desc, 
     cj_kernel     *kernel;
     const call_key key = key_of(desc);
     cj_status      status = cj__call_kernel(device, describe_run, desc, &key, sizeof key, stream, &kernel, error);
-    return status ? status : run(device, kernel, is_small(desc) ? kernel : NULL, desc, x, counts, stream, error);
+    return status ? status : cj__histogram_run(device, kernel, desc, x, counts, stream, error);
 }

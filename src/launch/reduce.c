@@ -4,6 +4,7 @@
 
 #include "call.h"
 #include "error.h"
+#include "several.h"
 
 static const char *const op_names[] = {
     [CJ_REDUCE_SUM] = "sum",         [CJ_REDUCE_MIN] = "min",       [CJ_REDUCE_MAX] = "max",
@@ -51,6 +52,16 @@ cj_status cj_reduce_run(cj_reduce *reduce, cj_ptr x, cj_ptr out, cj_stream strea
     REQUIRE(reduce);
     return run(reduce->call.kernel, &reduce->desc, x, out, stream, error);
 }
+
+// ---- of several GPUs
+
+cj_status cj__reduce_describe(const cj_reduce_desc *desc, cj_params *params, cj_error *error) { return describe(desc, params, error); }
+
+cj_status cj__reduce_run(cj_kernel *kernel, const cj_reduce_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
+    return run(kernel, desc, x, out, stream, error);
+}
+
+// ---- one call
 
 typedef struct CALL_KEY call_key {
     uint64_t    n;

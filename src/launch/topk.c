@@ -4,6 +4,7 @@
 
 #include "call.h"
 #include "error.h"
+#include "several.h"
 
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
     const cj_topk_desc *desc = from;
@@ -47,6 +48,17 @@ cj_status cj_topk_run(cj_topk *topk, cj_ptr x, cj_ptr values, cj_ptr indices, cj
     REQUIRE(topk);
     return run(topk->call.kernel, &topk->desc, x, values, indices, stream, error);
 }
+
+// ---- of several GPUs
+
+cj_status cj__topk_describe(const cj_topk_desc *desc, cj_params *params, cj_error *error) { return describe(desc, params, error); }
+
+cj_status cj__topk_run(cj_kernel *kernel, const cj_topk_desc *desc, cj_ptr x, cj_ptr values, cj_ptr indices, cj_stream stream,
+                       cj_error *error) {
+    return run(kernel, desc, x, values, indices, stream, error);
+}
+
+// ---- one call
 
 typedef struct CALL_KEY call_key {
     uint64_t rows, columns, stride;

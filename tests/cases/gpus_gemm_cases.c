@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpus_state.h"
 #include "models/half.h"
 #include "test.h"
 
@@ -79,20 +80,66 @@ static double expected_at(const problem *p, uint32_t r, uint64_t row, uint64_t c
     return sum;
 }
 
-static void compare(cj_gpus *gpus, const problem *p, const cj_ptr *out, unsigned char *found) {
-    cj_error     error = {0};
-    const size_t bytes = p->out_count * bytes_of(p->desc->dtype);
+// Of a large product every so many elements are computed, which meets each column and each block of 16 bytes in some rows.
+static uint64_t step_of(const problem *p) { return (uint64_t)p->out_count * p->desc->k > 1 << 24 ? 37 : 1; }
+
+// The wrong elements of rank r: how many of those that are looked at, the first and the last.
+typedef struct finding {
+    uint64_t count, first, last;
+    double   got, want;
+} finding;
+
+static finding look(cj_gpus *gpus, const problem *p, uint32_t r, cj_ptr out, unsigned char *found) {
+    cj_error error = {0};
+    finding  wrong = {0};
+    cj_test_ok(cj_mem_read(cj_gpus_device(gpus, r), found, out, p->out_count * bytes_of(p->desc->dtype), NULL, &error), &error);
+    for (uint64_t i = 0; i < p->out_count; i += step_of(p)) {
+        double       bound;
+        const double want = expected_at(p, r, i / p->desc->n, i % p->desc->n, &bound), got = get(p->desc->dtype, found, i);
+        if (fabs(got - want) <= bound) continue;
+        if (!wrong.count++) wrong.first = i, wrong.got = got, wrong.want = want;
+        wrong.last = i;
+    }
+    return wrong;
+}
+
+// Where the gathered rows of rank r, which its product read, are not what the ranks gave: how many elements, and the first.
+static finding look_at_rows(cj_gpus *gpus, const problem *p, uint32_t r) {
+    const size_t   count = p->a_count * p->gpus;
+    unsigned char *found = malloc(count * bytes_of(p->desc->dtype));
+    finding        wrong = {0};
+    assert_non_null(found);
+    for (size_t i = 0; i < gpus->product_count; i++) {
+        const cj_gpus_product *one = &gpus->product[i];
+        const uint64_t        *key = one->key.what;
+        if (!key[0] || key[1] != p->desc->m || key[2] != p->desc->n || key[3] != p->desc->k || key[4] != (uint64_t)p->desc->dtype) continue;
+        if (cj_mem_read(gpus->device[r], found, one->whole[r], count * bytes_of(p->desc->dtype), NULL, NULL)) break;
+        for (size_t at = 0; at < count; at++)
+            if (get(p->desc->dtype, found, at) != p->a[at] && !wrong.count++) wrong.first = at;
+        break;
+    }
+    free(found);
+    return wrong;
+}
+
+// Says all that tells a rank that did not come from rows that came late, and from a product that read others.
+static void explain(cj_gpus *gpus, const problem *p, unsigned time, uint32_t r, const finding *wrong, cj_ptr out, unsigned char *found) {
+    cj_error        error = {0};
+    const finding   rows = p->gathers ? look_at_rows(gpus, p, r) : (finding){0};
+    const finding   again = look(gpus, p, r, out, found);
+    const cj_status status = cj_gpus_check(gpus, &error);
+    fail_msg("%s of %" PRIu32 " GPUs, %" PRIu64 " x %" PRIu64 " x %" PRIu64 ", %s, %" PRIu32 " chunks, call %u: %" PRIu64
+             " elements of GPU %" PRIu32 " are wrong, %" PRIu64 " to %" PRIu64 ", the first is %g, not %g; looked at again %" PRIu64
+             "; of the gathered rows %" PRIu64 " elements are wrong, from %" PRIu64 " on; check: %s",
+             p->gathers ? "all_gather_gemm" : "gemm_reduce_scatter", p->gpus, p->desc->m, p->desc->n, p->desc->k, cj_dtype_name(p->desc->dtype),
+             p->desc->chunks, time, wrong->count, r, wrong->first, wrong->last, wrong->got, wrong->want, again.count, rows.count, rows.first,
+             status ? error.message : "ok");
+}
+
+static void compare(cj_gpus *gpus, const problem *p, unsigned time, const cj_ptr *out, unsigned char *found) {
     for (uint32_t r = 0; r < p->gpus; r++) {
-        cj_test_ok(cj_mem_read(cj_gpus_device(gpus, r), found, out[r], bytes, NULL, &error), &error);
-        for (uint64_t i = 0; i < p->out_count; i++) {
-            double       bound;
-            const double want = expected_at(p, r, i / p->desc->n, i % p->desc->n, &bound), got = get(p->desc->dtype, found, i);
-            if (!(fabs(got - want) <= bound))
-                fail_msg("%s of %" PRIu32 " GPUs, %" PRIu64 " x %" PRIu64 " x %" PRIu64 ", %s, %" PRIu32 " chunks: element %" PRIu64
-                         " of GPU %" PRIu32 " is %g, not %g",
-                         p->gathers ? "all_gather_gemm" : "gemm_reduce_scatter", p->gpus, p->desc->m, p->desc->n, p->desc->k,
-                         cj_dtype_name(p->desc->dtype), p->desc->chunks, i, r, got, want);
-        }
+        const finding wrong = look(gpus, p, r, out[r], found);
+        if (wrong.count) explain(gpus, p, time, r, &wrong, out[r], found);
     }
 }
 
@@ -127,7 +174,7 @@ void cj_test_gpus_gemm(cj_gpus *gpus, const cj_gpus_gemm_desc *desc, bool gather
         cj_test_ok((gathers ? cj_gpus_all_gather_gemm : cj_gpus_gemm_reduce_scatter)(gpus, desc, a, b, out, stream, &error), &error);
         for (uint32_t r = 0; r < p.gpus; r++)
             cj_test_ok(cj_synchronize(cj_gpus_device(gpus, r), stream ? stream[r] : NULL, &error), &error);
-        compare(gpus, &p, out, found);
+        compare(gpus, &p, time, out, found);
         cj_test_ok(cj_gpus_check(gpus, &error), &error);
     }
     cj_gpus_free(gpus, a);

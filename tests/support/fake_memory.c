@@ -85,7 +85,7 @@ void fake_memory_reset(void) {
 // --- memory and streams ---
 
 CUresult fake_MemAlloc(CUdeviceptr *memory, size_t bytes) {
-    ENTER_CONTEXT(MemAlloc);
+    ENTER_UNCAPTURED(MemAlloc);
     void *made = arena ? arena_make(bytes) : fake_block_make(bytes);
     if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
     COUNT(alive_memory, 1);
@@ -94,7 +94,7 @@ CUresult fake_MemAlloc(CUdeviceptr *memory, size_t bytes) {
 }
 
 CUresult fake_MemFree(CUdeviceptr memory) {
-    ENTER_CONTEXT(MemFree);
+    ENTER_UNCAPTURED(MemFree);
     COUNT(alive_memory, -1);
     if (!arena) fake_block_free((void *)(uintptr_t)memory);
     return CUDA_SUCCESS;

@@ -52,6 +52,8 @@ CUresult fake_ModuleLoadDataEx(CUmodule *handle, const void *from, unsigned coun
         return failure;
     }
     if (!cj_fake_context_current()) return CUDA_ERROR_INVALID_CONTEXT;
+    const CUresult captures = fake_break_capture();
+    if (captures) return captures;
     const char *text = text_of(from);
     if (!text) {
         COUNT(damaged_images, 1);

@@ -34,6 +34,16 @@ CUresult fake_enter(enum symbol symbol);
         if (!cj_fake_context_current()) return CUDA_ERROR_INVALID_CONTEXT; \
     } while (0)
 
+// For calls that a stream's capture does not allow: they end it with an error.
+CUresult fake_break_capture(void);
+
+#define ENTER_UNCAPTURED(name)                          \
+    do {                                                \
+        ENTER_CONTEXT(name);                            \
+        const CUresult captures = fake_break_capture(); \
+        if (captures) return captures;                  \
+    } while (0)
+
 #define ENTER_DEVICE(name, device)                                                                  \
     do {                                                                                            \
         ENTER(name);                                                                                \

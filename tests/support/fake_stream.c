@@ -6,8 +6,9 @@
 
 // A stream that the fake has made. Handles that a test invents are streams, too, which cannot capture.
 typedef struct capture {
-    bool broken;
-    int  launches;
+    bool      broken;
+    int       launches;
+    pthread_t thread;
 } capture;
 
 // An event: how many launches there were when it was recorded, and on which stream.
@@ -26,6 +27,12 @@ static struct {
 static capture *capturing;  // the captured launches of the only stream that captures; the stream's handle points to it
 
 void fake_stream_reset(void) { capturing = NULL; }
+
+CUresult fake_break_capture(void) {
+    if (!capturing || !pthread_equal(capturing->thread, pthread_self())) return CUDA_SUCCESS;
+    capturing->broken = true;
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
 
 CUresult fake_CtxGetStreamPriorityRange(int *least, int *greatest) {
     ENTER_CONTEXT(CtxGetStreamPriorityRange);
@@ -68,7 +75,7 @@ CUresult fake_StreamBeginCapture(CUstream handle, CUstreamCaptureMode mode) {
     ENTER_CONTEXT(StreamBeginCapture);
     if (!handle || capturing) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     capturing = (capture *)(void *)handle;
-    *capturing = (capture){0};
+    *capturing = (capture){.thread = pthread_self()};
     memset(joined, 0, sizeof joined);
     return CUDA_SUCCESS;
 }
@@ -173,7 +180,7 @@ CUresult fake_EventRecord(CUevent given, CUstream stream) {
 }
 
 CUresult fake_EventSynchronize(CUevent event) {
-    ENTER_CONTEXT(EventSynchronize);
+    ENTER_UNCAPTURED(EventSynchronize);
     return event ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
@@ -217,12 +224,12 @@ CUresult fake_TensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, 
 
 CUresult fake_StreamQuery(CUstream stream) {
     (void)stream;
-    ENTER_CONTEXT(StreamQuery);
+    ENTER_UNCAPTURED(StreamQuery);
     return cj_fake_driver.never_ready ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
 CUresult fake_CtxSynchronize(void) {
-    ENTER_CONTEXT(CtxSynchronize);
+    ENTER_UNCAPTURED(CtxSynchronize);
     return CUDA_SUCCESS;
 }
 

@@ -3,6 +3,7 @@
 """Several GPUs: our collectives and fused kernels beside NCCL, torch's symmetric memory and our own kernels on one GPU.
 
     gpus.py [--gpus N] [--only allreduce,norm,...] [--rounds N] [--no-compile] [--json FILE]
+    gpus.py [--gpus N] --again  # all-reduces of registered memory, held against their sums again and again
 
 One process a GPU, all of one node. Each side is a CUDA graph of many calls; all ranks replay it at once, sides in turn; a time is the
 median of rounds, of the slowest rank. Results are held against a float64 reference of poisoned outputs. It needs the installed package
@@ -52,10 +53,31 @@ class Rank:
                                 device_id=pt.device("cuda", rank))
         self.group = dist.group.WORLD.group_name
         dist.barrier()
-        communicator = dist.group.WORLD._get_backend(pt.device("cuda"))._comm_ptr()
-        self.gpus = clusterjit.gpus.Gpus.from_nccl(communicator, f"gpu:{rank}", mail_bytes=256 << 20)
-        self.gpus.info  # who reaches whom
+        self.open()
         pt.manual_seed(options.seed + rank)
+
+    def open(self):
+        communicator = self.dist.group.WORLD._get_backend(self.pt.device("cuda"))._comm_ptr()
+        self.gpus = self.cj.gpus.Gpus.from_nccl(communicator, f"gpu:{self.rank}", mail_bytes=256 << 20)
+
+    def agree(self, good):
+        """Whether it holds on all ranks."""
+        good = self.pt.tensor([bool(good)], device="cuda", dtype=self.pt.int32)
+        self.dist.all_reduce(good, self.dist.ReduceOp.MIN)
+        return bool(int(good))
+
+    def check(self):
+        """What went wrong in our launches, "" if nothing did; then all ranks begin anew."""
+        why = ""
+        try:
+            self.pt.cuda.synchronize()
+            self.gpus.check()
+        except self.cj.Error as error:
+            why = f"rank {self.rank}: {error}"
+        if not self.agree(not why):
+            self.gpus.close()
+            self.open()
+        return why
 
     def random(self, *shape, dtype="bfloat16"):
         return self.pt.randn(*shape, device="cuda", dtype=getattr(self.pt, dtype))
@@ -91,9 +113,9 @@ def allreduce(r):
     for size, goal in ALLREDUCE.items():
         x = r.random(size // 2)
         out, plain, mine, theirs = r.pt.empty_like(x), x.clone(), x.clone(), r.pt.empty_like(x)
-        shared = r.symmetric(x.shape)
+        shared, gpus = r.symmetric(x.shape), r.gpus
         for array in (mine, theirs):
-            r.gpus.register(array)
+            gpus.register(array)
         sides = [Side("ours", lambda: r.gpus.all_reduce(x, out=out), lambda: out.fill_(math.nan)),
                  Side("ours, registered", lambda: r.gpus.all_reduce(mine, out=theirs), lambda: theirs.fill_(math.nan)),
                  Side("NCCL", lambda: (r.dist.all_reduce(plain), plain)[1], lambda: plain.copy_(x)),
@@ -106,8 +128,8 @@ def allreduce(r):
         yield Case(f"all-reduce {size >> 10} KiB bf16", f"{goal} us" if goal else "1.0 of NCCL", sides, r.summed(x))
         r.pt.cuda.synchronize()
         r.dist.barrier()
-        for array in (mine, theirs):
-            r.gpus.unregister(array)
+        for array in (mine, theirs) if gpus is r.gpus else ():
+            gpus.unregister(array)
 
 
 def norm(r):
@@ -213,6 +235,77 @@ def product(r):
 FAMILIES = {one.__name__: one for one in (allreduce, norm, crossentropy, topk, whole, product)}
 
 
+# ---- one of them again and again
+
+
+def where(r, found, want):
+    """How many elements are wrong, and of the first: its index, whose part it is, what is there, and what should be."""
+    off = ((found.double() - want).abs() <= TOLERANCE["bfloat16"] * want.abs().max()).logical_not_()
+    count = int(off.sum())
+    if not count:
+        return ""
+    at, last = int(off.int().argmax()), len(off) - 1 - int(off.flip(0).int().argmax())
+    part = -(-len(off) // r.size)
+    return (f"rank {r.rank}: {count} of {len(off)} wrong, {at} (part {at // part} + {at % part}) to {last} (part {last // part} + "
+            f"{last % part}); the first is {float(found[at])}, not {float(want[at])}; {int(found.isnan().sum())} are still poison")
+
+
+def repeat(r, label, mine, theirs, want, waits):
+    """20 calls, each into fresh poison; `waits`: all ranks have poisoned theirs before one begins."""
+    said, wrong, longest = [], 0, 0.0
+    for call in range(20):
+        begin, end = r.pt.cuda.Event(enable_timing=True), r.pt.cuda.Event(enable_timing=True)
+        theirs.fill_(math.nan)
+        if waits:
+            r.pt.cuda.synchronize()
+            r.dist.barrier()
+        begin.record()
+        r.gpus.all_reduce(mine, out=theirs)
+        end.record()
+        r.pt.cuda.synchronize()
+        longest = max(longest, begin.elapsed_time(end))
+        why, gpus = where(r, theirs, want), r.gpus
+        wrong += not r.agree(not why)
+        why = "; ".join(filter(None, (why, r.check())))
+        said += [f"{label}: call {call}: {why}"] if why and len(said) < 3 else []
+        if gpus is not r.gpus:
+            break
+    for line in said:
+        say(line)
+    if r.rank == 0:
+        print(f"{label}: {wrong} of {call + 1} calls wrong, the longest {longest:.2f} ms", flush=True)
+    return wrong
+
+
+def again(r):
+    """All-reduces of registered memory, as `allreduce` has them: first alone, then behind graphs of NCCL, which registers what it is
+    given, too. Arrays are new for each size; in the second turn at addresses that others had before."""
+    wrong = 0
+    for turn in range(2):
+        for size in (1 << 22, 1 << 23, 1 << 24, 1 << 25, 1 << 26, 1 << 27):
+            x = r.random(size // 2)
+            out, plain, mine, theirs, gpus = r.pt.empty_like(x), x.clone(), x.clone(), r.pt.empty_like(x), r.gpus
+            want, label = r.summed(x), f"registered {size >> 20} MiB, turn {turn}"
+            for array in (mine, theirs):
+                gpus.register(array)
+            wrong += repeat(r, label, mine, theirs, want, waits=False)
+            sides = [Side("ours", lambda: r.gpus.all_reduce(x, out=out)), Side("NCCL", lambda: (r.dist.all_reduce(plain), plain)[1])]
+            for side in sides:
+                prepare(r, side, None)
+            for waits in (False, True):
+                if gpus is r.gpus:
+                    wrong += repeat(r, label + ", behind graphs" + waits * ", poisoned before a barrier", mine, theirs, want, waits)
+            for side in sides:
+                side.graph = side.kept = None
+            r.dist.barrier()
+            for array in (mine, theirs) if gpus is r.gpus else ():
+                gpus.unregister(array)
+            if turn:
+                x = out = plain = mine = theirs = want = None
+                r.pt.cuda.empty_cache()
+    return wrong
+
+
 # ---- how it is measured
 
 
@@ -224,48 +317,69 @@ def error_of(pt, found, want):
     return float((found - want).abs().max() / want.abs().max().clamp_min(1e-30))
 
 
-def prepare(r, side, want):
-    """The first calls, the check, and the graph; False, with the reason, if a rank has failed."""
-    pt, wrong = r.pt, 0.0
-    try:
+def call_first(r, side, want):
+    """The first calls, and the check."""
+    side.call()
+    side.reset()
+    found = side.call()
+    r.pt.cuda.synchronize()
+    wrong = 0 if want is None else error_of(r.pt, found, want)
+    if wrong > TOLERANCE["bfloat16"]:
+        side.why = f"wrong by {wrong:.2g}"
+
+
+def estimate(r, side):
+    """How many calls a graph has, and how often a round replays it: the same on all ranks."""
+    begin, end = r.pt.cuda.Event(enable_timing=True), r.pt.cuda.Event(enable_timing=True)
+    begin.record()
+    for _ in range(4):
         side.call()
-        side.reset()
-        found = side.call()
-        pt.cuda.synchronize()
-        if want is not None:
-            wrong = error_of(pt, found, want)
-            if wrong > TOLERANCE["bfloat16"]:
-                side.why = f"wrong by {wrong:.2g}"
-        begin, end = pt.cuda.Event(enable_timing=True), pt.cuda.Event(enable_timing=True)
-        begin.record()
-        for _ in range(4):
-            side.call()
-        end.record()
-        pt.cuda.synchronize()
-        estimate = pt.tensor([begin.elapsed_time(end) * 1e3 / 4], device="cuda")
-        r.dist.all_reduce(estimate, r.dist.ReduceOp.MAX)
-        side.calls = max(1, min(CALLS, math.ceil(GRAPH_US / max(2, float(estimate)))))
-        side.repeat = max(1, math.ceil(ROUND_US / max(2, float(estimate)) / side.calls))
-        side.graph = pt.cuda.CUDAGraph()
-        with pt.cuda.graph(side.graph, capture_error_mode="thread_local"):
-            for _ in range(side.calls):
-                side.kept = side.call()
-        side.graph.replay()
-        pt.cuda.synchronize()
-    except Exception as error:  # of one side: the others are measured
-        side.why = side.why or f"{type(error).__name__}: {error}".split("\n")[0]
-    return not side.why
+    end.record()
+    r.pt.cuda.synchronize()
+    us = r.pt.tensor([begin.elapsed_time(end) * 1e3 / 4], device="cuda")
+    r.dist.all_reduce(us, r.dist.ReduceOp.MAX)
+    us = max(2, float(us))
+    side.calls = max(1, min(CALLS, math.ceil(GRAPH_US / us)))
+    side.repeat = max(1, math.ceil(ROUND_US / us / side.calls))
+
+
+def capture(r, side):
+    def work():
+        for _ in range(side.calls):
+            side.kept = side.call()
+    side.graph = torched.record(r.pt, work, capture_error_mode="thread_local")
+
+
+def prepare(r, side, want):
+    """All that is done before a side is measured; False, with the reason, if a rank has failed. Ranks agree after each step: one that
+    went on alone, with a graph that others do not have, would wait for them until its limit, and leave epochs out of step."""
+    steps = (lambda: call_first(r, side, want), lambda: estimate(r, side), lambda: capture(r, side), lambda: side.graph.replay())
+    for step in steps:
+        try:
+            step()
+            r.pt.cuda.synchronize()
+        except Exception as error:  # of one side: the others are measured
+            side.why = side.why or torched.reason_of(error)
+        if not r.agree(not side.why):
+            side.why = side.why or "failed on another rank"
+            return False
+    return True
 
 
 def measure(r, case):
     """Rounds in turn; microseconds a call by the slowest rank."""
-    pt, able = r.pt, []
+    pt, able, gpus = r.pt, [], r.gpus
     for side in case.sides:
-        good = pt.tensor([prepare(r, side, case.want)], device="cuda", dtype=pt.int32)
-        r.dist.all_reduce(good, r.dist.ReduceOp.MIN)
-        able += [side] if int(good) else []
-        if not int(good):
-            side.why = side.why or "failed on another rank"
+        if gpus is not r.gpus and side.name.startswith("ours"):
+            side.why = "the ranks have begun anew"
+            continue
+        able += [side] if prepare(r, side, case.want) else []
+        why = r.check()
+        if why:
+            side.why = side.why or why
+            say(f"{case.label}: {side.name}: {why}")
+        if gpus is not r.gpus:  # graphs of ours are of mailboxes that are gone
+            able = [one for one in able if not one.name.startswith("ours")]
     begin, end = pt.cuda.Event(enable_timing=True), pt.cuda.Event(enable_timing=True)
     for _ in range(r.options.rounds):
         for side in able:
@@ -299,6 +413,8 @@ def run_rank(rank, options, size):
     if rank == 0:
         print(f"{size} x {pt.cuda.get_device_name()}, torch {pt.__version__}, NCCL {'.'.join(map(str, pt.cuda.nccl.version()))}, "
               f"seed {options.seed}; us a call; each rank reaches the others by {', '.join(r.gpus.info.reach)}", flush=True)
+    if options.again and again(r):
+        rows.append({"why": {"again": "wrong"}})
     for name in options.only:
         for case in FAMILIES[name](r):
             rows.append(measure(r, case))
@@ -318,13 +434,14 @@ def run_rank(rank, options, size):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpus", type=int, metavar="N", help="of this node (all)")
-    parser.add_argument("--only", default=",".join(FAMILIES), metavar="FAMILIES", help=f"with commas ({','.join(FAMILIES)})")
+    parser.add_argument("--only", metavar="FAMILIES", help=f"with commas ({','.join(FAMILIES)}; with --again none)")
+    parser.add_argument("--again", action="store_true", help="all-reduces of registered memory, each held against its sum, without times")
     parser.add_argument("--rounds", type=int, default=9, metavar="N", help="of each side (9)")
     parser.add_argument("--seed", type=int, default=1, help="of the inputs (1)")
     parser.add_argument("--no-compile", dest="compile", action="store_false", help="without torch.compile")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="where all figures go")
     options = parser.parse_args()
-    options.only = options.only.split(",")
+    options.only = options.only.split(",") if options.only else [] if options.again else list(FAMILIES)
     if set(options.only) - set(FAMILIES) or options.rounds < 1:
         parser.error(f"no such family: {', '.join(set(options.only) - set(FAMILIES))}" if options.rounds > 0 else "--rounds is at least 1")
     pt, why = torched.load()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rows.py and sweep share of torch: loading it, compiling beforehand in several processes, CUDA graphs and their times."""
+"""What rows.py, gpus.py and sweep share of torch: loading it, compiling beforehand in several processes, CUDA graphs and their times."""
 import concurrent.futures
 import math
 import multiprocessing
@@ -89,22 +89,61 @@ def end(workers):
 # ---- graphs
 
 
+def record(pt, work, **how):
+    """A CUDA graph of what `work` does. If that fails, torch is as it was before: torch throws at the end of a broken capture, before it
+    ends the allocations to the graph's pool and returns to the stream; without that no later capture may free memory."""
+    graph, here, pool = pt.cuda.CUDAGraph(), pt.cuda.current_stream(), pt.cuda.graph_pool_handle()
+    try:
+        with pt.cuda.graph(graph, pool=pool, **how):
+            work()
+    except BaseException:
+        pt.cuda.set_stream(here)
+        if not is_whole(graph):
+            end_pool(pt, pool)
+        raise
+    return graph
+
+
+def is_whole(graph):
+    """Whether its capture was ended, so that it gives its pool back itself."""
+    try:
+        return bool(graph.pool())
+    except RuntimeError:
+        return False
+
+
+def end_pool(pt, pool):
+    """What torch's capture_end and the graph would do; private calls of torch's, which a version may lack."""
+    for name in ("_cuda_endAllocateToPool", "_cuda_releasePool"):
+        try:
+            getattr(pt._C, name)(pt.cuda.current_device(), pool)
+        except (AttributeError, RuntimeError) as error:
+            say(f"{name}: {str(error).splitlines()[0]}")
+
+
+def reason_of(error):
+    """Its first line, and those of the errors before it: torch's own, about a broken capture, would hide why it broke."""
+    line = f"{type(error).__name__}: {error}".splitlines()[0]
+    return line if not error.__context__ or error.__suppress_context__ else f"{line}; after {reason_of(error.__context__)}"
+
+
 def capture(pt, call, copies, turns):
     """How to replay a CUDA graph that goes through all copies `turns` times, the calls in it, and a note."""
-    graph, here, side = pt.cuda.CUDAGraph(), pt.cuda.current_stream(), pt.cuda.Stream()
+    here, side, results = pt.cuda.current_stream(), pt.cuda.Stream(), []
     side.wait_stream(here)
     with pt.cuda.stream(side):  # what is done once must not happen in a capture
         for copy in (copies[0], copies[-1], copies[0]):
             call(*copy)
     here.wait_stream(side)
+
+    def work():
+        for _ in range(turns):
+            results[:] = [call(*copy) for copy in copies]  # stay until the next turn's: they rotate as well
     try:
-        with pt.cuda.graph(graph):
-            for _ in range(turns):
-                results = [call(*copy) for copy in copies]  # stay until the next turn's: they rotate as well
-        return graph.replay, turns * len(copies), ""
+        return record(pt, work).replay, turns * len(copies), ""
     except RuntimeError as error:
-        pt.cuda.set_stream(here)  # a capture that fails leaves its own
-        say(f"no capture: {error}")
+        results.clear()
+        say(f"no capture: {reason_of(error)}")
         return lambda: [call(*copy) for copy in copies], len(copies), ", loop"
 
 

@@ -8,6 +8,7 @@
 
 #include "emit.h"
 #include "gpus_cases.h"
+#include "gpus_state.h"
 #include "test.h"
 
 enum { GPUS = 4, BYTES = 4096 };
@@ -244,6 +245,30 @@ static void a_rank_that_does_not_come_is_named_and_nothing_hangs(void **state) {
     cj_gpus_destroy(gpus);
 }
 
+// Whatever stands in the box of a rank: never a rank that there is not.
+static void a_mailbox_that_was_overwritten_is_told_from_a_report(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t    at, word;
+        const char *says;
+    } written[] = {{0, 187, "rank 3 was overwritten: at byte 0 of it is 0x000000bb"},
+                   {0, 0x3fbb, "rank 3 was overwritten: at byte 0 of it is 0x00003fbb"},
+                   {0, 0x104, "rank 3 was overwritten: at byte 0 of it is 0x00000104"},
+                   {0, 0x300, "rank 3 was overwritten: at byte 0 of it is 0x00000300"},
+                   {60, 1, "rank 3 was overwritten: at byte 60 of it is 0x00000001"},
+                   {0, 0x102, "rank 2 did not come: rank 3"},
+                   {0, 0x200, "rank 0 came with another description than rank 3"}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(written); i++) {
+        cj_error error = {0};
+        cj_gpus *gpus = make(GPUS, 1024, 200);
+        cj_test_ok(cj_gpus_check(gpus, &error), &error);
+        cj_test_ok(cj_mem_write(device[3], gpus->box[3] + written[i].at, &written[i].word, sizeof written[i].word, NULL, &error), &error);
+        expect(cj_gpus_check(gpus, &error), i + 1 < CJ_TEST_COUNT(written) ? CJ_DRIVER : CJ_INVALID_ARGUMENT, &error, written[i].says);
+        assert_true(gpus->failed);
+        cj_gpus_destroy(gpus);
+    }
+}
+
 // Ranks 0 to 2 copy nothing: their arrays are as they were.
 static void nothing_is_copied_to_a_rank_that_does_not_come(void **state) {
     (void)state;
@@ -434,6 +459,7 @@ int main(void) {
         cmocka_unit_test(the_faster_way_of_registered_arrays_is_chosen),
         cmocka_unit_test(memory_that_cannot_be_registered_is_refused_by_name),
         cmocka_unit_test(a_rank_that_does_not_come_is_named_and_nothing_hangs),
+        cmocka_unit_test(a_mailbox_that_was_overwritten_is_told_from_a_report),
         cmocka_unit_test(nothing_is_copied_to_a_rank_that_does_not_come),
         cmocka_unit_test(a_rank_with_another_description_is_named),
         cmocka_unit_test(a_rank_with_arrays_at_another_place_is_named),

@@ -49,6 +49,22 @@ static cj_status call_reduce(const cj_stream *stream, cj_error *error) {
     return cj_gpus_reduce(gpus, &desc, x, y, stream, error);
 }
 
+// Of more than a block takes: the kernel has a workspace, which nothing may allocate in a capture.
+static cj_status call_large_reduce(const cj_stream *stream, cj_error *error) {
+    const cj_reduce_desc desc = {CJ_INIT(desc), .n = 1 << 28};
+    return cj_gpus_reduce(gpus, &desc, x, y, stream, error);
+}
+
+static cj_status call_large_histogram(const cj_stream *stream, cj_error *error) {
+    const cj_histogram_desc desc = {CJ_INIT(desc), .n = 1 << 28, .bins = 1024};
+    return cj_gpus_histogram(gpus, &desc, x, y, stream, error);
+}
+
+static cj_status call_large_topk(const cj_stream *stream, cj_error *error) {
+    const cj_topk_desc desc = {CJ_INIT(desc), .rows = 1, .columns = 1 << 24, .k = 512};
+    return cj_gpus_topk(gpus, &desc, x, y, z, stream, error);
+}
+
 static cj_status call_histogram(const cj_stream *stream, cj_error *error) {
     const cj_histogram_desc desc = {CJ_INIT(desc), .n = 1000};
     return cj_gpus_histogram(gpus, &desc, x, y, stream, error);
@@ -67,8 +83,8 @@ static cj_status call_gather(const cj_stream *stream, cj_error *error) {
 
 typedef cj_status call(const cj_stream *stream, cj_error *error);
 
-static call *const calls[] = {call_run, call_registered, call_norm, call_crossentropy, call_softmax, call_topk, call_reduce, call_histogram,
-                              call_scatter, call_gather};
+static call *const calls[] = {call_run, call_registered, call_norm, call_crossentropy, call_softmax, call_topk, call_reduce, call_large_reduce,
+                              call_histogram, call_large_histogram, call_large_topk, call_scatter, call_gather};
 
 static int start(void **state) {
     (void)state;
@@ -177,11 +193,31 @@ static void a_product_that_fails_leaves_nothing(void **state) {
     cj_test_ok(call_scatter(NULL, &error), &error);
 }
 
+// Two ranks of one GPU: their launches wait for each other, so they need two streams.
+static void ranks_of_one_gpu_need_streams_of_their_own(void **state) {
+    (void)state;
+    cj_error           error = {0};
+    cj_device *const   shared[RANKS] = {device[0], device[0]};
+    const cj_stream    alike[RANKS] = {(cj_stream)8, (cj_stream)8}, own[RANKS] = {(cj_stream)8, (cj_stream)16};
+    const cj_gpus_desc desc = {CJ_INIT(desc), .count = 1000};
+    cj_gpus           *both = NULL;
+    cj_test_ok(cj_gpus_create(shared, RANKS, NULL, &both, &error), &error);
+    const int before = cj_fake_driver.launches;
+    assert_int_equal(cj_gpus_run(both, &desc, x, y, NULL, &error), CJ_INVALID_ARGUMENT);
+    assert_contains(error.message, "launches 0 and 1 beside each other are on one stream of one GPU");
+    assert_int_equal(cj_gpus_run(both, &desc, x, y, alike, &error), CJ_INVALID_ARGUMENT);
+    assert_int_equal(cj_fake_driver.launches, before);
+    cj_test_ok(cj_gpus_run(both, &desc, x, y, own, &error), &error);
+    assert_int_equal(cj_fake_driver.launches, before + RANKS);
+    cj_gpus_destroy(both);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(exchanges_are_captured_beside_their_products, start, stop),
         cmocka_unit_test_setup_teardown(products_leave_sms_to_their_exchanges, start, stop),
         cmocka_unit_test_setup_teardown(a_product_that_fails_leaves_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(ranks_of_one_gpu_need_streams_of_their_own, start, stop),
         cmocka_unit_test_setup_teardown(every_typed_call_can_be_captured_behind_its_first, start, stop),
         cmocka_unit_test_setup_teardown(calls_that_are_repeated_allocate_nothing, start, stop),
     };
