@@ -58,23 +58,12 @@ void cj__gpus_open_arrays(gpus_kernel *k) {
 
 // ---- flags
 
-static void report_other(const gpus_kernel *k, cj_reg differs) {
-    CJ_IF(k->f, differs, "alike") {
-        cj_reg failed = cj_or(k->f, "failed", k->thread, CJ_BOX_DIFFERS << 8);
-        cj_ptx(k->f, "red.relaxed.sys.global.max.u32 [$1], $2;", k->own, failed);
-    }
-}
-
 // Thread q of the block speaks with GPU q: whether it came with something else, or not at all.
 static void exchange_flags(const gpus_kernel *k, unsigned phase, cj_reg wrong) {
     static const cj_mailbox word = {.words = 1, .scope = "sys"};
     cj_func                *f = k->f;
     const uint64_t          flags = CJ_BOX_MAIL + CJ_BOX_SETS * k->s.mail + phase * (uint64_t)CJ_BOX_FLAGS_PHASE;
-    cj_reg                  box = cj_mov(f, "u64", "peer_box", k->box[0]), found = cj_b32(f, "found");
-    for (uint32_t q = 1; q < k->s.gpus; q++) {
-        cj_reg peer = cj_eq(f, "peer", k->thread, q);
-        cj_set_if(f, peer, box, k->box[q]);
-    }
+    cj_reg                  box = cj__gpus_peer_box(k), found = cj_b32(f, "found");
     cj_reg of_block = cj_mul_wide(f, "of_block", k->block, CJ_MAIL_BYTES);
     cj_update(f, of_block, "add", flags);
     cj_reg sent = cj_mad_wide(f, "sent_flag", k->rank, CJ_BOX_FLAGS_SENDER, box);
@@ -88,7 +77,7 @@ static void exchange_flags(const gpus_kernel *k, unsigned phase, cj_reg wrong) {
     cj_ptx(f, "setp.ne.or.u32 $1, $2, $3, $4;", wrong, found, k->what, late);
     if (phase == END) return;
     cj_reg differs = cj_let(f, "pred", "differs", "setp.ne.and.u32 $1, $2, $3, !$4;", found, k->what, late);
-    report_other(k, differs);
+    CJ_IF(f, differs, "alike") cj__gpus_report_from(k, CJ_BOX_DIFFERS, k->thread);
 }
 
 static cj_reg meet(const gpus_kernel *k, unsigned phase) {

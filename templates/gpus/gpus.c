@@ -5,6 +5,9 @@
 //   x  --loads-->  message: | word | epoch | word | epoch | …  --st.relaxed.sys-->  a peer's mail[set][sender][unit]
 //                                                own mail[set][sender][unit]  --polls, in the order of ranks-->  out
 //
+// Units of 16 bytes take two stores of 16: the first pairs of words of all units lie side by side, then the second ones, so that
+// the stores of a warp fill whole lines. Half lines cross NVLink at half the rate (4 x H200).
+//
 //   one shot     each GPU sends x to all, and combines what all sent
 //   two shots    each GPU sends part p of x to GPU p, combines the parts that it got, and sends the result to all
 //
@@ -64,7 +67,7 @@ static void write_head(const gpus_kernel *k, cj_builder *b) {
 static void emit_gpus(const cj_plan *plan, cj_builder *b) {
     gpus_kernel k = {.s = cj__gpus_shape(plan)};
     k.checksum = cj__gpus_checksum(&k.s);
-    k.message = (cj_mailbox){.words = k.s.words, .paired = k.s.words > 1, .scope = "sys"};
+    k.message = cj__gpus_message(k.s.words, k.s.units);
     write_head(&k, b);
     k.f = cj__entry(plan, b);
     cj__registers(plan, k.f, GPUS_REGISTERS, false);

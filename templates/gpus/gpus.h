@@ -28,7 +28,7 @@ typedef struct gpus_op {
     bool        from_root;
 } gpus_op;
 
-enum { GPUS_WORDS = 4 };  // 32 bits each, of a message
+enum { GPUS_WORDS = 4, GPUS_PAIR = 16 };  // 32 bits each, of a message; bytes of two of them with their tags
 
 // What a plan comes to.
 typedef struct gpus_shape {
@@ -46,6 +46,8 @@ typedef struct gpus_shape {
 } gpus_shape;
 
 gpus_shape cj__gpus_shape(const cj_plan *plan);
+uint32_t   cj__gpus_slot(uint32_t words);                  // bytes from a unit's message to the next unit's
+cj_mailbox cj__gpus_message(uint32_t words, uint32_t units);  // of units that lie side by side
 uint32_t   cj__gpus_checksum(const gpus_shape *s);  // of what all ranks must have in common
 cj_status  cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
@@ -61,7 +63,7 @@ typedef struct gpus_kernel {
     cj_reg     epoch, set;                           // of this launch; 0 or 1
     cj_reg     mail[CJ_BOX_GPUS];                    // the box of each, and the bytes before the set
     cj_reg     left;                                 // polls that this thread may still make
-    cj_reg     first;                                // the thread that speaks for the GPU
+    cj_reg     speaks;                               // thread q of block 0, which speaks with GPU q
     cj_mailbox message;
     uint32_t   checksum;                             // of what all ranks must have in common
     cj_reg     what;                                 // s.direct: the same, with which arrays they are
@@ -73,19 +75,28 @@ typedef struct gpus_kernel {
 void cj__gpus_declare(gpus_kernel *k);
 void cj__gpus_open_thread(gpus_kernel *k);
 void cj__gpus_open_boxes(gpus_kernel *k);
+cj_reg cj__gpus_peer_box(const gpus_kernel *k);  // of thread q: the box of GPU q
 void cj__gpus_say_hello(const gpus_kernel *k);
 void cj__gpus_close(const gpus_kernel *k);  // waits for hellos (not s.direct, whose flags say more), keeps the epoch, returns
 
 // ---- receive.c
 
 // Loads what is at `at + offset` until it has the epoch's tag, into `words` (message->words of them), and reports the
-// rank that did not come: the predicate that it returns then holds.
-cj_reg cj__gpus_receive(const gpus_kernel *k, const cj_mailbox *message, cj_reg at, unsigned offset, unsigned rank,
-                        const cj_reg *words);
-// The same of a rank in a register.
+// rank (a register) that did not come: the predicate that it returns then holds.
 cj_reg cj__gpus_receive_from(const gpus_kernel *k, const cj_mailbox *message, cj_reg at, unsigned offset, cj_reg rank,
                              const cj_reg *words);
-void   cj__gpus_report(const gpus_kernel *k, cj_box_cause cause, unsigned rank);
+void   cj__gpus_report_from(const gpus_kernel *k, cj_box_cause cause, cj_reg rank);
+
+// The messages of GPUs 0 to count - 1, at `at + offset + q * stride`. exists: NULL, or of each the predicate (or cj_always())
+// that it sends one.
+typedef struct gpus_senders {
+    cj_reg        at;
+    uint32_t      offset, stride, count;
+    const cj_reg *exists;
+} gpus_senders;
+
+// got[q] = the message of GPU q, or of this GPU `own`. All are looked at together until all are there.
+void cj__gpus_receive_all(const gpus_kernel *k, const gpus_senders *from, const cj_reg *own, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS]);
 
 // ---- move.c: the loop over messages
 void cj__gpus_move(gpus_kernel *k);

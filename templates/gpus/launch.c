@@ -36,37 +36,42 @@ void cj__gpus_open_boxes(gpus_kernel *k) {
     k->epoch = cj_let(f, "u32", "epoch", "ld.global.u32 $1, [$2 + $3];", last, CJ_BOX_EPOCH);
     cj_update(f, k->epoch, "add", 1);
     k->set = cj_and(f, "set", k->epoch, 1);
-    cj_reg speaks = cj_or(f, "speaker", k->thread, k->block);
-    k->first = cj_eq(f, "speaks", speaks, 0);
+    cj_reg is_first_block = cj_eq(f, "is_first_block", k->block, 0);
+    k->speaks = cj_let(f, "pred", "speaks", "setp.lt.and.u32 $1, $2, $3, $4;", k->thread, k->s.gpus, is_first_block);
+}
+
+cj_reg cj__gpus_peer_box(const gpus_kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   box = cj_mov(f, "u64", "peer_box", k->box[0]);
+    for (uint32_t q = 1; q < k->s.gpus; q++) cj_set_if(f, cj_eq(f, "peer", k->thread, q), box, k->box[q]);
+    return box;
 }
 
 static const cj_mailbox one_word = {.words = 1, .scope = "sys"};
 
 void cj__gpus_say_hello(const gpus_kernel *k) {
     cj_func *f = k->f;
-    cj_step(f, "hello to each peer: the checksum of what this launch is");
-    CJ_IF(f, k->first, "said") {
-        if (!k->s.op->moves) cj_ptx(f, "fence.acq_rel.sys; // what was done before the barrier, before the hellos");
-        cj_reg sum = cj_mov(f, "u32", "checksum", (uint64_t)k->checksum);
+    cj_step(f, "hello to GPU q, by thread q: the checksum of what this launch is");
+    CJ_IF(f, k->speaks, "said") {
+        cj_reg box = cj__gpus_peer_box(k), sum = cj_mov(f, "u32", "checksum", (uint64_t)k->checksum);
         cj_reg mine = cj_mad(f, "hello_of_rank", k->set, CJ_BOX_GPUS, k->rank);
-        for (uint32_t q = 0; q < k->s.gpus; q++) {
-            cj_reg at = cj_mad_wide(f, "hello", mine, CJ_MAIL_BYTES, k->box[q]);
-            cj__mail_post(f, &one_word, cj_always(), at, CJ_BOX_HELLO, &sum, 1, k->epoch);
-        }
+        cj_reg at = cj_mad_wide(f, "hello", mine, CJ_MAIL_BYTES, box);
+        if (!k->s.op->moves) cj_ptx(f, "fence.acq_rel.sys; // what was done before the barrier, before the hellos");
+        cj__mail_post(f, &one_word, cj_always(), at, CJ_BOX_HELLO, &sum, 1, k->epoch);
     }
 }
+
+// The hello of GPU q, by thread q: they take one way to memory and back, not one each.
 
 static void await_hellos(const gpus_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "all peers have begun this launch, so they have ended the one before");
-    CJ_IF(f, k->first, "greeted") {
-        cj_reg hellos = cj_mad_wide(f, "hellos", k->set, CJ_BOX_HELLO_SET, k->own);
-        for (uint32_t q = 0; q < k->s.gpus; q++) {
-            cj_reg sum = cj_b32(f, "found");
-            cj_reg late = cj__gpus_receive(k, &one_word, hellos, CJ_BOX_HELLO + CJ_MAIL_BYTES * q, q, &sum);
-            cj_reg differs = cj_let(f, "pred", "differs", "setp.ne.and.u32 $1, $2, $3, !$4;", sum, k->checksum, late);
-            CJ_IF(f, differs, "alike") cj__gpus_report(k, CJ_BOX_DIFFERS, q);
-        }
+    CJ_IF(f, k->speaks, "greeted") {
+        cj_reg at = cj_mad(f, "hello_of_thread", k->set, CJ_BOX_GPUS, k->thread), sum = cj_b32(f, "found");
+        at = cj_mad_wide(f, "hello", at, CJ_MAIL_BYTES, k->own);
+        cj_reg late = cj__gpus_receive_from(k, &one_word, at, CJ_BOX_HELLO, k->thread, &sum);
+        cj_reg differs = cj_let(f, "pred", "differs", "setp.ne.and.u32 $1, $2, $3, !$4;", sum, k->checksum, late);
+        CJ_IF(f, differs, "alike") cj__gpus_report_from(k, CJ_BOX_DIFFERS, k->thread);
         if (!k->s.op->moves) cj_ptx(f, "fence.acq_rel.sys; // the hellos, before what follows the barrier");
     }
 }

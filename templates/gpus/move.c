@@ -113,6 +113,12 @@ static cj_reg narrow(const gpus_kernel *k, const cj_reg *number) {
 
 // ---- messages
 
+uint32_t cj__gpus_slot(uint32_t words) { return words > 1 ? GPUS_PAIR : CJ_MAIL_BYTES; }
+
+cj_mailbox cj__gpus_message(uint32_t words, uint32_t units) {
+    return (cj_mailbox){.words = words, .paired = words > 1, .apart = words > 1 ? units * GPUS_PAIR : 0, .scope = "sys"};
+}
+
 // Bytes before the messages of `sender` in a box, of shot 0 or 1.
 static uint32_t slots_before(const gpus_shape *s, uint32_t sender, unsigned shot) {
     return (shot * s->gpus + sender) * s->units * s->words * CJ_MAIL_BYTES;
@@ -124,14 +130,9 @@ static void send(const gpus_kernel *k, uint32_t to, cj_reg sent, unsigned shot, 
                   k->epoch);
 }
 
-// What GPU `from` sent; of this GPU `own`.
-static void receive(const gpus_kernel *k, uint32_t from, const place *here, unsigned shot, const cj_reg *own,
-                    cj_reg *words) {
-    cj_func *f = k->f;
-    cj_registers(f, "b32", "got", k->s.words, words);
-    for (uint32_t w = 0; w < k->s.words; w++) cj_set(f, words[w], own[w]);
-    CJ_UNLESS(f, k->mine[from], "own")
-        cj__gpus_receive(k, &k->message, here->got, CJ_BOX_MAIL + slots_before(&k->s, from, shot), from, words);
+static gpus_senders senders(const gpus_kernel *k, const place *here, unsigned shot) {
+    const uint32_t first = slots_before(&k->s, 0, shot), second = slots_before(&k->s, 1, shot);
+    return (gpus_senders){.at = here->got, .offset = CJ_BOX_MAIL + first, .stride = second - first, .count = k->s.gpus};
 }
 
 static void send_to_all(const gpus_kernel *k, const place *here, unsigned shot, const cj_reg *words) {
@@ -176,7 +177,8 @@ void cj__gpus_fold(const gpus_kernel *k, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS], cj
 
 static void combine_all(const gpus_kernel *k, const place *here, cj_reg *words) {
     cj_reg got[CJ_BOX_GPUS][GPUS_WORDS];
-    for (uint32_t q = 0; q < k->s.gpus; q++) receive(k, q, here, 0, words, got[q]);
+    const gpus_senders all = senders(k, here, 0);
+    cj__gpus_receive_all(k, &all, words, got);
     cj__gpus_fold(k, got, words);
 }
 
@@ -185,30 +187,33 @@ static void combine_all(const gpus_kernel *k, const place *here, cj_reg *words) 
 // Each GPU's message, as it is, to its part of out.
 static void gather(const gpus_kernel *k, const place *here, unsigned shot, const cj_reg *own) {
     cj_func *f = k->f;
-    for (uint32_t q = 0; q < k->s.gpus; q++) {
-        if (is_empty(&k->s, (int)q)) break;
-        cj_reg      got[GPUS_WORDS];
-        const piece p = piece_of(k, k->out, here->unit, (int)q);
-        CJ_IF(f, p.exists, "beyond") {
-            receive(k, q, here, shot, own, got);
-            store_unit(k, &p, got);
-        }
+    piece    part[CJ_BOX_GPUS];
+    cj_reg   got[CJ_BOX_GPUS][GPUS_WORDS], exists[CJ_BOX_GPUS];
+    gpus_senders from = senders(k, here, shot);
+    for (from.count = 0; from.count < k->s.gpus && !is_empty(&k->s, (int)from.count); from.count++) {
+        part[from.count] = piece_of(k, k->out, here->unit, (int)from.count);
+        exists[from.count] = part[from.count].exists;
     }
+    from.exists = exists;
+    cj__gpus_receive_all(k, &from, own, got);
+    for (uint32_t q = 0; q < from.count; q++) CJ_IF(f, exists[q], "beyond") store_unit(k, &part[q], got[q]);
 }
 
 static void broadcast(const gpus_kernel *k, const place *here) {
     cj_func    *f = k->f;
-    cj_reg      got[GPUS_WORDS], own[GPUS_WORDS];
+    cj_reg      got[GPUS_WORDS];
     const piece to = piece_of(k, k->out, here->unit, WHOLE);
-    for (uint32_t w = 0; w < k->s.words; w++) own[w] = cj_let(f, "b32", "own", "mov.b32 $1, $2;", 0);
-    CJ_IF(f, k->mine[k->s.root], "gets") {
+    cj_registers(f, "b32", "got", k->s.words, got);
+    CJ_IF_ELSE(f, k->mine[k->s.root], "gets", "sent") {
         cj_reg      words[GPUS_WORDS];
         const piece from = piece_of(k, k->x, here->unit, WHOLE);
         load_unit(k, &from, words);
         send_to_all(k, here, 0, words);
-        for (uint32_t w = 0; w < k->s.words; w++) cj_set(f, own[w], words[w]);
+        for (uint32_t w = 0; w < k->s.words; w++) cj_set(f, got[w], words[w]);
+    } else {
+        cj_reg root = cj_mov(f, "u32", "root", (uint64_t)k->s.root);
+        cj__gpus_receive_from(k, &k->message, here->got, CJ_BOX_MAIL + slots_before(&k->s, k->s.root, 0), root, got);
     }
-    receive(k, k->s.root, here, 0, own, got);
     store_unit(k, &to, got);
 }
 
@@ -254,9 +259,9 @@ void cj__gpus_move(gpus_kernel *k) {
     cj_reg begin = cj_mad(f, "begin", k->block, k->s.block, k->thread);
     cj_reg own = cj_mad_wide(f, "own_mail", k->set, k->s.mail, k->own);
     CJ_FOR(f, unit, "u32", "unit", begin, k->s.units, k->s.grid * k->s.block) {
-        const uint32_t bytes = k->s.words * CJ_MAIL_BYTES;
+        const uint32_t bytes = cj__gpus_slot(k->s.words), pairs = k->s.words > 1 ? k->s.words / 2 : 1;
         place          here = {.unit = unit};
-        cj_reg         slot = cj_mad(f, "slot_of_unit", k->rank, k->s.units, unit);
+        cj_reg         slot = cj_mad(f, "slot_of_unit", k->rank, pairs * k->s.units, unit);
         here.sent = cj_mul_wide(f, "sent", slot, bytes);
         here.got = cj_mad_wide(f, "got", unit, bytes, own);
         if (k->s.op->from_root)

@@ -138,14 +138,11 @@ static void receive(const topk_kernel *k, cj_reg from) {
     cj_step(f, "the lists of the others");
     CJ_FOR(f, i, "u32", "place", k->g.thread, k->s.k, k->s.block) {
         cj_reg at = cj_mad_wide(f, "from", cj_add(f, "at", from, i), MESSAGE * CJ_MAIL_BYTES, k->own_mail);
+        cj_reg got[CJ_BOX_GPUS][GPUS_WORDS], none = cj_mov(f, "b32", "none", 0);
+        const gpus_senders all = {at, CJ_BOX_MAIL, k->s.rows * k->s.k * MESSAGE * CJ_MAIL_BYTES, k->s.gpus, NULL};
+        cj__gpus_receive_all(&k->g, &all, (cj_reg[]){none, none}, got);
         for (uint32_t q = 0; q < k->s.gpus; q++)
-            CJ_UNLESS(f, k->g.mine[q], "own") {
-                cj_reg words[MESSAGE];
-                for (unsigned w = 0; w < MESSAGE; w++) words[w] = cj_b32(f, "got");
-                const uint32_t sender = q * k->s.rows * k->s.k * MESSAGE * CJ_MAIL_BYTES;
-                cj__gpus_receive(&k->g, &k->g.message, at, CJ_BOX_MAIL + sender, q, words);
-                put(k, number_of(k, q, i), words[0], words[1]);
-            }
+            CJ_UNLESS(f, k->g.mine[q], "own") put(k, number_of(k, q, i), got[q][0], got[q][1]);
     }
 }
 

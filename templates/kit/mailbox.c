@@ -52,18 +52,22 @@ static const char *operation(const cj_mailbox *box, const char *access, char tex
     return text;
 }
 
+static unsigned place_of(const cj_mailbox *box, unsigned word) {
+    return box->apart ? word / 2 * box->apart : CJ_MAIL_BYTES * word;
+}
+
 void cj__mail_store(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *sealed) {
     char           text[OPERATION];
     const unsigned at_once = box->paired ? 2 : 1;
     for (unsigned w = 0; w < box->words; w += at_once)
-        cj__store(f, when, operation(box, "st", text), "b64", sealed + w, at_once, at, offset + CJ_MAIL_BYTES * w);
+        cj__store(f, when, operation(box, "st", text), "b64", sealed + w, at_once, at, offset + place_of(box, w));
 }
 
 void cj__mail_load(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *sealed) {
     char           text[OPERATION];
     const unsigned at_once = box->paired ? 2 : 1;
     for (unsigned w = 0; w < box->words; w += at_once)
-        cj__load(f, when, operation(box, "ld", text), "b64", sealed + w, at_once, at, offset + CJ_MAIL_BYTES * w);
+        cj__load(f, when, operation(box, "ld", text), "b64", sealed + w, at_once, at, offset + place_of(box, w));
 }
 
 void cj__mail_new(cj_func *f, const cj_mailbox *box, cj_reg *sealed) {
