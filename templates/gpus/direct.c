@@ -15,8 +15,8 @@
 // Flags take the place of hellos. A flag is the checksum of what this launch is beside its epoch, one store of 64 bits. Between a flag and the data stand
 // fences (.sys), and barriers pass the order on to the block's other threads:
 //
-//   begin  earlier kernels' writes -> fence -> flag …> flag seen -> fence -> D1 -> loads from and stores to peers
-//   end    loads and stores -> D2 -> fence -> flag …> flag seen -> fence -> the end of the block -> later kernels
+//   begin  earlier kernels' writes -> flag (release) …> flag seen (acquire) -> D1 -> loads from and stores to peers
+//   end    loads and stores -> D2 -> flag (release) …> flag seen (acquire) -> the end of the block -> later kernels
 //
 // One flag of each block suffices: a launch has ended when its blocks have, so each block of each peer has. A flag is written
 // again only by the next launch of registered memory, after its block has seen this launch's flag of the other phase, which its
@@ -60,7 +60,7 @@ void cj__gpus_open_arrays(gpus_kernel *k) {
 
 // Thread q of the block speaks with GPU q: whether it came with something else, or not at all.
 static void exchange_flags(const gpus_kernel *k, unsigned phase, cj_reg wrong) {
-    static const cj_mailbox word = {.words = 1, .scope = "sys"};
+    static const cj_mailbox word = {.words = 1, .orders = true, .scope = "sys"};
     cj_func                *f = k->f;
     const uint64_t          flags = CJ_BOX_MAIL + CJ_BOX_SETS * k->s.mail + phase * (uint64_t)CJ_BOX_FLAGS_PHASE;
     cj_reg                  box = cj__gpus_peer_box(k), found = cj_b32(f, "found");
@@ -70,10 +70,8 @@ static void exchange_flags(const gpus_kernel *k, unsigned phase, cj_reg wrong) {
     cj_update(f, sent, "add", of_block);
     cj_reg got = cj_mad_wide(f, "got_flag", k->thread, CJ_BOX_FLAGS_SENDER, k->own);
     cj_update(f, got, "add", of_block);
-    cj_ptx(f, "fence.acq_rel.sys; // $1", phase == BEGIN ? "what came before this launch, before the flag" : "what this block loaded and stored, before the flag");
     cj__mail_post(f, &word, cj_always(), sent, 0, &k->what, 1, k->epoch);
     cj_reg late = cj__gpus_receive_from(k, &word, got, 0, k->thread, &found);
-    cj_ptx(f, "fence.acq_rel.sys; // the flag, before what follows");
     cj_ptx(f, "setp.ne.or.u32 $1, $2, $3, $4;", wrong, found, k->what, late);
     if (phase == END) return;
     cj_reg differs = cj_let(f, "pred", "differs", "setp.ne.and.u32 $1, $2, $3, !$4;", found, k->what, late);

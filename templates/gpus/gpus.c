@@ -65,7 +65,7 @@ static void write_head(const gpus_kernel *k, cj_builder *b) {
 }
 
 static void emit_gpus(const cj_plan *plan, cj_builder *b) {
-    gpus_kernel k = {.s = cj__gpus_shape(plan)};
+    gpus_kernel k = {.s = cj__gpus_shape(plan), .plan = plan};
     k.checksum = cj__gpus_checksum(&k.s);
     k.message = cj__gpus_message(k.s.words, k.s.units);
     write_head(&k, b);

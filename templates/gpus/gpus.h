@@ -52,7 +52,8 @@ uint32_t   cj__gpus_checksum(const gpus_shape *s);  // of what all ranks must ha
 cj_status  cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
 typedef struct gpus_kernel {
-    cj_func   *f;
+    cj_func       *f;
+    const cj_plan *plan;
     gpus_shape s;
     cj_var     x_param, out_param, box_param[CJ_BOX_GPUS], rank_param, limit_param;
     cj_var     from_param[CJ_BOX_GPUS], to_param[CJ_BOX_GPUS], what_param;  // s.direct, as is what follows

@@ -31,6 +31,7 @@ void cj__gpus_open_boxes(gpus_kernel *k) {
     }
     k->own = cj_mov(f, "u64", "own", k->box[0]);
     for (uint32_t q = 1; q < k->s.gpus; q++) cj_set_if(f, k->mine[q], k->own, k->box[q]);
+    cj__wait_for_launches(k->plan, f);
     cj_step(f, "this launch's epoch, and the set of mail that it says");
     cj_reg last = cj_mad_wide(f, "last", k->block, 4, k->own);
     k->epoch = cj_let(f, "u32", "epoch", "ld.global.u32 $1, [$2 + $3];", last, CJ_BOX_EPOCH);
@@ -76,10 +77,14 @@ static void await_hellos(const gpus_kernel *k) {
     }
 }
 
+// The launch needs no peer any more when all threads are behind B1 or B2. Only then may the next kernel's blocks take their places: they
+// could otherwise keep out those of a rank on the same GPU, for which this launch waits.
 static void keep_epoch(const gpus_kernel *k) {
     cj_func *f = k->f;
-    cj_step(f, "%sall threads have read the epoch: now it is the last launch's, for each block that a launch may have", k->meets ? "" : "B1: ");
-    if (!k->meets) cj_ptx(f, "bar.sync 0;");
+    if (!k->meets) cj_ptx(f, "bar.sync 0; // B1: all threads have read the epoch, and wait for nobody");
+    if (k->meets && k->plan->programmatic) cj_ptx(f, "bar.sync 0; // B2: all threads wait for nobody");
+    cj__launch_dependents(k->plan, f);
+    cj_step(f, "the epoch is the last launch's now, for each block that a launch may have");
     cj_reg begin = cj_mad(f, "begin", k->thread, k->s.grid, k->block);
     CJ_FOR(f, i, "u32", "i", begin, CJ_BOX_BLOCKS, k->s.grid * k->s.block) {
         cj_reg at = cj_mad_wide(f, "at", i, 4, k->own);

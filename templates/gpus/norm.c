@@ -316,6 +316,7 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     static const gpus_op op = {.name = "allreducenorm", .moves = true};
     const norm_shape     s = cj__gpus_norm_shape(plan);
     kernel               k = {.s = s, .plan = plan};
+    k.g.plan = plan;
     k.g.s = (gpus_shape){.op = &op, .gpus = s.gpus, .block = s.block, .grid = plan->grid.x, .mail = s.mail};
     k.g.message = cj__gpus_message(s.unit.words, s.units);
     k.g.checksum = checksum(&s);

@@ -103,8 +103,14 @@ static cj_status refuse(const cj_plan *plan, const gpus_shape *s, cj_error *erro
     return CJ_OK;
 }
 
+// A unit for each thread, on as many SMs as there are: an SM stores 51 GB/s to a peer, and loads 8 (4 x H200).
+static uint64_t choose_block(const gpus_shape *s, uint64_t most) {
+    if (!s->op->moves) return 32;
+    return cj__least(GPUS_THREADS, cj__most(GPUS_THREADS_LEAST, cj__round_up(cj__ceil_div(s->units, most), 32)));
+}
+
 cj_status cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    (void)clusters;
+    plan->programmatic = clusters;  // the same targets have programmatic dependent launch
     const gpus_op *op = op_of(plan);
     if (!op->moves) plan->params.value[GPUS_COUNT] = GPUS_NO_COUNT;  // another one has no effect, and is refused
     const bool     direct = value_of(plan, GPUS_MEMORY) == 1;
@@ -119,8 +125,8 @@ cj_status cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
         plan->params.value[GPUS_ROOT] = 0;
     }
     const gpus_shape s = cj__gpus_shape(plan);
-    const uint32_t   block = cj__asked_or(plan, GPUS_BLOCK, op->moves ? GPUS_THREADS : 32);
-    const uint64_t   most = cj__least(GPUS_GRID_MOST, limits->sm_count);
+    const uint64_t   most = cj__asked_or(plan, GPUS_GRID, cj__least(GPUS_GRID_MOST, limits->sm_count));
+    const uint32_t   block = cj__asked_or(plan, GPUS_BLOCK, choose_block(&s, most));
     const uint64_t   blocks = op->moves ? cj__most(1, cj__least(most, cj__ceil_div(s.units, block))) : 1;
     if (op->combines) TRY(cj__refuse_bf16(plan, op->name, s.type, error));
     plan->block = (cj_dim3){block, 1, 1};

@@ -241,6 +241,7 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     cj_head(b, "\nThe %s of all columns, of the %" PRIu32 " of each GPU: the same bits on all GPUs, in each run.",
             s->smallest ? "smallest" : "largest", s->k);
     cj_head(b, "\nLaunch: on each GPU, beside each other: grid %" PRIu32 ", block %" PRIu32 " threads.", s->grid, s->block);
+    k.g.plan = plan;
     k.g.s = (gpus_shape){.op = &op, .gpus = s->gpus, .block = s->block, .grid = s->grid, .mail = s->mail};
     k.g.message = (cj_mailbox){.words = MESSAGE, .paired = true, .scope = "sys"};
     k.g.checksum = checksum(s);
@@ -277,7 +278,7 @@ static cj_status refuse(const topk_shape *s, const cj_limits *limits, cj_error *
 }
 
 static cj_status plan_topk(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    (void)clusters;
+    plan->programmatic = clusters;  // the same targets have programmatic dependent launch
     topk_shape     s = shape_of(plan);
     const uint64_t threads = cj__least(GPUS_THREADS, cj__round_up(s.k, 32));
     TRY(cj__refuse_bf16(plan, plan->params.family->name, s.type, error));

@@ -48,7 +48,8 @@ cj_reg cj__mail_open(cj_func *f, cj_reg sealed, cj_reg tag, cj_reg late, bool fi
 
 // "st.relaxed.gpu.global" of the box's scope.
 static const char *operation(const cj_mailbox *box, const char *access, char text[OPERATION]) {
-    snprintf(text, OPERATION, "%s.relaxed.%s.global", access, box->scope ? box->scope : "gpu");
+    const char *order = !box->orders ? "relaxed" : *access == 's' ? "release" : "acquire";
+    snprintf(text, OPERATION, "%s.%s.%s.global", access, order, box->scope ? box->scope : "gpu");
     return text;
 }
 
@@ -77,7 +78,7 @@ void cj__mail_new(cj_func *f, const cj_mailbox *box, cj_reg *sealed) {
 // A word goes as soon as it is sealed, or all go when all are where two go at once.
 void cj__mail_post(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *value,
                    unsigned count, cj_reg tag) {
-    const cj_mailbox one = {.words = 1, .scope = box->scope};
+    const cj_mailbox one = {.words = 1, .orders = box->orders, .scope = box->scope};
     cj_reg           sealed[CJ_MAIL_WORDS], word[2];
     unsigned         words = 0;
     for (unsigned i = 0; i < count; i++) {
