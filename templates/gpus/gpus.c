@@ -76,8 +76,10 @@ static void emit_gpus(const cj_plan *plan, cj_builder *b) {
     if (k.s.direct) {
         cj__gpus_copy(&k);
     } else {
-        cj__gpus_say_hello(&k);
-        if (k.s.op->moves) cj__gpus_move(&k);
+        if (k.s.op->moves)
+            cj__gpus_move(&k);
+        else
+            cj__gpus_say_hello(&k, k.speaks);
     }
     cj__gpus_close(&k);
 }

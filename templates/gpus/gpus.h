@@ -72,12 +72,12 @@ typedef struct gpus_kernel {
 } gpus_kernel;
 
 // ---- launch.c. A kernel declares its arrays, then what is here; it opens the thread, loads its arrays, opens the boxes, says
-// hello, works, and closes. Of the shape these use gpus, grid, block and op->moves.
+// hello before it waits for a message, works, and closes. Of the shape these use gpus, grid, block and op->moves.
 void cj__gpus_declare(gpus_kernel *k);
 void cj__gpus_open_thread(gpus_kernel *k);
 void cj__gpus_open_boxes(gpus_kernel *k);
 cj_reg cj__gpus_peer_box(const gpus_kernel *k);  // of thread q: the box of GPU q
-void cj__gpus_say_hello(const gpus_kernel *k);
+void cj__gpus_say_hello(const gpus_kernel *k, cj_reg speaks);  // by threads for which it holds: k->speaks, each once
 void cj__gpus_close(const gpus_kernel *k);  // waits for hellos (not s.direct, whose flags say more), keeps the epoch, returns
 
 // ---- receive.c

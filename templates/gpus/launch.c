@@ -50,10 +50,10 @@ cj_reg cj__gpus_peer_box(const gpus_kernel *k) {
 
 static const cj_mailbox one_word = {.words = 1, .scope = "sys"};
 
-void cj__gpus_say_hello(const gpus_kernel *k) {
+void cj__gpus_say_hello(const gpus_kernel *k, cj_reg speaks) {
     cj_func *f = k->f;
     cj_step(f, "hello to GPU q, by thread q: the checksum of what this launch is");
-    CJ_IF(f, k->speaks, "said") {
+    CJ_IF(f, speaks, "said") {
         cj_reg box = cj__gpus_peer_box(k), sum = cj_mov(f, "u32", "checksum", (uint64_t)k->checksum);
         cj_reg mine = cj_mad(f, "hello_of_rank", k->set, CJ_BOX_GPUS, k->rank);
         cj_reg at = cj_mad_wide(f, "hello", mine, CJ_MAIL_BYTES, box);

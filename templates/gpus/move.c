@@ -2,7 +2,8 @@
 // What travels between GPUs: units of x become messages, messages become units of out. A unit is 16 bytes; or 4 bytes, whose
 // elements are loaded one by one, where addresses or parts are not multiples of 16.
 //
-// A thread has the same unit in each part. It loads all that it sends before it stores anything, so out may be x.
+// A thread has the same unit in each part. It loads all that it sends before it stores anything, so out may be x; the loads are on their
+// way together, and beside that of the epoch, for which hellos and messages wait.
 #include "gpus.h"
 
 enum { PER_WORD = 2 };  // elements in a word, at most
@@ -39,11 +40,12 @@ static piece piece_of(const gpus_kernel *k, cj_reg base, cj_reg unit, int part) 
     cj_func          *f = k->f;
     const gpus_shape *s = &k->s;
     const uint32_t    before = part > 0 ? (uint32_t)part * stride(s) : 0;  // elements in the parts before it
-    piece             p = {.offset = before * s->bytes, .exists = cj_always(), .second = cj_always()};
+    piece             p = {.offset = before * s->bytes, .exists = cj_always()};
     cj_reg            element = cj_mul(f, "element", unit, s->each), within = element;
     if (part == OWN) element = cj_mad(f, "element", k->rank, stride(s), element);
     if (s->shots == 2) within = element;
     if (s->shots == 2) p.exists = cj_lt(f, "exists", within, s->count - before);
+    p.second = p.exists;
     if (is_half(s) && s->words == 1 && s->count % PER_WORD) {
         const uint32_t end = s->count - (s->shots == 2 ? before : 0);
         p.second = cj_lt(f, "second", within, end - 1);
@@ -58,16 +60,18 @@ static cj_reg join(cj_func *f, cj_reg low, cj_reg high) {
     return cj_let(f, "b32", "word", "mov.b32 $1, {$2, $3};", low, high);
 }
 
+// 0 where the piece does not exist.
 static void load_unit(const gpus_kernel *k, const piece *p, cj_reg *words) {
     cj_func *f = k->f;
     if (k->s.words > 1 || !is_half(&k->s)) {
         cj_registers(f, "b32", "word", k->s.words, words);
-        cj__load(f, cj_always(), "ld.global", "b32", words, k->s.words, p->at, p->offset);
+        for (uint32_t w = 0; w < k->s.words && !cj_is_always(p->exists); w++) cj_set(f, words[w], 0);
+        cj__load(f, p->exists, "ld.global", "b32", words, k->s.words, p->at, p->offset);
         return;
     }
     cj_reg half[PER_WORD];
     for (unsigned i = 0; i < PER_WORD; i++) half[i] = cj_let(f, "b16", "half", "mov.b16 $1, $2;", 0);
-    cj__load(f, cj_always(), "ld.global", "b16", &half[0], 1, p->at, p->offset);
+    cj__load(f, p->exists, "ld.global", "b16", &half[0], 1, p->at, p->offset);
     cj__load(f, p->second, "ld.global", "b16", &half[1], 1, p->at, p->offset + 2);
     words[0] = join(f, half[0], half[1]);
 }
@@ -119,6 +123,11 @@ cj_mailbox cj__gpus_message(uint32_t words, uint32_t units) {
     return (cj_mailbox){.words = words, .paired = words > 1, .apart = words > 1 ? units * GPUS_PAIR : 0, .scope = "sys"};
 }
 
+// Thread q of block 0 has unit q in its first turn.
+static void say_hello(const gpus_kernel *k, const place *here) {
+    cj__gpus_say_hello(k, cj_lt(k->f, "speaks_now", here->unit, k->s.gpus));
+}
+
 // Bytes before the messages of `sender` in a box, of shot 0 or 1.
 static uint32_t slots_before(const gpus_shape *s, uint32_t sender, unsigned shot) {
     return (shot * s->gpus + sender) * s->units * s->words * CJ_MAIL_BYTES;
@@ -142,20 +151,24 @@ static void send_to_all(const gpus_kernel *k, const place *here, unsigned shot, 
     }
 }
 
-// Part q of x to GPU q.
-static void send_parts(const gpus_kernel *k, const place *here) {
+// Part q of x to GPU q, of which the own one stays.
+static void send_parts(const gpus_kernel *k, const place *here, cj_reg *own) {
     cj_func *f = k->f;
-    for (uint32_t q = 0; q < k->s.gpus; q++) {
-        if (is_empty(&k->s, (int)q)) break;
-        CJ_UNLESS(f, k->mine[q], "no_peer") {
-            cj_reg      words[GPUS_WORDS];
-            const piece p = piece_of(k, k->x, here->unit, (int)q);
-            CJ_IF(f, p.exists, "beyond") {
-                load_unit(k, &p, words);
-                send(k, q, here->sent, 0, words);
-            }
-        }
+    cj_reg   words[CJ_BOX_GPUS][GPUS_WORDS];
+    piece    part[CJ_BOX_GPUS];
+    uint32_t parts = 0;
+    for (; parts < k->s.gpus && !is_empty(&k->s, (int)parts); parts++) {
+        part[parts] = piece_of(k, k->x, here->unit, (int)parts);
+        load_unit(k, &part[parts], words[parts]);
     }
+    cj_registers(f, "b32", "own", k->s.words, own);
+    for (uint32_t w = 0; w < k->s.words; w++) cj_set(f, own[w], words[0][w]);
+    for (uint32_t q = 1; q < parts; q++)
+        for (uint32_t w = 0; w < k->s.words; w++) cj_set_if(f, k->mine[q], own[w], words[q][w]);
+    say_hello(k, here);
+    for (uint32_t q = 0; q < parts; q++)
+        CJ_UNLESS(f, k->mine[q], "no_peer")
+            CJ_IF(f, part[q].exists, "beyond") send(k, q, here->sent, 0, words[q]);
 }
 
 // In pairs of neighbours, as a cluster's collectives are.
@@ -208,9 +221,11 @@ static void broadcast(const gpus_kernel *k, const place *here) {
         cj_reg      words[GPUS_WORDS];
         const piece from = piece_of(k, k->x, here->unit, WHOLE);
         load_unit(k, &from, words);
+        say_hello(k, here);
         send_to_all(k, here, 0, words);
         for (uint32_t w = 0; w < k->s.words; w++) cj_set(f, got[w], words[w]);
     } else {
+        say_hello(k, here);
         cj_reg root = cj_mov(f, "u32", "root", (uint64_t)k->s.root);
         cj__gpus_receive_from(k, &k->message, here->got, CJ_BOX_MAIL + slots_before(&k->s, k->s.root, 0), root, got);
     }
@@ -221,10 +236,14 @@ static void broadcast(const gpus_kernel *k, const place *here) {
 static void one_shot(const gpus_kernel *k, const place *here) {
     const gpus_op *op = k->s.op;
     cj_reg         words[GPUS_WORDS];
-    if (op->by_rank) send_parts(k, here);
-    const piece from = piece_of(k, k->x, here->unit, op->by_rank ? OWN : WHOLE);
-    load_unit(k, &from, words);
-    if (!op->by_rank) send_to_all(k, here, 0, words);
+    if (op->by_rank) {
+        send_parts(k, here, words);
+    } else {
+        const piece from = piece_of(k, k->x, here->unit, WHOLE);
+        load_unit(k, &from, words);
+        say_hello(k, here);
+        send_to_all(k, here, 0, words);
+    }
     if (!op->combines) {
         gather(k, here, 0, words);
         return;
@@ -236,14 +255,12 @@ static void one_shot(const gpus_kernel *k, const place *here) {
 
 static void two_shots(const gpus_kernel *k, const place *here) {
     cj_func *f = k->f;
-    cj_reg   result[GPUS_WORDS];
+    cj_reg   words[GPUS_WORDS], result[GPUS_WORDS];
     cj_step(f, "the first shot: each GPU combines its part");
-    send_parts(k, here);
+    send_parts(k, here, words);
     for (uint32_t w = 0; w < k->s.words; w++) result[w] = cj_let(f, "b32", "result", "mov.b32 $1, $2;", 0);
     const piece own = piece_of(k, k->x, here->unit, OWN);
     CJ_IF(f, own.exists, "no_part") {
-        cj_reg words[GPUS_WORDS];
-        load_unit(k, &own, words);
         combine_all(k, here, words);
         send_to_all(k, here, 1, words);
         for (uint32_t w = 0; w < k->s.words; w++) cj_set(f, result[w], words[w]);
@@ -271,4 +288,5 @@ void cj__gpus_move(gpus_kernel *k) {
         else
             one_shot(k, &here);
     }
+    if (k->s.units < k->s.gpus) cj__gpus_say_hello(k, cj_let(f, "pred", "has_no_unit", "setp.ge.and.u32 $1, $2, $3, $4;", k->thread, k->s.units, k->speaks));
 }

@@ -299,6 +299,7 @@ static void work(kernel *k) {
         cj_reg mean = cj_none();
         k->row = row;
         load_row(k);
+        cj__gpus_say_hello(&k->g, cj_let(f, "pred", "speaks_now", "setp.eq.and.u32 $1, $2, 0, $3;", row, k->g.speaks));  // block 0, first turn
         (k->s.shots == 2 ? two_shots : one_shot)(k);
         cj_reg rstd = deviation(k, &mean);
         write_row(k, mean, rstd);
@@ -334,7 +335,6 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     open_arrays(&k);
     cj__gpus_open_boxes(&k.g);
     open_sums(&k);
-    cj__gpus_say_hello(&k.g);
     work(&k);
     cj__gpus_close(&k.g);
 }

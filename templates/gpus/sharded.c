@@ -254,7 +254,7 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     open_arrays(&k);
     cj__gpus_open_boxes(&k.g);
     open_rows(&k);
-    cj__gpus_say_hello(&k.g);
+    cj__gpus_say_hello(&k.g, k.g.speaks);
     work(&k);
     cj__gpus_close(&k.g);
 }

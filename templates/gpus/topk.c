@@ -133,6 +133,11 @@ static void send(const topk_kernel *k, cj_reg from) {
     }
 }
 
+// Block 0 has row 0 in its first turn.
+static void say_hello(const topk_kernel *k, cj_reg row) {
+    cj__gpus_say_hello(&k->g, cj_let(k->g.f, "pred", "speaks_now", "setp.eq.and.u32 $1, $2, 0, $3;", row, k->g.speaks));
+}
+
 static void receive(const topk_kernel *k, cj_reg from) {
     cj_func *f = k->g.f;
     cj_step(f, "the lists of the others");
@@ -219,6 +224,7 @@ static void work(topk_kernel *k) {
     CJ_FOR(f, row, "u32", "row", k->g.block, k->s.rows, k->s.grid) {
         cj_reg from = cj_mul(f, "row_first", row, k->s.k);
         send(k, from);
+        say_hello(k, row);
         receive(k, from);
         cj_ptx(f, "bar.sync 0; // T1: all lists are here, and the own k have been read");
         cj_step(f, "each candidate to its place, if that is below k");
@@ -252,7 +258,6 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     cj__gpus_open_thread(&k.g);
     open_arrays(&k);
     cj__gpus_open_boxes(&k.g);
-    cj__gpus_say_hello(&k.g);
     work(&k);
     cj__gpus_close(&k.g);
 }
