@@ -116,6 +116,16 @@ static void store_unit(const gpus_kernel *k, cj_reg at, const cj_reg *words) {
 
 // ---- the loop
 
+// array[i] is that of peer i from here on.
+static void turn(const gpus_kernel *k, const char *name, cj_reg array[CJ_BOX_GPUS]) {
+    cj_reg of_peer[CJ_BOX_GPUS];
+    cj__gpus_by_peer(k, name, array, of_peer);
+    memcpy(array, of_peer, k->s.gpus * sizeof *array);
+}
+
+// What is combined may come in the order of paired peers alone: neighbours are combined first, and peers 2 i and 2 i + 1 are neighbours then,
+// so that results have the same bits as through mail. Else it is loaded in the order of ranks.
+//
 // Where unit 0 of this GPU's work lies in the arrays: of the parts that belong to it, or of all.
 static void place_arrays(gpus_kernel *k) {
     cj_func       *f = k->f;
@@ -125,8 +135,10 @@ static void place_arrays(gpus_kernel *k) {
         if (loads_from_all(&k->s)) cj_update(f, k->from[q], "add", own);
     for (uint32_t q = 0; q < (stores_to_all(&k->s) ? k->s.gpus : 1); q++)
         if (stores_to_all(&k->s)) cj_update(f, k->to[q], "add", own);
-    if (!k->s.op->by_rank || k->s.op->combines) return;
-    for (uint32_t q = 1; q < k->s.gpus; q++) k->from[q] = cj_add(f, "x_part", k->from[0], q * part);
+    const bool moves_parts = k->s.op->by_rank && !k->s.op->combines;
+    for (uint32_t q = 1; q < k->s.gpus && moves_parts; q++) k->from[q] = cj_add(f, "x_part", k->from[0], q * part);
+    if (moves_parts || (k->s.op->combines && cj__gpus_are_paired(k))) turn(k, "x_of_peer", k->from);
+    if (stores_to_all(&k->s)) turn(k, "out_of_peer", k->to);
 }
 
 // How many units this GPU works on: the last parts may be shorter, or empty.
@@ -150,8 +162,8 @@ static uint32_t units_at_once(const gpus_shape *s) {
 
 static void load_sources(const gpus_kernel *k, cj_reg at, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS]) {
     const uint32_t sources = k->s.op->combines || k->s.op->by_rank ? k->s.gpus : 1;
-    for (uint32_t q = 0; q < sources; q++)
-        load_unit(k, cj_add(k->f, "at", k->from[k->s.op->from_root ? k->s.root : q], at), got[q]);
+    for (uint32_t i = 1; i <= sources; i++)
+        load_unit(k, cj_add(k->f, "at", k->from[k->s.op->from_root ? k->s.root : i % sources], at), got[i % sources]);
 }
 
 static void store_targets(const gpus_kernel *k, cj_reg at, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS]) {
@@ -159,8 +171,8 @@ static void store_targets(const gpus_kernel *k, cj_reg at, cj_reg got[CJ_BOX_GPU
     const bool     moves_parts = k->s.op->by_rank && k->s.op->gathers;
     cj_reg         words[GPUS_WORDS];
     if (k->s.op->combines) cj__gpus_fold(k, got, words);
-    for (uint32_t q = 0; q < targets; q++)
-        store_unit(k, cj_add(k->f, "at", k->to[q], at), k->s.op->combines ? words : got[moves_parts ? q : 0]);
+    for (uint32_t i = 1; i <= targets; i++)
+        store_unit(k, cj_add(k->f, "at", k->to[i % targets], at), k->s.op->combines ? words : got[moves_parts ? i % targets : 0]);
 }
 
 // `count` units, a step of the grid apart: all are loaded before one is stored.

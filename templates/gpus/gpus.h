@@ -62,7 +62,7 @@ typedef struct gpus_kernel {
     cj_reg     box[CJ_BOX_GPUS], mine[CJ_BOX_GPUS];  // addresses; whether that GPU is this one
     cj_reg     own;                                  // the address of this GPU's box
     cj_reg     epoch, set;                           // of this launch; 0 or 1
-    cj_reg     mail[CJ_BOX_GPUS];                    // the box of each, and the bytes before the set
+    cj_reg     mail[CJ_BOX_GPUS];                    // of peer i: its box, and the bytes before the set; [0]: the own
     cj_reg     left;                                 // polls that this thread may still make
     cj_reg     speaks;                               // thread q of block 0, which speaks with GPU q
     cj_mailbox message;
@@ -79,6 +79,14 @@ void cj__gpus_open_boxes(gpus_kernel *k);
 cj_reg cj__gpus_peer_box(const gpus_kernel *k);  // of thread q: the box of GPU q
 void cj__gpus_say_hello(const gpus_kernel *k, cj_reg speaks);  // by threads for which it holds: k->speaks, each once
 void cj__gpus_close(const gpus_kernel *k);  // waits for hellos (not s.direct, whose flags say more), keeps the epoch, returns
+
+// Peers are written to, and read from, in an order of each rank's own: if all GPUs began with GPU 0, its links would be full while the
+// others' are idle. Peer i of rank r is GPU r ^ i if gpus is a power of two, so two GPUs speak with each other and no third one; else
+// GPU r + i (mod gpus). Peer 0 is the own GPU.
+bool   cj__gpus_are_paired(const gpus_kernel *k);      // a power of two
+cj_reg cj__gpus_peer(const gpus_kernel *k, uint32_t i);  // its rank
+void   cj__gpus_by_peer(const gpus_kernel *k, const char *name, const cj_reg *of_all, cj_reg *of_peer);  // of_peer[i] = of_all[peer i]
+void   cj__gpus_open_mail(gpus_kernel *k);  // k->mail
 
 // ---- receive.c
 

@@ -41,6 +41,34 @@ void cj__gpus_open_boxes(gpus_kernel *k) {
     k->speaks = cj_let(f, "pred", "speaks", "setp.lt.and.u32 $1, $2, $3, $4;", k->thread, k->s.gpus, is_first_block);
 }
 
+bool cj__gpus_are_paired(const gpus_kernel *k) { return !(k->s.gpus & (k->s.gpus - 1)); }
+
+cj_reg cj__gpus_peer(const gpus_kernel *k, uint32_t i) {
+    cj_func *f = k->f;
+    if (!i) return k->rank;
+    if (cj__gpus_are_paired(k)) return cj_let(f, "u32", "peer_rank", "xor.b32 $1, $2, $3;", k->rank, i);
+    cj_reg next = cj_add(f, "peer_rank", k->rank, i), over = cj_ge(f, "over", next, k->s.gpus);
+    cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", over, next, k->s.gpus);
+    return next;
+}
+
+void cj__gpus_by_peer(const gpus_kernel *k, const char *name, const cj_reg *of_all, cj_reg *of_peer) {
+    cj_func *f = k->f;
+    for (uint32_t i = 0; i < k->s.gpus; i++) {
+        of_peer[i] = cj_mov(f, "u64", name, of_all[i]);
+        for (uint32_t r = 1; r < k->s.gpus; r++)
+            cj_set_if(f, k->mine[r], of_peer[i], of_all[cj__gpus_are_paired(k) ? r ^ i : (r + i) % k->s.gpus]);
+    }
+}
+
+void cj__gpus_open_mail(gpus_kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   box[CJ_BOX_GPUS];
+    cj_step(f, "this set of mail: the own one, and those of the peers, of which each rank has an order of its own");
+    cj__gpus_by_peer(k, "box_of_peer", k->box, box);
+    for (uint32_t i = 0; i < k->s.gpus; i++) k->mail[i] = cj_mad_wide(f, "mail", k->set, k->s.mail, box[i]);
+}
+
 cj_reg cj__gpus_peer_box(const gpus_kernel *k) {
     cj_func *f = k->f;
     cj_reg   box = cj_mov(f, "u64", "peer_box", k->box[0]);

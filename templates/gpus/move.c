@@ -16,8 +16,8 @@ typedef struct piece {
     cj_reg   second;  // of halves, alone in their word: whether there is a second one; or cj_always()
 } piece;
 
-// Whose part: GPU 0, 1, …, or one of these.
-enum { WHOLE = -1, OWN = -2 };
+// Whose part: GPU 0, 1, …, or no part; or PEER + i: that of peer i, so PEER is the own one.
+enum { WHOLE = -1, PEER = CJ_BOX_GPUS };
 
 // A unit, and where its messages lie.
 typedef struct place {
@@ -39,10 +39,10 @@ static bool is_empty(const gpus_shape *s, int part) {
 static piece piece_of(const gpus_kernel *k, cj_reg base, cj_reg unit, int part) {
     cj_func          *f = k->f;
     const gpus_shape *s = &k->s;
-    const uint32_t    before = part > 0 ? (uint32_t)part * stride(s) : 0;  // elements in the parts before it
+    const uint32_t    before = part > 0 && part < PEER ? (uint32_t)part * stride(s) : 0;  // elements in the parts before it
     piece             p = {.offset = before * s->bytes, .exists = cj_always()};
     cj_reg            element = cj_mul(f, "element", unit, s->each), within = element;
-    if (part == OWN) element = cj_mad(f, "element", k->rank, stride(s), element);
+    if (part >= PEER) element = cj_mad(f, "element", cj__gpus_peer(k, (uint32_t)(part - PEER)), stride(s), element);
     if (s->shots == 2) within = element;
     if (s->shots == 2) p.exists = cj_lt(f, "exists", within, s->count - before);
     p.second = p.exists;
@@ -133,8 +133,9 @@ static uint32_t slots_before(const gpus_shape *s, uint32_t sender, unsigned shot
     return (shot * s->gpus + sender) * s->units * s->words * CJ_MAIL_BYTES;
 }
 
-static void send(const gpus_kernel *k, uint32_t to, cj_reg sent, unsigned shot, const cj_reg *words) {
-    cj_reg at = cj_add(k->f, "slot", k->mail[to], sent);
+// To peer i.
+static void send(const gpus_kernel *k, uint32_t i, cj_reg sent, unsigned shot, const cj_reg *words) {
+    cj_reg at = cj_add(k->f, "slot", k->mail[i], sent);
     cj__mail_post(k->f, &k->message, cj_always(), at, CJ_BOX_MAIL + slots_before(&k->s, 0, shot), words, k->s.words,
                   k->epoch);
 }
@@ -145,10 +146,7 @@ static gpus_senders senders(const gpus_kernel *k, const place *here, unsigned sh
 }
 
 static void send_to_all(const gpus_kernel *k, const place *here, unsigned shot, const cj_reg *words) {
-    for (uint32_t q = 0; q < k->s.gpus; q++) {
-        if (k->s.op->from_root && q == k->s.root) continue;  // who sends
-        CJ_UNLESS(k->f, k->mine[q], "no_peer") send(k, q, here->sent, shot, words);
-    }
+    for (uint32_t i = 1; i < k->s.gpus; i++) send(k, i, here->sent, shot, words);
 }
 
 // Part q of x to GPU q, of which the own one stays.
@@ -156,19 +154,13 @@ static void send_parts(const gpus_kernel *k, const place *here, cj_reg *own) {
     cj_func *f = k->f;
     cj_reg   words[CJ_BOX_GPUS][GPUS_WORDS];
     piece    part[CJ_BOX_GPUS];
-    uint32_t parts = 0;
-    for (; parts < k->s.gpus && !is_empty(&k->s, (int)parts); parts++) {
-        part[parts] = piece_of(k, k->x, here->unit, (int)parts);
-        load_unit(k, &part[parts], words[parts]);
+    for (uint32_t i = 0; i < k->s.gpus; i++) {
+        part[i] = piece_of(k, k->x, here->unit, (int)(PEER + i));
+        load_unit(k, &part[i], words[i]);
     }
-    cj_registers(f, "b32", "own", k->s.words, own);
-    for (uint32_t w = 0; w < k->s.words; w++) cj_set(f, own[w], words[0][w]);
-    for (uint32_t q = 1; q < parts; q++)
-        for (uint32_t w = 0; w < k->s.words; w++) cj_set_if(f, k->mine[q], own[w], words[q][w]);
+    for (uint32_t w = 0; w < k->s.words; w++) own[w] = words[0][w];
     say_hello(k, here);
-    for (uint32_t q = 0; q < parts; q++)
-        CJ_UNLESS(f, k->mine[q], "no_peer")
-            CJ_IF(f, part[q].exists, "beyond") send(k, q, here->sent, 0, words[q]);
+    for (uint32_t i = 1; i < k->s.gpus; i++) CJ_IF(f, part[i].exists, "beyond") send(k, i, here->sent, 0, words[i]);
 }
 
 // In pairs of neighbours, as a cluster's collectives are.
@@ -259,7 +251,7 @@ static void two_shots(const gpus_kernel *k, const place *here) {
     cj_step(f, "the first shot: each GPU combines its part");
     send_parts(k, here, words);
     for (uint32_t w = 0; w < k->s.words; w++) result[w] = cj_let(f, "b32", "result", "mov.b32 $1, $2;", 0);
-    const piece own = piece_of(k, k->x, here->unit, OWN);
+    const piece own = piece_of(k, k->x, here->unit, PEER);
     CJ_IF(f, own.exists, "no_part") {
         combine_all(k, here, words);
         send_to_all(k, here, 1, words);
@@ -272,15 +264,14 @@ static void two_shots(const gpus_kernel *k, const place *here) {
 void cj__gpus_move(gpus_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "messages of %" PRIu32 " bytes: %" PRIu32 " to each peer", 4 * k->s.words, k->s.units);
-    for (uint32_t q = 0; q < k->s.gpus; q++) k->mail[q] = cj_mad_wide(f, "mail", k->set, k->s.mail, k->box[q]);
+    cj__gpus_open_mail(k);
     cj_reg begin = cj_mad(f, "begin", k->block, k->s.block, k->thread);
-    cj_reg own = cj_mad_wide(f, "own_mail", k->set, k->s.mail, k->own);
     CJ_FOR(f, unit, "u32", "unit", begin, k->s.units, k->s.grid * k->s.block) {
         const uint32_t bytes = cj__gpus_slot(k->s.words), pairs = k->s.words > 1 ? k->s.words / 2 : 1;
         place          here = {.unit = unit};
         cj_reg         slot = cj_mad(f, "slot_of_unit", k->rank, pairs * k->s.units, unit);
         here.sent = cj_mul_wide(f, "sent", slot, bytes);
-        here.got = cj_mad_wide(f, "got", unit, bytes, own);
+        here.got = cj_mad_wide(f, "got", unit, bytes, k->mail[0]);
         if (k->s.op->from_root)
             broadcast(k, &here);
         else if (k->s.shots == 2)

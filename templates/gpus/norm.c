@@ -105,11 +105,10 @@ static void send(kernel *k, cj_reg at, uint32_t before, uint32_t u) {
 }
 
 static void send_to_all(kernel *k, cj_reg row, uint32_t before) {
-    for (uint32_t q = 0; q < k->s.gpus; q++)
-        CJ_UNLESS(k->g.f, k->g.mine[q], "no_peer") {
-            cj_reg at = slot_address(k, "to", k->g.mail[q], row);
-            EACH_UNIT(k, u) send(k, at, before, u);
-        }
+    for (uint32_t i = 1; i < k->s.gpus; i++) {
+        cj_reg at = slot_address(k, "to", k->g.mail[i], row);
+        EACH_UNIT(k, u) send(k, at, before, u);
+    }
 }
 
 // held = the residual and what all GPUs sent of the unit: their messages begin at `at`, `stride` bytes apart.
@@ -152,8 +151,11 @@ static void two_shots(kernel *k) {
         send_to_all(k, k->row, sums);
     } else {
         cj_step(f, "the others: to the owner, and the sum from it");
-        cj_reg to = cj_mov(f, "u64", "owners_mail", k->g.mail[0]);
-        for (uint32_t q = 1; q < k->s.gpus; q++) cj_set_if(f, cj_eq(f, "is_owner", owner, q), to, k->g.mail[q]);
+        cj_reg to = cj_mov(f, "u64", "owners_mail", k->g.mail[1]);
+        for (uint32_t i = 2; i < k->s.gpus; i++) {
+            cj_reg peer = cj__gpus_peer(&k->g, i);
+            cj_set_if(f, cj_eq(f, "is_owner", owner, peer), to, k->g.mail[i]);
+        }
         to = slot_address(k, "to", to, cj_mad(f, "row_of_rank", k->g.rank, k->s.owned, among));
         EACH_UNIT(k, u) send(k, to, 0, u);
         cj_reg at = slot_address(k, "from", k->own_mail, k->row);
@@ -292,8 +294,8 @@ static void open_sums(kernel *k) {
 
 static void work(kernel *k) {
     cj_func *f = k->g.f;
-    k->own_mail = cj_mad_wide(f, "own_mail", k->g.set, k->s.mail, k->g.own);
-    for (uint32_t q = 0; q < k->s.gpus; q++) k->g.mail[q] = cj_mad_wide(f, "mail", k->g.set, k->s.mail, k->g.box[q]);
+    cj__gpus_open_mail(&k->g);
+    k->own_mail = k->g.mail[0];
     if (k->s.cluster > 1) cj_collectives_ready(f, &k->c);
     CJ_FOR(f, row, "u32", "row", k->team, k->s.rows, k->s.teams) {
         cj_reg mean = cj_none();
