@@ -26,8 +26,6 @@
 // on each GPU.
 #include "gpus.h"
 
-enum { BEGIN = 0, END = 1 };
-
 static bool loads_from_all(const gpus_shape *s) { return s->op->combines || s->op->from_root; }
 static bool stores_to_all(const gpus_shape *s) { return !s->op->combines || !s->op->by_rank; }
 static bool is_by_parts(const gpus_shape *s) { return !s->op->by_rank && !s->op->gathers; }
@@ -54,37 +52,6 @@ void cj__gpus_open_arrays(gpus_kernel *k) {
     for (uint32_t q = 0; q < (stores_to_all(&k->s) ? k->s.gpus : 1); q++) k->to[q] = cj__load_pointer(f, k->to_param[q], "out");
     k->what = cj__load_param(f, "u32", k->what_param, "what");
     cj_update(f, k->what, "xor", k->checksum);
-}
-
-// ---- flags
-
-// Thread q of the block speaks with GPU q: whether it came with something else, or not at all.
-static void exchange_flags(const gpus_kernel *k, unsigned phase, cj_reg wrong) {
-    static const cj_mailbox word = {.words = 1, .orders = true, .scope = "sys"};
-    cj_func                *f = k->f;
-    const uint64_t          flags = CJ_BOX_MAIL + CJ_BOX_SETS * k->s.mail + phase * (uint64_t)CJ_BOX_FLAGS_PHASE;
-    cj_reg                  box = cj__gpus_peer_box(k), found = cj_b32(f, "found");
-    cj_reg of_block = cj_mul_wide(f, "of_block", k->block, CJ_MAIL_BYTES);
-    cj_update(f, of_block, "add", flags);
-    cj_reg sent = cj_mad_wide(f, "sent_flag", k->rank, CJ_BOX_FLAGS_SENDER, box);
-    cj_update(f, sent, "add", of_block);
-    cj_reg got = cj_mad_wide(f, "got_flag", k->thread, CJ_BOX_FLAGS_SENDER, k->own);
-    cj_update(f, got, "add", of_block);
-    cj__mail_post(f, &word, cj_always(), sent, 0, &k->what, 1, k->epoch);
-    cj_reg late = cj__gpus_receive_from(k, &word, got, 0, k->thread, &found);
-    cj_ptx(f, "setp.ne.or.u32 $1, $2, $3, $4;", wrong, found, k->what, late);
-    if (phase == END) return;
-    cj_reg differs = cj_let(f, "pred", "differs", "setp.ne.and.u32 $1, $2, $3, !$4;", found, k->what, late);
-    CJ_IF(f, differs, "alike") cj__gpus_report_from(k, CJ_BOX_DIFFERS, k->thread);
-}
-
-static cj_reg meet(const gpus_kernel *k, unsigned phase) {
-    cj_func *f = k->f;
-    cj_reg   wrong = cj_let(f, "pred", "wrong", "setp.ne.u32 $1, $2, $2;", k->thread);
-    cj_reg   is_peer = cj_let(f, "pred", "is_peer", "setp.ne.u32 $1, $2, $3;", k->thread, k->rank);
-    cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", is_peer, k->thread, k->s.gpus);
-    CJ_IF(f, is_peer, "no_peer") exchange_flags(k, phase, wrong);
-    return wrong;
 }
 
 // ---- units
@@ -208,12 +175,12 @@ static void copy_all(gpus_kernel *k) {
 void cj__gpus_copy(gpus_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "begin: block b of all GPUs is there, with the same arrays");
-    cj_reg wrong = meet(k, BEGIN);
+    cj_reg wrong = cj__gpus_meet(k, GPUS_BEGIN);
     cj_ptx(f, "bar.red.or.pred $1, 0, $1; // D1: the flags have come, for all threads; nobody goes on if one is wrong", wrong);
     cj_step(f, "copies of %" PRIu32 " bytes, %" PRIu32 " at once", unit_bytes(&k->s), units_at_once(&k->s));
     CJ_UNLESS_UNI(f, wrong, "nothing_copied") copy_all(k);
     cj_step(f, "end: block b of all GPUs has loaded and stored");
     cj_ptx(f, "bar.sync 0; // D2: so have all threads of this block");
-    meet(k, END);
+    cj__gpus_meet(k, GPUS_END);
     k->meets = true;
 }

@@ -11,6 +11,7 @@ enum {
 #include "params.def"
     GPUS_COMBINE,
     GPUS_SHOTS,
+    GPUS_TAGS,
     GPUS_ROOT = GPUS_COMBINE
 };
 
@@ -41,6 +42,7 @@ typedef struct gpus_shape {
     uint32_t       all;        // units of x: of two shots those of all parts, of which the last may be shorter
     uint32_t       shots, root, block, grid;
     bool           direct;     // into registered arrays, without mail
+    bool           by_blocks;  // through mail without tags: a flag of each block says that its words have come
     uint64_t       mail, used; // bytes of a set, and those that this kernel uses
     cj_combine     combine;
 } gpus_shape;
@@ -67,7 +69,7 @@ typedef struct gpus_kernel {
     cj_reg     speaks;                               // thread q of block 0, which speaks with GPU q
     cj_mailbox message;
     uint32_t   checksum;                             // of what all ranks must have in common
-    cj_reg     what;                                 // s.direct: the same, with which arrays they are
+    cj_reg     what;                                 // in flags: the same; s.direct: with which arrays they are
     bool       meets;                                // a barrier stands behind the load of the epoch, in each block: B1 is none then
 } gpus_kernel;
 
@@ -78,7 +80,7 @@ void cj__gpus_open_thread(gpus_kernel *k);
 void cj__gpus_open_boxes(gpus_kernel *k);
 cj_reg cj__gpus_peer_box(const gpus_kernel *k);  // of thread q: the box of GPU q
 void cj__gpus_say_hello(const gpus_kernel *k, cj_reg speaks);  // by threads for which it holds: k->speaks, each once
-void cj__gpus_close(const gpus_kernel *k);  // waits for hellos (not s.direct, whose flags say more), keeps the epoch, returns
+void cj__gpus_close(const gpus_kernel *k);  // waits for hellos (unless flags say more), keeps the epoch, returns
 
 // Peers are written to, and read from, in an order of each rank's own: if all GPUs began with GPU 0, its links would be full while the
 // others' are idle. Peer i of rank r is GPU r ^ i if gpus is a power of two, so two GPUs speak with each other and no third one; else
@@ -112,6 +114,12 @@ void cj__gpus_move(gpus_kernel *k);
 
 // words = got[0] and got[1] and … of all GPUs, each s.words words of elements, in the order of a cluster's collectives.
 void cj__gpus_fold(const gpus_kernel *k, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS], cj_reg *words);
+
+// ---- flags.c: block b of all GPUs tell each other how far they are, twice a launch
+typedef enum gpus_phase { GPUS_BEGIN, GPUS_END } gpus_phase;
+
+// Whether a peer's flag is that of something else, or does not come. Barriers stand before and behind it.
+cj_reg cj__gpus_meet(const gpus_kernel *k, gpus_phase phase);
 
 // ---- direct.c: copies between registered arrays. It declares its arrays and opens them in the place of x and out.
 void cj__gpus_declare_arrays(gpus_kernel *k);

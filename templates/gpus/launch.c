@@ -121,7 +121,7 @@ static void keep_epoch(const gpus_kernel *k) {
 }
 
 void cj__gpus_close(const gpus_kernel *k) {
-    if (!k->s.direct) await_hellos(k);
+    if (!k->s.direct && !k->s.by_blocks) await_hellos(k);
     keep_epoch(k);
     cj_ptx(k->f, "ret;");
 }

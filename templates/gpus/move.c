@@ -261,11 +261,95 @@ static void two_shots(const gpus_kernel *k, const place *here) {
     gather(k, here, 1, result);
 }
 
+// ---- two shots without tags: a block's words of a shot, then its flag
+
+static uint32_t word_bytes(const gpus_shape *s) { return 4 * s->words; }
+
+static uint32_t words_before(const gpus_shape *s, uint32_t sender, unsigned shot) {
+    return CJ_BOX_MAIL + (shot * s->gpus + sender) * s->units * word_bytes(s);
+}
+
+// Of GPU `sender`, from the address of a mail.
+static cj_reg slot_of(const gpus_kernel *k, cj_reg mail, cj_reg sender, cj_reg unit) {
+    cj_reg slot = cj_mad(k->f, "slot", sender, k->s.units, unit);
+    return cj_mad_wide(k->f, "at_slot", slot, word_bytes(&k->s), mail);
+}
+
+static void push(const gpus_kernel *k, uint32_t i, cj_reg unit, unsigned shot, const cj_reg *words) {
+    cj_reg to = slot_of(k, k->mail[i], k->rank, unit);
+    cj__store(k->f, cj_always(), "st.global", "b32", words, k->s.words, to, words_before(&k->s, 0, shot));
+}
+
+static void pull(const gpus_kernel *k, cj_reg when, cj_reg at, uint32_t offset, cj_reg *words) {
+    cj_registers(k->f, "b32", "word", k->s.words, words);
+    for (uint32_t w = 0; w < k->s.words && !cj_is_always(when); w++) cj_set(k->f, words[w], 0);
+    cj__load(k->f, when, "ld.global", "b32", words, k->s.words, at, offset);
+}
+
+static void push_parts(const gpus_kernel *k, cj_reg unit) {
+    cj_reg words[CJ_BOX_GPUS][GPUS_WORDS];
+    piece  part[CJ_BOX_GPUS];
+    for (uint32_t i = 1; i < k->s.gpus; i++) {
+        part[i] = piece_of(k, k->x, unit, (int)(PEER + i));
+        load_unit(k, &part[i], words[i]);
+    }
+    for (uint32_t i = 1; i < k->s.gpus; i++) CJ_IF(k->f, part[i].exists, "beyond") push(k, i, unit, 0, words[i]);
+}
+
+static void push_result(const gpus_kernel *k, cj_reg unit) {
+    cj_func    *f = k->f;
+    cj_reg      words[GPUS_WORDS], got[CJ_BOX_GPUS][GPUS_WORDS];
+    const piece from = piece_of(k, k->x, unit, PEER), to = piece_of(k, k->out, unit, PEER);
+    CJ_IF(f, from.exists, "no_part") {
+        load_unit(k, &from, words);
+        cj_reg at = cj_mad_wide(f, "own_slots", unit, word_bytes(&k->s), k->mail[0]);
+        for (uint32_t q = 0; q < k->s.gpus; q++) pull(k, cj_always(), at, words_before(&k->s, q, 0), got[q]);
+        for (uint32_t q = 0; q < k->s.gpus; q++)
+            for (uint32_t w = 0; w < k->s.words; w++) cj_set_if(f, k->mine[q], got[q][w], words[w]);
+        cj__gpus_fold(k, got, words);
+        for (uint32_t i = 1; i < k->s.gpus; i++) push(k, i, unit, 1, words);
+        store_unit(k, &to, words);
+    }
+}
+
+static void take_results(const gpus_kernel *k, cj_reg unit) {
+    cj_reg words[CJ_BOX_GPUS][GPUS_WORDS];
+    piece  part[CJ_BOX_GPUS];
+    for (uint32_t i = 1; i < k->s.gpus; i++) {
+        part[i] = piece_of(k, k->out, unit, (int)(PEER + i));
+        pull(k, part[i].exists, slot_of(k, k->mail[0], cj__gpus_peer(k, i), unit), words_before(&k->s, 0, 1), words[i]);
+    }
+    for (uint32_t i = 1; i < k->s.gpus; i++) CJ_IF(k->f, part[i].exists, "beyond") store_unit(k, &part[i], words[i]);
+}
+
+static void move_by_blocks(gpus_kernel *k, cj_reg begin) {
+    cj_func       *f = k->f;
+    const uint32_t step = k->s.grid * k->s.block;
+    k->what = cj_mov(f, "u32", "what", (uint64_t)k->checksum);
+    CJ_FOR(f, unit, "u32", "unit", begin, k->s.units, step) push_parts(k, unit);
+    cj_step(f, "block b of each peer has stored its words of the first shot, and this GPU combines its part");
+    cj_ptx(f, "bar.sync 0; // S1: all threads have stored");
+    cj_reg wrong = cj__gpus_meet(k, GPUS_BEGIN);
+    cj_ptx(f, "bar.red.or.pred $1, 0, $1; // S2: the flags have come, for all threads; nobody goes on if one is wrong", wrong);
+    CJ_UNLESS_UNI(f, wrong, "nothing_combined")
+        CJ_FOR(f, unit, "u32", "unit", begin, k->s.units, step) push_result(k, unit);
+    cj_step(f, "so it has those of the second one");
+    cj_ptx(f, "bar.sync 0; // S3: all threads have stored");
+    cj__gpus_meet(k, GPUS_END);
+    cj_ptx(f, "bar.sync 0; // S4: the flags have come, for all threads");
+    CJ_FOR(f, unit, "u32", "unit", begin, k->s.units, step) take_results(k, unit);
+    k->meets = true;
+}
+
 void cj__gpus_move(gpus_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "messages of %" PRIu32 " bytes: %" PRIu32 " to each peer", 4 * k->s.words, k->s.units);
     cj__gpus_open_mail(k);
     cj_reg begin = cj_mad(f, "begin", k->block, k->s.block, k->thread);
+    if (k->s.by_blocks) {
+        move_by_blocks(k, begin);
+        return;
+    }
     CJ_FOR(f, unit, "u32", "unit", begin, k->s.units, k->s.grid * k->s.block) {
         const uint32_t bytes = cj__gpus_slot(k->s.words), pairs = k->s.words > 1 ? k->s.words / 2 : 1;
         place          here = {.unit = unit};

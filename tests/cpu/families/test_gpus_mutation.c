@@ -14,6 +14,8 @@ enum { SEEDS = 20, SHARE = 2, RANK_BYTES = 1024, BOX_BYTES = 16384 + 32768, TIME
 static const char *const kernels[] = {
     "allreduce gpus=3 count=70 shots=1 block=32 grid=2 mail=2048",
     "allreduce gpus=2 count=64 shots=2 block=64 mail=2048 dtype=bf16",
+    "allreduce gpus=3 count=70 tags=blocks block=32 grid=1 mail=2048",
+    "allreduce gpus=2 count=128 tags=blocks block=32 mail=2048 dtype=bf16",
     "reducescatter gpus=2 count=33 block=64 mail=2048 dtype=f16",
     "alltoall gpus=3 count=20 block=64 mail=2048",
     "broadcast gpus=3 count=20 block=64 mail=2048 root=1",
