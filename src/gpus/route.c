@@ -48,10 +48,11 @@ static cj_gpus_traffic traffic_of(cj_gpus_op op) {
 static prediction predict(const cj_gpus *gpus, const cj_gpus_desc *desc, const cj_gpus_route *route, uint64_t element) {
     const cj_gpus_traffic traffic = traffic_of(desc->op);
     const double          bytes = (double)(desc->count * element), piece = (double)(route->piece * element);
-    uint32_t              shots = route->shots;
-    if (desc->op == CJ_GPUS_ALLREDUCE && !shots) shots = cj__gpus_shots(gpus->count, piece);
+    cj_gpus_by            by = CJ_BY_ONE_SHOT;
+    if (desc->op == CJ_GPUS_ALLREDUCE && route->shots != 1) by = cj__gpus_by_mail(gpus->count, piece);
+    if (route->shots == 2 && by == CJ_BY_ONE_SHOT) by = CJ_BY_TWO_SHOTS;
     return (prediction){
-        .mail = (double)route->launches * cj__gpus_predict(shots == 2 ? CJ_BY_TWO_SHOTS : CJ_BY_ONE_SHOT, traffic, gpus->count, piece),
+        .mail = (double)route->launches * cj__gpus_predict(by, traffic, gpus->count, piece),
         .arrays = cj__gpus_predict(CJ_BY_ARRAYS, traffic, gpus->count, bytes),
         .nccl = cj__gpus_predict(CJ_BY_NCCL_CALL, traffic, gpus->count, bytes)};
 }

@@ -15,8 +15,8 @@
 // Flags take the place of hellos. A flag is the checksum of what this launch is beside its epoch, one store of 64 bits. Between a flag and the data stand
 // fences (.sys), and barriers pass the order on to the block's other threads:
 //
-//   begin  earlier kernels' writes -> fence -> flag …> flag seen -> fence -> D1 -> loads from and stores to peers
-//   end    loads and stores -> D2 -> fence -> flag …> flag seen -> fence -> the end of the block -> later kernels
+//   begin  earlier kernels' writes -> flag (release) …> flag seen (acquire) -> D1 -> loads from and stores to peers
+//   end    loads and stores -> D2 -> flag (release) …> flag seen (acquire) -> the end of the block -> later kernels
 //
 // One flag of each block suffices: a launch has ended when its blocks have, so each block of each peer has. A flag is written
 // again only by the next launch of registered memory, after its block has seen this launch's flag of the other phase, which its
@@ -25,8 +25,6 @@
 // No deadlock: block b waits for blocks b alone, blocks begin in the order of their numbers, and the least that has not ended is
 // on each GPU.
 #include "gpus.h"
-
-enum { BEGIN = 0, END = 1 };
 
 static bool loads_from_all(const gpus_shape *s) { return s->op->combines || s->op->from_root; }
 static bool stores_to_all(const gpus_shape *s) { return !s->op->combines || !s->op->by_rank; }
@@ -54,50 +52,6 @@ void cj__gpus_open_arrays(gpus_kernel *k) {
     for (uint32_t q = 0; q < (stores_to_all(&k->s) ? k->s.gpus : 1); q++) k->to[q] = cj__load_pointer(f, k->to_param[q], "out");
     k->what = cj__load_param(f, "u32", k->what_param, "what");
     cj_update(f, k->what, "xor", k->checksum);
-}
-
-// ---- flags
-
-static void report_other(const gpus_kernel *k, cj_reg differs) {
-    CJ_IF(k->f, differs, "alike") {
-        cj_reg failed = cj_or(k->f, "failed", k->thread, CJ_BOX_DIFFERS << 8);
-        cj_ptx(k->f, "red.relaxed.sys.global.max.u32 [$1], $2;", k->own, failed);
-    }
-}
-
-// Thread q of the block speaks with GPU q: whether it came with something else, or not at all.
-static void exchange_flags(const gpus_kernel *k, unsigned phase, cj_reg wrong) {
-    static const cj_mailbox word = {.words = 1, .scope = "sys"};
-    cj_func                *f = k->f;
-    const uint64_t          flags = CJ_BOX_MAIL + CJ_BOX_SETS * k->s.mail + phase * (uint64_t)CJ_BOX_FLAGS_PHASE;
-    cj_reg                  box = cj_mov(f, "u64", "peer_box", k->box[0]), found = cj_b32(f, "found");
-    for (uint32_t q = 1; q < k->s.gpus; q++) {
-        cj_reg peer = cj_eq(f, "peer", k->thread, q);
-        cj_set_if(f, peer, box, k->box[q]);
-    }
-    cj_reg of_block = cj_mul_wide(f, "of_block", k->block, CJ_MAIL_BYTES);
-    cj_update(f, of_block, "add", flags);
-    cj_reg sent = cj_mad_wide(f, "sent_flag", k->rank, CJ_BOX_FLAGS_SENDER, box);
-    cj_update(f, sent, "add", of_block);
-    cj_reg got = cj_mad_wide(f, "got_flag", k->thread, CJ_BOX_FLAGS_SENDER, k->own);
-    cj_update(f, got, "add", of_block);
-    cj_ptx(f, "fence.acq_rel.sys; // $1", phase == BEGIN ? "what came before this launch, before the flag" : "what this block loaded and stored, before the flag");
-    cj__mail_post(f, &word, cj_always(), sent, 0, &k->what, 1, k->epoch);
-    cj_reg late = cj__gpus_receive_from(k, &word, got, 0, k->thread, &found);
-    cj_ptx(f, "fence.acq_rel.sys; // the flag, before what follows");
-    cj_ptx(f, "setp.ne.or.u32 $1, $2, $3, $4;", wrong, found, k->what, late);
-    if (phase == END) return;
-    cj_reg differs = cj_let(f, "pred", "differs", "setp.ne.and.u32 $1, $2, $3, !$4;", found, k->what, late);
-    report_other(k, differs);
-}
-
-static cj_reg meet(const gpus_kernel *k, unsigned phase) {
-    cj_func *f = k->f;
-    cj_reg   wrong = cj_let(f, "pred", "wrong", "setp.ne.u32 $1, $2, $2;", k->thread);
-    cj_reg   is_peer = cj_let(f, "pred", "is_peer", "setp.ne.u32 $1, $2, $3;", k->thread, k->rank);
-    cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", is_peer, k->thread, k->s.gpus);
-    CJ_IF(f, is_peer, "no_peer") exchange_flags(k, phase, wrong);
-    return wrong;
 }
 
 // ---- units
@@ -129,6 +83,16 @@ static void store_unit(const gpus_kernel *k, cj_reg at, const cj_reg *words) {
 
 // ---- the loop
 
+// array[i] is that of peer i from here on.
+static void turn(const gpus_kernel *k, const char *name, cj_reg array[CJ_BOX_GPUS]) {
+    cj_reg of_peer[CJ_BOX_GPUS];
+    cj__gpus_by_peer(k, name, array, of_peer);
+    memcpy(array, of_peer, k->s.gpus * sizeof *array);
+}
+
+// What is combined may come in the order of paired peers alone: neighbours are combined first, and peers 2 i and 2 i + 1 are neighbours then,
+// so that results have the same bits as through mail. Else it is loaded in the order of ranks.
+//
 // Where unit 0 of this GPU's work lies in the arrays: of the parts that belong to it, or of all.
 static void place_arrays(gpus_kernel *k) {
     cj_func       *f = k->f;
@@ -138,8 +102,10 @@ static void place_arrays(gpus_kernel *k) {
         if (loads_from_all(&k->s)) cj_update(f, k->from[q], "add", own);
     for (uint32_t q = 0; q < (stores_to_all(&k->s) ? k->s.gpus : 1); q++)
         if (stores_to_all(&k->s)) cj_update(f, k->to[q], "add", own);
-    if (!k->s.op->by_rank || k->s.op->combines) return;
-    for (uint32_t q = 1; q < k->s.gpus; q++) k->from[q] = cj_add(f, "x_part", k->from[0], q * part);
+    const bool moves_parts = k->s.op->by_rank && !k->s.op->combines;
+    for (uint32_t q = 1; q < k->s.gpus && moves_parts; q++) k->from[q] = cj_add(f, "x_part", k->from[0], q * part);
+    if (moves_parts || (k->s.op->combines && cj__gpus_are_paired(k))) turn(k, "x_of_peer", k->from);
+    if (stores_to_all(&k->s)) turn(k, "out_of_peer", k->to);
 }
 
 // How many units this GPU works on: the last parts may be shorter, or empty.
@@ -163,8 +129,8 @@ static uint32_t units_at_once(const gpus_shape *s) {
 
 static void load_sources(const gpus_kernel *k, cj_reg at, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS]) {
     const uint32_t sources = k->s.op->combines || k->s.op->by_rank ? k->s.gpus : 1;
-    for (uint32_t q = 0; q < sources; q++)
-        load_unit(k, cj_add(k->f, "at", k->from[k->s.op->from_root ? k->s.root : q], at), got[q]);
+    for (uint32_t i = 1; i <= sources; i++)
+        load_unit(k, cj_add(k->f, "at", k->from[k->s.op->from_root ? k->s.root : i % sources], at), got[i % sources]);
 }
 
 static void store_targets(const gpus_kernel *k, cj_reg at, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS]) {
@@ -172,8 +138,8 @@ static void store_targets(const gpus_kernel *k, cj_reg at, cj_reg got[CJ_BOX_GPU
     const bool     moves_parts = k->s.op->by_rank && k->s.op->gathers;
     cj_reg         words[GPUS_WORDS];
     if (k->s.op->combines) cj__gpus_fold(k, got, words);
-    for (uint32_t q = 0; q < targets; q++)
-        store_unit(k, cj_add(k->f, "at", k->to[q], at), k->s.op->combines ? words : got[moves_parts ? q : 0]);
+    for (uint32_t i = 1; i <= targets; i++)
+        store_unit(k, cj_add(k->f, "at", k->to[i % targets], at), k->s.op->combines ? words : got[moves_parts ? i % targets : 0]);
 }
 
 // `count` units, a step of the grid apart: all are loaded before one is stored.
@@ -209,12 +175,12 @@ static void copy_all(gpus_kernel *k) {
 void cj__gpus_copy(gpus_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "begin: block b of all GPUs is there, with the same arrays");
-    cj_reg wrong = meet(k, BEGIN);
+    cj_reg wrong = cj__gpus_meet(k, GPUS_BEGIN);
     cj_ptx(f, "bar.red.or.pred $1, 0, $1; // D1: the flags have come, for all threads; nobody goes on if one is wrong", wrong);
     cj_step(f, "copies of %" PRIu32 " bytes, %" PRIu32 " at once", unit_bytes(&k->s), units_at_once(&k->s));
     CJ_UNLESS_UNI(f, wrong, "nothing_copied") copy_all(k);
     cj_step(f, "end: block b of all GPUs has loaded and stored");
     cj_ptx(f, "bar.sync 0; // D2: so have all threads of this block");
-    meet(k, END);
+    cj__gpus_meet(k, GPUS_END);
     k->meets = true;
 }

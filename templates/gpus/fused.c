@@ -61,32 +61,6 @@ void cj__gpus_narrow(const cj_plan *plan, cj_func *f, const gpus_unit *u, const 
     }
 }
 
-// ---- messages
-
-// Waits for a message that was not there at the first look.
-static void wait(const gpus_kernel *k, cj_reg at, uint32_t offset, uint32_t from, cj_reg late, cj_reg *got) {
-    CJ_IF(k->f, late, "was_there") cj__gpus_receive(k, &k->message, at, offset, from, got);
-}
-
-// The own slot is looked at, too, and what is there is not used: nobody writes it.
-void cj__gpus_receive_all(const gpus_kernel *k, cj_reg at, uint32_t offset, uint32_t stride, const cj_reg *own,
-                          cj_reg got[CJ_BOX_GPUS][GPUS_WORDS]) {
-    cj_func       *f = k->f;
-    const unsigned words = k->message.words;
-    cj_reg         sealed[CJ_BOX_GPUS][GPUS_WORDS];
-    for (uint32_t q = 0; q < k->s.gpus; q++) {
-        cj__mail_new(f, &k->message, sealed[q]);
-        cj__mail_load(f, &k->message, cj_always(), at, offset + q * stride, sealed[q]);
-    }
-    for (uint32_t q = 0; q < k->s.gpus; q++) {
-        cj_reg late = cj_pred(f, "late");
-        for (unsigned w = 0; w < words; w++) got[q][w] = cj__mail_open(f, sealed[q][w], k->epoch, late, !w);
-        cj_ptx(f, "setp.ne.and.u32 $1, $2, $3, $1;", late, k->rank, q);
-        wait(k, at, offset + q * stride, q, late, got[q]);
-        for (unsigned w = 0; w < words; w++) cj_set_if(f, k->mine[q], got[q][w], own[w]);
-    }
-}
-
 // ---- checksums
 
 uint32_t cj__gpus_hash(const char *name, const uint64_t *number, size_t count) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fused kernels of GPUs share: units of elements, and what all GPUs sent at once. fused.c has both.
+// What the fused kernels of GPUs share: units of elements.
 #ifndef CJ_TEMPLATES_GPUS_FUSED_H
 #define CJ_TEMPLATES_GPUS_FUSED_H
 
@@ -27,10 +27,6 @@ void cj__gpus_store_unit(cj_func *f, const gpus_unit *u, cj_reg at, uint32_t off
 // The elements as f32, in new registers; and back, rounded, into `words`.
 void cj__gpus_widen(cj_func *f, const gpus_unit *u, const cj_reg *words, cj_reg number[GPUS_EACH]);
 void cj__gpus_narrow(const cj_plan *plan, cj_func *f, const gpus_unit *u, const cj_reg *number, const cj_reg *words);
-
-// got[q] = the message of GPU q at `at + offset + q * stride`, or of this GPU `own`. All are looked at before one is waited for.
-void cj__gpus_receive_all(const gpus_kernel *k, cj_reg at, uint32_t offset, uint32_t stride, const cj_reg *own,
-                          cj_reg got[CJ_BOX_GPUS][GPUS_WORDS]);
 
 // FNV-1a of a name and numbers.
 uint32_t cj__gpus_hash(const char *name, const uint64_t *number, size_t count);

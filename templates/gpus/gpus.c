@@ -5,8 +5,12 @@
 //   x  --loads-->  message: | word | epoch | word | epoch | …  --st.relaxed.sys-->  a peer's mail[set][sender][unit]
 //                                                own mail[set][sender][unit]  --polls, in the order of ranks-->  out
 //
+// Units of 16 bytes take two stores of 16: the first pairs of words of all units lie side by side, then the second ones, so that
+// the stores of a warp fill whole lines. Half lines cross NVLink at half the rate (4 x H200).
+//
 //   one shot     each GPU sends x to all, and combines what all sent
 //   two shots    each GPU sends part p of x to GPU p, combines the parts that it got, and sends the result to all
+//   tags=blocks  two shots whose words have no epochs beside them: half the bytes; flags say that a block's have come (flags.c)
 //
 // Push, do not pull: a store to a peer costs one way, a load two. The word and its epoch are one 64-bit access, so no flag and no
 // fence is needed (docs/maintaining/kit.md, "Mailbox"). Everything is combined in one order, that of a cluster's collectives, so
@@ -57,25 +61,26 @@ static void write_head(const gpus_kernel *k, cj_builder *b) {
     cj_head(b, "clusterjit: %s of %" PRIu32 " GPUs  dtype=%s count=%" PRIu32, k->s.op->name, k->s.gpus, k->s.type, k->s.count);
     if (k->s.direct) cj_head(b, "  memory=registered");
     if (k->s.op->combines)
-        cj_head(b, "  combine=%s shots=%" PRIu32, (const char *[]){"sum", "min", "max"}[k->s.combine.op], k->s.shots);
+        cj_head(b, "  combine=%s shots=%" PRIu32 "%s", (const char *[]){"sum", "min", "max"}[k->s.combine.op], k->s.shots,
+                k->s.by_blocks ? " tags=blocks" : "");
     cj_head(b, "\nLaunch: on each GPU, beside each other: grid %" PRIu32 ", block %" PRIu32 " threads.", k->s.grid, k->s.block);
 }
 
 static void emit_gpus(const cj_plan *plan, cj_builder *b) {
-    gpus_kernel k = {.s = cj__gpus_shape(plan)};
+    gpus_kernel k = {.s = cj__gpus_shape(plan), .plan = plan};
     k.checksum = cj__gpus_checksum(&k.s);
-    k.message = (cj_mailbox){.words = k.s.words, .paired = k.s.words > 1, .scope = "sys"};
+    k.message = cj__gpus_message(k.s.words, k.s.units);
     write_head(&k, b);
     k.f = cj__entry(plan, b);
     cj__registers(plan, k.f, GPUS_REGISTERS, false);
     declare(&k);
     open(&k);
-    if (k.s.direct) {
+    if (k.s.direct)
         cj__gpus_copy(&k);
-    } else {
-        cj__gpus_say_hello(&k);
-        if (k.s.op->moves) cj__gpus_move(&k);
-    }
+    else if (k.s.op->moves)
+        cj__gpus_move(&k);
+    else
+        cj__gpus_say_hello(&k, k.speaks);
     cj__gpus_close(&k);
 }
 

@@ -11,6 +11,7 @@ enum {
 #include "params.def"
     GPUS_COMBINE,
     GPUS_SHOTS,
+    GPUS_TAGS,
     GPUS_ROOT = GPUS_COMBINE
 };
 
@@ -28,7 +29,7 @@ typedef struct gpus_op {
     bool        from_root;
 } gpus_op;
 
-enum { GPUS_WORDS = 4 };  // 32 bits each, of a message
+enum { GPUS_WORDS = 4, GPUS_PAIR = 16 };  // 32 bits each, of a message; bytes of two of them with their tags
 
 // What a plan comes to.
 typedef struct gpus_shape {
@@ -41,16 +42,20 @@ typedef struct gpus_shape {
     uint32_t       all;        // units of x: of two shots those of all parts, of which the last may be shorter
     uint32_t       shots, root, block, grid;
     bool           direct;     // into registered arrays, without mail
+    bool           by_blocks;  // through mail without tags: a flag of each block says that its words have come
     uint64_t       mail, used; // bytes of a set, and those that this kernel uses
     cj_combine     combine;
 } gpus_shape;
 
 gpus_shape cj__gpus_shape(const cj_plan *plan);
+uint32_t   cj__gpus_slot(uint32_t words);                  // bytes from a unit's message to the next unit's
+cj_mailbox cj__gpus_message(uint32_t words, uint32_t units);  // of units that lie side by side
 uint32_t   cj__gpus_checksum(const gpus_shape *s);  // of what all ranks must have in common
 cj_status  cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
 typedef struct gpus_kernel {
-    cj_func   *f;
+    cj_func       *f;
+    const cj_plan *plan;
     gpus_shape s;
     cj_var     x_param, out_param, box_param[CJ_BOX_GPUS], rank_param, limit_param;
     cj_var     from_param[CJ_BOX_GPUS], to_param[CJ_BOX_GPUS], what_param;  // s.direct, as is what follows
@@ -59,39 +64,62 @@ typedef struct gpus_kernel {
     cj_reg     box[CJ_BOX_GPUS], mine[CJ_BOX_GPUS];  // addresses; whether that GPU is this one
     cj_reg     own;                                  // the address of this GPU's box
     cj_reg     epoch, set;                           // of this launch; 0 or 1
-    cj_reg     mail[CJ_BOX_GPUS];                    // the box of each, and the bytes before the set
+    cj_reg     mail[CJ_BOX_GPUS];                    // of peer i: its box, and the bytes before the set; [0]: the own
     cj_reg     left;                                 // polls that this thread may still make
-    cj_reg     first;                                // the thread that speaks for the GPU
+    cj_reg     speaks;                               // thread q of block 0, which speaks with GPU q
     cj_mailbox message;
     uint32_t   checksum;                             // of what all ranks must have in common
-    cj_reg     what;                                 // s.direct: the same, with which arrays they are
+    cj_reg     what;                                 // in flags: the same; s.direct: with which arrays they are
     bool       meets;                                // a barrier stands behind the load of the epoch, in each block: B1 is none then
 } gpus_kernel;
 
 // ---- launch.c. A kernel declares its arrays, then what is here; it opens the thread, loads its arrays, opens the boxes, says
-// hello, works, and closes. Of the shape these use gpus, grid, block and op->moves.
+// hello before it waits for a message, works, and closes. Of the shape these use gpus, grid, block and op->moves.
 void cj__gpus_declare(gpus_kernel *k);
 void cj__gpus_open_thread(gpus_kernel *k);
 void cj__gpus_open_boxes(gpus_kernel *k);
-void cj__gpus_say_hello(const gpus_kernel *k);
-void cj__gpus_close(const gpus_kernel *k);  // waits for hellos (not s.direct, whose flags say more), keeps the epoch, returns
+cj_reg cj__gpus_peer_box(const gpus_kernel *k);  // of thread q: the box of GPU q
+void cj__gpus_say_hello(const gpus_kernel *k, cj_reg speaks);  // by threads for which it holds: k->speaks, each once
+void cj__gpus_close(const gpus_kernel *k);  // waits for hellos (unless flags say more), keeps the epoch, returns
+
+// Peers are written to, and read from, in an order of each rank's own: if all GPUs began with GPU 0, its links would be full while the
+// others' are idle. Peer i of rank r is GPU r ^ i if gpus is a power of two, so two GPUs speak with each other and no third one; else
+// GPU r + i (mod gpus). Peer 0 is the own GPU.
+bool   cj__gpus_are_paired(const gpus_kernel *k);      // a power of two
+cj_reg cj__gpus_peer(const gpus_kernel *k, uint32_t i);  // its rank
+void   cj__gpus_by_peer(const gpus_kernel *k, const char *name, const cj_reg *of_all, cj_reg *of_peer);  // of_peer[i] = of_all[peer i]
+void   cj__gpus_open_mail(gpus_kernel *k);  // k->mail
 
 // ---- receive.c
 
 // Loads what is at `at + offset` until it has the epoch's tag, into `words` (message->words of them), and reports the
-// rank that did not come: the predicate that it returns then holds.
-cj_reg cj__gpus_receive(const gpus_kernel *k, const cj_mailbox *message, cj_reg at, unsigned offset, unsigned rank,
-                        const cj_reg *words);
-// The same of a rank in a register.
+// rank (a register) that did not come: the predicate that it returns then holds.
 cj_reg cj__gpus_receive_from(const gpus_kernel *k, const cj_mailbox *message, cj_reg at, unsigned offset, cj_reg rank,
                              const cj_reg *words);
-void   cj__gpus_report(const gpus_kernel *k, cj_box_cause cause, unsigned rank);
+void   cj__gpus_report_from(const gpus_kernel *k, cj_box_cause cause, cj_reg rank);
+
+// The messages of GPUs 0 to count - 1, at `at + offset + q * stride`. exists: NULL, or of each the predicate (or cj_always())
+// that it sends one.
+typedef struct gpus_senders {
+    cj_reg        at;
+    uint32_t      offset, stride, count;
+    const cj_reg *exists;
+} gpus_senders;
+
+// got[q] = the message of GPU q, or of this GPU `own`. All are looked at together until all are there.
+void cj__gpus_receive_all(const gpus_kernel *k, const gpus_senders *from, const cj_reg *own, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS]);
 
 // ---- move.c: the loop over messages
 void cj__gpus_move(gpus_kernel *k);
 
 // words = got[0] and got[1] and … of all GPUs, each s.words words of elements, in the order of a cluster's collectives.
 void cj__gpus_fold(const gpus_kernel *k, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS], cj_reg *words);
+
+// ---- flags.c: block b of all GPUs tell each other how far they are, twice a launch
+typedef enum gpus_phase { GPUS_BEGIN, GPUS_END } gpus_phase;
+
+// Whether a peer's flag is that of something else, or does not come. Barriers stand before and behind it.
+cj_reg cj__gpus_meet(const gpus_kernel *k, gpus_phase phase);
 
 // ---- direct.c: copies between registered arrays. It declares its arrays and opens them in the place of x and out.
 void cj__gpus_declare_arrays(gpus_kernel *k);

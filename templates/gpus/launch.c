@@ -31,50 +31,88 @@ void cj__gpus_open_boxes(gpus_kernel *k) {
     }
     k->own = cj_mov(f, "u64", "own", k->box[0]);
     for (uint32_t q = 1; q < k->s.gpus; q++) cj_set_if(f, k->mine[q], k->own, k->box[q]);
+    cj__wait_for_launches(k->plan, f);
     cj_step(f, "this launch's epoch, and the set of mail that it says");
     cj_reg last = cj_mad_wide(f, "last", k->block, 4, k->own);
     k->epoch = cj_let(f, "u32", "epoch", "ld.global.u32 $1, [$2 + $3];", last, CJ_BOX_EPOCH);
     cj_update(f, k->epoch, "add", 1);
     k->set = cj_and(f, "set", k->epoch, 1);
-    cj_reg speaks = cj_or(f, "speaker", k->thread, k->block);
-    k->first = cj_eq(f, "speaks", speaks, 0);
+    cj_reg is_first_block = cj_eq(f, "is_first_block", k->block, 0);
+    k->speaks = cj_let(f, "pred", "speaks", "setp.lt.and.u32 $1, $2, $3, $4;", k->thread, k->s.gpus, is_first_block);
+}
+
+bool cj__gpus_are_paired(const gpus_kernel *k) { return !(k->s.gpus & (k->s.gpus - 1)); }
+
+cj_reg cj__gpus_peer(const gpus_kernel *k, uint32_t i) {
+    cj_func *f = k->f;
+    if (!i) return k->rank;
+    if (cj__gpus_are_paired(k)) return cj_let(f, "u32", "peer_rank", "xor.b32 $1, $2, $3;", k->rank, i);
+    cj_reg next = cj_add(f, "peer_rank", k->rank, i), over = cj_ge(f, "over", next, k->s.gpus);
+    cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", over, next, k->s.gpus);
+    return next;
+}
+
+void cj__gpus_by_peer(const gpus_kernel *k, const char *name, const cj_reg *of_all, cj_reg *of_peer) {
+    cj_func *f = k->f;
+    for (uint32_t i = 0; i < k->s.gpus; i++) {
+        of_peer[i] = cj_mov(f, "u64", name, of_all[i]);
+        for (uint32_t r = 1; r < k->s.gpus; r++)
+            cj_set_if(f, k->mine[r], of_peer[i], of_all[cj__gpus_are_paired(k) ? r ^ i : (r + i) % k->s.gpus]);
+    }
+}
+
+void cj__gpus_open_mail(gpus_kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   box[CJ_BOX_GPUS];
+    cj_step(f, "this set of mail: the own one, and those of the peers, of which each rank has an order of its own");
+    cj__gpus_by_peer(k, "box_of_peer", k->box, box);
+    for (uint32_t i = 0; i < k->s.gpus; i++) k->mail[i] = cj_mad_wide(f, "mail", k->set, k->s.mail, box[i]);
+}
+
+cj_reg cj__gpus_peer_box(const gpus_kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   box = cj_mov(f, "u64", "peer_box", k->box[0]);
+    for (uint32_t q = 1; q < k->s.gpus; q++) cj_set_if(f, cj_eq(f, "peer", k->thread, q), box, k->box[q]);
+    return box;
 }
 
 static const cj_mailbox one_word = {.words = 1, .scope = "sys"};
 
-void cj__gpus_say_hello(const gpus_kernel *k) {
+void cj__gpus_say_hello(const gpus_kernel *k, cj_reg speaks) {
     cj_func *f = k->f;
-    cj_step(f, "hello to each peer: the checksum of what this launch is");
-    CJ_IF(f, k->first, "said") {
-        if (!k->s.op->moves) cj_ptx(f, "fence.acq_rel.sys; // what was done before the barrier, before the hellos");
-        cj_reg sum = cj_mov(f, "u32", "checksum", (uint64_t)k->checksum);
+    cj_step(f, "hello to GPU q, by thread q: the checksum of what this launch is");
+    CJ_IF(f, speaks, "said") {
+        cj_reg box = cj__gpus_peer_box(k), sum = cj_mov(f, "u32", "checksum", (uint64_t)k->checksum);
         cj_reg mine = cj_mad(f, "hello_of_rank", k->set, CJ_BOX_GPUS, k->rank);
-        for (uint32_t q = 0; q < k->s.gpus; q++) {
-            cj_reg at = cj_mad_wide(f, "hello", mine, CJ_MAIL_BYTES, k->box[q]);
-            cj__mail_post(f, &one_word, cj_always(), at, CJ_BOX_HELLO, &sum, 1, k->epoch);
-        }
+        cj_reg at = cj_mad_wide(f, "hello", mine, CJ_MAIL_BYTES, box);
+        if (!k->s.op->moves) cj_ptx(f, "fence.acq_rel.sys; // what was done before the barrier, before the hellos");
+        cj__mail_post(f, &one_word, cj_always(), at, CJ_BOX_HELLO, &sum, 1, k->epoch);
     }
 }
+
+// The hello of GPU q, by thread q: they take one way to memory and back, not one each.
 
 static void await_hellos(const gpus_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "all peers have begun this launch, so they have ended the one before");
-    CJ_IF(f, k->first, "greeted") {
-        cj_reg hellos = cj_mad_wide(f, "hellos", k->set, CJ_BOX_HELLO_SET, k->own);
-        for (uint32_t q = 0; q < k->s.gpus; q++) {
-            cj_reg sum = cj_b32(f, "found");
-            cj_reg late = cj__gpus_receive(k, &one_word, hellos, CJ_BOX_HELLO + CJ_MAIL_BYTES * q, q, &sum);
-            cj_reg differs = cj_let(f, "pred", "differs", "setp.ne.and.u32 $1, $2, $3, !$4;", sum, k->checksum, late);
-            CJ_IF(f, differs, "alike") cj__gpus_report(k, CJ_BOX_DIFFERS, q);
-        }
+    CJ_IF(f, k->speaks, "greeted") {
+        cj_reg at = cj_mad(f, "hello_of_thread", k->set, CJ_BOX_GPUS, k->thread), sum = cj_b32(f, "found");
+        at = cj_mad_wide(f, "hello", at, CJ_MAIL_BYTES, k->own);
+        cj_reg late = cj__gpus_receive_from(k, &one_word, at, CJ_BOX_HELLO, k->thread, &sum);
+        cj_reg differs = cj_let(f, "pred", "differs", "setp.ne.and.u32 $1, $2, $3, !$4;", sum, k->checksum, late);
+        CJ_IF(f, differs, "alike") cj__gpus_report_from(k, CJ_BOX_DIFFERS, k->thread);
         if (!k->s.op->moves) cj_ptx(f, "fence.acq_rel.sys; // the hellos, before what follows the barrier");
     }
 }
 
+// The launch needs no peer any more when all threads are behind B1 or B2. Only then may the next kernel's blocks take their places: they
+// could otherwise keep out those of a rank on the same GPU, for which this launch waits.
 static void keep_epoch(const gpus_kernel *k) {
     cj_func *f = k->f;
-    cj_step(f, "%sall threads have read the epoch: now it is the last launch's, for each block that a launch may have", k->meets ? "" : "B1: ");
-    if (!k->meets) cj_ptx(f, "bar.sync 0;");
+    if (!k->meets) cj_ptx(f, "bar.sync 0; // B1: all threads have read the epoch, and wait for nobody");
+    if (k->meets && k->plan->programmatic) cj_ptx(f, "bar.sync 0; // B2: all threads wait for nobody");
+    cj__launch_dependents(k->plan, f);
+    cj_step(f, "the epoch is the last launch's now, for each block that a launch may have");
     cj_reg begin = cj_mad(f, "begin", k->thread, k->s.grid, k->block);
     CJ_FOR(f, i, "u32", "i", begin, CJ_BOX_BLOCKS, k->s.grid * k->s.block) {
         cj_reg at = cj_mad_wide(f, "at", i, 4, k->own);
@@ -83,7 +121,7 @@ static void keep_epoch(const gpus_kernel *k) {
 }
 
 void cj__gpus_close(const gpus_kernel *k) {
-    if (!k->s.direct) await_hellos(k);
+    if (!k->s.direct && !k->s.by_blocks) await_hellos(k);
     keep_epoch(k);
     cj_ptx(k->f, "ret;");
 }

@@ -2,7 +2,8 @@
 // What travels between GPUs: units of x become messages, messages become units of out. A unit is 16 bytes; or 4 bytes, whose
 // elements are loaded one by one, where addresses or parts are not multiples of 16.
 //
-// A thread has the same unit in each part. It loads all that it sends before it stores anything, so out may be x.
+// A thread has the same unit in each part. It loads all that it sends before it stores anything, so out may be x; the loads are on their
+// way together, and beside that of the epoch, for which hellos and messages wait.
 #include "gpus.h"
 
 enum { PER_WORD = 2 };  // elements in a word, at most
@@ -15,8 +16,8 @@ typedef struct piece {
     cj_reg   second;  // of halves, alone in their word: whether there is a second one; or cj_always()
 } piece;
 
-// Whose part: GPU 0, 1, …, or one of these.
-enum { WHOLE = -1, OWN = -2 };
+// Whose part: GPU 0, 1, …, or no part; or PEER + i: that of peer i, so PEER is the own one.
+enum { WHOLE = -1, PEER = CJ_BOX_GPUS };
 
 // A unit, and where its messages lie.
 typedef struct place {
@@ -38,12 +39,13 @@ static bool is_empty(const gpus_shape *s, int part) {
 static piece piece_of(const gpus_kernel *k, cj_reg base, cj_reg unit, int part) {
     cj_func          *f = k->f;
     const gpus_shape *s = &k->s;
-    const uint32_t    before = part > 0 ? (uint32_t)part * stride(s) : 0;  // elements in the parts before it
-    piece             p = {.offset = before * s->bytes, .exists = cj_always(), .second = cj_always()};
+    const uint32_t    before = part > 0 && part < PEER ? (uint32_t)part * stride(s) : 0;  // elements in the parts before it
+    piece             p = {.offset = before * s->bytes, .exists = cj_always()};
     cj_reg            element = cj_mul(f, "element", unit, s->each), within = element;
-    if (part == OWN) element = cj_mad(f, "element", k->rank, stride(s), element);
+    if (part >= PEER) element = cj_mad(f, "element", cj__gpus_peer(k, (uint32_t)(part - PEER)), stride(s), element);
     if (s->shots == 2) within = element;
     if (s->shots == 2) p.exists = cj_lt(f, "exists", within, s->count - before);
+    p.second = p.exists;
     if (is_half(s) && s->words == 1 && s->count % PER_WORD) {
         const uint32_t end = s->count - (s->shots == 2 ? before : 0);
         p.second = cj_lt(f, "second", within, end - 1);
@@ -58,16 +60,18 @@ static cj_reg join(cj_func *f, cj_reg low, cj_reg high) {
     return cj_let(f, "b32", "word", "mov.b32 $1, {$2, $3};", low, high);
 }
 
+// 0 where the piece does not exist.
 static void load_unit(const gpus_kernel *k, const piece *p, cj_reg *words) {
     cj_func *f = k->f;
     if (k->s.words > 1 || !is_half(&k->s)) {
         cj_registers(f, "b32", "word", k->s.words, words);
-        cj__load(f, cj_always(), "ld.global", "b32", words, k->s.words, p->at, p->offset);
+        for (uint32_t w = 0; w < k->s.words && !cj_is_always(p->exists); w++) cj_set(f, words[w], 0);
+        cj__load(f, p->exists, "ld.global", "b32", words, k->s.words, p->at, p->offset);
         return;
     }
     cj_reg half[PER_WORD];
     for (unsigned i = 0; i < PER_WORD; i++) half[i] = cj_let(f, "b16", "half", "mov.b16 $1, $2;", 0);
-    cj__load(f, cj_always(), "ld.global", "b16", &half[0], 1, p->at, p->offset);
+    cj__load(f, p->exists, "ld.global", "b16", &half[0], 1, p->at, p->offset);
     cj__load(f, p->second, "ld.global", "b16", &half[1], 1, p->at, p->offset + 2);
     words[0] = join(f, half[0], half[1]);
 }
@@ -113,48 +117,50 @@ static cj_reg narrow(const gpus_kernel *k, const cj_reg *number) {
 
 // ---- messages
 
+uint32_t cj__gpus_slot(uint32_t words) { return words > 1 ? GPUS_PAIR : CJ_MAIL_BYTES; }
+
+cj_mailbox cj__gpus_message(uint32_t words, uint32_t units) {
+    return (cj_mailbox){.words = words, .paired = words > 1, .apart = words > 1 ? units * GPUS_PAIR : 0, .scope = "sys"};
+}
+
+// Thread q of block 0 has unit q in its first turn.
+static void say_hello(const gpus_kernel *k, const place *here) {
+    cj__gpus_say_hello(k, cj_lt(k->f, "speaks_now", here->unit, k->s.gpus));
+}
+
 // Bytes before the messages of `sender` in a box, of shot 0 or 1.
 static uint32_t slots_before(const gpus_shape *s, uint32_t sender, unsigned shot) {
     return (shot * s->gpus + sender) * s->units * s->words * CJ_MAIL_BYTES;
 }
 
-static void send(const gpus_kernel *k, uint32_t to, cj_reg sent, unsigned shot, const cj_reg *words) {
-    cj_reg at = cj_add(k->f, "slot", k->mail[to], sent);
+// To peer i.
+static void send(const gpus_kernel *k, uint32_t i, cj_reg sent, unsigned shot, const cj_reg *words) {
+    cj_reg at = cj_add(k->f, "slot", k->mail[i], sent);
     cj__mail_post(k->f, &k->message, cj_always(), at, CJ_BOX_MAIL + slots_before(&k->s, 0, shot), words, k->s.words,
                   k->epoch);
 }
 
-// What GPU `from` sent; of this GPU `own`.
-static void receive(const gpus_kernel *k, uint32_t from, const place *here, unsigned shot, const cj_reg *own,
-                    cj_reg *words) {
-    cj_func *f = k->f;
-    cj_registers(f, "b32", "got", k->s.words, words);
-    for (uint32_t w = 0; w < k->s.words; w++) cj_set(f, words[w], own[w]);
-    CJ_UNLESS(f, k->mine[from], "own")
-        cj__gpus_receive(k, &k->message, here->got, CJ_BOX_MAIL + slots_before(&k->s, from, shot), from, words);
+static gpus_senders senders(const gpus_kernel *k, const place *here, unsigned shot) {
+    const uint32_t first = slots_before(&k->s, 0, shot), second = slots_before(&k->s, 1, shot);
+    return (gpus_senders){.at = here->got, .offset = CJ_BOX_MAIL + first, .stride = second - first, .count = k->s.gpus};
 }
 
 static void send_to_all(const gpus_kernel *k, const place *here, unsigned shot, const cj_reg *words) {
-    for (uint32_t q = 0; q < k->s.gpus; q++) {
-        if (k->s.op->from_root && q == k->s.root) continue;  // who sends
-        CJ_UNLESS(k->f, k->mine[q], "no_peer") send(k, q, here->sent, shot, words);
-    }
+    for (uint32_t i = 1; i < k->s.gpus; i++) send(k, i, here->sent, shot, words);
 }
 
-// Part q of x to GPU q.
-static void send_parts(const gpus_kernel *k, const place *here) {
+// Part q of x to GPU q, of which the own one stays.
+static void send_parts(const gpus_kernel *k, const place *here, cj_reg *own) {
     cj_func *f = k->f;
-    for (uint32_t q = 0; q < k->s.gpus; q++) {
-        if (is_empty(&k->s, (int)q)) break;
-        CJ_UNLESS(f, k->mine[q], "no_peer") {
-            cj_reg      words[GPUS_WORDS];
-            const piece p = piece_of(k, k->x, here->unit, (int)q);
-            CJ_IF(f, p.exists, "beyond") {
-                load_unit(k, &p, words);
-                send(k, q, here->sent, 0, words);
-            }
-        }
+    cj_reg   words[CJ_BOX_GPUS][GPUS_WORDS];
+    piece    part[CJ_BOX_GPUS];
+    for (uint32_t i = 0; i < k->s.gpus; i++) {
+        part[i] = piece_of(k, k->x, here->unit, (int)(PEER + i));
+        load_unit(k, &part[i], words[i]);
     }
+    for (uint32_t w = 0; w < k->s.words; w++) own[w] = words[0][w];
+    say_hello(k, here);
+    for (uint32_t i = 1; i < k->s.gpus; i++) CJ_IF(f, part[i].exists, "beyond") send(k, i, here->sent, 0, words[i]);
 }
 
 // In pairs of neighbours, as a cluster's collectives are.
@@ -176,7 +182,8 @@ void cj__gpus_fold(const gpus_kernel *k, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS], cj
 
 static void combine_all(const gpus_kernel *k, const place *here, cj_reg *words) {
     cj_reg got[CJ_BOX_GPUS][GPUS_WORDS];
-    for (uint32_t q = 0; q < k->s.gpus; q++) receive(k, q, here, 0, words, got[q]);
+    const gpus_senders all = senders(k, here, 0);
+    cj__gpus_receive_all(k, &all, words, got);
     cj__gpus_fold(k, got, words);
 }
 
@@ -185,30 +192,35 @@ static void combine_all(const gpus_kernel *k, const place *here, cj_reg *words) 
 // Each GPU's message, as it is, to its part of out.
 static void gather(const gpus_kernel *k, const place *here, unsigned shot, const cj_reg *own) {
     cj_func *f = k->f;
-    for (uint32_t q = 0; q < k->s.gpus; q++) {
-        if (is_empty(&k->s, (int)q)) break;
-        cj_reg      got[GPUS_WORDS];
-        const piece p = piece_of(k, k->out, here->unit, (int)q);
-        CJ_IF(f, p.exists, "beyond") {
-            receive(k, q, here, shot, own, got);
-            store_unit(k, &p, got);
-        }
+    piece    part[CJ_BOX_GPUS];
+    cj_reg   got[CJ_BOX_GPUS][GPUS_WORDS], exists[CJ_BOX_GPUS];
+    gpus_senders from = senders(k, here, shot);
+    for (from.count = 0; from.count < k->s.gpus && !is_empty(&k->s, (int)from.count); from.count++) {
+        part[from.count] = piece_of(k, k->out, here->unit, (int)from.count);
+        exists[from.count] = part[from.count].exists;
     }
+    from.exists = exists;
+    cj__gpus_receive_all(k, &from, own, got);
+    for (uint32_t q = 0; q < from.count; q++) CJ_IF(f, exists[q], "beyond") store_unit(k, &part[q], got[q]);
 }
 
 static void broadcast(const gpus_kernel *k, const place *here) {
     cj_func    *f = k->f;
-    cj_reg      got[GPUS_WORDS], own[GPUS_WORDS];
+    cj_reg      got[GPUS_WORDS];
     const piece to = piece_of(k, k->out, here->unit, WHOLE);
-    for (uint32_t w = 0; w < k->s.words; w++) own[w] = cj_let(f, "b32", "own", "mov.b32 $1, $2;", 0);
-    CJ_IF(f, k->mine[k->s.root], "gets") {
+    cj_registers(f, "b32", "got", k->s.words, got);
+    CJ_IF_ELSE(f, k->mine[k->s.root], "gets", "sent") {
         cj_reg      words[GPUS_WORDS];
         const piece from = piece_of(k, k->x, here->unit, WHOLE);
         load_unit(k, &from, words);
+        say_hello(k, here);
         send_to_all(k, here, 0, words);
-        for (uint32_t w = 0; w < k->s.words; w++) cj_set(f, own[w], words[w]);
+        for (uint32_t w = 0; w < k->s.words; w++) cj_set(f, got[w], words[w]);
+    } else {
+        say_hello(k, here);
+        cj_reg root = cj_mov(f, "u32", "root", (uint64_t)k->s.root);
+        cj__gpus_receive_from(k, &k->message, here->got, CJ_BOX_MAIL + slots_before(&k->s, k->s.root, 0), root, got);
     }
-    receive(k, k->s.root, here, 0, own, got);
     store_unit(k, &to, got);
 }
 
@@ -216,10 +228,14 @@ static void broadcast(const gpus_kernel *k, const place *here) {
 static void one_shot(const gpus_kernel *k, const place *here) {
     const gpus_op *op = k->s.op;
     cj_reg         words[GPUS_WORDS];
-    if (op->by_rank) send_parts(k, here);
-    const piece from = piece_of(k, k->x, here->unit, op->by_rank ? OWN : WHOLE);
-    load_unit(k, &from, words);
-    if (!op->by_rank) send_to_all(k, here, 0, words);
+    if (op->by_rank) {
+        send_parts(k, here, words);
+    } else {
+        const piece from = piece_of(k, k->x, here->unit, WHOLE);
+        load_unit(k, &from, words);
+        say_hello(k, here);
+        send_to_all(k, here, 0, words);
+    }
     if (!op->combines) {
         gather(k, here, 0, words);
         return;
@@ -231,14 +247,12 @@ static void one_shot(const gpus_kernel *k, const place *here) {
 
 static void two_shots(const gpus_kernel *k, const place *here) {
     cj_func *f = k->f;
-    cj_reg   result[GPUS_WORDS];
+    cj_reg   words[GPUS_WORDS], result[GPUS_WORDS];
     cj_step(f, "the first shot: each GPU combines its part");
-    send_parts(k, here);
+    send_parts(k, here, words);
     for (uint32_t w = 0; w < k->s.words; w++) result[w] = cj_let(f, "b32", "result", "mov.b32 $1, $2;", 0);
-    const piece own = piece_of(k, k->x, here->unit, OWN);
+    const piece own = piece_of(k, k->x, here->unit, PEER);
     CJ_IF(f, own.exists, "no_part") {
-        cj_reg words[GPUS_WORDS];
-        load_unit(k, &own, words);
         combine_all(k, here, words);
         send_to_all(k, here, 1, words);
         for (uint32_t w = 0; w < k->s.words; w++) cj_set(f, result[w], words[w]);
@@ -247,18 +261,101 @@ static void two_shots(const gpus_kernel *k, const place *here) {
     gather(k, here, 1, result);
 }
 
+// ---- two shots without tags: a block's words of a shot, then its flag
+
+static uint32_t word_bytes(const gpus_shape *s) { return 4 * s->words; }
+
+static uint32_t words_before(const gpus_shape *s, uint32_t sender, unsigned shot) {
+    return CJ_BOX_MAIL + (shot * s->gpus + sender) * s->units * word_bytes(s);
+}
+
+// Of GPU `sender`, from the address of a mail.
+static cj_reg slot_of(const gpus_kernel *k, cj_reg mail, cj_reg sender, cj_reg unit) {
+    cj_reg slot = cj_mad(k->f, "slot", sender, k->s.units, unit);
+    return cj_mad_wide(k->f, "at_slot", slot, word_bytes(&k->s), mail);
+}
+
+static void push(const gpus_kernel *k, uint32_t i, cj_reg unit, unsigned shot, const cj_reg *words) {
+    cj_reg to = slot_of(k, k->mail[i], k->rank, unit);
+    cj__store(k->f, cj_always(), "st.global", "b32", words, k->s.words, to, words_before(&k->s, 0, shot));
+}
+
+static void pull(const gpus_kernel *k, cj_reg when, cj_reg at, uint32_t offset, cj_reg *words) {
+    cj_registers(k->f, "b32", "word", k->s.words, words);
+    for (uint32_t w = 0; w < k->s.words && !cj_is_always(when); w++) cj_set(k->f, words[w], 0);
+    cj__load(k->f, when, "ld.global", "b32", words, k->s.words, at, offset);
+}
+
+static void push_parts(const gpus_kernel *k, cj_reg unit) {
+    cj_reg words[CJ_BOX_GPUS][GPUS_WORDS];
+    piece  part[CJ_BOX_GPUS];
+    for (uint32_t i = 1; i < k->s.gpus; i++) {
+        part[i] = piece_of(k, k->x, unit, (int)(PEER + i));
+        load_unit(k, &part[i], words[i]);
+    }
+    for (uint32_t i = 1; i < k->s.gpus; i++) CJ_IF(k->f, part[i].exists, "beyond") push(k, i, unit, 0, words[i]);
+}
+
+static void push_result(const gpus_kernel *k, cj_reg unit) {
+    cj_func    *f = k->f;
+    cj_reg      words[GPUS_WORDS], got[CJ_BOX_GPUS][GPUS_WORDS];
+    const piece from = piece_of(k, k->x, unit, PEER), to = piece_of(k, k->out, unit, PEER);
+    CJ_IF(f, from.exists, "no_part") {
+        load_unit(k, &from, words);
+        cj_reg at = cj_mad_wide(f, "own_slots", unit, word_bytes(&k->s), k->mail[0]);
+        for (uint32_t q = 0; q < k->s.gpus; q++) pull(k, cj_always(), at, words_before(&k->s, q, 0), got[q]);
+        for (uint32_t q = 0; q < k->s.gpus; q++)
+            for (uint32_t w = 0; w < k->s.words; w++) cj_set_if(f, k->mine[q], got[q][w], words[w]);
+        cj__gpus_fold(k, got, words);
+        for (uint32_t i = 1; i < k->s.gpus; i++) push(k, i, unit, 1, words);
+        store_unit(k, &to, words);
+    }
+}
+
+static void take_results(const gpus_kernel *k, cj_reg unit) {
+    cj_reg words[CJ_BOX_GPUS][GPUS_WORDS];
+    piece  part[CJ_BOX_GPUS];
+    for (uint32_t i = 1; i < k->s.gpus; i++) {
+        part[i] = piece_of(k, k->out, unit, (int)(PEER + i));
+        pull(k, part[i].exists, slot_of(k, k->mail[0], cj__gpus_peer(k, i), unit), words_before(&k->s, 0, 1), words[i]);
+    }
+    for (uint32_t i = 1; i < k->s.gpus; i++) CJ_IF(k->f, part[i].exists, "beyond") store_unit(k, &part[i], words[i]);
+}
+
+static void move_by_blocks(gpus_kernel *k, cj_reg begin) {
+    cj_func       *f = k->f;
+    const uint32_t step = k->s.grid * k->s.block;
+    k->what = cj_mov(f, "u32", "what", (uint64_t)k->checksum);
+    CJ_FOR(f, unit, "u32", "unit", begin, k->s.units, step) push_parts(k, unit);
+    cj_step(f, "block b of each peer has stored its words of the first shot, and this GPU combines its part");
+    cj_ptx(f, "bar.sync 0; // S1: all threads have stored");
+    cj_reg wrong = cj__gpus_meet(k, GPUS_BEGIN);
+    cj_ptx(f, "bar.red.or.pred $1, 0, $1; // S2: the flags have come, for all threads; nobody goes on if one is wrong", wrong);
+    CJ_UNLESS_UNI(f, wrong, "nothing_combined")
+        CJ_FOR(f, unit, "u32", "unit", begin, k->s.units, step) push_result(k, unit);
+    cj_step(f, "so it has those of the second one");
+    cj_ptx(f, "bar.sync 0; // S3: all threads have stored");
+    cj__gpus_meet(k, GPUS_END);
+    cj_ptx(f, "bar.sync 0; // S4: the flags have come, for all threads");
+    CJ_FOR(f, unit, "u32", "unit", begin, k->s.units, step) take_results(k, unit);
+    k->meets = true;
+}
+
 void cj__gpus_move(gpus_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "messages of %" PRIu32 " bytes: %" PRIu32 " to each peer", 4 * k->s.words, k->s.units);
-    for (uint32_t q = 0; q < k->s.gpus; q++) k->mail[q] = cj_mad_wide(f, "mail", k->set, k->s.mail, k->box[q]);
+    cj__gpus_open_mail(k);
     cj_reg begin = cj_mad(f, "begin", k->block, k->s.block, k->thread);
-    cj_reg own = cj_mad_wide(f, "own_mail", k->set, k->s.mail, k->own);
+    if (k->s.by_blocks) {
+        move_by_blocks(k, begin);
+        return;
+    }
     CJ_FOR(f, unit, "u32", "unit", begin, k->s.units, k->s.grid * k->s.block) {
-        const uint32_t bytes = k->s.words * CJ_MAIL_BYTES;
+        const uint32_t bytes = cj__gpus_slot(k->s.words), pairs = k->s.words > 1 ? k->s.words / 2 : 1;
         place          here = {.unit = unit};
-        cj_reg         slot = cj_mad(f, "slot_of_unit", k->rank, k->s.units, unit);
+        cj_reg         slot = cj_mad(f, "slot_of_unit", k->rank, pairs * k->s.units, unit);
         here.sent = cj_mul_wide(f, "sent", slot, bytes);
-        here.got = cj_mad_wide(f, "got", unit, bytes, own);
+        here.got = cj_mad_wide(f, "got", unit, bytes, k->mail[0]);
         if (k->s.op->from_root)
             broadcast(k, &here);
         else if (k->s.shots == 2)
@@ -266,4 +363,5 @@ void cj__gpus_move(gpus_kernel *k) {
         else
             one_shot(k, &here);
     }
+    if (k->s.units < k->s.gpus) cj__gpus_say_hello(k, cj_let(f, "pred", "has_no_unit", "setp.ge.and.u32 $1, $2, $3, $4;", k->thread, k->s.units, k->speaks));
 }

@@ -50,15 +50,18 @@ static uint32_t step(const norm_shape *s) { return s->block * s->cluster; }  // 
 
 static uint32_t unit_offset(const kernel *k, uint32_t u) { return u * step(&k->s) * cj__gpus_unit_bytes(&k->s.unit); }
 static uint32_t mail_offset(const kernel *k, uint32_t u) {
-    return CJ_BOX_MAIL + u * step(&k->s) * cj__gpus_message_bytes(&k->s.unit);
+    return CJ_BOX_MAIL + u * step(&k->s) * cj__gpus_slot(k->s.unit.words);
 }
 
 static cj_reg address(kernel *k, const char *name, cj_reg base, cj_reg index) {
     return cj_mad_wide(k->g.f, name, index, cj__gpus_unit_bytes(&k->s.unit), base);
 }
 
-static cj_reg slot_address(kernel *k, const char *name, cj_reg mail, cj_reg index) {
-    return cj_mad_wide(k->g.f, name, index, cj__gpus_message_bytes(&k->s.unit), mail);
+// Of the thread's first unit in the place `row` of a mail: a row has the first pairs of its units, then the second ones.
+static cj_reg slot_address(kernel *k, const char *name, cj_reg mail, cj_reg row) {
+    const uint32_t slots = k->s.units * (k->s.unit.words > 1 ? k->s.unit.words / 2 : 1);
+    cj_reg         slot = cj_mad(k->g.f, "slot", row, slots, k->own_thread);
+    return cj_mad_wide(k->g.f, name, slot, cj__gpus_slot(k->s.unit.words), mail);
 }
 
 #define EACH_UNIT(k, u)                                \
@@ -101,19 +104,18 @@ static void send(kernel *k, cj_reg at, uint32_t before, uint32_t u) {
     cj__mail_post(k->g.f, &k->g.message, cj_always(), at, mail_offset(k, u) + before, k->held[u], k->s.unit.words, k->g.epoch);
 }
 
-static void send_to_all(kernel *k, cj_reg index, uint32_t before) {
-    for (uint32_t q = 0; q < k->s.gpus; q++)
-        CJ_UNLESS(k->g.f, k->g.mine[q], "no_peer") {
-            cj_reg at = slot_address(k, "to", k->g.mail[q], index);
-            EACH_UNIT(k, u) send(k, at, before, u);
-        }
+static void send_to_all(kernel *k, cj_reg row, uint32_t before) {
+    for (uint32_t i = 1; i < k->s.gpus; i++) {
+        cj_reg at = slot_address(k, "to", k->g.mail[i], row);
+        EACH_UNIT(k, u) send(k, at, before, u);
+    }
 }
 
 // held = the residual and what all GPUs sent of the unit: their messages begin at `at`, `stride` bytes apart.
 static void combine(kernel *k, cj_reg at, uint32_t stride, uint32_t u) {
     cj_func  *f = k->g.f;
     cj_reg    got[CJ_BOX_GPUS][GPUS_WORDS], number[CJ_BOX_GPUS][GPUS_EACH], more[GPUS_EACH], total[GPUS_EACH];
-    cj__gpus_receive_all(&k->g, at, mail_offset(k, u), stride, k->held[u], got);
+    cj__gpus_receive_all(&k->g, &(gpus_senders){at, mail_offset(k, u), stride, k->s.gpus, NULL}, k->held[u], got);
     for (uint32_t q = 0; q < k->s.gpus; q++) cj__gpus_widen(f, &k->s.unit, got[q], number[q]);
     if (k->s.residual && !is_early(&k->s)) load_residual(k, u);
     if (k->s.residual) cj__gpus_widen(f, &k->s.unit, k->added[u], more);
@@ -130,8 +132,8 @@ static void combine(kernel *k, cj_reg at, uint32_t stride, uint32_t u) {
 static void one_shot(kernel *k) {
     const uint32_t stride = k->s.rows * k->s.units * cj__gpus_message_bytes(&k->s.unit);
     cj_step(k->g.f, "to all peers; and the sum of what all sent");
-    send_to_all(k, cj_mad(k->g.f, "slot", k->g.rank, k->s.rows * k->s.units, k->index), 0);
-    cj_reg at = slot_address(k, "from", k->own_mail, k->index);
+    send_to_all(k, cj_mad(k->g.f, "row_of_rank", k->g.rank, k->s.rows, k->row), 0);
+    cj_reg at = slot_address(k, "from", k->own_mail, k->row);
     EACH_UNIT(k, u) combine(k, at, stride, u);
 }
 
@@ -142,19 +144,21 @@ static void two_shots(kernel *k) {
     const uint32_t sums = k->s.gpus * each * bytes;
     cj_reg         owner = cj_rem(f, "owner", k->row, k->s.gpus), among = cj_div(f, "among", k->row, k->s.gpus);
     cj_reg         owns = cj_eq(f, "owns", owner, k->g.rank);
-    among = cj_mad(f, "among", among, k->s.units, k->own_thread);
     CJ_IF_ELSE(f, owns, "passes", "summed") {
         cj_step(f, "the owner of the row: the sum of what all sent, to all");
         cj_reg at = slot_address(k, "from", k->own_mail, among);
         EACH_UNIT(k, u) combine(k, at, each * bytes, u);
-        send_to_all(k, k->index, sums);
+        send_to_all(k, k->row, sums);
     } else {
         cj_step(f, "the others: to the owner, and the sum from it");
-        cj_reg to = cj_mov(f, "u64", "owners_mail", k->g.mail[0]);
-        for (uint32_t q = 1; q < k->s.gpus; q++) cj_set_if(f, cj_eq(f, "is_owner", owner, q), to, k->g.mail[q]);
-        to = slot_address(k, "to", to, cj_mad(f, "slot", k->g.rank, each, among));
+        cj_reg to = cj_mov(f, "u64", "owners_mail", k->g.mail[1]);
+        for (uint32_t i = 2; i < k->s.gpus; i++) {
+            cj_reg peer = cj__gpus_peer(&k->g, i);
+            cj_set_if(f, cj_eq(f, "is_owner", owner, peer), to, k->g.mail[i]);
+        }
+        to = slot_address(k, "to", to, cj_mad(f, "row_of_rank", k->g.rank, k->s.owned, among));
         EACH_UNIT(k, u) send(k, to, 0, u);
-        cj_reg at = slot_address(k, "from", k->own_mail, k->index);
+        cj_reg at = slot_address(k, "from", k->own_mail, k->row);
         EACH_UNIT(k, u) cj__gpus_receive_from(&k->g, &k->g.message, at, mail_offset(k, u) + sums, owner, k->held[u]);
     }
 }
@@ -290,13 +294,14 @@ static void open_sums(kernel *k) {
 
 static void work(kernel *k) {
     cj_func *f = k->g.f;
-    k->own_mail = cj_mad_wide(f, "own_mail", k->g.set, k->s.mail, k->g.own);
-    for (uint32_t q = 0; q < k->s.gpus; q++) k->g.mail[q] = cj_mad_wide(f, "mail", k->g.set, k->s.mail, k->g.box[q]);
+    cj__gpus_open_mail(&k->g);
+    k->own_mail = k->g.mail[0];
     if (k->s.cluster > 1) cj_collectives_ready(f, &k->c);
     CJ_FOR(f, row, "u32", "row", k->team, k->s.rows, k->s.teams) {
         cj_reg mean = cj_none();
         k->row = row;
         load_row(k);
+        cj__gpus_say_hello(&k->g, cj_let(f, "pred", "speaks_now", "setp.eq.and.u32 $1, $2, 0, $3;", row, k->g.speaks));  // block 0, first turn
         (k->s.shots == 2 ? two_shots : one_shot)(k);
         cj_reg rstd = deviation(k, &mean);
         write_row(k, mean, rstd);
@@ -314,8 +319,9 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     static const gpus_op op = {.name = "allreducenorm", .moves = true};
     const norm_shape     s = cj__gpus_norm_shape(plan);
     kernel               k = {.s = s, .plan = plan};
+    k.g.plan = plan;
     k.g.s = (gpus_shape){.op = &op, .gpus = s.gpus, .block = s.block, .grid = plan->grid.x, .mail = s.mail};
-    k.g.message = (cj_mailbox){.words = s.unit.words, .paired = s.unit.words > 1, .scope = "sys"};
+    k.g.message = cj__gpus_message(s.unit.words, s.units);
     k.g.checksum = checksum(&s);
     cj_head(b, "clusterjit: allreducenorm of %" PRIu32 " GPUs  dtype=%s rows=%" PRIu32 " columns=%" PRIu32 " norm=%s shots=%" PRIu32,
             s.gpus, s.unit.type, s.rows, s.columns, s.layer ? "layer" : "rms", s.shots);
@@ -331,7 +337,6 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     open_arrays(&k);
     cj__gpus_open_boxes(&k.g);
     open_sums(&k);
-    cj__gpus_say_hello(&k.g);
     work(&k);
     cj__gpus_close(&k.g);
 }

@@ -87,6 +87,7 @@ static cj_status refuse(const cj_plan *plan, const norm_shape *s, const cj_limit
 
 cj_status cj__gpus_norm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     norm_shape s = cj__gpus_norm_shape(plan);
+    plan->programmatic = clusters;  // the same targets have programmatic dependent launch
     if (!cj__is_asked(plan, NORM_SHOTS)) plan->params.value[NORM_SHOTS] = choose_shots(&s);
     TRY(cj__refuse_bf16(plan, "allreducenorm", s.unit.type, error));
     choose_grid(plan, limits, clusters);

@@ -11,6 +11,7 @@ static const struct gpus_dtype {
 static const uint32_t alignments[] = {16, 8, 4, 2};
 
 enum { GPUS_NO_COUNT = 4096 };  // the parameter's default
+enum { TAGS_AUTO, TAGS_WORDS, TAGS_BLOCKS };
 
 static uint32_t value_of(const cj_plan *plan, int param) { return (uint32_t)plan->params.value[param]; }
 
@@ -43,30 +44,47 @@ gpus_shape cj__gpus_shape(const cj_plan *plan) {
         s.combine = (cj_combine){.op = (cj_combine_op)value_of(plan, GPUS_COMBINE), .type = s.bytes == 2 ? "f32" : s.type};
         s.shots = value_of(plan, GPUS_SHOTS);
     }
+    if (s.op->combines && !s.direct) s.by_blocks = value_of(plan, GPUS_TAGS) == TAGS_BLOCKS;
     if (s.op->from_root) s.root = value_of(plan, GPUS_ROOT);
     const bool by_parts = s.direct && !s.op->by_rank && !s.op->gathers;
     if (s.shots == 2 || by_parts) s.units = (uint32_t)cj__ceil_div(s.all, s.gpus);
-    s.used = s.op->moves && !s.direct ? (uint64_t)s.shots * s.gpus * s.units * s.words * CJ_MAIL_BYTES : 0;
+    s.used = s.op->moves && !s.direct ? (uint64_t)s.shots * s.gpus * s.units * s.words * (s.by_blocks ? 4 : CJ_MAIL_BYTES) : 0;
     return s;
 }
 
 uint32_t cj__gpus_checksum(const gpus_shape *s) {
     const uint32_t part[] = {s->count, s->bytes, s->words, s->shots, s->root, (uint32_t)s->combine.op, s->gpus,
                              (uint32_t)s->mail};
-    const uint32_t also[] = {s->stride, s->grid};  // what two GPUs' stores and flags go by
+    const uint32_t also[] = {s->stride, s->grid, s->by_blocks ? s->block : 0};  // what two GPUs' stores and flags go by
     uint32_t       sum = 2166136261u;  // FNV-1a
     for (const char *at = s->op->name; *at; at++) sum = (sum ^ (unsigned char)*at) * 16777619u;
     for (const char *at = s->type; *at; at++) sum = (sum ^ (unsigned char)*at) * 16777619u;
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         for (unsigned byte = 0; byte < 4; byte++) sum = (sum ^ (part[i] >> 8 * byte & 255)) * 16777619u;
-    for (size_t i = 0; i < sizeof also / sizeof *also && s->direct; i++)
+    for (size_t i = 0; i < sizeof also / sizeof *also && (s->direct || s->by_blocks); i++)
         for (unsigned byte = 0; byte < 4; byte++) sum = (sum ^ (also[i] >> 8 * byte & 255)) * 16777619u;
     return sum;
 }
 
-static uint32_t choose_shots(const cj_plan *plan) {
-    const double bytes = (double)value_of(plan, GPUS_COUNT) * dtypes[value_of(plan, GPUS_DTYPE)].bytes;
-    return cj__gpus_shots(value_of(plan, GPUS_GPUS), bytes);
+// Shots and tags of all-reduce through mail, by the model. One of them may be asked for.
+static void choose_way(cj_plan *plan) {
+    const double     bytes = (double)value_of(plan, GPUS_COUNT) * dtypes[value_of(plan, GPUS_DTYPE)].bytes;
+    const cj_gpus_by way = cj__gpus_by_mail(value_of(plan, GPUS_GPUS), bytes);
+    const uint32_t   tags = value_of(plan, GPUS_TAGS);
+    const uint32_t   shots = cj__asked_or(plan, GPUS_SHOTS, way == CJ_BY_ONE_SHOT && tags != TAGS_BLOCKS ? 1 : 2);
+    plan->params.value[GPUS_SHOTS] = shots;
+    if (!tags) plan->params.value[GPUS_TAGS] = shots == 2 && way == CJ_BY_BLOCKS ? TAGS_BLOCKS : TAGS_WORDS;
+}
+
+static void choose(cj_plan *plan, const gpus_op *op, bool direct) {
+    if (op->combines && (op->by_rank || direct)) {
+        plan->params.value[GPUS_SHOTS] = op->by_rank ? 1 : cj__asked_or(plan, GPUS_SHOTS, 2);
+        if (!value_of(plan, GPUS_TAGS)) plan->params.value[GPUS_TAGS] = TAGS_WORDS;
+    } else if (op->combines) {
+        choose_way(plan);
+    } else if (!op->from_root) {
+        plan->params.value[GPUS_ROOT] = 0;
+    }
 }
 
 cj_gpus_arrays cj__gpus_arrays(const cj_plan *plan) {
@@ -93,6 +111,8 @@ static cj_status refuse(const cj_plan *plan, const gpus_shape *s, cj_error *erro
     REFUSE_IF(s->direct && !s->op->moves, "memory: %s has no arrays that could be registered" CJ_HINT "leave it out", s->op->name);
     REFUSE_IF(s->direct && s->shots == 1 && s->op->combines && !s->op->by_rank,
               "shots: 1 goes through mail alone" CJ_HINT "in registered memory each GPU combines its part: leave shots out");
+    REFUSE_IF(s->op->combines && value_of(plan, GPUS_TAGS) == TAGS_BLOCKS && (s->direct || s->shots == 1),
+              "tags: blocks is for two shots through mail" CJ_HINT "leave it out");
     REFUSE_IF(!s->direct && (s->op->by_rank || s->op->gathers) && (uint64_t)s->stride * s->bytes * (s->gpus - 1) > INT32_MAX,
               "stride: the parts of %" PRIu32 " GPUs begin up to %" PRIu64 " bytes apart, and 2^31 - 1 are the most" CJ_HINT
               "make it smaller: copy, or call more often", s->gpus, (uint64_t)s->stride * s->bytes * (s->gpus - 1));
@@ -103,8 +123,14 @@ static cj_status refuse(const cj_plan *plan, const gpus_shape *s, cj_error *erro
     return CJ_OK;
 }
 
+// A unit for each thread, on as many SMs as there are: an SM stores 51 GB/s to a peer, and loads 8 (4 x H200).
+static uint64_t choose_block(const gpus_shape *s, uint64_t most) {
+    if (!s->op->moves) return 32;
+    return cj__least(GPUS_THREADS, cj__most(GPUS_THREADS_LEAST, cj__round_up(cj__ceil_div(s->units, most), 32)));
+}
+
 cj_status cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    (void)clusters;
+    plan->programmatic = clusters;  // the same targets have programmatic dependent launch
     const gpus_op *op = op_of(plan);
     if (!op->moves) plan->params.value[GPUS_COUNT] = GPUS_NO_COUNT;  // another one has no effect, and is refused
     const bool     direct = value_of(plan, GPUS_MEMORY) == 1;
@@ -113,14 +139,10 @@ cj_status cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     REFUSE_IF(stride != count && !op->by_rank && !op->gathers, "stride: %" PRIu64 " has no effect: %s has no parts" CJ_HINT
               "leave it out", stride, op->name);
     plan->params.value[GPUS_STRIDE] = stride;
-    if (op->combines) {
-        plan->params.value[GPUS_SHOTS] = op->by_rank ? 1 : cj__asked_or(plan, GPUS_SHOTS, direct ? 2 : choose_shots(plan));
-    } else if (!op->from_root) {
-        plan->params.value[GPUS_ROOT] = 0;
-    }
+    choose(plan, op, direct);
     const gpus_shape s = cj__gpus_shape(plan);
-    const uint32_t   block = cj__asked_or(plan, GPUS_BLOCK, op->moves ? GPUS_THREADS : 32);
-    const uint64_t   most = cj__least(GPUS_GRID_MOST, limits->sm_count);
+    const uint64_t   most = cj__asked_or(plan, GPUS_GRID, cj__least(GPUS_GRID_MOST, limits->sm_count));
+    const uint32_t   block = cj__asked_or(plan, GPUS_BLOCK, choose_block(&s, most));
     const uint64_t   blocks = op->moves ? cj__most(1, cj__least(most, cj__ceil_div(s.units, block))) : 1;
     if (op->combines) TRY(cj__refuse_bf16(plan, op->name, s.type, error));
     plan->block = (cj_dim3){block, 1, 1};

@@ -24,18 +24,19 @@ double cj__gpus_predict(cj_gpus_by by, cj_gpus_traffic traffic, uint32_t gpus, d
     switch (by) {
     case CJ_BY_ONE_SHOT: return GPUS_BASE_NS + MAIL_FACTOR * out / GPUS_LINK_GBS;
     case CJ_BY_TWO_SHOTS: return GPUS_BASE_NS + GPUS_WAY_NS + MAIL_FACTOR * out / GPUS_LINK_GBS;
-    case CJ_BY_ARRAYS: return GPUS_BASE_NS + GPUS_WAY_NS + 2 * GPUS_FENCES_NS + out / GPUS_LINK_GBS;
+    case CJ_BY_BLOCKS: return GPUS_BASE_NS + GPUS_WAY_NS + 2 * GPUS_FENCES_NS + out / GPUS_LINK_GBS;
+    case CJ_BY_ARRAYS: return ARRAYS_BASE_NS + out / ARRAYS_LINK_GBS;
     case CJ_BY_NCCL_CALL: break;
     }
     const double small = NCCL_SMALL_NS + out / NCCL_SMALL_GBS, large = NCCL_LARGE_NS + out / NCCL_LARGE_GBS;
     return small < large ? small : large;
 }
 
-uint32_t cj__gpus_shots(uint32_t gpus, double bytes) {
-    return cj__gpus_predict(CJ_BY_ONE_SHOT, CJ_TRAFFIC_ALLREDUCE, gpus, bytes) <=
-                   cj__gpus_predict(CJ_BY_TWO_SHOTS, CJ_TRAFFIC_ALLREDUCE, gpus, bytes)
-               ? 1
-               : 2;
+cj_gpus_by cj__gpus_by_mail(uint32_t gpus, double bytes) {
+    cj_gpus_by best = CJ_BY_ONE_SHOT;
+    for (cj_gpus_by by = CJ_BY_TWO_SHOTS; by <= CJ_BY_BLOCKS; by++)
+        if (cj__gpus_predict(by, CJ_TRAFFIC_ALLREDUCE, gpus, bytes) < cj__gpus_predict(best, CJ_TRAFFIC_ALLREDUCE, gpus, bytes)) best = by;
+    return best;
 }
 
 // ---- products with a collective

@@ -9,6 +9,7 @@
 typedef enum cj_gpus_by {
     CJ_BY_ONE_SHOT,   // through mail, all to all
     CJ_BY_TWO_SHOTS,  // of all-reduce: the parts, then their results
+    CJ_BY_BLOCKS,     // so, without an epoch beside each word
     CJ_BY_ARRAYS,     // straight into registered arrays
     CJ_BY_NCCL_CALL
 } cj_gpus_by;
@@ -23,8 +24,8 @@ typedef enum cj_gpus_traffic {
 // ns, for `bytes` of x (of a part, where there are parts); docs/maintaining/gpus.md has the formulas.
 double cj__gpus_predict(cj_gpus_by by, cj_gpus_traffic traffic, uint32_t gpus, double bytes);
 
-// Of all-reduce through mail: 1 or 2, the faster one.
-uint32_t cj__gpus_shots(uint32_t gpus, double bytes);
+// Of all-reduce through mail: the fastest of the first three.
+cj_gpus_by cj__gpus_by_mail(uint32_t gpus, double bytes);
 
 // In how many chunks a product of `rows` rows of each GPU goes, `width` elements of each of which are exchanged: 1, 2, 4, 8 or 16, which
 // divide the rows. And how many blocks the exchange has beside a product.

@@ -240,6 +240,7 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     const sharded_shape s = cj__gpus_sharded_shape(plan);
     const gpus_op       op = {.name = plan->params.family->name, .moves = true};
     sharded_kernel      k = {.s = s, .plan = plan};
+    k.g.plan = plan;
     k.g.s = (gpus_shape){.op = &op, .gpus = s.gpus, .block = s.block, .grid = s.grid, .mail = s.mail};
     k.g.message = (cj_mailbox){.words = s.words, .paired = true, .scope = "sys"};
     k.g.checksum = checksum(&s);
@@ -253,7 +254,7 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     open_arrays(&k);
     cj__gpus_open_boxes(&k.g);
     open_rows(&k);
-    cj__gpus_say_hello(&k.g);
+    cj__gpus_say_hello(&k.g, k.g.speaks);
     work(&k);
     cj__gpus_close(&k.g);
 }

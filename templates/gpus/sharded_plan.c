@@ -60,7 +60,7 @@ static cj_status refuse(const cj_plan *plan, const sharded_shape *s, uint64_t at
 }
 
 cj_status cj__gpus_sharded_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    (void)clusters;
+    plan->programmatic = clusters;  // the same targets have programmatic dependent launch
     sharded_shape  s = cj__gpus_sharded_shape(plan);
     const uint64_t threads = cj__least(GPUS_THREADS, cj__round_up(s.units, 32));
     const uint32_t block = cj__asked_or(plan, SHARDED_BLOCK, threads);

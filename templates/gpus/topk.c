@@ -133,19 +133,21 @@ static void send(const topk_kernel *k, cj_reg from) {
     }
 }
 
+// Block 0 has row 0 in its first turn.
+static void say_hello(const topk_kernel *k, cj_reg row) {
+    cj__gpus_say_hello(&k->g, cj_let(k->g.f, "pred", "speaks_now", "setp.eq.and.u32 $1, $2, 0, $3;", row, k->g.speaks));
+}
+
 static void receive(const topk_kernel *k, cj_reg from) {
     cj_func *f = k->g.f;
     cj_step(f, "the lists of the others");
     CJ_FOR(f, i, "u32", "place", k->g.thread, k->s.k, k->s.block) {
         cj_reg at = cj_mad_wide(f, "from", cj_add(f, "at", from, i), MESSAGE * CJ_MAIL_BYTES, k->own_mail);
+        cj_reg got[CJ_BOX_GPUS][GPUS_WORDS], none = cj_mov(f, "b32", "none", 0);
+        const gpus_senders all = {at, CJ_BOX_MAIL, k->s.rows * k->s.k * MESSAGE * CJ_MAIL_BYTES, k->s.gpus, NULL};
+        cj__gpus_receive_all(&k->g, &all, (cj_reg[]){none, none}, got);
         for (uint32_t q = 0; q < k->s.gpus; q++)
-            CJ_UNLESS(f, k->g.mine[q], "own") {
-                cj_reg words[MESSAGE];
-                for (unsigned w = 0; w < MESSAGE; w++) words[w] = cj_b32(f, "got");
-                const uint32_t sender = q * k->s.rows * k->s.k * MESSAGE * CJ_MAIL_BYTES;
-                cj__gpus_receive(&k->g, &k->g.message, at, CJ_BOX_MAIL + sender, q, words);
-                put(k, number_of(k, q, i), words[0], words[1]);
-            }
+            CJ_UNLESS(f, k->g.mine[q], "own") put(k, number_of(k, q, i), got[q][0], got[q][1]);
     }
 }
 
@@ -222,6 +224,7 @@ static void work(topk_kernel *k) {
     CJ_FOR(f, row, "u32", "row", k->g.block, k->s.rows, k->s.grid) {
         cj_reg from = cj_mul(f, "row_first", row, k->s.k);
         send(k, from);
+        say_hello(k, row);
         receive(k, from);
         cj_ptx(f, "bar.sync 0; // T1: all lists are here, and the own k have been read");
         cj_step(f, "each candidate to its place, if that is below k");
@@ -244,6 +247,7 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     cj_head(b, "\nThe %s of all columns, of the %" PRIu32 " of each GPU: the same bits on all GPUs, in each run.",
             s->smallest ? "smallest" : "largest", s->k);
     cj_head(b, "\nLaunch: on each GPU, beside each other: grid %" PRIu32 ", block %" PRIu32 " threads.", s->grid, s->block);
+    k.g.plan = plan;
     k.g.s = (gpus_shape){.op = &op, .gpus = s->gpus, .block = s->block, .grid = s->grid, .mail = s->mail};
     k.g.message = (cj_mailbox){.words = MESSAGE, .paired = true, .scope = "sys"};
     k.g.checksum = checksum(s);
@@ -254,7 +258,6 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     cj__gpus_open_thread(&k.g);
     open_arrays(&k);
     cj__gpus_open_boxes(&k.g);
-    cj__gpus_say_hello(&k.g);
     work(&k);
     cj__gpus_close(&k.g);
 }
@@ -280,7 +283,7 @@ static cj_status refuse(const topk_shape *s, const cj_limits *limits, cj_error *
 }
 
 static cj_status plan_topk(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    (void)clusters;
+    plan->programmatic = clusters;  // the same targets have programmatic dependent launch
     topk_shape     s = shape_of(plan);
     const uint64_t threads = cj__least(GPUS_THREADS, cj__round_up(s.k, 32));
     TRY(cj__refuse_bf16(plan, plan->params.family->name, s.type, error));

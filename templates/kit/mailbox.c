@@ -48,22 +48,27 @@ cj_reg cj__mail_open(cj_func *f, cj_reg sealed, cj_reg tag, cj_reg late, bool fi
 
 // "st.relaxed.gpu.global" of the box's scope.
 static const char *operation(const cj_mailbox *box, const char *access, char text[OPERATION]) {
-    snprintf(text, OPERATION, "%s.relaxed.%s.global", access, box->scope ? box->scope : "gpu");
+    const char *order = !box->orders ? "relaxed" : *access == 's' ? "release" : "acquire";
+    snprintf(text, OPERATION, "%s.%s.%s.global", access, order, box->scope ? box->scope : "gpu");
     return text;
+}
+
+static unsigned place_of(const cj_mailbox *box, unsigned word) {
+    return box->apart ? word / 2 * box->apart : CJ_MAIL_BYTES * word;
 }
 
 void cj__mail_store(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *sealed) {
     char           text[OPERATION];
     const unsigned at_once = box->paired ? 2 : 1;
     for (unsigned w = 0; w < box->words; w += at_once)
-        cj__store(f, when, operation(box, "st", text), "b64", sealed + w, at_once, at, offset + CJ_MAIL_BYTES * w);
+        cj__store(f, when, operation(box, "st", text), "b64", sealed + w, at_once, at, offset + place_of(box, w));
 }
 
 void cj__mail_load(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *sealed) {
     char           text[OPERATION];
     const unsigned at_once = box->paired ? 2 : 1;
     for (unsigned w = 0; w < box->words; w += at_once)
-        cj__load(f, when, operation(box, "ld", text), "b64", sealed + w, at_once, at, offset + CJ_MAIL_BYTES * w);
+        cj__load(f, when, operation(box, "ld", text), "b64", sealed + w, at_once, at, offset + place_of(box, w));
 }
 
 void cj__mail_new(cj_func *f, const cj_mailbox *box, cj_reg *sealed) {
@@ -73,7 +78,7 @@ void cj__mail_new(cj_func *f, const cj_mailbox *box, cj_reg *sealed) {
 // A word goes as soon as it is sealed, or all go when all are where two go at once.
 void cj__mail_post(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *value,
                    unsigned count, cj_reg tag) {
-    const cj_mailbox one = {.words = 1, .scope = box->scope};
+    const cj_mailbox one = {.words = 1, .orders = box->orders, .scope = box->scope};
     cj_reg           sealed[CJ_MAIL_WORDS], word[2];
     unsigned         words = 0;
     for (unsigned i = 0; i < count; i++) {

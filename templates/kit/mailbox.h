@@ -30,6 +30,8 @@ enum { CJ_MAIL_BYTES = 8, CJ_MAIL_WORDS = 8 };  // of a word with its tag; words
 typedef struct cj_mailbox {
     unsigned    words;
     bool        paired;  // an even number of words, two by one 16-byte access: mailboxes are aligned to 16 bytes
+    unsigned    apart;   // bytes from a pair of words to the next, where they are not side by side; 0: they are
+    bool        orders;  // st.release and ld.acquire: what its sender saw before it, its reader sees after it
     const char *scope;   // whose threads wait: NULL or "gpu"; "sys": another GPU's
 } cj_mailbox;
 

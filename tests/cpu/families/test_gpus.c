@@ -295,7 +295,7 @@ static void nothing_is_copied_to_a_rank_that_does_not_come(void **state) {
     cj_gpus_destroy(gpus);
 }
 
-// Rank 0 first comes alone with 4 elements. What it sent is what rank 1 then finds in its first launch, of 8.
+// Rank 0 first comes alone with 5 elements. What it sent is what rank 1 then finds in its first launch, of 8.
 static void a_rank_with_another_description_is_named(void **state) {
     (void)state;
     cj_error error = {0};
@@ -303,7 +303,7 @@ static void a_rank_with_another_description_is_named(void **state) {
     cj_ptr   memory[CJ_GPUS_MAX];
     cj_test_ok(cj_gpus_alloc(gpus, BYTES, memory, &error), &error);
     for (uint32_t r = 0; r < 2; r++) cj_test_ok(cj_mem_fill(device[r], memory[r], 0, BYTES, NULL, &error), &error);
-    cj_kernel *other = load(gpus, 0, "allreduce", "gpus=2 count=4 mail=1024 block=32");
+    cj_kernel *other = load(gpus, 0, "allreduce", "gpus=2 count=5 mail=1024 block=32");
     cj_kernel *both[2];
     for (uint32_t r = 0; r < 2; r++) both[r] = load(gpus, r, "allreduce", "gpus=2 count=8 mail=1024 block=32");
     cj_kernel *mixed[] = {other, both[1]};

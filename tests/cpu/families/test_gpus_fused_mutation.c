@@ -106,12 +106,13 @@ static bool has(const char *from, size_t length, const char *text) {
     return found && found < from + length;
 }
 
-// A cluster's collective begins with a barrier of its own, which nothing needs behind N1.
+// A cluster's collective begins with a barrier of its own, which nothing needs behind N1. B2 is for the next launch.
 static bool can_miss(const cj_specimen *specimen, const char *line, size_t length) {
     const kernel *k = specimen->user;
-    const size_t  before = (size_t)(line - specimen->ptx) < 160 ? (size_t)(line - specimen->ptx) : 160;
-    if (!has(line, length, "bar.sync") || !k->plan.cluster.x) return true;
-    return has(line, strcspn(line, "\n"), "// N1") || has(line - before, before, "B1:");
+    const size_t  whole = strcspn(line, "\n");
+    if (!has(line, length, "bar.sync")) return true;
+    if (!k->plan.cluster.x) return !has(line, whole, "// B2");
+    return has(line, whole, "// N1") || has(line, whole, "// B1");
 }
 
 static cj_specimen open_specimen(const char *words) {
