@@ -5,9 +5,12 @@
 
 static void visit_draw(sample_kernel *k, const cj_reg *v, cj_reg column, void *own) {
     sample_sums *s = own;
-    cj_reg equal;
+    cj_reg       equal, kept;
     (void)column;
-    for (unsigned e = 0; e < k->s.width; e++) cj_update(k->f, s->mass, "add", cj__sample_kept(k, v[e], s->ties, &equal));
+    for (unsigned e = 0; e < k->s.width; e++) {
+        cj_reg mass = cj__sample_kept(k, v[e], s->ties, &equal, &kept);
+        cj_ptx(k->f, "@$1 add.u64 $2, $2, $3;", kept, s->mass, mass);
+    }
 }
 
 // mass + ties * tie, where of all ties so many are the first that are kept.
@@ -17,11 +20,11 @@ static cj_reg with_ties(const sample_kernel *k, const char *name, cj_reg mass, c
 }
 
 // The lane whose element has what is left of the goal tells it, and `found` says that there is one. `mass` is the row's.
-static void seek(sample_kernel *k, cj_reg vector, cj_reg left, cj_reg seen, cj_reg found, cj_reg mass) {
+static void seek(sample_kernel *k, cj_reg vector, const cj_reg *v, cj_reg column, cj_reg left, cj_reg seen, cj_reg found, cj_reg mass) {
     cj_func        *f = k->f;
     const cj_prefix wide = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u64"}, .lane = k->lane};
-    cj_reg          v[SAMPLE_WIDTH], weight[SAMPLE_WIDTH], column, own = cj_mov(f, "u64", "own", 0);
-    cj__sample_load_kept(k, vector, seen, v, weight, &column);
+    cj_reg          weight[SAMPLE_WIDTH], own = cj_mov(f, "u64", "own", 0);
+    cj__sample_weigh(k, v, seen, weight);
     if (k->s.draft) {
         cj_reg inside = cj_let(f, "pred", "rest_is_drawn", "setp.lt.and.u32 $1, $2, $3, $4;", vector, k->end, k->residual);
         cj__sample_rest(k, weight, column, inside, mass, NULL);
@@ -58,17 +61,35 @@ static void sum_and_tell(sample_kernel *k, cj_reg table, sample_sums *own) {
     *own = total;
 }
 
+static void seek_kept(sample_kernel *k, cj_reg left, cj_reg ties, cj_reg mass) {
+    const sample_batch *b = &k->kept;
+    cj_reg              v[SAMPLE_WIDTH], found = cj_pred(k->f, "found");
+    CJ_ONCE(k->f, vectors, "found") for (unsigned i = 0; i < b->count; i++) {
+        cj__sample_values(k, b, i, v);
+        seek(k, b->vector[i], v, b->column[i], left, ties, found, mass);
+        if (i + 1 < b->count) cj_leave(&vectors, found);
+    }
+}
+
+static void seek_read(sample_kernel *k, cj_reg left, cj_reg ties, cj_reg mass) {
+    cj_func *f = k->f;
+    cj_reg   at = cj_add(f, "vector", k->first, k->lane), found = cj_pred(f, "found"), v[SAMPLE_WIDTH], column;
+    CJ_LOOP_UNI(f, vectors, "seek", "found") {
+        cj__sample_load(k, at, v, &column);
+        seek(k, at, v, column, left, ties, found, mass);
+        cj_leave(&vectors, found);
+        cj_update(f, at, "add", SAMPLE_WARP);
+    }
+}
+
 // The warp that has the goal goes through its elements in order.
 static void seek_token(sample_kernel *k, cj_reg has, cj_reg left, cj_reg ties, cj_reg mass) {
-    cj_func *f = k->f;
-    CJ_IF_UNI(f, has, "done") {
-        cj_step(f, "the warp that has the goal goes through its elements in order");
-        cj_reg at = cj_add(f, "vector", k->first, k->lane), found = cj_pred(f, "found");
-        CJ_LOOP_UNI(f, vectors, "seek", "found") {
-            seek(k, at, left, ties, found, mass);
-            cj_leave(&vectors, found);
-            cj_update(f, at, "add", SAMPLE_WARP);
-        }
+    CJ_IF_UNI(k->f, has, "done") {
+        cj_step(k->f, "the warp that has the goal goes through its elements in order");
+        if (k->s.keeps)
+            seek_kept(k, left, ties, mass);
+        else
+            seek_read(k, left, ties, mass);
     }
 }
 
@@ -77,6 +98,7 @@ void cj__sample_draw(sample_kernel *k) {
     cj_reg   table = cj_shared_address(f, k->records);
     sample_sums own, all, before;
     cj_step(f, "the draw: every warp's kept mass");
+    cj__sample_limits(k);
     if (k->s.min_p) cj_ptx(f, "@$1 mov.u64 $2, 0;", cj_lt(f, "tie_drops", k->tie, k->least_mass), k->tie);
     sum_and_tell(k, table, &own);
     cj__sample_sync(k, "S11: every block has all warps' masses");

@@ -5,9 +5,15 @@
 // at least k elements are not less than, and of elements in random order hardly more are: of 128 groups 63 for k = 50.
 #include "sample.h"
 
+typedef struct greatest {
+    cj_reg best, table;  // table: where keys are counted, if they are
+} greatest;
+
 static void visit_greatest(sample_kernel *k, const cj_reg *v, cj_reg column, void *own) {
+    const greatest *g = own;
     (void)column;
-    for (unsigned e = 0; e < k->s.width; e++) cj_ptx(k->f, "max.f32 $1, $1, $2; // but NaN", *(cj_reg *)own, v[e]);
+    for (unsigned e = 0; e < k->s.width; e++) cj_ptx(k->f, "max.f32 $1, $1, $2; // but NaN", g->best, v[e]);
+    if (k->s.counts) cj__sample_count(k, g->table, v);
 }
 
 // ---- the first threshold
@@ -97,15 +103,19 @@ static void find_guess(sample_kernel *k, cj_reg table) {
 
 static cj_reg find_own(sample_kernel *k) {
     cj_func *f = k->f;
-    cj_reg   best = cj_let(f, "f32", "greatest", "mov.b32 $1, 0fff800000;");
-    if (!k->s.keeps) {
-        cj__sample_pass(k, k->s.flight, visit_greatest, &best);
-        return best;
+    greatest g = {.best = cj_let(f, "f32", "greatest", "mov.b32 $1, 0fff800000;")};
+    if (k->s.counts) {
+        cj__sample_count_clear(k);
+        g.table = cj__sample_count_table(k);
+    }
+    if (!k->s.keeps || !k->s.lists) {
+        cj__sample_pass(k, k->s.flight, visit_greatest, &g);
+        return g.best;
     }
     cj__sample_best(k, &k->kept);
-    for (unsigned i = 0; i < k->kept.count; i++) cj_ptx(f, "max.f32 $1, $1, $2;", best, k->kept.best[i]);
+    for (unsigned i = 0; i < k->kept.count; i++) cj_ptx(f, "max.f32 $1, $1, $2;", g.best, k->kept.best[i]);
     cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
-    return best;
+    return g.best;
 }
 
 void cj__sample_greatest(sample_kernel *k) {

@@ -115,7 +115,12 @@ void cj__sample_keep(sample_kernel *k) {
 
 void cj__sample_batches(sample_kernel *k, unsigned flight, sample_visit_batch *visit, void *own) {
     cj_func *f = k->f;
-    cj_reg   at = cj_add(f, "vector", k->first, k->lane), from = cj_mov(f, "u32", "from", k->first);
+    if (k->s.keeps) {
+        visit(k, &k->kept, own);
+        cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
+        return;
+    }
+    cj_reg at = cj_add(f, "vector", k->first, k->lane), from = cj_mov(f, "u32", "from", k->first);
     CJ_LOOP_UNI(f, vectors, "next_vectors", "all_vectors") {
         cj_leave_unless(&vectors, cj_lt(f, "more", from, k->end));
         sample_batch b;

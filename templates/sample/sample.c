@@ -92,8 +92,8 @@ static void declare(sample_kernel *k) {
 }
 
 static void declare_shared(sample_kernel *k) {
-    enum { WORDS = 4, VECTOR = 16 };
-    const unsigned bins = 1u << k->s.digit;
+    enum { WORDS = 8, VECTOR = 16 };
+    const unsigned bins = k->s.counts ? 2 * SAMPLE_KEYS : 2u << k->s.digit;  // digits have two words a bin
     cj_func       *f = k->f;
     k->maxima = cj_shared(f, "f32", "maxima", k->s.groups, VECTOR);
     k->records = cj_shared(f, "u64", "records", 2 * k->s.records, VECTOR);
@@ -102,8 +102,7 @@ static void declare_shared(sample_kernel *k) {
     k->sums = cj_shared(f, "u64", "sums", k->s.top_k ? SAMPLE_LIST : SAMPLE_WARP, VECTOR);
     if (k->s.top_k) k->list = cj_shared(f, "u64", "list", 2 * SAMPLE_LIST, VECTOR);
     if (k->s.lists) k->codes = cj_shared(f, "u32", "codes", SAMPLE_GROUPS, VECTOR);
-    k->low = cj_shared(f, "u32", "low", bins, VECTOR);
-    k->high = cj_shared(f, "u32", "high", bins, VECTOR);
+    k->bins = cj_shared(f, "u32", "bins", bins, VECTOR);
     if (k->s.blocks > 1) k->slices = cj_shared(f, "u64", "slices", k->s.blocks, VECTOR);
 }
 
@@ -147,6 +146,10 @@ static void begin(sample_kernel *k) {
         cj_reg first = cj_eq(f, "first_thread", k->thread, 0);
         cj_ptx(f, "@$1 st.shared.u32 [$2 + $3], 0; // no candidates", first, told, (int)SAMPLE_AT_COUNT);
         cj_ptx(f, "@$1 st.shared.u64 [$2 + $3], 0; // nor a mass of them", first, told, (int)SAMPLE_AT_TOTAL);
+    }
+    if (k->s.counts) {
+        cj_reg first = cj_eq(f, "first_thread", k->thread, 0);
+        cj_ptx(f, "@$1 st.shared.u32 [$2 + $3], 0; // no bin fails", first, cj_shared_address(f, k->told), (int)SAMPLE_AT_FAILS);
     }
     if (k->s.cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "S1: this block has started");
     begin_row(k);

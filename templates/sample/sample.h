@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of sample. Each file calls only those before it: plan.c; number.c; pass.c; greatest.c; kept.c; tell.c; list.c;
+// The parts of sample. Each file calls only those before it: plan.c; number.c; pass.c; count.c; greatest.c; kept.c; tell.c; list.c;
 // search.c; draw.c; sample.c, which has the algorithm.
 #ifndef CJ_TEMPLATES_SAMPLE_H
 #define CJ_TEMPLATES_SAMPLE_H
@@ -45,6 +45,9 @@ enum {
 // A record of a warp in the draw, and a candidate in the list: 16 bytes.
 enum { SAMPLE_RECORD = 16, SAMPLE_ENTRY = 16 };
 
+// Counts of keys: bins of positive logits, the same of negative ones; bins of a thread, at most; what is told of them.
+enum { SAMPLE_KEYS = 4096, SAMPLE_BINS = 8, SAMPLE_AT_FAILS = 16 };
+
 enum { SAMPLE_SHARE = 8 };  // lanes that compare one candidate or group with all
 enum { SAMPLE_AT_COUNT = 4, SAMPLE_AT_TOTAL = 8 };
 
@@ -57,6 +60,7 @@ typedef struct sample_shape {
     unsigned flight;                  // loads of a thread at once
     bool     keeps;                   // these are all, and stay in registers
     unsigned digit;                   // bits of a digit in the search
+    bool     counts;                  // top-p is found by counts of keys
     bool     top_k, top_p, min_p, mask, penalties;
     bool     lists, log_probability, distribution, draft;  // lists: top-k may end in the list
     bool     many;                    // values live at once, so threads need many registers
@@ -89,7 +93,8 @@ typedef struct sample_kernel {
     cj_var log_at, top_tokens_at, top_logs_at, distribution_at, draft_tokens_at, draft_p_at, accepted_at;
     cj_reg second, draft_row, residual;  // u64, random too; the draft's row; a predicate: the goal is of what the draft leaves
     sample_batch kept;           // if the shape says so
-    cj_var maxima, codes, told, list, sums, low, high, slices, records;  // shared memory
+    cj_reg dropped, tied;        // f32: logits above `dropped` are kept, others that are not less than `tied` are ties
+    cj_var maxima, codes, told, list, sums, bins, slices, records;  // shared memory
 } sample_kernel;
 
 // A dependent launch may start before the kernel that writes the logits has ended, so they are no constants.
@@ -105,6 +110,7 @@ cj_status cj__sample_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
 unsigned cj__sample_low_bits(const sample_kernel *k);
 
 void   cj__sample_cap(const sample_kernel *k, cj_reg v);       // v, or the greatest number if that is less
+void   cj__sample_cap_up(const sample_kernel *k, cj_reg v);    // v, or infinity if it is the greatest number
 void   cj__sample_settings(sample_kernel *k);                  // the row's values
 void   cj__sample_random(sample_kernel *k);                    // 64 bits of Philox
 cj_reg cj__sample_exponent(const sample_kernel *k, cj_reg v);  // f32: log2 of the mass's share of 2^40, from -64 to 0
@@ -141,6 +147,14 @@ void   cj__sample_push(const sample_kernel *k, cj_reg when, const char *type, co
 cj_reg cj__sample_peer(const sample_kernel *k, cj_reg at, unsigned rank);
 cj_reg cj__sample_sum(const sample_kernel *k, const char *type, cj_reg value);  // over the warp, in all lanes
 
+// ---- count.c
+void cj__sample_count_clear(const sample_kernel *k);
+void cj__sample_count(const sample_kernel *k, cj_reg table, const cj_reg *v);  // of a vector
+cj_reg cj__sample_count_table(const sample_kernel *k);                         // where 0 is counted
+cj_reg cj__sample_count_value(const sample_kernel *k, cj_reg bin);             // f32: the bin's logit, 0 of the middle one
+// The mass of `count` logits of the bin; `fails` where the bin does not say it.
+cj_reg cj__sample_count_mass(const sample_kernel *k, cj_reg bin, cj_reg count, cj_reg fails);
+
 // ---- greatest.c, list.c, search.c, draw.c
 void cj__sample_greatest(sample_kernel *k);
 void cj__sample_list(sample_kernel *k);
@@ -154,11 +168,14 @@ typedef struct sample_sums {
     cj_reg mass, ties;  // u64, u32
 } sample_sums;
 
-// The mass of an element, 0 if it is not kept, or a tie: `equal` says so, and `ties` counts it.
-cj_reg cj__sample_kept(sample_kernel *k, cj_reg v, cj_reg ties, cj_reg *equal);
+// The limits of what is kept, as logits.
+void cj__sample_limits(sample_kernel *k);
 
-// One vector a lane: its logits, and its kept masses with the first ties of the row; `seen` are the ties before it, and then also its own.
-void cj__sample_load_kept(sample_kernel *k, cj_reg vector, cj_reg seen, cj_reg *v, cj_reg *weight, cj_reg *column);
+// The mass of an element, and whether it is kept and no tie: `equal` says that it is one, and `ties` counts it.
+cj_reg cj__sample_kept(sample_kernel *k, cj_reg v, cj_reg ties, cj_reg *equal, cj_reg *kept);
+
+// The kept masses of a vector a lane, with the first ties of the row; `seen` are the ties before it, and then also its own.
+void cj__sample_weigh(sample_kernel *k, const cj_reg *v, cj_reg seen, cj_reg *weight);
 
 // Visits the warp's kept masses, a vector a lane, in the row's order; `ties` are those of the warps before it.
 typedef void sample_kept(sample_kernel *k, const cj_reg *v, const cj_reg *weight, cj_reg column, cj_reg inside, void *own);

@@ -104,6 +104,7 @@ static const char *const kernels[] = {
     "sample rows=2 columns=300 top-k=20 top-p=0.9 block=64",
     "sample rows=2 columns=600 top-k=20 top-p=0.9 block=64 cluster=2",
     "sample rows=1 columns=600 top-p=0.9 block=64 cluster=2",
+    "sample rows=1 columns=600 top-p=0.9 dtype=bf16 block=512 cluster=2 search=counts",
     "sample rows=2 columns=300 block=64",
     "sample rows=1 columns=300 block=64 cluster=2 top=3",
     "sample rows=2 columns=300 top-k=20 block=64 top=3",
