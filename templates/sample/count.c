@@ -11,16 +11,17 @@
 
 enum { TOP = 0x4300, LAST = SAMPLE_KEYS - 1, BEFORE = TOP - LAST, HALF = 16 };  // TOP: 128 as bf16; BEFORE: x = 0
 
-void cj__sample_count_clear(const sample_kernel *k) {
+void cj__sample_count_clear(sample_kernel *k) {
     cj_func *f = k->f;
-    cj_reg   bins = cj_shared_address(f, k->bins);
-    CJ_SHARE(f, i, "i", k->thread, 16, k->s.block, 4 * 2 * SAMPLE_KEYS)
-    cj_ptx(f, "st.shared.v4.u32 [$1], {0, 0, 0, 0};", cj_add(f, "bin_at", bins, i));
+    CJ_SHARE(f, i, "i", k->thread, 16, k->s.block, k->s.parts * SAMPLE_BINS_BYTES)
+    cj_ptx(f, "st.shared.v4.u32 [$1], {0, 0, 0, 0};", cj_add(f, "bin_at", k->bins_at, i));
     cj_ptx(f, "bar.sync 0; // S17: the counts are clear");
 }
 
 cj_reg cj__sample_count_table(const sample_kernel *k) {
-    return cj_add(k->f, "zero_at", cj_shared_address(k->f, k->bins), 4 * SAMPLE_KEYS);
+    cj_reg zero = cj_add(k->f, "zero_at", k->bins_at, 4 * SAMPLE_KEYS);
+    if (k->s.parts == 1) return zero;
+    return cj_mad(k->f, "zero_at", cj_div(k->f, "part", k->warp, k->s.warps / k->s.parts), SAMPLE_BINS_BYTES, zero);
 }
 
 void cj__sample_count(const sample_kernel *k, cj_reg table, const cj_reg *v) {

@@ -58,13 +58,17 @@ void cj__sample_walk(sample_kernel *k, cj_reg ties, sample_kept *visit, void *ow
     cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
 }
 
-// The row's mass and ties, and those of the warps before this one.
-void cj__sample_gather(const sample_kernel *k, cj_reg table, sample_sums *all, sample_sums *before) {
+cj_reg cj__sample_with_ties(const sample_kernel *k, const char *name, cj_reg mass, cj_reg ties) {
+    return cj_let(k->f, "u64", name, "mul.lo.u64 $1, $2, $3;\nadd.u64 $1, $1, $4;",
+                  cj_cvt(k->f, "u64", "ties_wide", ties), k->tie, mass);
+}
+
+void cj__sample_gather(const sample_kernel *k, cj_reg table, unsigned count, cj_reg own, sample_sums *all, sample_sums *before) {
     cj_func *f = k->f;
     *all = (sample_sums){cj_mov(f, "u64", "all_mass", 0), cj_mov(f, "u32", "all_ties", 0)};
     *before = (sample_sums){cj_mov(f, "u64", "mass_before", 0), cj_mov(f, "u32", "ties_before", 0)};
-    CJ_FOR(f, i, "u32", "record_number", k->lane, k->s.records, SAMPLE_WARP) {
-        cj_reg at = cj_mad(f, "record_at", i, SAMPLE_RECORD, table), earlier = cj_lt(f, "earlier", i, k->record);
+    CJ_FOR(f, i, "u32", "record_number", k->lane, count, SAMPLE_WARP) {
+        cj_reg at = cj_mad(f, "record_at", i, SAMPLE_RECORD, table), earlier = cj_lt(f, "earlier", i, own);
         cj_reg mass = cj_let(f, "u64", "mass", "ld.shared.u64 $1, [$2];", at);
         cj_reg ties = cj_let(f, "u32", "ties", "ld.shared.u32 $1, [$2 + 8];", at);
         cj_update(f, all->mass, "add", mass);

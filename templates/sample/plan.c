@@ -33,6 +33,12 @@ static bool may_count(const cj_plan *plan, const sample_shape *s) {
            cj__power_from(cj__ceil_div(2 * SAMPLE_KEYS, s->blocks)) <= (uint64_t)SAMPLE_BINS << cj__log2(s->block);
 }
 
+// Parts that are counted for themselves pay where a block has much of the row, and cost reads of its peers' bins.
+static uint32_t choose_parts(const sample_shape *s) {
+    if (s->keeps || s->warps % SAMPLE_PARTS_MOST || s->blocks > 2) return 1;
+    return s->blocks == 1 ? SAMPLE_PARTS_MOST : 2;
+}
+
 void cj__sample_shape(const cj_plan *plan, sample_shape *s) {
     const uint64_t *value = plan->params.value, columns = value[SAMPLE_COLUMNS];
     *s = (sample_shape){.dtype = dtypes[value[SAMPLE_DTYPE]],
@@ -65,6 +71,8 @@ void cj__sample_shape(const cj_plan *plan, sample_shape *s) {
     s->digit = cj__log2(s->block) + 3 < 11 ? cj__log2(s->block) + 3 : 11;
     s->counts = value[SAMPLE_SEARCH] == SEARCH_COUNTS || (value[SAMPLE_SEARCH] == SEARCH_AUTO && columns >= SAMPLE_COUNTS_LEAST);
     s->counts = s->counts && may_count(plan, s);
+    s->parts = s->counts && !s->many ? cj__asked_or(plan, SAMPLE_PARTS, choose_parts(s)) : 1;
+    if (s->parts > 1) s->keeps = false;
 }
 
 // Clusters that are at work at once with an SM a block. An opened device does not tell the SMs of its GPCs, beyond which no cluster reaches.
@@ -120,6 +128,10 @@ cj_status cj__sample_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
     REFUSE_IF(value[SAMPLE_SEARCH] == SEARCH_COUNTS && !s.counts,
               "search: counts are of bf16 logits without penalties, for top-p without top-k, with at least %u threads a row" CJ_HINT
               "digits is for all", 2 * SAMPLE_KEYS / SAMPLE_BINS);
+    REFUSE_IF(s.warps % s.parts, "parts: %u warps of a block are no multiple of %u", s.warps, s.parts);
+    REFUSE_IF(s.parts > 1 && s.parts * s.blocks > SAMPLE_WARP, "parts: %u of each of %u blocks are more than the %u lanes of a warp",
+              s.parts, s.blocks, (unsigned)SAMPLE_WARP);
+    plan->dynamic_shared = s.counts ? s.parts * SAMPLE_BINS_BYTES : 0;
     const uint64_t blocks = value[SAMPLE_ROWS] * s.blocks;
     FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
             "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid" CJ_HINT

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of sample. Each file calls only those before it: plan.c; number.c; pass.c; count.c; greatest.c; kept.c; tell.c; list.c;
+// The parts of sample. Each file calls only those before it: plan.c; number.c; pass.c; count.c; greatest.c; kept.c; part.c; tell.c; list.c;
 // search.c; draw.c; sample.c, which has the algorithm.
 #ifndef CJ_TEMPLATES_SAMPLE_H
 #define CJ_TEMPLATES_SAMPLE_H
@@ -46,7 +46,7 @@ enum {
 enum { SAMPLE_RECORD = 16, SAMPLE_ENTRY = 16 };
 
 // Counts of keys: bins of positive logits, the same of negative ones; bins of a thread, at most; what is told of them.
-enum { SAMPLE_KEYS = 4096, SAMPLE_BINS = 8, SAMPLE_AT_FAILS = 16 };
+enum { SAMPLE_KEYS = 4096, SAMPLE_BINS = 8, SAMPLE_BINS_BYTES = 2 * 4 * SAMPLE_KEYS, SAMPLE_AT_FAILS = 16, SAMPLE_PARTS_MOST = 4 };
 
 enum { SAMPLE_SHARE = 8 };  // lanes that compare one candidate or group with all
 enum { SAMPLE_AT_COUNT = 4, SAMPLE_AT_TOTAL = 8 };
@@ -61,6 +61,7 @@ typedef struct sample_shape {
     bool     keeps;                   // these are all, and stay in registers
     unsigned digit;                   // bits of a digit in the search
     bool     counts;                  // top-p is found by counts of keys
+    unsigned parts;                   // of a block's logits, of which each is counted for itself; 1: all are drawn from
     bool     top_k, top_p, min_p, mask, penalties;
     bool     lists, log_probability, distribution, draft;  // lists: top-k may end in the list
     bool     many;                    // values live at once, so threads need many registers
@@ -79,6 +80,8 @@ typedef struct sample_kernel {
     sample_shape   s;
     cj_var         x, tokens, array[SAMPLE_SETTINGS], all[SAMPLE_SETTINGS], mask_at, counts_at, columns_at, stride_at;
     cj_reg         thread, lane, warp, row, rank, record;  // record: the warp's number in its row
+    cj_reg         vectors, each;                          // of the row; of a warp
+    cj_reg         bins_at, counted;                       // counted: a predicate, the counts have said the last kept key
     cj_reg         base, columns, first, end;              // the row's address; the warp's vectors, in order
     cj_reg         mask, counts;                           // addresses of the row's
     cj_reg         repetition, frequency, presence;
@@ -94,7 +97,7 @@ typedef struct sample_kernel {
     cj_reg second, draft_row, residual;  // u64, random too; the draft's row; a predicate: the goal is of what the draft leaves
     sample_batch kept;           // if the shape says so
     cj_reg dropped, tied;        // f32: logits above `dropped` are kept, others that are not less than `tied` are ties
-    cj_var maxima, codes, told, list, sums, bins, slices, records;  // shared memory
+    cj_var maxima, codes, told, list, sums, bins, slices, records, upto, parts;  // shared memory
 } sample_kernel;
 
 // A dependent launch may start before the kernel that writes the logits has ended, so they are no constants.
@@ -148,9 +151,9 @@ cj_reg cj__sample_peer(const sample_kernel *k, cj_reg at, unsigned rank);
 cj_reg cj__sample_sum(const sample_kernel *k, const char *type, cj_reg value);  // over the warp, in all lanes
 
 // ---- count.c
-void cj__sample_count_clear(const sample_kernel *k);
+void cj__sample_count_clear(sample_kernel *k);
 void cj__sample_count(const sample_kernel *k, cj_reg table, const cj_reg *v);  // of a vector
-cj_reg cj__sample_count_table(const sample_kernel *k);                         // where 0 is counted
+cj_reg cj__sample_count_table(const sample_kernel *k);                         // where 0 of the warp's part is counted
 cj_reg cj__sample_count_value(const sample_kernel *k, cj_reg bin);             // f32: the bin's logit, 0 of the middle one
 // The mass of `count` logits of the bin; `fails` where the bin does not say it.
 cj_reg cj__sample_count_mass(const sample_kernel *k, cj_reg bin, cj_reg count, cj_reg fails);
@@ -182,8 +185,21 @@ typedef void sample_kept(sample_kernel *k, const cj_reg *v, const cj_reg *weight
 void         cj__sample_walk(sample_kernel *k, cj_reg ties, sample_kept *visit, void *own);
 
 
-// The sums of all records, and of those before this warp.
-void cj__sample_gather(const sample_kernel *k, cj_reg table, sample_sums *all, sample_sums *before);
+// The sums of `count` records, and of those before record `own`.
+void cj__sample_gather(const sample_kernel *k, cj_reg table, unsigned count, cj_reg own, sample_sums *all, sample_sums *before);
+
+// mass + ties * tie, where of all ties so many are the first that are kept.
+cj_reg cj__sample_with_ties(const sample_kernel *k, const char *name, cj_reg mass, cj_reg ties);
+
+// ---- part.c
+
+typedef struct sample_part {
+    cj_reg      all, goal, here;  // the row's mass; a predicate: the part is this block's
+    sample_sums before;           // what is kept before the part, without ties, and all ties before it
+} sample_part;
+
+// The part that has the goal; the warps' vectors become those of the part.
+sample_part cj__sample_part(sample_kernel *k);
 
 // ---- tell.c. `mass` is the row's kept mass.
 

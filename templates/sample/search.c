@@ -316,9 +316,9 @@ static void add_counts(const sample_kernel *k, const search *s, const thread_bin
     cj_reg         at = cj_mad(f, "bins_at", b->first, 4, s->low), part[4];
     for (unsigned i = 0; i < b->each; i++) count[i] = cj_mov(f, "u32", "bin_count", 0);
     CJ_IF(f, b->has, "has_no_bins") for (unsigned rank = 0; rank < k->s.blocks; rank++)
-        for (unsigned i = 0; i < b->each; i += width) {
-            load_bins(k, at, rank, i, width, part);
-            for (unsigned j = 0; j < width; j++) cj_update(f, count[i + j], "add", part[j]);
+        for (unsigned i = 0; i < b->each * k->s.parts; i += width) {
+            load_bins(k, at, rank, i % b->each + i / b->each * 2 * SAMPLE_KEYS, width, part);
+            for (unsigned j = 0; j < width; j++) cj_update(f, count[i % b->each + j], "add", part[j]);
         }
     cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
 }
@@ -357,7 +357,7 @@ static void find_counted(sample_kernel *k, search *s, cj_reg digits) {
     cj_set(f, s->needed, cj__sample_share(k, s->total));
     cj_ptx(f, "max.u64 $1, $1, 1;", s->needed);
     tell(k, s, &b);
-    cj__sample_sync(k, "S10: the bin is found, and all blocks have read the bins");
+    cj__sample_sync(k, "S21: the bin is found, and all blocks have read the counts");
     cj_reg found = cj_let(f, "pred", "is_found", "setp.le.and.u64 $1, $2, $3, !$4;", s->needed, s->total, digits);
     CJ_IF_UNI(f, found, "is_not_found") {
         cj_ptx(f, "ld.shared.u32 $1, [$2];\nld.shared.u64 $3, [$2 + $4];", bin, s->record, s->needed, (int)AT_LEFT);
@@ -378,7 +378,11 @@ static void search_counts(sample_kernel *k, search *s) {
     CJ_IF_UNI(f, k->p_active, "not_active") {
         cj_reg digits = cj_pred(f, "digits");
         find_counted(k, s, digits);
-        CJ_IF_UNI(f, digits, "is_counted") find_last(k, s);
+        cj_ptx(f, "not.pred $1, $2;", k->counted, digits);
+        CJ_IF_UNI(f, digits, "is_counted") {
+            cj_step(f, "the last kept key, digit by digit, where the counts do not say it");
+            find_last(k, s);
+        }
     }
 }
 
@@ -386,7 +390,7 @@ void cj__sample_search(sample_kernel *k) {
     cj_func *f = k->f;
     search   s = {.by_mass = cj_let(f, "pred", "by_mass", "setp.ne.u32 $1, 0, 0;")};
     cj_step(f, "the last kept key, digit by digit");
-    s.low = cj_shared_address(f, k->bins);
+    s.low = k->s.counts ? k->bins_at : cj_shared_address(f, k->bins);
     s.high = cj_add(f, "high", s.low, 4 * bins_of(k));
     s.sums = cj_shared_address(f, k->sums);
     s.record = cj_shared_address(f, k->told);
