@@ -42,29 +42,29 @@ static void make_codes(const sample_kernel *k, cj_reg table, cj_reg codes) {
     cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
 }
 
-// How many codes are greater than `own`; each of SAMPLE_SHARE lanes compares its part of them.
+// How many codes are greater than `own`; each of some lanes compares its part of them.
 static cj_reg count_greater(const sample_kernel *k, cj_reg part_at, cj_reg own) {
     enum { VECTOR = 4 };
     cj_func *f = k->f;
     cj_reg   before = cj_mov(f, "u32", "before", 0), other[VECTOR];
-    for (unsigned first = 0; first < SAMPLE_GROUPS; first += SAMPLE_SHARE * VECTOR) {
+    for (unsigned first = 0; first < SAMPLE_GROUPS; first += k->s.group_share * VECTOR) {
         cj_registers(f, "u32", "other", VECTOR, other);
         cj__load(f, cj_always(), "ld.shared", "u32", other, VECTOR, part_at, 4 * first);
         for (unsigned i = 0; i < VECTOR; i++)
             cj_ptx(f, "@$1 add.u32 $2, $2, 1;", cj_gt(f, "greater", other[i], own), before);
     }
-    cj__sample_add_up(k, "u32", before);
+    cj__sample_add_up(k, k->s.group_share, "u32", before);
     return before;
 }
 
 // A warp looks at its candidates in turns; the lane that has the k-th tells all.
 static void tell_kth(const sample_kernel *k, cj_reg codes, cj_reg told) {
-    enum { EACH = SAMPLE_WARP / SAMPLE_SHARE };
-    cj_func *f = k->f;
-    cj_reg   part = cj_and(f, "part", k->lane, SAMPLE_SHARE - 1), leads = cj_eq(f, "leads", part, 0);
-    cj_reg   part_at = cj_mad(f, "part_at", part, 16, codes), in_warp = cj_div(f, "in_warp", k->lane, SAMPLE_SHARE);
-    cj_reg   base = cj_mul(f, "first_group", k->warp, (unsigned)EACH);
-    CJ_COUNT_UNI(f, "next_groups", base, k->s.block / SAMPLE_SHARE, (unsigned)SAMPLE_GROUPS) {
+    const unsigned share = k->s.group_share, each = SAMPLE_WARP / share;
+    cj_func       *f = k->f;
+    cj_reg   part = cj_and(f, "part", k->lane, share - 1), leads = cj_eq(f, "leads", part, 0);
+    cj_reg   part_at = cj_mad(f, "part_at", part, 16, codes), in_warp = cj_div(f, "in_warp", k->lane, share);
+    cj_reg   base = cj_mul(f, "first_group", k->warp, each);
+    CJ_COUNT_UNI(f, "next_groups", base, k->s.block / share, (unsigned)SAMPLE_GROUPS) {
         cj_reg own_at = cj_mad(f, "own_at", cj_add(f, "group_number", base, in_warp), 4, codes);
         cj_reg own = cj_let(f, "u32", "own", "ld.shared.u32 $1, [$2];", own_at), before = count_greater(k, part_at, own);
         cj_update(f, before, "add", 1);

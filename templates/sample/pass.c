@@ -179,12 +179,12 @@ cj_reg cj__sample_sum(const sample_kernel *k, const char *type, cj_reg value) {
     return sum;
 }
 
-void cj__sample_add_up(const sample_kernel *k, const char *type, cj_reg value) {
+void cj__sample_add_up(const sample_kernel *k, unsigned lanes, const char *type, cj_reg value) {
     if (!strcmp(type, "u64")) {
-        cj_warp_reduce(k->f, (cj_combine){.op = CJ_COMBINE_SUM, .type = type}, value, SAMPLE_SHARE);
+        cj_warp_reduce(k->f, (cj_combine){.op = CJ_COMBINE_SUM, .type = type}, value, lanes);
         return;
     }
-    for (unsigned step = 1; step < SAMPLE_SHARE; step *= 2)  // redux.sync knows no parts of a warp
+    for (unsigned step = 1; step < lanes; step *= 2)  // redux.sync knows no parts of a warp
         cj_update(k->f, value, "add",
                   cj_let(k->f, "u32", "part_sum", "shfl.sync.bfly.b32 $1, $2, $3, 31, 0xffffffff;", value, step));
 }

@@ -39,6 +39,12 @@ static uint32_t choose_parts(const sample_shape *s) {
     return s->blocks == 1 ? SAMPLE_PARTS_MOST : 2;
 }
 
+static unsigned share_of(unsigned block, unsigned count) {
+    unsigned share = 2;
+    while (share < SAMPLE_SHARE && 2 * share * count <= block) share *= 2;
+    return share;
+}
+
 void cj__sample_shape(const cj_plan *plan, sample_shape *s) {
     const uint64_t *value = plan->params.value, columns = value[SAMPLE_COLUMNS];
     *s = (sample_shape){.dtype = dtypes[value[SAMPLE_DTYPE]],
@@ -61,6 +67,8 @@ void cj__sample_shape(const cj_plan *plan, sample_shape *s) {
     const uint64_t stride = value[SAMPLE_ROWS] > 1 ? cj__stride(plan, SAMPLE_STRIDE, columns) : 0;
     s->width = cj__load_width(value[SAMPLE_ALIGN], s->bytes, columns | stride);
     s->records = s->warps * s->blocks;
+    s->share = share_of(s->block, SAMPLE_EXPECTED);
+    s->group_share = share_of(s->block, SAMPLE_GROUPS);
     s->lanes = SAMPLE_WARP;
     while (s->lanes > 1 && s->records * (SAMPLE_WARP / s->lanes) < SAMPLE_GROUPS) s->lanes /= 2;
     s->groups = s->records * (SAMPLE_WARP / s->lanes);

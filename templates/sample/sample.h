@@ -48,7 +48,7 @@ enum { SAMPLE_RECORD = 16, SAMPLE_ENTRY = 16 };
 // Counts of keys: bins of positive logits, the same of negative ones; bins of a thread, at most; what is told of them.
 enum { SAMPLE_KEYS = 4096, SAMPLE_BINS = 8, SAMPLE_BINS_BYTES = 2 * 4 * SAMPLE_KEYS, SAMPLE_AT_FAILS = 16, SAMPLE_PARTS_MOST = 4 };
 
-enum { SAMPLE_SHARE = 8 };  // lanes that compare one candidate or group with all
+enum { SAMPLE_SHARE = 8, SAMPLE_EXPECTED = 64 };  // lanes that compare one candidate or group with all, at most; candidates that are expected
 enum { SAMPLE_AT_COUNT = 4, SAMPLE_AT_TOTAL = 8 };
 
 typedef struct sample_shape {
@@ -56,6 +56,7 @@ typedef struct sample_shape {
     unsigned bytes, width;            // of an element; elements of a load
     unsigned block, cluster, blocks;  // cluster 0: without; blocks: of a row
     unsigned warps, records;          // of a block; of a row
+    unsigned share, group_share;      // lanes that compare one candidate, or one group, with all: so many that the block compares all at once
     unsigned lanes, groups;           // of a group whose greatest element is published; groups of the row
     unsigned flight;                  // loads of a thread at once
     bool     keeps;                   // these are all, and stay in registers
@@ -141,8 +142,8 @@ void cj__sample_load(sample_kernel *k, cj_reg vector, cj_reg *v, cj_reg *column)
 void cj__sample_load_raw(sample_kernel *k, cj_reg vector, cj_reg *word, cj_reg *column);
 void cj__sample_finish(sample_kernel *k, const cj_reg *word, cj_reg vector, cj_reg column, cj_reg *v);
 
-// Over the SAMPLE_SHARE lanes that compare one candidate, in each of them.
-void cj__sample_add_up(const sample_kernel *k, const char *type, cj_reg value);
+// Over the lanes that compare one candidate, in each of them.
+void cj__sample_add_up(const sample_kernel *k, unsigned lanes, const char *type, cj_reg value);
 
 void   cj__sample_sync(const sample_kernel *k, const char *why);  // of the blocks of a row
 void   cj__sample_push(const sample_kernel *k, cj_reg when, const char *type, const cj_reg *value, unsigned count,
