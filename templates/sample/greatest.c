@@ -5,9 +5,15 @@
 // at least k elements are not less than, and of elements in random order hardly more are: of 128 groups 63 for k = 50.
 #include "sample.h"
 
+typedef struct greatest {
+    cj_reg best, table;  // table: where keys are counted, if they are
+} greatest;
+
 static void visit_greatest(sample_kernel *k, const cj_reg *v, cj_reg column, void *own) {
+    const greatest *g = own;
     (void)column;
-    for (unsigned e = 0; e < k->s.width; e++) cj_ptx(k->f, "max.f32 $1, $1, $2; // but NaN", *(cj_reg *)own, v[e]);
+    for (unsigned e = 0; e < k->s.width; e++) cj_ptx(k->f, "max.f32 $1, $1, $2; // but NaN", g->best, v[e]);
+    if (k->s.counts) cj__sample_count(k, g->table, v);
 }
 
 // ---- the first threshold
@@ -36,29 +42,29 @@ static void make_codes(const sample_kernel *k, cj_reg table, cj_reg codes) {
     cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
 }
 
-// How many codes are greater than `own`; each of SAMPLE_SHARE lanes compares its part of them.
+// How many codes are greater than `own`; each of some lanes compares its part of them.
 static cj_reg count_greater(const sample_kernel *k, cj_reg part_at, cj_reg own) {
     enum { VECTOR = 4 };
     cj_func *f = k->f;
     cj_reg   before = cj_mov(f, "u32", "before", 0), other[VECTOR];
-    for (unsigned first = 0; first < SAMPLE_GROUPS; first += SAMPLE_SHARE * VECTOR) {
+    for (unsigned first = 0; first < SAMPLE_GROUPS; first += k->s.group_share * VECTOR) {
         cj_registers(f, "u32", "other", VECTOR, other);
         cj__load(f, cj_always(), "ld.shared", "u32", other, VECTOR, part_at, 4 * first);
         for (unsigned i = 0; i < VECTOR; i++)
             cj_ptx(f, "@$1 add.u32 $2, $2, 1;", cj_gt(f, "greater", other[i], own), before);
     }
-    cj__sample_add_up(k, "u32", before);
+    cj__sample_add_up(k, k->s.group_share, "u32", before);
     return before;
 }
 
 // A warp looks at its candidates in turns; the lane that has the k-th tells all.
 static void tell_kth(const sample_kernel *k, cj_reg codes, cj_reg told) {
-    enum { EACH = SAMPLE_WARP / SAMPLE_SHARE };
-    cj_func *f = k->f;
-    cj_reg   part = cj_and(f, "part", k->lane, SAMPLE_SHARE - 1), leads = cj_eq(f, "leads", part, 0);
-    cj_reg   part_at = cj_mad(f, "part_at", part, 16, codes), in_warp = cj_div(f, "in_warp", k->lane, SAMPLE_SHARE);
-    cj_reg   base = cj_mul(f, "first_group", k->warp, (unsigned)EACH);
-    CJ_COUNT_UNI(f, "next_groups", base, k->s.block / SAMPLE_SHARE, (unsigned)SAMPLE_GROUPS) {
+    const unsigned share = k->s.group_share, each = SAMPLE_WARP / share;
+    cj_func       *f = k->f;
+    cj_reg   part = cj_and(f, "part", k->lane, share - 1), leads = cj_eq(f, "leads", part, 0);
+    cj_reg   part_at = cj_mad(f, "part_at", part, 16, codes), in_warp = cj_div(f, "in_warp", k->lane, share);
+    cj_reg   base = cj_mul(f, "first_group", k->warp, each);
+    CJ_COUNT_UNI(f, "next_groups", base, k->s.block / share, (unsigned)SAMPLE_GROUPS) {
         cj_reg own_at = cj_mad(f, "own_at", cj_add(f, "group_number", base, in_warp), 4, codes);
         cj_reg own = cj_let(f, "u32", "own", "ld.shared.u32 $1, [$2];", own_at), before = count_greater(k, part_at, own);
         cj_update(f, before, "add", 1);
@@ -97,15 +103,19 @@ static void find_guess(sample_kernel *k, cj_reg table) {
 
 static cj_reg find_own(sample_kernel *k) {
     cj_func *f = k->f;
-    cj_reg   best = cj_let(f, "f32", "greatest", "mov.b32 $1, 0fff800000;");
-    if (!k->s.keeps) {
-        cj__sample_pass(k, k->s.flight, visit_greatest, &best);
-        return best;
+    greatest g = {.best = cj_let(f, "f32", "greatest", "mov.b32 $1, 0fff800000;")};
+    if (k->s.counts) {
+        cj__sample_count_clear(k);
+        g.table = cj__sample_count_table(k);
+    }
+    if (!k->s.keeps || !k->s.lists) {
+        cj__sample_pass(k, k->s.flight, visit_greatest, &g);
+        return g.best;
     }
     cj__sample_best(k, &k->kept);
-    for (unsigned i = 0; i < k->kept.count; i++) cj_ptx(f, "max.f32 $1, $1, $2;", best, k->kept.best[i]);
+    for (unsigned i = 0; i < k->kept.count; i++) cj_ptx(f, "max.f32 $1, $1, $2;", g.best, k->kept.best[i]);
     cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
-    return best;
+    return g.best;
 }
 
 void cj__sample_greatest(sample_kernel *k) {

@@ -3,32 +3,42 @@
 // key, are counted in the order of indices, over lanes and warps.
 #include "sample.h"
 
-// The mass, 0 if the element is not kept, or a tie; counts it as a tie.
-cj_reg cj__sample_kept(sample_kernel *k, cj_reg v, cj_reg ties, cj_reg *equal) {
+// +infinity counts as the greatest number of the type, so of ties with that number it is one.
+void cj__sample_limits(sample_kernel *k) {
     cj_func *f = k->f;
-    cj_reg   key = cj__sample_key(k, v), mass = cj__sample_mass(k, cj__sample_exponent(k, v));
-    cj_reg   there = cj_ne(f, "there", mass, 0), drops = cj_le(f, "drops", key, k->least);
-    *equal = cj_let(f, "pred", "equal", "setp.eq.and.u32 $1, $2, $3, $4; // but NaN", key, k->least, there);
-    if (k->s.min_p) cj_ptx(f, "setp.lt.or.u64 $1, $2, $3, $1;", drops, mass, k->least_mass);
-    cj_ptx(f, "@$1 add.u32 $2, $2, 1;\n@$3 mov.u64 $4, 0;", *equal, ties, drops, mass);
+    cj_reg   all = cj_eq(f, "all_are_kept", k->least, 0);
+    k->tied = cj__sample_value(k, k->least);
+    cj_ptx(f, "@$1 mov.b32 $2, 0fff800000;", all, k->tied);
+    k->dropped = cj_mov(f, "f32", "dropped", k->tied);
+    cj__sample_cap_up(k, k->dropped);
+}
+
+cj_reg cj__sample_kept(sample_kernel *k, cj_reg v, cj_reg ties, cj_reg *equal, cj_reg *kept) {
+    cj_func *f = k->f;
+    cj_reg   mass = cj__sample_mass(k, cj__sample_exponent(k, v));
+    *kept = cj_let(f, "pred", "kept", "setp.gt.f32 $1, $2, $3; // but NaN", v, k->dropped);
+    *equal = cj_let(f, "pred", "equal", "setp.ge.and.f32 $1, $2, $3, !$4;", v, k->tied, *kept);
+    if (k->s.min_p) cj_ptx(f, "setp.ge.and.u64 $1, $2, $3, $1;", *kept, mass, k->least_mass);
+    cj_ptx(f, "@$1 add.u32 $2, $2, 1;", *equal, ties);
     return mass;
 }
 
-// One vector a lane: its logits, and its kept masses with the first ties of the row; `seen` are the ties before it, and then also its own.
-void cj__sample_load_kept(sample_kernel *k, cj_reg vector, cj_reg seen, cj_reg *v, cj_reg *weight, cj_reg *column) {
+void cj__sample_weigh(sample_kernel *k, const cj_reg *v, cj_reg seen, cj_reg *weight) {
     cj_func        *f = k->f;
     const cj_prefix narrow = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u32"}, .lane = k->lane};
-    cj_reg          equal[SAMPLE_WIDTH], ties = cj_mov(f, "u32", "ties", 0);
-    cj__sample_load(k, vector, v, column);
+    cj_reg          equal[SAMPLE_WIDTH], kept, ties = cj_mov(f, "u32", "ties", 0);
     cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
     cj_reg upto = cj_u32(f, "ties_upto"), place = cj_u32(f, "tie_place");
-    for (unsigned e = 0; e < k->s.width; e++) weight[e] = cj__sample_kept(k, v[e], ties, &equal[e]);
+    for (unsigned e = 0; e < k->s.width; e++) {
+        weight[e] = cj__sample_kept(k, v[e], ties, &equal[e], &kept);
+        cj_ptx(f, "@!$1 mov.u64 $2, 0;", kept, weight[e]);
+    }
     cj_set(f, upto, ties);
     cj__prefix_lanes(&narrow, upto, NULL, SAMPLE_WARP);
     cj_ptx(f, "sub.u32 $1, $2, $3;\nadd.u32 $1, $1, $4;", place, upto, ties, seen);
     for (unsigned e = 0; e < k->s.width; e++) {
-        cj_reg kept = cj_let(f, "pred", "kept_tie", "setp.lt.and.u32 $1, $2, $3, $4;", place, k->ties, equal[e]);
-        cj_ptx(f, "@$1 mov.u64 $2, $3;\n@$4 add.u32 $5, $5, 1;", kept, weight[e], k->tie, equal[e], place);
+        cj_reg first = cj_let(f, "pred", "kept_tie", "setp.lt.and.u32 $1, $2, $3, $4;", place, k->ties, equal[e]);
+        cj_ptx(f, "@$1 mov.u64 $2, $3;\n@$4 add.u32 $5, $5, 1;", first, weight[e], k->tie, equal[e], place);
     }
     cj_update(f, seen, "add", cj__prefix_pick(&narrow, "all_ties", upto, CJ_ARG(SAMPLE_WARP - 1), SAMPLE_WARP));
 }
@@ -39,7 +49,8 @@ void cj__sample_walk(sample_kernel *k, cj_reg ties, sample_kept *visit, void *ow
     CJ_LOOP_UNI(f, vectors, "walk", "walked") {
         cj_leave_unless(&vectors, cj_lt(f, "more", from, k->end));
         cj_reg v[SAMPLE_WIDTH], weight[SAMPLE_WIDTH], column;
-        cj__sample_load_kept(k, at, seen, v, weight, &column);
+        cj__sample_load(k, at, v, &column);
+        cj__sample_weigh(k, v, seen, weight);
         visit(k, v, weight, column, cj_lt(f, "inside", at, k->end), own);
         cj_update(f, at, "add", SAMPLE_WARP);
         cj_update(f, from, "add", SAMPLE_WARP);
@@ -47,13 +58,17 @@ void cj__sample_walk(sample_kernel *k, cj_reg ties, sample_kept *visit, void *ow
     cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
 }
 
-// The row's mass and ties, and those of the warps before this one.
-void cj__sample_gather(const sample_kernel *k, cj_reg table, sample_sums *all, sample_sums *before) {
+cj_reg cj__sample_with_ties(const sample_kernel *k, const char *name, cj_reg mass, cj_reg ties) {
+    return cj_let(k->f, "u64", name, "mul.lo.u64 $1, $2, $3;\nadd.u64 $1, $1, $4;",
+                  cj_cvt(k->f, "u64", "ties_wide", ties), k->tie, mass);
+}
+
+void cj__sample_gather(const sample_kernel *k, cj_reg table, unsigned count, cj_reg own, sample_sums *all, sample_sums *before) {
     cj_func *f = k->f;
     *all = (sample_sums){cj_mov(f, "u64", "all_mass", 0), cj_mov(f, "u32", "all_ties", 0)};
     *before = (sample_sums){cj_mov(f, "u64", "mass_before", 0), cj_mov(f, "u32", "ties_before", 0)};
-    CJ_FOR(f, i, "u32", "record_number", k->lane, k->s.records, SAMPLE_WARP) {
-        cj_reg at = cj_mad(f, "record_at", i, SAMPLE_RECORD, table), earlier = cj_lt(f, "earlier", i, k->record);
+    CJ_FOR(f, i, "u32", "record_number", k->lane, count, SAMPLE_WARP) {
+        cj_reg at = cj_mad(f, "record_at", i, SAMPLE_RECORD, table), earlier = cj_lt(f, "earlier", i, own);
         cj_reg mass = cj_let(f, "u64", "mass", "ld.shared.u64 $1, [$2];", at);
         cj_reg ties = cj_let(f, "u32", "ties", "ld.shared.u32 $1, [$2 + 8];", at);
         cj_update(f, all->mass, "add", mass);

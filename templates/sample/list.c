@@ -85,7 +85,7 @@ static void collect(sample_kernel *k, sample_batch *b, void *own) {
 
 // ---- the filters
 
-// A candidate is compared with all by SAMPLE_SHARE lanes, each with its part of them.
+// A candidate is compared with all by k->s.share lanes, each with its part of them.
 typedef struct turn {
     cj_reg i, inside, part;  // the candidate, if there is one; the lane's number among those that share it
 } turn;
@@ -93,15 +93,15 @@ typedef struct turn {
 static turn begin_turn(const sample_kernel *k, cj_reg base, cj_reg count) {
     cj_func *f = k->f;
     turn     t;
-    t.i = cj_add(f, "candidate", base, cj_div(f, "in_warp", k->lane, SAMPLE_SHARE));
+    t.i = cj_add(f, "candidate", base, cj_div(f, "in_warp", k->lane, k->s.share));
     t.inside = cj_lt(f, "inside", t.i, count);
-    t.part = cj_and(f, "part", k->thread, SAMPLE_SHARE - 1);
+    t.part = cj_and(f, "part", k->thread, k->s.share - 1);
     return t;
 }
 
 // The warp's first candidate: a warp has some in each turn, and turns only while there are candidates for it.
 static cj_reg first_of_warp(const sample_kernel *k) {
-    return cj_mul(k->f, "first_candidate", k->warp, SAMPLE_WARP / SAMPLE_SHARE);
+    return cj_mul(k->f, "first_candidate", k->warp, SAMPLE_WARP / k->s.share);
 }
 
 static cj_reg writes(const sample_kernel *k, const turn *t) {
@@ -119,11 +119,11 @@ static void find_masses(const sample_kernel *k, cj_reg list, cj_reg count) {
     cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
 }
 
-enum { AT_ONCE = 2 };  // loads of a lane that are on their way
+enum { AT_ONCE = 4 };  // loads of a lane that are on their way
 
 static cj_reg other_number(const sample_kernel *k, const turn *t, cj_reg first, unsigned i) {
     cj_reg number = cj_add(k->f, "other", first, t->part);
-    return i ? cj_add(k->f, "other", number, i * SAMPLE_SHARE) : number;
+    return i ? cj_add(k->f, "other", number, i * k->s.share) : number;
 }
 
 // How many are greater than `order`, and the sum of their masses.
@@ -131,22 +131,22 @@ static void count_greater(const sample_kernel *k, const turn *t, cj_reg list, cj
                           cj_reg sum) {
     cj_func *f = k->f;
     cj_reg   j = cj_mov(f, "u32", "first_other", 0);
-    CJ_COUNT_UNI(f, "next_others", j, SAMPLE_SHARE * AT_ONCE, count) for (unsigned i = 0; i < AT_ONCE; i++) {
+    CJ_COUNT_UNI(f, "next_others", j, k->s.share * AT_ONCE, count) for (unsigned i = 0; i < AT_ONCE; i++) {
         cj_reg number = other_number(k, t, j, i), there = cj_lt(f, "there", number, count);
         cj_reg other[] = {cj_mov(f, "u64", "other_order", 0), cj_mov(f, "u64", "other_mass", 0)};
         cj__load(f, there, "ld.shared", "u64", other, 2, cj_mad(f, "entry_at", number, SAMPLE_ENTRY, list), 0);
         cj_reg more = cj_gt(f, "more", other[0], order);
         cj_ptx(f, "@$1 add.u32 $2, $2, 1;\n@$1 add.u64 $3, $3, $4;", more, rank, sum, other[1]);
     }
-    cj__sample_add_up(k, "u32", rank);
-    cj__sample_add_up(k, "u64", sum);
+    cj__sample_add_up(k, k->s.share, "u32", rank);
+    cj__sample_add_up(k, k->s.share, "u64", sum);
 }
 
 // sums[i] = the mass of greater candidates, all bits if it is not among the first k; the last of these tells the mass of all of them.
 static void filter_k(const sample_kernel *k, cj_reg list, cj_reg sums, cj_reg told, cj_reg count) {
     cj_func *f = k->f;
     cj_reg   last = cj_min(f, "last", k->k, count), base = first_of_warp(k);
-    CJ_COUNT_UNI(f, "next_candidates", base, k->s.block / SAMPLE_SHARE, count) {
+    CJ_COUNT_UNI(f, "next_candidates", base, k->s.block / k->s.share, count) {
         const turn t = begin_turn(k, base, count);
         cj_reg     own[] = {cj_mov(f, "u64", "order", 0), cj_mov(f, "u64", "mass", 0)};
         cj__load(f, t.inside, "ld.shared", "u64", own, 2, cj_mad(f, "entry_at", t.i, SAMPLE_ENTRY, list), 0);
@@ -188,7 +188,7 @@ static void sum_earlier(const sample_kernel *k, const turn *t, cj_reg list, cj_r
                         cj_reg all, cj_reg before) {
     cj_func *f = k->f;
     cj_reg   j = cj_mov(f, "u32", "first_other", 0);
-    CJ_COUNT_UNI(f, "next_others", j, SAMPLE_SHARE * AT_ONCE, count) for (unsigned i = 0; i < AT_ONCE; i++) {
+    CJ_COUNT_UNI(f, "next_others", j, k->s.share * AT_ONCE, count) for (unsigned i = 0; i < AT_ONCE; i++) {
         cj_reg number = other_number(k, t, j, i), there = cj_lt(f, "there", number, count);
         cj_reg other = cj_mov(f, "u32", "other_low", 0), mass = cj_mov(f, "u64", "other_mass", 0);
         cj__load(f, there, "ld.shared", "u32", &other, 1, cj_mad(f, "entry_at", number, SAMPLE_ENTRY, list), 0);
@@ -196,8 +196,8 @@ static void sum_earlier(const sample_kernel *k, const turn *t, cj_reg list, cj_r
         cj_reg earlier = cj_gt(f, "earlier", other, low);
         cj_ptx(f, "add.u64 $1, $1, $2;\n@$3 add.u64 $4, $4, $2;", all, mass, earlier, before);
     }
-    cj__sample_add_up(k, "u64", all);
-    cj__sample_add_up(k, "u64", before);
+    cj__sample_add_up(k, k->s.share, "u64", all);
+    cj__sample_add_up(k, k->s.share, "u64", before);
 }
 
 // The logit of a candidate.
@@ -221,7 +221,7 @@ static void tell_top(const sample_kernel *k, const turn *t, cj_reg list, cj_reg 
 static void choose(const sample_kernel *k, cj_reg list, cj_reg sums, cj_reg count) {
     cj_func *f = k->f;
     cj_reg   base = first_of_warp(k);
-    CJ_COUNT_UNI(f, "next_candidates", base, k->s.block / SAMPLE_SHARE, count) {
+    CJ_COUNT_UNI(f, "next_candidates", base, k->s.block / k->s.share, count) {
         const turn t = begin_turn(k, base, count);
         cj_reg     own = cj_mov(f, "u64", "own", 0), low = cj_mov(f, "u32", "low", 0);
         cj__load(f, t.inside, "ld.shared", "u64", &own, 1, cj_mad(f, "sum_at", t.i, 8, sums), 0);

@@ -17,9 +17,20 @@ static uint32_t greatest_bits(const sample_kernel *k) {
     return k->s.penalties || k->s.dtype == CJ_F32 ? 0x7f7fffff : k->s.dtype == CJ_BF16 ? 0x7f7f0000 : 0x477fe000;
 }
 
+static float real_of_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 void cj__sample_cap(const sample_kernel *k, cj_reg v) {
     cj_reg most = cj_let(k->f, "f32", "most_of_type", "mov.b32 $1, $2;", greatest_bits(k));
     cj_ptx(k->f, "min.f32 $1, $1, $2;", v, most);
+}
+
+void cj__sample_cap_up(const sample_kernel *k, cj_reg v) {
+    cj_reg is_most = cj_let(k->f, "pred", "is_most", "setp.ge.f32 $1, $2, $3;", v, real_of_bits(greatest_bits(k)));
+    cj_ptx(k->f, "@$1 mov.b32 $2, 0f7f800000;", is_most, v);
 }
 
 // The row's value: of its array, or what is for all rows.

@@ -115,7 +115,12 @@ void cj__sample_keep(sample_kernel *k) {
 
 void cj__sample_batches(sample_kernel *k, unsigned flight, sample_visit_batch *visit, void *own) {
     cj_func *f = k->f;
-    cj_reg   at = cj_add(f, "vector", k->first, k->lane), from = cj_mov(f, "u32", "from", k->first);
+    if (k->s.keeps) {
+        visit(k, &k->kept, own);
+        cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
+        return;
+    }
+    cj_reg at = cj_add(f, "vector", k->first, k->lane), from = cj_mov(f, "u32", "from", k->first);
     CJ_LOOP_UNI(f, vectors, "next_vectors", "all_vectors") {
         cj_leave_unless(&vectors, cj_lt(f, "more", from, k->end));
         sample_batch b;
@@ -174,12 +179,12 @@ cj_reg cj__sample_sum(const sample_kernel *k, const char *type, cj_reg value) {
     return sum;
 }
 
-void cj__sample_add_up(const sample_kernel *k, const char *type, cj_reg value) {
+void cj__sample_add_up(const sample_kernel *k, unsigned lanes, const char *type, cj_reg value) {
     if (!strcmp(type, "u64")) {
-        cj_warp_reduce(k->f, (cj_combine){.op = CJ_COMBINE_SUM, .type = type}, value, SAMPLE_SHARE);
+        cj_warp_reduce(k->f, (cj_combine){.op = CJ_COMBINE_SUM, .type = type}, value, lanes);
         return;
     }
-    for (unsigned step = 1; step < SAMPLE_SHARE; step *= 2)  // redux.sync knows no parts of a warp
+    for (unsigned step = 1; step < lanes; step *= 2)  // redux.sync knows no parts of a warp
         cj_update(k->f, value, "add",
                   cj_let(k->f, "u32", "part_sum", "shfl.sync.bfly.b32 $1, $2, $3, 31, 0xffffffff;", value, step));
 }

@@ -3,6 +3,7 @@
 #include "sample.h"
 
 enum { THREADS_MOST = 1024, VECTOR = 16 };  // a block's threads; bytes of a load
+enum { SEARCH_AUTO, SEARCH_DIGITS, SEARCH_COUNTS };
 
 static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16};
 
@@ -24,6 +25,24 @@ static bool has_many(const cj_plan *plan) {
 static bool may_list(const cj_plan *plan) {
     const uint64_t *value = plan->params.value;
     return value[SAMPLE_TOP_K] && !value[SAMPLE_DISTRIBUTION] && !value[SAMPLE_DRAFT];
+}
+
+// Counts of keys tell masses where a key has one mass, and a block of the row has few enough of their bins.
+static bool may_count(const cj_plan *plan, const sample_shape *s) {
+    return s->dtype == CJ_BF16 && s->top_p && !s->top_k && !has_penalties(plan) &&
+           cj__power_from(cj__ceil_div(2 * SAMPLE_KEYS, s->blocks)) <= (uint64_t)SAMPLE_BINS << cj__log2(s->block);
+}
+
+// Parts that are counted for themselves pay where a block has much of the row, and cost reads of its peers' bins.
+static uint32_t choose_parts(const sample_shape *s) {
+    if (s->keeps || s->warps % SAMPLE_PARTS_MOST || s->blocks > 2) return 1;
+    return s->blocks == 1 ? SAMPLE_PARTS_MOST : 2;
+}
+
+static unsigned share_of(unsigned block, unsigned count) {
+    unsigned share = 2;
+    while (share < SAMPLE_SHARE && 2 * share * count <= block) share *= 2;
+    return share;
 }
 
 void cj__sample_shape(const cj_plan *plan, sample_shape *s) {
@@ -48,14 +67,26 @@ void cj__sample_shape(const cj_plan *plan, sample_shape *s) {
     const uint64_t stride = value[SAMPLE_ROWS] > 1 ? cj__stride(plan, SAMPLE_STRIDE, columns) : 0;
     s->width = cj__load_width(value[SAMPLE_ALIGN], s->bytes, columns | stride);
     s->records = s->warps * s->blocks;
+    s->share = share_of(s->block, SAMPLE_EXPECTED);
+    s->group_share = share_of(s->block, SAMPLE_GROUPS);
     s->lanes = SAMPLE_WARP;
     while (s->lanes > 1 && s->records * (SAMPLE_WARP / s->lanes) < SAMPLE_GROUPS) s->lanes /= 2;
     s->groups = s->records * (SAMPLE_WARP / s->lanes);
     const uint64_t rounds = cj__ceil_div(cj__ceil_div(columns / s->width, s->records), SAMPLE_WARP);
     const bool wide = s->lists && !s->many && s->block <= SAMPLE_BLOCK_MANY;  // threads have registers for more
     s->flight = (unsigned)cj__least(rounds, wide ? (unsigned)SAMPLE_FLIGHT : SAMPLE_FLIGHT / 2);
-    s->keeps = s->lists && rounds <= (wide ? (unsigned)SAMPLE_FLIGHT : SAMPLE_FLIGHT / 4);
+    s->keeps = (s->lists || !s->many) && rounds <= (wide ? (unsigned)SAMPLE_FLIGHT : SAMPLE_FLIGHT / 4);
     s->digit = cj__log2(s->block) + 3 < 11 ? cj__log2(s->block) + 3 : 11;
+    s->counts = value[SAMPLE_SEARCH] == SEARCH_COUNTS || (value[SAMPLE_SEARCH] == SEARCH_AUTO && columns >= SAMPLE_COUNTS_LEAST);
+    s->counts = s->counts && may_count(plan, s);
+    s->parts = s->counts && !s->many ? cj__asked_or(plan, SAMPLE_PARTS, choose_parts(s)) : 1;
+    if (s->parts > 1) s->keeps = false;
+}
+
+// Clusters that are at work at once with an SM a block. An opened device does not tell the SMs of its GPCs, beyond which no cluster reaches.
+static uint64_t clusters_at_once(const cj_limits *limits, uint32_t cluster) {
+    if (limits->gpc_sms[0]) return cj__clusters_at_once(limits, THREADS_MOST, limits->shared_per_block_optin, cluster);
+    return limits->sm_count / SAMPLE_GPC * (SAMPLE_GPC / cluster) + limits->sm_count % SAMPLE_GPC / cluster;
 }
 
 // A cluster a row while the clusters of all rows are at work at once with an SM a block, and its blocks have enough of the row. On an H200
@@ -65,7 +96,7 @@ static uint32_t choose_cluster(const cj_plan *plan, const cj_limits *limits) {
     const uint32_t  most = may_list(plan) ? SAMPLE_CLUSTER_MOST : SAMPLE_CLUSTER_SEARCH;
     uint32_t        cluster = 1;
     while (cluster < most && value[SAMPLE_COLUMNS] >= (uint64_t)cluster * 2 * SAMPLE_PART_LEAST &&
-           value[SAMPLE_ROWS] <= cj__clusters_at_once(limits, THREADS_MOST, limits->shared_per_block_optin, cluster * 2))
+           value[SAMPLE_ROWS] <= clusters_at_once(limits, cluster * 2))
         cluster *= 2;
     return cluster == 1 ? 0 : cluster;
 }
@@ -102,6 +133,13 @@ cj_status cj__sample_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
     plan->block = (cj_dim3){cj__asked_or(plan, SAMPLE_BLOCK, choose_block(plan, part)), 1, 1};
     plan->programmatic = clusters;  // the same targets have programmatic dependent launch
     cj__sample_shape(plan, &s);
+    REFUSE_IF(value[SAMPLE_SEARCH] == SEARCH_COUNTS && !s.counts,
+              "search: counts are of bf16 logits without penalties, for top-p without top-k, with at least %u threads a row" CJ_HINT
+              "digits is for all", 2 * SAMPLE_KEYS / SAMPLE_BINS);
+    REFUSE_IF(s.warps % s.parts, "parts: %u warps of a block are no multiple of %u", s.warps, s.parts);
+    REFUSE_IF(s.parts > 1 && s.parts * s.blocks > SAMPLE_WARP, "parts: %u of each of %u blocks are more than the %u lanes of a warp",
+              s.parts, s.blocks, (unsigned)SAMPLE_WARP);
+    plan->dynamic_shared = s.counts ? s.parts * SAMPLE_BINS_BYTES : 0;
     const uint64_t blocks = value[SAMPLE_ROWS] * s.blocks;
     FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
             "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid" CJ_HINT

@@ -92,8 +92,7 @@ static void declare(sample_kernel *k) {
 }
 
 static void declare_shared(sample_kernel *k) {
-    enum { WORDS = 4, VECTOR = 16 };
-    const unsigned bins = 1u << k->s.digit;
+    enum { WORDS = 8, VECTOR = 16 };
     cj_func       *f = k->f;
     k->maxima = cj_shared(f, "f32", "maxima", k->s.groups, VECTOR);
     k->records = cj_shared(f, "u64", "records", 2 * k->s.records, VECTOR);
@@ -102,8 +101,9 @@ static void declare_shared(sample_kernel *k) {
     k->sums = cj_shared(f, "u64", "sums", k->s.top_k ? SAMPLE_LIST : SAMPLE_WARP, VECTOR);
     if (k->s.top_k) k->list = cj_shared(f, "u64", "list", 2 * SAMPLE_LIST, VECTOR);
     if (k->s.lists) k->codes = cj_shared(f, "u32", "codes", SAMPLE_GROUPS, VECTOR);
-    k->low = cj_shared(f, "u32", "low", bins, VECTOR);
-    k->high = cj_shared(f, "u32", "high", bins, VECTOR);
+    if (!k->s.counts) k->bins = cj_shared(f, "u32", "bins", 2u << k->s.digit, VECTOR);  // two words each
+    if (k->s.parts > 1) k->upto = cj_shared(f, "u64", "upto", 2 * SAMPLE_WARP * k->s.parts, VECTOR);
+    if (k->s.parts > 1) k->parts = cj_shared(f, "u64", "parts", 2 * k->s.parts * k->s.blocks, VECTOR);
     if (k->s.blocks > 1) k->slices = cj_shared(f, "u64", "slices", k->s.blocks, VECTOR);
 }
 
@@ -124,11 +124,11 @@ static void begin_row(sample_kernel *k) {
         cj_reg counts = cj__load_pointer(f, k->counts_at, "counts");
         k->counts = cj_mad(f, "counts_row", cj_mul(f, "counts_first", wide_row, wide), 4, counts);
     }
-    cj_reg vectors = cj_div(f, "vectors", k->columns, k->s.width);
-    cj_reg each = cj_div(f, "each", cj_add(f, "rounded", vectors, k->s.records - 1), k->s.records);
-    cj_ptx(f, "add.u32 $1, $1, 7;\nand.b32 $1, $1, -8; // whole lines of 128 bytes", each);
-    k->first = cj_min(f, "first", cj_mul(f, "first", k->record, each), vectors);
-    k->end = cj_min(f, "end", cj_add(f, "end", k->first, each), vectors);
+    k->vectors = cj_div(f, "vectors", k->columns, k->s.width);
+    k->each = cj_div(f, "each", cj_add(f, "rounded", k->vectors, k->s.records - 1), k->s.records);
+    cj_ptx(f, "add.u32 $1, $1, 7;\nand.b32 $1, $1, -8; // whole lines of 128 bytes", k->each);
+    k->first = cj_min(f, "first", cj_mul(f, "first", k->record, k->each), k->vectors);
+    k->end = cj_min(f, "end", cj_add(f, "end", k->first, k->each), k->vectors);
 }
 
 static void begin(sample_kernel *k) {
@@ -147,6 +147,12 @@ static void begin(sample_kernel *k) {
         cj_reg first = cj_eq(f, "first_thread", k->thread, 0);
         cj_ptx(f, "@$1 st.shared.u32 [$2 + $3], 0; // no candidates", first, told, (int)SAMPLE_AT_COUNT);
         cj_ptx(f, "@$1 st.shared.u64 [$2 + $3], 0; // nor a mass of them", first, told, (int)SAMPLE_AT_TOTAL);
+    }
+    if (k->s.counts) {
+        k->bins_at = cj_mov(f, "u32", "bins", "pool");
+        k->counted = cj_let(f, "pred", "counted", "setp.ne.u32 $1, 0, 0;");
+        cj_reg first = cj_eq(f, "first_thread", k->thread, 0);
+        cj_ptx(f, "@$1 st.shared.u32 [$2 + $3], 0; // no bin fails", first, cj_shared_address(f, k->told), (int)SAMPLE_AT_FAILS);
     }
     if (k->s.cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "S1: this block has started");
     begin_row(k);
@@ -171,6 +177,7 @@ static void emit_sample(const cj_plan *plan, cj_builder *b) {
     sample_kernel k = {.plan = plan};
     cj__sample_shape(plan, &k.s);
     write_head(&k, b);
+    if (k.s.counts) cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
     k.f = cj__entry(plan, b);
     declare(&k);
     declare_shared(&k);

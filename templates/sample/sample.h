@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of sample. Each file calls only those before it: plan.c; number.c; pass.c; greatest.c; kept.c; tell.c; list.c;
+// The parts of sample. Each file calls only those before it: plan.c; number.c; pass.c; count.c; greatest.c; kept.c; part.c; tell.c; list.c;
 // search.c; draw.c; sample.c, which has the algorithm.
 #ifndef CJ_TEMPLATES_SAMPLE_H
 #define CJ_TEMPLATES_SAMPLE_H
@@ -45,7 +45,10 @@ enum {
 // A record of a warp in the draw, and a candidate in the list: 16 bytes.
 enum { SAMPLE_RECORD = 16, SAMPLE_ENTRY = 16 };
 
-enum { SAMPLE_SHARE = 8 };  // lanes that compare one candidate or group with all
+// Counts of keys: bins of positive logits, the same of negative ones; bins of a thread, at most; what is told of them.
+enum { SAMPLE_KEYS = 4096, SAMPLE_BINS = 8, SAMPLE_BINS_BYTES = 2 * 4 * SAMPLE_KEYS, SAMPLE_AT_FAILS = 16, SAMPLE_PARTS_MOST = 4 };
+
+enum { SAMPLE_SHARE = 8, SAMPLE_EXPECTED = 64 };  // lanes that compare one candidate or group with all, at most; candidates that are expected
 enum { SAMPLE_AT_COUNT = 4, SAMPLE_AT_TOTAL = 8 };
 
 typedef struct sample_shape {
@@ -53,10 +56,13 @@ typedef struct sample_shape {
     unsigned bytes, width;            // of an element; elements of a load
     unsigned block, cluster, blocks;  // cluster 0: without; blocks: of a row
     unsigned warps, records;          // of a block; of a row
+    unsigned share, group_share;      // lanes that compare one candidate, or one group, with all: so many that the block compares all at once
     unsigned lanes, groups;           // of a group whose greatest element is published; groups of the row
     unsigned flight;                  // loads of a thread at once
     bool     keeps;                   // these are all, and stay in registers
     unsigned digit;                   // bits of a digit in the search
+    bool     counts;                  // top-p is found by counts of keys
+    unsigned parts;                   // of a block's logits, of which each is counted for itself; 1: all are drawn from
     bool     top_k, top_p, min_p, mask, penalties;
     bool     lists, log_probability, distribution, draft;  // lists: top-k may end in the list
     bool     many;                    // values live at once, so threads need many registers
@@ -75,6 +81,8 @@ typedef struct sample_kernel {
     sample_shape   s;
     cj_var         x, tokens, array[SAMPLE_SETTINGS], all[SAMPLE_SETTINGS], mask_at, counts_at, columns_at, stride_at;
     cj_reg         thread, lane, warp, row, rank, record;  // record: the warp's number in its row
+    cj_reg         vectors, each;                          // of the row; of a warp
+    cj_reg         bins_at, counted;                       // counted: a predicate, the counts have said the last kept key
     cj_reg         base, columns, first, end;              // the row's address; the warp's vectors, in order
     cj_reg         mask, counts;                           // addresses of the row's
     cj_reg         repetition, frequency, presence;
@@ -89,7 +97,8 @@ typedef struct sample_kernel {
     cj_var log_at, top_tokens_at, top_logs_at, distribution_at, draft_tokens_at, draft_p_at, accepted_at;
     cj_reg second, draft_row, residual;  // u64, random too; the draft's row; a predicate: the goal is of what the draft leaves
     sample_batch kept;           // if the shape says so
-    cj_var maxima, codes, told, list, sums, low, high, slices, records;  // shared memory
+    cj_reg dropped, tied;        // f32: logits above `dropped` are kept, others that are not less than `tied` are ties
+    cj_var maxima, codes, told, list, sums, bins, slices, records, upto, parts;  // shared memory
 } sample_kernel;
 
 // A dependent launch may start before the kernel that writes the logits has ended, so they are no constants.
@@ -105,6 +114,7 @@ cj_status cj__sample_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
 unsigned cj__sample_low_bits(const sample_kernel *k);
 
 void   cj__sample_cap(const sample_kernel *k, cj_reg v);       // v, or the greatest number if that is less
+void   cj__sample_cap_up(const sample_kernel *k, cj_reg v);    // v, or infinity if it is the greatest number
 void   cj__sample_settings(sample_kernel *k);                  // the row's values
 void   cj__sample_random(sample_kernel *k);                    // 64 bits of Philox
 cj_reg cj__sample_exponent(const sample_kernel *k, cj_reg v);  // f32: log2 of the mass's share of 2^40, from -64 to 0
@@ -132,14 +142,22 @@ void cj__sample_load(sample_kernel *k, cj_reg vector, cj_reg *v, cj_reg *column)
 void cj__sample_load_raw(sample_kernel *k, cj_reg vector, cj_reg *word, cj_reg *column);
 void cj__sample_finish(sample_kernel *k, const cj_reg *word, cj_reg vector, cj_reg column, cj_reg *v);
 
-// Over the SAMPLE_SHARE lanes that compare one candidate, in each of them.
-void cj__sample_add_up(const sample_kernel *k, const char *type, cj_reg value);
+// Over the lanes that compare one candidate, in each of them.
+void cj__sample_add_up(const sample_kernel *k, unsigned lanes, const char *type, cj_reg value);
 
 void   cj__sample_sync(const sample_kernel *k, const char *why);  // of the blocks of a row
 void   cj__sample_push(const sample_kernel *k, cj_reg when, const char *type, const cj_reg *value, unsigned count,
                        cj_reg at);  // to all blocks of the row
 cj_reg cj__sample_peer(const sample_kernel *k, cj_reg at, unsigned rank);
 cj_reg cj__sample_sum(const sample_kernel *k, const char *type, cj_reg value);  // over the warp, in all lanes
+
+// ---- count.c
+void cj__sample_count_clear(sample_kernel *k);
+void cj__sample_count(const sample_kernel *k, cj_reg table, const cj_reg *v);  // of a vector
+cj_reg cj__sample_count_table(const sample_kernel *k);                         // where 0 of the warp's part is counted
+cj_reg cj__sample_count_value(const sample_kernel *k, cj_reg bin);             // f32: the bin's logit, 0 of the middle one
+// The mass of `count` logits of the bin; `fails` where the bin does not say it.
+cj_reg cj__sample_count_mass(const sample_kernel *k, cj_reg bin, cj_reg count, cj_reg fails);
 
 // ---- greatest.c, list.c, search.c, draw.c
 void cj__sample_greatest(sample_kernel *k);
@@ -154,19 +172,35 @@ typedef struct sample_sums {
     cj_reg mass, ties;  // u64, u32
 } sample_sums;
 
-// The mass of an element, 0 if it is not kept, or a tie: `equal` says so, and `ties` counts it.
-cj_reg cj__sample_kept(sample_kernel *k, cj_reg v, cj_reg ties, cj_reg *equal);
+// The limits of what is kept, as logits.
+void cj__sample_limits(sample_kernel *k);
 
-// One vector a lane: its logits, and its kept masses with the first ties of the row; `seen` are the ties before it, and then also its own.
-void cj__sample_load_kept(sample_kernel *k, cj_reg vector, cj_reg seen, cj_reg *v, cj_reg *weight, cj_reg *column);
+// The mass of an element, and whether it is kept and no tie: `equal` says that it is one, and `ties` counts it.
+cj_reg cj__sample_kept(sample_kernel *k, cj_reg v, cj_reg ties, cj_reg *equal, cj_reg *kept);
+
+// The kept masses of a vector a lane, with the first ties of the row; `seen` are the ties before it, and then also its own.
+void cj__sample_weigh(sample_kernel *k, const cj_reg *v, cj_reg seen, cj_reg *weight);
 
 // Visits the warp's kept masses, a vector a lane, in the row's order; `ties` are those of the warps before it.
 typedef void sample_kept(sample_kernel *k, const cj_reg *v, const cj_reg *weight, cj_reg column, cj_reg inside, void *own);
 void         cj__sample_walk(sample_kernel *k, cj_reg ties, sample_kept *visit, void *own);
 
 
-// The sums of all records, and of those before this warp.
-void cj__sample_gather(const sample_kernel *k, cj_reg table, sample_sums *all, sample_sums *before);
+// The sums of `count` records, and of those before record `own`.
+void cj__sample_gather(const sample_kernel *k, cj_reg table, unsigned count, cj_reg own, sample_sums *all, sample_sums *before);
+
+// mass + ties * tie, where of all ties so many are the first that are kept.
+cj_reg cj__sample_with_ties(const sample_kernel *k, const char *name, cj_reg mass, cj_reg ties);
+
+// ---- part.c
+
+typedef struct sample_part {
+    cj_reg      all, goal, here;  // the row's mass; a predicate: the part is this block's
+    sample_sums before;           // what is kept before the part, without ties, and all ties before it
+} sample_part;
+
+// The part that has the goal; the warps' vectors become those of the part.
+sample_part cj__sample_part(sample_kernel *k);
 
 // ---- tell.c. `mass` is the row's kept mass.
 

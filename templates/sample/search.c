@@ -9,7 +9,7 @@
 //   low[], high[]  halves of the bins' sums of 64 bits: a carry of the lower half is added to the upper one
 #include "sample.h"
 
-enum { AT_DIGIT = 0, AT_LEFT = 8, EACH_MOST = 8, Y_OCTAVES = 41 };
+enum { AT_DIGIT = 0, AT_LEFT = 8, EACH_MOST = SAMPLE_BINS, Y_OCTAVES = 41 };
 
 typedef struct search {
     cj_reg by_mass;  // else each weighs 1
@@ -93,7 +93,7 @@ static void weigh_all(sample_kernel *k, search *s) {
 // ---- the bin
 
 typedef struct thread_bins {
-    unsigned each;
+    unsigned all, each;  // of the search, and of a thread
     cj_reg   has, first, count[EACH_MOST], sum, before;
 } thread_bins;
 
@@ -133,12 +133,12 @@ static void add_bins(const sample_kernel *k, const search *s, thread_bins *b) {
 // block of 8 reads of its peers would take longer than to sum the elements.
 static void begin_bins(const sample_kernel *k, thread_bins *b) {
     cj_func       *f = k->f;
-    const unsigned threads = 1u << cj__log2(k->s.block), slice = (unsigned)cj__power_from(cj__ceil_div(bins_of(k), k->s.blocks));
+    const unsigned threads = 1u << cj__log2(k->s.block), slice = (unsigned)cj__power_from(cj__ceil_div(b->all, k->s.blocks));
     b->each = slice > threads ? slice / threads : 1;
     b->has = slice / b->each < k->s.block ? cj_lt(f, "has_bins", k->thread, slice / b->each) : cj_always();
-    b->first = cj_mad(f, "first_bin", k->thread, -(int)b->each, cj_mov(f, "u32", "last", bins_of(k) - b->each));
+    b->first = cj_mad(f, "first_bin", k->thread, -(int)b->each, cj_mov(f, "u32", "last", b->all - b->each));
     if (k->s.blocks == 1) return;
-    cj_reg before = cj_mul(f, "bins_of_ranks_before", k->rank, slice), some = cj_lt(f, "has_slice", before, bins_of(k));
+    cj_reg before = cj_mul(f, "bins_of_ranks_before", k->rank, slice), some = cj_lt(f, "has_slice", before, b->all);
     cj_update(f, b->first, "sub", before);
     if (slice / b->each < k->s.block) cj_ptx(f, "and.pred $1, $1, $2;", b->has, some);
     if (slice / b->each >= k->s.block) b->has = some;
@@ -155,12 +155,10 @@ static cj_reg sum_table(const sample_kernel *k, cj_reg table, unsigned count, cj
     return all;
 }
 
-// The thread's bins and what is in greater ones; the total of all.
-static void read_bins(const sample_kernel *k, const search *s, thread_bins *b) {
+// What is in greater bins than the thread's; the total of all.
+static void sum_bins(const sample_kernel *k, const search *s, thread_bins *b) {
     cj_func        *f = k->f;
     const cj_prefix lanes = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u64"}, .lane = k->lane};
-    begin_bins(k, b);
-    add_bins(k, s, b);
     b->sum = cj_mov(f, "u64", "sum", b->count[0]);
     for (unsigned i = 1; i < b->each; i++) cj_update(f, b->sum, "add", b->count[i]);
     cj_reg upto = cj_mov(f, "u64", "upto", b->sum), earlier;
@@ -275,12 +273,14 @@ static void find_last(sample_kernel *k, search *s) {
     cj_set(f, s->known, 0);
     cj_ptx(f, "mov.u32 $1, 0xffffffff; mov.u32 $2, 0;", s->open, s->shift);
     CJ_LOOP_UNI(f, digits, "next_digit", "last_is_found") {
-        thread_bins b;
+        thread_bins b = {.all = bins_of(k)};
         clear_bins(k, s);
         cj_ptx(f, "bar.sync 0; // S7: the bins are clear");
         weigh_all(k, s);
         cj__sample_sync(k, "S8: all blocks have summed");
-        read_bins(k, s, &b);
+        begin_bins(k, &b);
+        add_bins(k, s, &b);
+        sum_bins(k, s, &b);
         need_mass(k, s);
         tell(k, s, &b);
         cj__sample_sync(k, "S10: the digit is found, and all blocks have read the bins");
@@ -307,12 +307,91 @@ static void find_last(sample_kernel *k, search *s) {
     }
 }
 
+// ---- counts of keys
+
+// The counts of the thread's bins, of all blocks.
+static void add_counts(const sample_kernel *k, const search *s, const thread_bins *b, cj_reg *count) {
+    cj_func       *f = k->f;
+    const unsigned width = b->each < 4 ? b->each : 4;
+    cj_reg         at = cj_mad(f, "bins_at", b->first, 4, s->low), part[4];
+    for (unsigned i = 0; i < b->each; i++) count[i] = cj_mov(f, "u32", "bin_count", 0);
+    CJ_IF(f, b->has, "has_no_bins") for (unsigned rank = 0; rank < k->s.blocks; rank++)
+        for (unsigned i = 0; i < b->each * k->s.parts; i += width) {
+            load_bins(k, at, rank, i % b->each + i / b->each * 2 * SAMPLE_KEYS, width, part);
+            for (unsigned j = 0; j < width; j++) cj_update(f, count[i % b->each + j], "add", part[j]);
+        }
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
+}
+
+static void tell_failure(const sample_kernel *k, cj_reg at) {
+    if (!k->s.cluster) cj_ptx(k->f, "red.shared.add.u32 [$1], 1;", at);
+    for (unsigned rank = 0; rank < k->s.cluster; rank++)
+        cj_dsmem_red(k->f, cj_always(), "add", "u32", cj__sample_peer(k, at, rank), 0, CJ_ARG(1));
+}
+
+// The masses of the thread's bins. A bin that has several tells all blocks so.
+static void weigh_counts(const sample_kernel *k, const search *s, thread_bins *b) {
+    cj_func *f = k->f;
+    cj_reg   count[EACH_MOST], fails = cj_let(f, "pred", "fails", "setp.ne.u32 $1, 0, 0;");
+    add_counts(k, s, b, count);
+    for (unsigned i = 0; i < b->each; i++) {
+        b->count[i] = cj_mov(f, "u64", "bin", 0);
+        CJ_IF(f, cj_ne(f, "some", count[i], 0), "none") {
+            cj_reg bin = i ? cj_add(f, "bin_number", b->first, i) : b->first;
+            cj_set(f, b->count[i], cj__sample_count_mass(k, bin, count[i], fails));
+        }
+    }
+    CJ_IF(f, fails, "no_bin_fails") tell_failure(k, cj_add(f, "fails_at", s->record, SAMPLE_AT_FAILS));
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
+}
+
+// least, ties = those of top-p; `digits`: the counts do not say them.
+static void find_counted(sample_kernel *k, search *s, cj_reg digits) {
+    cj_func    *f = k->f;
+    thread_bins b = {.all = 2 * SAMPLE_KEYS};
+    cj_reg      bin = cj_u32(f, "bin_number"), failed = cj_u32(f, "failed");
+    begin_bins(k, &b);
+    weigh_counts(k, s, &b);
+    sum_bins(k, s, &b);
+    cj_ptx(f, "ld.shared.u32 $1, [$2 + $3];\nsetp.ne.u32 $4, $1, 0;", failed, s->record, (int)SAMPLE_AT_FAILS, digits);
+    cj_set(f, s->needed, cj__sample_share(k, s->total));
+    cj_ptx(f, "max.u64 $1, $1, 1;", s->needed);
+    tell(k, s, &b);
+    cj__sample_sync(k, "S21: the bin is found, and all blocks have read the counts");
+    cj_reg found = cj_let(f, "pred", "is_found", "setp.le.and.u64 $1, $2, $3, !$4;", s->needed, s->total, digits);
+    CJ_IF_UNI(f, found, "is_not_found") {
+        cj_ptx(f, "ld.shared.u32 $1, [$2];\nld.shared.u64 $3, [$2 + $4];", bin, s->record, s->needed, (int)AT_LEFT);
+        cj_ptx(f, "setp.eq.u32 $1, $2, $3;", digits, bin, (int)SAMPLE_KEYS);
+        cj_reg value = cj__sample_count_value(k, bin);
+        CJ_UNLESS_UNI(f, digits, "has_several_keys") {
+            cj_set(f, k->least, cj__sample_key(k, value));
+            cj_set(f, k->tie, cj__sample_mass(k, cj__sample_exponent(k, value)));
+            count_ties(k, s, s->needed);
+        }
+    }
+}
+
+// top-p alone, by counts or, where these do not say the last kept key, by digits.
+static void search_counts(sample_kernel *k, search *s) {
+    cj_func *f = k->f;
+    cj_ptx(f, "setp.eq.u32 $1, 0, 0;", s->by_mass);
+    CJ_IF_UNI(f, k->p_active, "not_active") {
+        cj_reg digits = cj_pred(f, "digits");
+        find_counted(k, s, digits);
+        cj_ptx(f, "not.pred $1, $2;", k->counted, digits);
+        CJ_IF_UNI(f, digits, "is_counted") {
+            cj_step(f, "the last kept key, digit by digit, where the counts do not say it");
+            find_last(k, s);
+        }
+    }
+}
+
 void cj__sample_search(sample_kernel *k) {
     cj_func *f = k->f;
     search   s = {.by_mass = cj_let(f, "pred", "by_mass", "setp.ne.u32 $1, 0, 0;")};
     cj_step(f, "the last kept key, digit by digit");
-    s.low = cj_shared_address(f, k->low);
-    s.high = cj_shared_address(f, k->high);
+    s.low = k->s.counts ? k->bins_at : cj_shared_address(f, k->bins);
+    s.high = cj_add(f, "high", s.low, 4 * bins_of(k));
     s.sums = cj_shared_address(f, k->sums);
     s.record = cj_shared_address(f, k->told);
     s.level = cj_u32(f, "level");
@@ -322,6 +401,10 @@ void cj__sample_search(sample_kernel *k) {
     s.y_digit = cj_mov(f, "u32", "y_known", 0);
     s.needed = cj_mov(f, "u64", "needed", 0);
     s.total = cj_mov(f, "u64", "total", 0);
+    if (k->s.counts) {
+        search_counts(k, &s);
+        return;
+    }
     cj_reg active = cj_let(f, "pred", "active", "setp.ne.u32 $1, 0, 0;");
     if (k->s.top_k) { cj_ptx(f, "setp.ne.u32 $1, $2, 0;\ncvt.u64.u32 $3, $2;", active, k->k, s.needed); }
     CJ_LOOP_UNI(f, filters, "next_filter", "filters_done") {

@@ -200,7 +200,7 @@ cj_reg cj__sample_draft(sample_kernel *k, cj_reg mass, cj_reg ties, cj_reg *goal
     cj__sample_push(k, leads, "b64", words, 2, cj_mad(f, "record_at", k->record, SAMPLE_RECORD, table));
     cj__sample_sync(k, "S15: every block has what is left of all warps");
     sample_sums all, before;
-    cj__sample_gather(k, table, &all, &before);
+    cj__sample_gather(k, table, k->s.records, k->record, &all, &before);
     cj_reg taken = cj_let(f, "pred", "is_taken", "setp.ne.and.u32 $1, $2, 0, $3;", all.ties, has), flag = cj_mov(f, "u32", "flag", 0);
     cj_reg some = cj_let(f, "pred", "some_is_left", "setp.ne.and.u64 $1, $2, 0, $3;", all.mass, has);
     k->residual = some;

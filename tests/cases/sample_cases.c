@@ -38,6 +38,8 @@ static double logit_of(cj_sample_fill fill, uint64_t i, uint64_t columns, uint64
     case CJ_SAMPLE_SINGLE: return i == columns / 2 ? -3 : -INFINITY;
     case CJ_SAMPLE_WILD: return cj_test_random(seed) % 4 ? x : wild[cj_test_random(seed) % CJ_TEST_COUNT(wild)];
     case CJ_SAMPLE_NONE: return i % 2 ? NAN : -INFINITY;
+    case CJ_SAMPLE_WIDE: return 50 * x;
+    case CJ_SAMPLE_TINY: return cj_test_random(seed) % 8 ? ldexp(floor(x), -30) : x * draw_real(seed);
     default: return x;
     }
 }
@@ -310,6 +312,25 @@ void cj_test_sample_boundaries(cj_device *device, uint64_t seed) {
             if (turn % 2) set_told(&d, (unsigned)cj_test_random(&seed));
             cj_test_sample(device, &d, &v, (cj_sample_fill)fill, false, seed);
         }
+    }
+}
+
+void cj_test_sample_counts(cj_device *device, void (*before)(unsigned turn)) {
+    static const struct { uint32_t block, cluster; } plans[] = {
+        {1024, CJ_SAMPLE_NO_CLUSTER}, {512, 2}, {512, 3}, {256, 4}, {160, 8}, {64, 16}, {0, 0}};
+    static const float temperatures[] = {0.7f, 0, 1, 40, 0.05f};
+    uint64_t seed = 9;
+    for (unsigned turn = 0; turn < CJ_TEST_COUNT(plans) * CJ_SAMPLE_FILLS; turn++) {
+        cj_sample_desc   d = {CJ_INIT(d),       .rows = 2,     .columns = 8200 + turn % 3 * 4, .dtype = CJ_BF16,
+                              .top_p = true,    .block = plans[turn % CJ_TEST_COUNT(plans)].block,
+                              .min_p = turn % 5 == 1, .cluster = plans[turn % CJ_TEST_COUNT(plans)].cluster};
+        cj_sample_arrays v = {CJ_INIT(v), .temperature = temperatures[turn % CJ_TEST_COUNT(temperatures)], .seed = turn};
+        v.top_p = turn % 3 ? 0.05f + 0.95f * draw_real(&seed) : 0.999f;
+        if (d.min_p) v.min_p = draw_real(&seed) / 8;
+        d.mask = turn % 4 == 3;
+        if (turn % 6 == 5) set_told(&d, (unsigned)cj_test_random(&seed));
+        if (before) before(turn);
+        cj_test_sample(device, &d, &v, (cj_sample_fill)(turn / CJ_TEST_COUNT(plans)), turn % 2, cj_test_random(&seed));
     }
 }
 

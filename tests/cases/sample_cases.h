@@ -5,7 +5,8 @@
 
 #include <clusterjit/clusterjit.h>
 
-// Logits: random; few different ones; all equal; all -infinity but one; some NaN, infinities, zeros of both signs; all NaN.
+// Logits: random; few different ones; all equal; all -infinity but one; some NaN, infinities, zeros of both signs; all NaN; of
+// hundreds; next to zero.
 typedef enum cj_sample_fill {
     CJ_SAMPLE_RANDOM,
     CJ_SAMPLE_FEW,
@@ -13,6 +14,8 @@ typedef enum cj_sample_fill {
     CJ_SAMPLE_SINGLE,
     CJ_SAMPLE_WILD,
     CJ_SAMPLE_NONE,
+    CJ_SAMPLE_WIDE,
+    CJ_SAMPLE_TINY,
     CJ_SAMPLE_FILLS
 } cj_sample_fill;
 
@@ -22,6 +25,9 @@ void cj_test_sample(cj_device *device, const cj_sample_desc *desc, const cj_samp
 
 // Sizes about a load, a warp and a block, of each fill, with every filter alone and with all.
 void cj_test_sample_boundaries(cj_device *device, uint64_t seed);
+
+// top-p alone over bf16 logits, of rows that are long enough for counts of keys, of each fill and on plans that share the bins otherwise.
+void cj_test_sample_counts(cj_device *device, void (*before)(unsigned turn));
 
 // A kernel, values and logits drawn from the seed, with rows of at most `most` logits.
 void cj_test_sample_random(cj_device *device, uint64_t *seed, uint64_t most);

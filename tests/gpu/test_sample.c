@@ -33,6 +33,11 @@ static void long_rows_of_every_kind_are_right(void **state) {
     }
 }
 
+static void counts_of_keys_find_what_digits_do(void **state) {
+    (void)state;
+    if (!cj_test_few()) cj_test_sample_counts(cj_test_device, NULL);
+}
+
 static void draws_have_the_frequencies_of_each_filter_on_every_plan(void **state) {
     (void)state;
     cj_test_sample_draws(cj_test_device, cj_test_few() ? 1000 : 1000000);
@@ -53,6 +58,7 @@ int main(void) {
         cmocka_unit_test(any_shape_and_values_do),
         cmocka_unit_test(rows_of_every_kind_and_size_give_the_models_token),
         cmocka_unit_test(long_rows_of_every_kind_are_right),
+        cmocka_unit_test(counts_of_keys_find_what_digits_do),
         cmocka_unit_test(draws_have_the_frequencies_of_each_filter_on_every_plan),
         cmocka_unit_test(tokens_of_a_draft_get_the_distribution_of_the_logits),
         cmocka_unit_test(a_call_refuses_what_it_cannot),

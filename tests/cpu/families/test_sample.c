@@ -61,6 +61,13 @@ static void rows_that_stay_in_registers_and_longer_ones_are_right(void **state) 
     }
 }
 
+static void watch_turn(unsigned turn) { cj_test_watch(turn % 3); }
+
+static void counts_of_keys_find_what_digits_do(void **state) {
+    (void)state;
+    cj_test_sample_counts(cj_test_device, watch_turn);
+}
+
 static void draws_have_the_frequencies_of_each_filter_on_every_plan(void **state) {
     (void)state;
     cj_test_watch(1);
@@ -116,6 +123,7 @@ int main(void) {
         cmocka_unit_test(any_shape_and_values_do),
         cmocka_unit_test(lists_that_overflow_are_searched),
         cmocka_unit_test(rows_that_stay_in_registers_and_longer_ones_are_right),
+        cmocka_unit_test(counts_of_keys_find_what_digits_do),
         cmocka_unit_test(draws_have_the_frequencies_of_each_filter_on_every_plan),
         cmocka_unit_test(tokens_of_a_draft_get_the_distribution_of_the_logits),
         cmocka_unit_test(a_call_refuses_what_it_cannot),
