@@ -219,6 +219,7 @@ static void keep(cj_plan *plan, const sort_shape *s) {
     plan->params.value[SORT_CLUSTER] = s->cluster;
     plan->params.value[SORT_DIGIT] = s->digit;
     plan->params.value[SORT_PREFIX] = s->prefix;
+    plan->params.value[SORT_ROOM] = cj__asked_or(plan, SORT_ROOM, s->settles ? (unsigned)SORT_SETTLE_ROOM : s->items);
     plan->params.value[SORT_MATCH] = s->ballots ? BALLOTS : ANY;
     plan->block = (cj_dim3){s->block, 1, 1};
     plan->cluster = s->cluster ? (cj_dim3){s->cluster, 1, 1} : (cj_dim3){0};

@@ -29,7 +29,7 @@ static void combine_warps(const sort_kernel *k) {
     const cj_reg      range[] = {k->least, k->most};
     cj_reg            first_lane = cj_eq(f, "first_lane", k->lane, 0);
     cj__store(f, first_lane, "st.shared", s->type, range, 2, cj_mad(f, "range_at", k->warp, 2 * s->key_bytes, k->counts), s->at.ranges);
-    cj__sort_sync(k, "N1: the warps' ranges are written");
+    if (sort_warps(s) > 1) cj__sort_sync(k, "N1: the warps' ranges are written");  // else the lane that reads it wrote it
 }
 
 // Lane r of the first warp tells rank r.

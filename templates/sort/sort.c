@@ -81,7 +81,7 @@ static void declare(sort_kernel *k) {
         k->turn_at = cj_param(f, "u64", "turn", "of the launches");
     }
     k->workspace_at = cj_param(f, "u64", "workspace", k->s.form == SORT_BY_GRID ? "below" : "not used");
-    cj__registers(k->plan, f, cj__sort_registers(&k->s) + k->s.items, true);  // room to move them
+    cj__registers(k->plan, f, cj__sort_registers(&k->s) + (unsigned)k->plan->params.value[SORT_ROOM], true);
 }
 
 // Threads of a warp that has no row are done.
