@@ -19,38 +19,38 @@ static const char *load_type(const sort_shape *s) {
 }
 
 // A constant of the key's width, in a register: PTX has no logic with 64-bit constants in all places.
-static cj_reg constant(const sort_kernel *k, const char *name, uint64_t value) {
+cj_reg cj__sort_constant(const sort_kernel *k, const char *name, uint64_t value) {
     return cj_mov(k->f, k->s.type, name, value);
 }
 
 static cj_reg complement(const sort_kernel *k, cj_reg key) {
-    return cj_xor(k->f, "complement", key, constant(k, "all", mask_of(&k->s)));
+    return cj_xor(k->f, "complement", key, cj__sort_constant(k, "all", mask_of(&k->s)));
 }
 
 static cj_reg key_of_float(const sort_kernel *k, cj_reg bits) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
-    cj_reg            sign = constant(k, "sign", sign_of(s)),
-           magnitude = cj_and(f, "magnitude", bits, constant(k, "no_sign", sign_of(s) - 1));
+    cj_reg            sign = cj__sort_constant(k, "sign", sign_of(s)),
+           magnitude = cj_and(f, "magnitude", bits, cj__sort_constant(k, "no_sign", sign_of(s) - 1));
     cj_reg is_zero = cj_eq(f, "is_zero", magnitude, 0);
-    cj_reg is_nan = cj_gt(f, "is_nan", magnitude, constant(k, "infinity", infinity_of(s)));
+    cj_reg is_nan = cj_gt(f, "is_nan", magnitude, cj__sort_constant(k, "infinity", infinity_of(s)));
     cj_reg number = cj_mov(f, s->type, "number", bits);
     cj_set_if(f, is_zero, number, 0);
     cj_reg negative = cj_ge(f, "negative", number, sign);
     cj_reg key = cj_xor(f, "key", number, sign), flipped = complement(k, number);
     cj_set_if(f, negative, key, flipped);
-    cj_ptx(f, "@$1 mov.$2 $3, $4;", is_nan, s->type, key, constant(k, "greatest", mask_of(s)));
+    cj_ptx(f, "@$1 mov.$2 $3, $4;", is_nan, s->type, key, cj__sort_constant(k, "greatest", mask_of(s)));
     return key;
 }
 
 static cj_reg key_of(const sort_kernel *k, cj_reg bits) {
     cj_reg key = k->s.floats      ? key_of_float(k, bits)
-                 : k->s.is_signed ? cj_xor(k->f, "key", bits, constant(k, "sign", sign_of(&k->s)))
+                 : k->s.is_signed ? cj_xor(k->f, "key", bits, cj__sort_constant(k, "sign", sign_of(&k->s)))
                                   : bits;
     return k->s.descending ? complement(k, key) : key;
 }
 
-cj_reg cj__sort_greatest(const sort_kernel *k) { return constant(k, "greatest", mask_of(&k->s)); }
+cj_reg cj__sort_greatest(const sort_kernel *k) { return cj__sort_constant(k, "greatest", mask_of(&k->s)); }
 
 // The segment's first element, and how many it has. One that is longer than the plan was told ends the launch.
 static cj_reg find_segment(sort_kernel *k) {
@@ -96,8 +96,14 @@ void cj__sort_load(sort_kernel *k) {
                  cj_mad_wide(f, "at", place, s->bytes, k->base), 0);
     }
     cj_reg greatest = cj__sort_greatest(k);
+    if (s->settles) {
+        k->least = cj_mov(f, s->type, "least", greatest);
+        k->most = cj_mov(f, s->type, "most", 0);
+    }
     for (unsigned i = 0; i < s->items; i++) {
         cj_reg key = key_of(k, k->key[i]);
+        if (s->settles)
+            cj_ptx(f, "@$1 min.$2 $3, $3, $4; @$1 max.$2 $5, $5, $4;", inside[i], s->type, k->least, key, k->most);
         cj_ptx(f, "selp.$1 $2, $3, $4, $5;", s->type, k->key[i], key, greatest, inside[i]);
         if (!s->packed) continue;
         cj_reg place = cj_add(f, "place", k->first, SORT_WARP * i);
@@ -111,11 +117,11 @@ static cj_reg bits_of(const sort_kernel *k, cj_reg key, cj_reg inside, cj_reg in
     cj_func          *f = k->f;
     if (s->descending) key = complement(k, key);
     if (!s->floats && !s->is_signed) return key;
-    cj_reg sign = constant(k, "sign", sign_of(s)), bits = cj_xor(f, "bits", key, sign);
+    cj_reg sign = cj__sort_constant(k, "sign", sign_of(s)), bits = cj_xor(f, "bits", key, sign);
     if (s->is_signed) return bits;
     cj_reg flipped = complement(k, key), negative = cj_lt(f, "negative", key, sign);
     cj_set_if(f, negative, bits, flipped);
-    cj_reg reads = cj_eq(f, "is_nan", key, constant(k, "greatest", mask_of(s)));
+    cj_reg reads = cj_eq(f, "is_nan", key, cj__sort_constant(k, "greatest", mask_of(s)));
     cj_ptx(f, "setp.eq.or.$1 $2, $3, $4, $2; // a zero of either sign", s->type, reads, key, sign);
     cj_update(f, reads, "and", inside);
     cj__load(f, reads, "ld.global.nc", load_type(s), &bits, 1, cj_mad_wide(f, "from", index, s->bytes, k->base), 0);
@@ -139,6 +145,7 @@ void cj__sort_write(const sort_kernel *k, cj_reg values, cj_reg indices, unsigne
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
     cj_reg key = s->packed ? cj_shr(f, "key", k->key[item], SORT_INDEX_BITS) : k->key[item], index = cj_none();
+    if (s->settles) key = cj_add(f, "whole_key", cj_shr(f, "from_least", key, k->lead), k->least);
     if (s->carries) index = s->packed ? cj_and(f, "index", k->key[item], SORT_SHORT - 1) : k->index[item];
     if (s->values) {
         cj_reg bits = bits_of(k, key, inside, index);

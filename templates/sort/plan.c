@@ -7,7 +7,7 @@ static const cj_dtype dtypes[] = {CJ_F32, CJ_F64,  CJ_I32, CJ_U32, CJ_I64, CJ_U6
 
 enum { BOTH, VALUES, INDICES };  // in the order of the words
 enum { MATCH_AUTO, ANY, BALLOTS };
-enum { SUMS_BYTES = 4 * SORT_WARP, LINE = 16, CLUSTER_MOST = 16, THREADS_MOST = 1024 };
+enum { SUMS_BYTES = 4 * SORT_WARP, LINE = 16, CLUSTER_MOST = 16, THREADS_MOST = 1024, DIGIT_MOST = 9 };
 
 static bool is_float(cj_dtype type) { return type == CJ_F32 || type == CJ_F64 || type == CJ_F16 || type == CJ_BF16; }
 static bool is_signed(cj_dtype type) { return type == CJ_I8 || type == CJ_I16 || type == CJ_I32 || type == CJ_I64; }
@@ -19,8 +19,12 @@ static void lay_out(sort_shape *s) {
     at->sums = sort_warps(s) * sort_warp_bytes(s);
     at->table = at->sums + (s->scanners > SORT_WARP ? (unsigned)SUMS_BYTES : 0);
     at->offsets = at->table + s->cluster * 4 * s->bins;
-    at->keys = at->offsets + (s->cluster || s->form == SORT_BY_GRID ? 4 * s->bins : 0);
-    at->indices = (unsigned)cj__round_up(at->keys + s->tile * s->key_bytes, LINE);
+    at->ranges = at->offsets + (s->cluster || s->form == SORT_BY_GRID ? 4 * s->bins : 0);
+    at->rank_ranges = at->ranges + (s->settles ? sort_warps(s) * 2 * s->key_bytes : 0);
+    at->retry = at->rank_ranges + (s->settles ? s->cluster * 2 * s->key_bytes : 0);
+    const unsigned edge = s->settles && s->cluster ? SORT_REACH * s->key_bytes : 0;
+    at->keys = (unsigned)cj__round_up(at->retry + (s->settles ? 4 : 0), LINE) + edge;
+    at->indices = (unsigned)cj__round_up(at->keys + s->tile * s->key_bytes + edge, LINE);
     at->bytes = (unsigned)cj__round_up(at->indices + (s->carries && !s->packed ? s->tile * (s->joined ? 4 : s->index_bytes) : 0), LINE);
 }
 
@@ -38,8 +42,6 @@ static void shape_of_type(const cj_plan *plan, sort_shape *s) {
     s->offset_bytes = (unsigned)value[SORT_SEGMENTS] * 4;  // none, i32, i64
     s->carries = s->indices || s->floats;
     s->type = s->bits == 64 ? "u64" : "u32";
-    s->digit = cj__asked_or(plan, SORT_DIGIT, SORT_DIGIT_BITS);
-    s->bins = 1u << s->digit;
     s->ballots = value[SORT_MATCH] != ANY;
 }
 
@@ -47,13 +49,28 @@ static void shape_of_type(const cj_plan *plan, sort_shape *s) {
 unsigned cj__sort_registers(const sort_shape *s) {
     const unsigned places = s->paired ? (s->items + 1) / 2 : s->items;
     const unsigned others = SORT_REGISTERS + (s->form == SORT_BY_GRID ? (unsigned)SORT_GRID_REGISTERS : 0) +
-                            (cj__is_power(s->block) ? 0 : (unsigned)SORT_ODD_REGISTERS);
+                            (s->settles ? (unsigned)SORT_SETTLE_REGISTERS : 0) + (cj__is_power(s->block) ? 0 : (unsigned)SORT_ODD_REGISTERS);
     return s->items * (s->bits / 32 + (s->bits < 32) + (s->carries && !s->packed)) + places + others;
 }
 
+// Digits of the prefix, and their bits: a cluster takes longer digits where these are fewer, as each pass goes through other SMs.
+static void shape_of_digits(const cj_plan *plan, sort_shape *s) {
+    const bool     settles = s->bits >= 32 && s->form != SORT_BY_GRID;
+    const unsigned bits = cj__log2(cj__power_from(plan->params.value[SORT_COLUMNS])) + SORT_PREFIX_MORE +
+                          (s->dtype == CJ_F64 ? (unsigned)SORT_PREFIX_F64 : 0);
+    const unsigned fewest = (bits + DIGIT_MOST - 1) / DIGIT_MOST;
+    const bool     longer = settles && s->form == SORT_BY_CLUSTER && (bits + SORT_DIGIT_BITS - 1) / SORT_DIGIT_BITS > fewest;
+    s->digit = cj__asked_or(plan, SORT_DIGIT, longer ? DIGIT_MOST : SORT_DIGIT_BITS);
+    s->bins = 1u << s->digit;
+    s->prefix = cj__asked_or(plan, SORT_PREFIX, (bits + s->digit - 1) / s->digit);
+    s->settles = settles && s->prefix * s->digit < s->bits;
+    if (!s->settles) s->prefix = sort_passes(s);
+}
+
 // All of it that follows from form, threads and items.
-static void shape_of_tile(sort_shape *s) {
+static void shape_of_tile(const cj_plan *plan, sort_shape *s) {
     const unsigned blocks = s->cluster ? s->cluster : 1;
+    shape_of_digits(plan, s);
     s->group = s->form == SORT_BY_WARP ? SORT_WARP : s->block;
     s->tile = s->group * s->items;
     const bool is_short = s->form != SORT_BY_GRID && (uint64_t)s->tile * blocks <= SORT_SHORT;
@@ -78,7 +95,7 @@ void cj__sort_shape(const cj_plan *plan, sort_shape *s) {
                       .block = plan->block.x,
                       .items = (unsigned)value[SORT_ITEMS]};
     shape_of_type(plan, s);
-    shape_of_tile(s);
+    shape_of_tile(plan, s);
 }
 
 // ---- the plan
@@ -102,7 +119,7 @@ static void cut(const cj_plan *plan, uint64_t columns, sort_shape *s) {
         s->block = cj__is_asked(plan, SORT_BLOCK) ? s->block : cj__power_from(s->block);
         s->items = cj__is_asked(plan, SORT_ITEMS) ? s->items : cj__power_from(s->items);
     }
-    shape_of_tile(s);
+    shape_of_tile(plan, s);
 }
 
 static bool cut_warp(const cj_plan *plan, const cj_limits *limits, sort_shape *s) {
@@ -110,7 +127,7 @@ static bool cut_warp(const cj_plan *plan, const cj_limits *limits, sort_shape *s
     s->cluster = 0;
     s->block = cj__asked_or(plan, SORT_BLOCK, SORT_WARP_BLOCK);
     s->items = cj__asked_or(plan, SORT_ITEMS, cj__ceil_div(plan->params.value[SORT_COLUMNS], SORT_WARP));
-    shape_of_tile(s);
+    shape_of_tile(plan, s);
     return s->tile >= plan->params.value[SORT_COLUMNS] && fits(s, limits);
 }
 
@@ -139,10 +156,10 @@ static bool cut_grid(const cj_plan *plan, const cj_limits *limits, sort_shape *s
     s->cluster = 0;
     s->block = cj__asked_or(plan, SORT_BLOCK, SORT_GRID_BLOCK);
     s->items = cj__asked_or(plan, SORT_ITEMS, s->bits == 64 ? SORT_GRID_ITEMS / 2 : SORT_GRID_ITEMS);
-    shape_of_tile(s);
+    shape_of_tile(plan, s);
     while (!cj__is_asked(plan, SORT_ITEMS) && s->items > 1 && !fits(s, limits)) {
         s->items--;
-        shape_of_tile(s);
+        shape_of_tile(plan, s);
     }
     return s->each == 1 && s->block / SORT_WARP >= sort_passes(s) && fits(s, limits);
 }
@@ -200,6 +217,9 @@ static void keep(cj_plan *plan, const sort_shape *s) {
     plan->params.value[SORT_FORM] = s->form;
     plan->params.value[SORT_ITEMS] = s->items;
     plan->params.value[SORT_CLUSTER] = s->cluster;
+    plan->params.value[SORT_DIGIT] = s->digit;
+    plan->params.value[SORT_PREFIX] = s->prefix;
+    plan->params.value[SORT_ROOM] = cj__asked_or(plan, SORT_ROOM, s->settles ? (unsigned)SORT_SETTLE_ROOM : s->items);
     plan->params.value[SORT_MATCH] = s->ballots ? BALLOTS : ANY;
     plan->block = (cj_dim3){s->block, 1, 1};
     plan->cluster = s->cluster ? (cj_dim3){s->cluster, 1, 1} : (cj_dim3){0};

@@ -83,7 +83,7 @@ static cj_reg match(const sort_kernel *k, cj_reg digit) {
 }
 
 // A warp has fewer than 2^16 items: where registers are few, two places share one.
-static void keep_place(const sort_kernel *k, unsigned item, cj_reg place) {
+void cj__sort_keep_place(const sort_kernel *k, unsigned item, cj_reg place) {
     if (!k->s.paired)
         cj_set(k->f, k->place[item], place);
     else if (item % 2)
@@ -111,7 +111,7 @@ void cj__sort_rank(const sort_kernel *k) {
         cj_update(f, place, "add", before);
         cj_reg is_last = cj_eq(f, "is_last", cj_let(f, "u32", "later", "and.b32 $1, $2, $3;", same, k->above), 0);
         cj_reg count = cj_add(f, "count", place, 1);
-        keep_place(k, i, place);
+        cj__sort_keep_place(k, i, place);
         warp_sync(k, "W2: all lanes have read the counts");
         cj_ptx(f, "@$1 st.shared.$2 [$3], $4;", is_last, count_type(k), at, count);
         if (i + 1 < k->s.items) warp_sync(k, "W3: the counts have this load's items");  // S1 follows the last

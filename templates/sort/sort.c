@@ -42,11 +42,12 @@ static void write_head(const sort_kernel *k, cj_builder *b) {
             s->packed    ? ", with the index in the lower half"
             : s->carries ? ", and indices"
                          : "");
-    cj_head(b, "  keys  --%u digits of %u bits: counts, sums, places in shared memory%s-->  values, indices\n",
-            (s->bits + s->digit - 1) / s->digit, s->digit,
+    cj_head(b, "  keys  --%u digits of %u bits: counts, sums, places in shared memory%s-->  %svalues, indices\n",
+            s->prefix, s->digit,
             s->cluster                ? " of the cluster"
             : s->form == SORT_BY_GRID ? ", and in the workspace"
-                                      : "");
+                                      : "",
+            s->settles ? "settle among neighbours  -->  " : "");
     cj_head(b, "Launch: block %u threads%s; %u bytes of dynamic shared memory.", s->block,
             s->cluster ? ", as a cluster launch" : "", k->plan->dynamic_shared);
     if (s->form != SORT_BY_GRID) return;
@@ -80,7 +81,7 @@ static void declare(sort_kernel *k) {
         k->turn_at = cj_param(f, "u64", "turn", "of the launches");
     }
     k->workspace_at = cj_param(f, "u64", "workspace", k->s.form == SORT_BY_GRID ? "below" : "not used");
-    cj__registers(k->plan, f, cj__sort_registers(&k->s) + k->s.items, true);  // room to move them
+    cj__registers(k->plan, f, cj__sort_registers(&k->s) + (unsigned)k->plan->params.value[SORT_ROOM], true);
 }
 
 // Threads of a warp that has no row are done.
@@ -119,10 +120,9 @@ static void begin_row(sort_kernel *k) {
     cj_registers(f, "u32", "rank_in_warp", s->paired ? (s->items + 1) / 2 : s->items, k->place);
 }
 
-static void emit_passes(sort_kernel *k) {
+static void emit_passes(sort_kernel *k, cj_reg shift) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
-    cj_reg            shift = cj_mov(f, "u32", "shift", sort_low(s));
     CJ_COUNT_UNI(f, "next_digit", shift, s->digit, sort_low(s) + s->bits) {
         cj__sort_take_digit(k, shift);
         cj__sort_rank(k);
@@ -138,15 +138,29 @@ static void emit_passes(sort_kernel *k) {
 
 static void emit_results(sort_kernel *k) {
     cj_func *f = k->f;
-    cj_reg   values, indices;
+    cj_reg   values, indices, first = cj_none();
     cj__sort_find_row(k);
     cj__sort_results(k, &values, &indices);
     cj_step(f, "results, with the bits that x has");
+    if (k->s.settles) first = cj__sort_settled_first(k);
     for (unsigned i = 0; i < k->s.items; i++) {
         cj_reg place = cj_add(f, "place", k->first, SORT_WARP * i), inside = cj_lt(f, "inside", place, k->columns);
+        if (k->s.settles) place = cj__sort_settled(k, i, first);
         cj__sort_write(k, values, indices, i, place, inside);
     }
     cj_ptx(f, "ret;");
+}
+
+// Items are sorted by a prefix, and settle; where they cannot, they are sorted by the whole key, from the order that they have.
+static void emit_rounds(sort_kernel *k) {
+    cj_func *f = k->f;
+    cj__sort_fit(k);
+    cj_reg shift = cj_mov(f, "u32", "shift", k->start);
+    CJ_LOOP_UNI(f, rounds, "next_round", "in_order") {
+        emit_passes(k, shift);
+        cj_leave(&rounds, cj__sort_settle(k));
+        cj_set(f, shift, 0);
+    }
 }
 
 static void emit_sort(const cj_plan *plan, cj_builder *b) {
@@ -162,10 +176,14 @@ static void emit_sort(const cj_plan *plan, cj_builder *b) {
         return;
     }
     begin_row(&k);
+    if (k.s.settles) cj__sort_begin_settle(&k);
     if (k.s.cluster) cj_cluster_arrive(k.f, CJ_ARRIVE_RELAXED, "C0: this block has started");
     cj__sort_load(&k);
     if (k.s.cluster) cj_cluster_wait(k.f, "C0: all blocks have started");
-    emit_passes(&k);
+    if (k.s.settles)
+        emit_rounds(&k);
+    else
+        emit_passes(&k, cj_mov(k.f, "u32", "shift", sort_low(&k.s)));
     emit_results(&k);
 }
 

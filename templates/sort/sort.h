@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of sort. Each file calls only those before it: plan.c; key.c; rank.c; move.c; grid.c; sort.c, which has the
+// The parts of sort. Each file calls only those before it: plan.c; key.c; rank.c; move.c; range.c; settle.c; grid.c; sort.c, which has the
 // algorithm.
 #ifndef CJ_TEMPLATES_SORT_H
 #define CJ_TEMPLATES_SORT_H
@@ -18,11 +18,12 @@ enum {
 };
 
 enum { SORT_BY_PLAN, SORT_BY_WARP, SORT_BY_BLOCK, SORT_BY_CLUSTER, SORT_BY_GRID };  // the words of form
+enum { SORT_REACH = 8 };  // how far neighbours settle
 enum { SORT_WARP = 32, SORT_ITEMS_MAX = 32, SORT_SHORT = 65536, SORT_INDEX_BITS = 16 };
 
 // Where things lie in the shared memory of a group: bytes from its first.
 typedef struct sort_layout {
-    unsigned sums, table, offsets, keys, indices, bytes;  // the warps' counts are first
+    unsigned sums, table, offsets, ranges, rank_ranges, retry, keys, indices, bytes;  // the warps' counts are first
 } sort_layout;
 
 // A group of threads (a warp or a block) holds a tile of items: keys, with indices where these are carried.
@@ -35,6 +36,8 @@ typedef struct sort_shape {
     bool        carries, packed;  // indices; in the lower half of the key's register
     unsigned    form, cluster, block, group, items, tile;
     unsigned    digit, bins;
+    unsigned    prefix;   // digits that passes sort by at first
+    bool        settles;  // these are not all
     bool        ballots;
     bool        paired;  // two places a register
     const char *type;                     // of a key's register
@@ -71,6 +74,7 @@ typedef struct sort_kernel {
     cj_reg         bin_total, bin_start;              // of the thread's digit in the tile
     cj_reg         key[SORT_ITEMS_MAX], index[SORT_ITEMS_MAX], place[SORT_ITEMS_MAX];
     cj_reg first_element;  // of a segment, in x and in the results
+    cj_reg least, most, lead, start;                  // settles: of the row's keys; of most - least: bits before the highest; the first digit's bit
 } sort_kernel;
 
 static inline unsigned sort_warp_bytes(const sort_shape *s) { return s->count_bytes * s->bins; }  // of a warp's counts
@@ -91,6 +95,7 @@ void   cj__sort_find_row(sort_kernel *k);                                    // 
 void   cj__sort_results(sort_kernel *k, cj_reg *values, cj_reg *indices);    // addresses of the row's results
 void   cj__sort_load(sort_kernel *k);                                       // the thread's items, of x
 cj_reg cj__sort_greatest(const sort_kernel *k);                              // the key of places after the row
+cj_reg cj__sort_constant(const sort_kernel *k, const char *name, uint64_t value);  // in a register as wide as a key's
 
 // Item i to a place of the row's results: addresses. `inside`: where it is written.
 void cj__sort_write(const sort_kernel *k, cj_reg values, cj_reg indices, unsigned item, cj_reg place, cj_reg inside);
@@ -108,12 +113,25 @@ cj_reg cj__sort_digit(const sort_kernel *k, unsigned item);
 
 cj_reg cj__sort_offset(const sort_kernel *k, unsigned item);  // from a place in the tile to the place in the row
 cj_reg cj__sort_place(const sort_kernel *k, unsigned item);  // among the warp's items of the digit
+void   cj__sort_keep_place(const sort_kernel *k, unsigned item, cj_reg place);  // below 2^16 where two places share a register
 
 // ---- move.c: items to their places in shared memory, and back to registers
 
 void cj__sort_scatter(const sort_kernel *k);
 void cj__sort_exchange(const sort_kernel *k);  // in a cluster
 void cj__sort_gather(const sort_kernel *k);
+
+// ---- range.c: keys without what they have in common
+
+void cj__sort_fit(sort_kernel *k);         // of least and most that the thread's items have: the row's; keys become (key - least) << lead
+void cj__sort_find_range(sort_kernel *k);  // again, for the results: the passes have no registers to keep it in
+
+// ---- settle.c: the order of items with the same prefix
+
+void   cj__sort_begin_settle(const sort_kernel *k);  // before C0
+cj_reg cj__sort_settle(sort_kernel *k);              // a predicate: all items are in order, by cj__sort_settled
+cj_reg cj__sort_settled(const sort_kernel *k, unsigned item, cj_reg first);  // the place in the row; first: cj__sort_settled_first
+cj_reg cj__sort_settled_first(const sort_kernel *k);
 
 // ---- grid.c: a row of any length, a launch a digit
 

@@ -85,6 +85,7 @@ static uint64_t make_bits(const problem *p, cj_sort_fill fill, uint64_t i, uint6
     case CJ_SORT_EQUAL: bits = 0x3c; break;
     case CJ_SORT_RISING: bits = i; break;
     case CJ_SORT_FALLING: bits = p->columns - i; break;
+    case CJ_SORT_NEAR: bits = draw % 7 ? (i < p->columns / 2 ? i << 12 | draw >> 40 : draw >> 58) ^ UINT64_C(0x3f8000003f803f01) : bits; break;
     case CJ_SORT_WILD: bits = wild_bits(p, draw); break;
     default: break;
     }
@@ -204,7 +205,11 @@ void cj_test_sort_bounds(cj_device *device, uint64_t seed) {
                  {"form=block block=32 items=2 rows=2", 64},
                  {"form=block block=96 items=1 dtype=f16 digit=6 order=descending", 96},
                  {"form=block block=64 items=3 dtype=i16 match=ballots digit=5", 192},
+                 {"form=block block=64 items=4 dtype=i64 prefix=2", 256},
+                 {"form=warp block=64 items=3 dtype=u32 prefix=1 result=values", 96},
                  {"form=cluster cluster=2 block=32 items=2 dtype=f32", 128},
+                 {"form=cluster cluster=2 block=32 items=4 dtype=i32 prefix=1", 256},
+                 {"form=cluster cluster=4 block=64 items=1 dtype=u64 prefix=2 digit=9 order=descending", 256},
                  {"form=cluster cluster=3 block=64 items=1 dtype=u8 result=indices", 192},
                  {"form=cluster cluster=4 block=32 items=1 dtype=f16 order=descending", 128},
                  {"form=grid block=256 items=1 rows=2", 257},  // what a tile holds, or tiles, and one more
@@ -231,17 +236,19 @@ void cj_test_sort_random(cj_device *device, uint64_t *seed, uint64_t most) {
     static const char *const results[] = {"both", "values", "indices"}, *const clusters[] = {"0", "auto", "2", "3",
                                                                                              "8"};
     const uint64_t power = UINT64_C(2) << below(seed, 15), columns = 1 + below(seed, power < most ? power : most);
+    static const char *const prefixes[] = {"auto", "1", "2", "3"};
     const bool     by_grid = !below(seed, 6);
+    const cj_dtype type = dtypes[below(seed, 12)];
     const char    *cluster = by_grid ? "auto" : clusters[below(seed, 5)];
     char           words[256];
     snprintf(words, sizeof words,
              "rows=%u columns=%" PRIu64 " dtype=%s order=%s index=%s result=%s stride=%" PRIu64
-             " cluster=%s match=%s digit=%u form=%s",
-             (unsigned)(1 + below(seed, 3)), columns, cj_dtype_name(dtypes[below(seed, 12)]),
+             " cluster=%s match=%s digit=%u form=%s prefix=%s",
+             (unsigned)(1 + below(seed, 3)), columns, cj_dtype_name(type),
              below(seed, 2) ? "ascending" : "descending", below(seed, 2) ? "i64" : "u32", results[below(seed, 3)],
              columns + below(seed, 2) * below(seed, 20), cluster, below(seed, 4) ? "any" : "ballots",
-             below(seed, 3) || by_grid ? 8 : (unsigned)(5 + below(seed, 3)),
-             by_grid ? "grid block=256 items=1" : "auto");
+             below(seed, 3) || by_grid ? 8 : (unsigned)(5 + below(seed, 5)),
+             by_grid ? "grid block=256 items=1" : "auto", cj_dtype_size(type) >= 4 && !by_grid ? prefixes[below(seed, 4)] : "auto");
     cj_test_sort(device, words, (cj_sort_fill)below(seed, CJ_SORT_FILLS), *seed);
 }
 

@@ -5,7 +5,8 @@
 
 #include <clusterjit/clusterjit.h>
 
-// How rows are filled. WILD: zeros of both signs, infinities, NaN and denormals among random bits.
+// How rows are filled. WILD: zeros of both signs, infinities, NaN and denormals among random bits. NEAR: most differ in few low bits, so
+// that many have the same prefix: short runs in one half of the row, long ones in the other.
 typedef enum cj_sort_fill {
     CJ_SORT_RANDOM,
     CJ_SORT_FEW,
@@ -13,6 +14,7 @@ typedef enum cj_sort_fill {
     CJ_SORT_RISING,
     CJ_SORT_FALLING,
     CJ_SORT_WILD,
+    CJ_SORT_NEAR,
     CJ_SORT_FILLS
 } cj_sort_fill;
 

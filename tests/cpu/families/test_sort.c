@@ -37,6 +37,20 @@ static void what_the_plan_chooses_is_right(void **state) {
     cj_test_sort(cj_test_device, "rows=1 columns=600 dtype=bf16", CJ_SORT_WILD, 2);
 }
 
+// Runs within a group, over groups, warps and ranks; those that are too long; and pads with the prefix of the greatest key.
+static void runs_of_a_prefix_settle_or_are_sorted_again(void **state) {
+    (void)state;
+    static const char *const shapes[] = {"columns=255 block=64 items=4 form=block", "columns=250 block=32 items=4 cluster=2", "columns=180 form=warp block=64",
+                                         "columns=250 block=64 items=1 cluster=4"};
+    static const char *const types[] = {"f32", "i32", "u64", "f64"};
+    for (unsigned i = 0; i < 32; i++) {
+        char words[160];
+        cj_test_watch(i % 3);
+        snprintf(words, sizeof words, "rows=2 %s dtype=%s order=%s prefix=%u", shapes[i % 4], types[(i / 4) % 4], i & 1 ? "ascending" : "descending", 1 + i % 3);
+        cj_test_sort(cj_test_device, words, i < 24 ? CJ_SORT_NEAR : CJ_SORT_RANDOM, i);
+    }
+}
+
 static void any_shape_and_stride_is_right(void **state) {
     (void)state;
     uint64_t seed = cj_test_seed();
@@ -109,6 +123,7 @@ int main(void) {
         cmocka_unit_test(every_type_order_and_kind_of_row_is_right),
         cmocka_unit_test(rows_about_what_a_warp_a_block_and_a_cluster_hold_are_right),
         cmocka_unit_test(what_the_plan_chooses_is_right),
+        cmocka_unit_test(runs_of_a_prefix_settle_or_are_sorted_again),
         cmocka_unit_test(any_shape_and_stride_is_right),
         cmocka_unit_test(tiles_beside_each_other_look_back_to_the_first_one_of_their_row),
         cmocka_unit_test(segments_of_any_length_are_sorted_by_themselves),
