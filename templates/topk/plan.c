@@ -38,6 +38,14 @@ static void shape_radix(const cj_plan *plan, topk_shape *s) {
     s->block = plan->block.x;
 }
 
+// form=warp: the lanes of a row. Whoever gives a block says how many rows it has.
+static void shape_warp(const cj_plan *plan, topk_shape *s) {
+    const unsigned places = (unsigned)cj__power_from(plan->params.value[TOPK_COLUMNS]);
+    s->lanes = (unsigned)cj__least(places, TOPK_WARP);
+    s->each = places / s->lanes;
+    s->block = plan->block.x ? plan->block.x : TOPK_WARP_BLOCK;
+}
+
 // The shape that the parameters ask for, once the plan has form, cluster and block.
 void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
     const uint64_t *value = plan->params.value;
@@ -53,7 +61,7 @@ void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
     const uint64_t columns = value[TOPK_COLUMNS], stride = cj__stride(plan, TOPK_STRIDE, columns);
     s->width = cj__load_width(value[TOPK_ALIGN], s->bytes, columns | (value[TOPK_ROWS] > 1 ? stride : 0));
     s->sorts = !s->any && s->k > (s->radix ? TOPK_RADIX_RANKED : TOPK_RANKED);
-    (s->radix ? shape_radix : shape_sift)(plan, s);
+    (value[TOPK_FORM] == TOPK_BY_WARP ? shape_warp : s->radix ? shape_radix : shape_sift)(plan, s);
 }
 
 // ---- the plan
@@ -123,10 +131,28 @@ static bool radix_pays(uint64_t k, uint64_t columns) {
     return (k >= TOPK_RADIX_LEAST && k * TOPK_RADIX_REACH >= columns) || (k >= TOPK_RADIX_SMALL && columns <= TOPK_RADIX_SHORT);
 }
 
-// Radix where it pays, if the row fits.
+// A warp, or a part of one, where it has the row in registers: a sort of all columns, which for a small k costs more than a
+// comparison of each.
+static bool warp_pays(const cj_plan *plan) {
+    const uint64_t *value = plan->params.value, columns = value[TOPK_COLUMNS];
+    if (value[TOPK_CLUSTER] && cj__is_asked(plan, TOPK_CLUSTER)) return false;
+    return columns <= TOPK_WARP_COLUMNS || (columns <= TOPK_WARP_MOST && value[TOPK_K] >= TOPK_WARP_LEAST);
+}
+
+static void plan_warp(cj_plan *plan, topk_shape *s) {
+    plan->block = (cj_dim3){cj__asked_or(plan, TOPK_BLOCK, TOPK_WARP_BLOCK), 1, 1};
+    cj__topk_shape(plan, s);
+}
+
+// A warp where it pays; else radix where that pays, if the row fits.
 static void choose_form(cj_plan *plan, const cj_limits *limits, bool clusters, topk_shape *s) {
     uint64_t      *value = plan->params.value;
     const uint64_t form = value[TOPK_FORM];
+    value[TOPK_FORM] = TOPK_BY_WARP;
+    if (form == TOPK_BY_WARP || (form == TOPK_AUTO && warp_pays(plan))) {
+        plan_warp(plan, s);
+        return;
+    }
     const bool     large = radix_pays(value[TOPK_K], value[TOPK_COLUMNS]);
     value[TOPK_FORM] = TOPK_RADIX;
     if (form == TOPK_RADIX || (form == TOPK_AUTO && large)) plan_radix(plan, limits, clusters, s);
@@ -163,8 +189,17 @@ cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
               value[TOPK_K], value[TOPK_COLUMNS]);
     TRY(cj__check_stride(plan, TOPK_STRIDE, value[TOPK_COLUMNS], error));
     const bool open = !cj__is_asked(plan, TOPK_BLOCK) && !cj__is_asked(plan, TOPK_CLUSTER);
+    REFUSE_IF(value[TOPK_FORM] == TOPK_BY_WARP && value[TOPK_COLUMNS] > TOPK_WARP_MOST,
+              "form: warp has a row of at most %d columns in registers, not of %" PRIu64 CJ_HINT
+              "leave form at its default",
+              TOPK_WARP_MOST, value[TOPK_COLUMNS]);
+    REFUSE_IF(value[TOPK_FORM] == TOPK_BY_WARP && cj__is_asked(plan, TOPK_CLUSTER) && value[TOPK_CLUSTER],
+              "cluster: %" PRIu64 " blocks cannot share a row that form=warp gives to a warp" CJ_HINT
+              "leave form or cluster at its default",
+              value[TOPK_CLUSTER]);
     choose_form(plan, limits, clusters, &s);
-    const uint64_t blocks = value[TOPK_ROWS] * blocks_of_row(&s);
+    const uint64_t blocks = s.lanes ? cj__ceil_div(value[TOPK_ROWS], s.block / s.lanes)
+                                    : value[TOPK_ROWS] * blocks_of_row(&s);
     FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
             "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid" CJ_HINT
             "use several launches",
@@ -173,6 +208,7 @@ cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     plan->dynamic_shared = (uint32_t)s.shared;
     CJ_DERIVE(plan, value[TOPK_COLUMNS], cj__stride(plan, TOPK_STRIDE, value[TOPK_COLUMNS]));
+    if (s.lanes) CJ_DERIVE(plan, value[TOPK_ROWS]);
     cj__name_entry(plan, "topk_%s_%s", s.smallest ? "smallest" : "largest", CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

@@ -50,14 +50,20 @@ static void head_of_radix(const topk_kernel *k, cj_builder *b) {
             s->cluster ? " of rank 0" : "");
 }
 
+static void head_of_warp(const topk_kernel *k, cj_builder *b) {
+    const topk_shape *s = &k->s;
+    cj_head(b, "  row  --a load an element-->  %u candidate%s a lane  --bitonic network of %u places, shuffles-->  in order",
+            s->each, s->each > 1 ? "s" : "", s->lanes * s->each);
+}
+
 static void write_head(const topk_kernel *k, cj_builder *b) {
     const topk_shape *s = &k->s;
     cj_head(b, "clusterjit: topk  k=%u dtype=%s order=%s result=%s\n", s->k, CJ_PARAM_WORD(k->plan, "dtype"),
             CJ_PARAM_WORD(k->plan, "order"), CJ_PARAM_WORD(k->plan, "result"));
-    (s->radix ? head_of_radix : head_of_sift)(k, b);
-    cj_head(b, "  %s-->  values, indices\n", s->any ? "" : s->sorts ? "--bitonic sort" : "--ranks, counted");
+    (s->lanes ? head_of_warp : s->radix ? head_of_radix : head_of_sift)(k, b);
+    cj_head(b, "  %s-->  values, indices\n", s->any || s->lanes ? "" : s->sorts ? "--bitonic sort" : "--ranks, counted");
     cj_head(b, "Launch: block %u threads%s; grid: %s a row; %u bytes of dynamic shared memory.", s->block,
-            s->cluster ? ", as a cluster launch" : "", s->cluster ? "a cluster" : "a block", k->plan->dynamic_shared);
+            s->cluster ? ", as a cluster launch" : "", s->lanes ? "lanes of a warp" : s->cluster ? "a cluster" : "a block", k->plan->dynamic_shared);
     cj_head(b, "columns and stride are multiples of %u elements, x of %u bytes.", s->width, s->width * s->bytes);
 }
 
@@ -70,7 +76,9 @@ static void declare(topk_kernel *k) {
     k->indices = cj_param(f, "u64", "indices", k->s.kth ? "indices[rows]" : "indices[rows][k]");
     k->columns_at = cj_param(f, "u64", "columns", "elements of a row");
     k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
+    if (k->s.lanes) k->rows_at = cj_param(f, "u64", "rows", "rows of the matrix");
     cj_param(f, "u64", "workspace", "not used");
+    if (k->s.lanes) return;
     const bool many = k->s.radix && k->s.block < TOPK_RADIX_BLOCK;  // bins a thread
     cj__registers(k->plan, f, many ? 2 * TOPK_REGISTERS : TOPK_REGISTERS, k->s.width * k->s.bytes < TOPK_LOAD);
 }
@@ -95,8 +103,12 @@ static void begin(topk_kernel *k) {
     k->thread = cj_mov(f, "u32", "thread", "%tid.x");
     k->lane = cj_and(f, "lane", k->thread, TOPK_WARP - 1);
     k->below = cj_mov(f, "u32", "lanes_below", "%lanemask_lt");
-    if (!k->s.radix) begin_pool(k);
-    k->row = k->s.cluster ? cj_cluster_index(f) : cj_mov(f, "u32", "row", "%ctaid.x");
+    if (!k->s.radix && !k->s.lanes) begin_pool(k);
+    k->row = k->s.cluster ? cj_cluster_index(f) : cj_mov(f, "u32", k->s.lanes ? "block" : "row", "%ctaid.x");
+    if (k->s.lanes) {
+        cj_reg in_block = cj_div(f, "row_in_block", k->thread, k->s.lanes);
+        k->row = cj_mad(f, "row", k->row, k->s.block / k->s.lanes, in_block);
+    }
     if (k->s.cluster) k->rank = cj_cluster_rank(f);
     cj_step(f, "the row");
     cj_reg x = cj__load_pointer(f, k->x, "x"), stride = cj__load_param(f, "u64", k->stride_at, "stride");
@@ -172,69 +184,6 @@ static void emit_ranks(const topk_kernel *k) {
     cj_label_here(f, k->after[TOPK_AFTER_RANKS]);
 }
 
-// Where results go, and the number of the row's first one.
-typedef struct results {
-    cj_reg values, indices, first;
-} results;
-
-// Result `place` of the row is the candidate. Its value is read from x again.
-static void write_result(const topk_kernel *k, const results *r, cj_reg candidate, cj_reg place) {
-    const topk_shape *s = &k->s;
-    cj_func          *f = k->f;
-    const char       *type = cj__topk_register(k);
-    cj_reg            low = cj_u32(f, "low"), key = cj_b32(f, "key");
-    cj_ptx(f, "mov.b64 {$1, $2}, $3;", low, key, candidate);
-    cj_reg index = cj_let(f, "u32", "index", "not.b32 $1, $2;", low),
-           from = cj_mad_wide(f, "from", index, s->bytes, k->base);
-    cj_reg value = cj_let(f, type, "value", "ld.global.nc.$3 $1, [$2];", from, type);
-    cj_reg number = cj_add(f, "number", cj_cvt(f, "u64", "place", place), r->first);
-    cj_ptx(f, "st.global.$1 [$2], $3;", type, cj_mad(f, "value_at", number, s->bytes, r->values), value);
-    cj_reg to = cj_mad(f, "index_at", number, s->wide_index ? 8 : 4, r->indices),
-           wide = cj_cvt(f, "u64", "wide_index", index);
-    cj_ptx(f, "st.global.$1 [$2], $3;", s->wide_index ? "u64" : "u32", to, s->wide_index ? wide : index);
-}
-
-// The pool's places first to last, a thread each, are the row's results in their order.
-static void emit_results_of_places(const topk_kernel *k, const results *r, unsigned first) {
-    CJ_SHARE(k->f, i, "i", k->thread, 1, k->s.block, k->s.k - first) {
-        cj_reg at = cj_mad(k->f, "result_at", i, TOPK_CANDIDATE, k->pool);
-        cj_reg candidate = cj_let(k->f, "b64", "candidate", "ld.shared.u64 $1, [$2 + $3];", at, TOPK_CANDIDATE * first);
-        write_result(k, r, candidate, i);
-    }
-}
-
-// A few lanes, as many as there are for each candidate, count its place together.
-static void emit_results_by_rank(const topk_kernel *k, const results *r, unsigned first) {
-    cj_func *f = k->f;
-    unsigned lanes = 1;
-    while (lanes < TOPK_WARP && 2 * lanes * k->s.k <= k->s.block) lanes *= 2;
-    cj_reg part = cj_and(f, "lane_of_candidate", k->thread, lanes - 1);
-    cj_reg base = cj_mov(f, "u32", "first_of_turn", 0);
-    CJ_COUNT_UNI(f, "next_turn", base, k->s.block / lanes, k->s.k) {
-        cj_reg i = cj_div(f, "i", k->thread, lanes);
-        cj_update(f, i, "add", base);
-        cj_reg there = cj_lt(f, "there", i, k->s.k);
-        cj_reg candidate = cj__topk_candidate(k, there, cj_mad(f, "result_at", i, TOPK_CANDIDATE, k->pool));
-        cj_reg place = cj__topk_count_place(k, candidate, lanes);
-        cj_reg leads = cj_let(f, "pred", "leads", "setp.eq.and.u32 $1, $2, 0, $3;", part, there);
-        cj_reg writes = cj_let(f, "pred", "writes", "setp.ge.and.u32 $1, $2, $3, $4;", place, first, leads);
-        CJ_IF(f, writes, "others") {
-            cj_update(f, place, "sub", first);
-            write_result(k, r, candidate, place);
-        }
-    }
-}
-
-static void emit_results(const topk_kernel *k) {
-    const unsigned first = k->s.kth ? k->s.k - 1 : 0;
-    cj_step(k->f, "results, with the bits that x has");
-    results r = {.values = cj__load_pointer(k->f, k->values, "values")};
-    r.indices = cj__load_pointer(k->f, k->indices, "indices");
-    r.first = cj_mul_wide(k->f, "results", k->row, k->s.k - first);
-    (k->s.any || k->s.sorts ? emit_results_of_places : emit_results_by_rank)(k, &r, first);
-    cj_ptx(k->f, "ret;");
-}
-
 static void emit_sift(topk_kernel *k) {
     begin_sift(k);
     cj_reg selected = emit_rounds(k);
@@ -251,13 +200,17 @@ static void emit_topk(const cj_plan *plan, cj_builder *b) {
     topk_kernel k = {.plan = plan};
     cj__topk_shape(plan, &k.s);
     write_head(&k, b);
-    cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
+    if (!k.s.lanes) cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
     k.f = cj__entry(plan, b);
     declare(&k);
     begin(&k);
+    if (k.s.lanes) {
+        cj__topk_warp(&k);
+        return;
+    }
     (k.s.radix ? cj__topk_radix : emit_sift)(&k);
     if (k.s.sorts) cj__topk_sort(&k);
-    emit_results(&k);
+    cj__topk_results(&k);
 }
 
 const cj_family cj__family_topk = {CJ_FAMILY(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of topk. Each file calls only those before it: plan.c; sift.c and select.c (form=sift); hold.c and radix.c
-// (form=radix); sort.c, and topk.c, which has the algorithm.
+// (form=radix); sort.c; result.c; warp.c (form=warp); and topk.c, which has the algorithm.
 #ifndef CJ_TEMPLATES_TOPK_H
 #define CJ_TEMPLATES_TOPK_H
 
@@ -13,8 +13,11 @@ enum {
 };
 
 // Bytes a load, lanes, slices in flight, elements that a thread has of a slice, at least and at most; bytes of a candidate.
-enum { TOPK_AUTO, TOPK_SIFT, TOPK_RADIX };  // the words of form
+enum { TOPK_AUTO, TOPK_SIFT, TOPK_RADIX, TOPK_BY_WARP };  // the words of form
 enum { TOPK_LOAD = 16, TOPK_WARP = 32, TOPK_SLICES = 4, TOPK_EACH = 4, TOPK_EACH_MAX = 8, TOPK_CANDIDATE = 8 };
+
+// form=warp: bits of a lane; candidates of a lane, at most; columns of a row, at most.
+enum { TOPK_WARP_BITS = 5, TOPK_WARP_EACH = 8, TOPK_WARP_MOST = TOPK_WARP_EACH * TOPK_WARP };
 
 // form=radix: bits of a digit; bytes of its bins; bytes of an access to the keys that are held, and of a warp's.
 enum { TOPK_DIGIT = 11, TOPK_BINS = 4 << TOPK_DIGIT, TOPK_HELD = 16, TOPK_LINE = TOPK_HELD * TOPK_WARP };
@@ -37,6 +40,7 @@ typedef struct topk_shape {
         own;        // a warp with more candidates than `slack` asks for a selection; places of a warp, for a round more
     unsigned pool;  // places in all: of the selected candidates, then of each warp
     bool     radix;   // form=radix
+    unsigned lanes, each;  // form=warp: lanes of a row, else 0; candidates of a lane
     uint64_t shared;  // bytes of dynamic shared memory
     unsigned region;  // form=radix: bytes of bins or pool; the keys are held after them
     bool     guesses;                         // a first threshold
@@ -48,7 +52,7 @@ typedef struct topk_kernel {
     const cj_plan *plan;
     cj_func       *f;
     topk_shape     s;
-    cj_var         x, values, indices, columns_at, stride_at;
+    cj_var         x, values, indices, columns_at, stride_at, rows_at;  // rows_at: form=warp
     cj_reg         thread, lane, below;  // below: mask of the lanes before this one
     cj_reg         row, rank;
     cj_reg         base, columns;  // of the row: its address, its elements as u32
@@ -106,5 +110,24 @@ void cj__topk_sort(const topk_kernel *k);  // the selected candidates, the great
 
 // How many of the selected candidates are greater than this one, counted by the `lanes` lanes, a power of two, that have it.
 cj_reg cj__topk_count_place(const topk_kernel *k, cj_reg candidate, unsigned lanes);
+
+// ---- result.c
+
+// Where results go, and the number of the row's first one.
+typedef struct topk_results {
+    cj_reg values, indices, first;
+} topk_results;
+
+unsigned     cj__topk_first(const topk_shape *s);  // the place of the first candidate that is a result
+topk_results cj__topk_results_open(const topk_kernel *k);
+
+// Result `place` of the row is the element at `index`.
+void cj__topk_write_result(const topk_kernel *k, const topk_results *r, cj_reg index, cj_reg place);
+
+void cj__topk_results(const topk_kernel *k);  // of the candidates in the pool
+
+// ---- warp.c: form=warp, after the prologue
+
+void cj__topk_warp(topk_kernel *k);
 
 #endif
