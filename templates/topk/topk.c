@@ -26,6 +26,7 @@
 //   B5   bar.sync          the candidates are selected, and the warps' places are read
 //   B6   barrier.cluster   rank 0 is done with its own candidates
 //   B10  barrier.cluster   the candidates of all ranks are in rank 0's pool
+//   P1   bar.sync          of a row in parts: the candidates are selected (P2, P3: parts.c)
 //   B11  bar.warp.sync     all lanes of the warp come to B2 together
 #include "topk.h"
 
@@ -39,6 +40,7 @@ static void head_of_sift(const topk_kernel *k, cj_builder *b) {
     cj_head(b, "  row  --%u loads of %u elements a thread and slice-->  key > threshold  -->  %u places a warp, shared",
             s->loads, s->width, s->own);
     cj_head(b, "  more than %u candidates of a warp  --selection-->  %u, whose least is the threshold", s->slack, s->k);
+    if (s->parts > 1) cj_head(b, "  every part's %u  --workspace-->  the block that comes last  --selection-->  %u", s->k, s->k);
     if (s->cluster) cj_head(b, "  every rank's %u  --mapa + st-->  pool of rank 0  --selection-->  %u", s->k, s->k);
 }
 
@@ -63,8 +65,9 @@ static void write_head(const topk_kernel *k, cj_builder *b) {
     (s->lanes ? head_of_warp : s->radix ? head_of_radix : head_of_sift)(k, b);
     cj_head(b, "  %s-->  values, indices\n", s->any || s->lanes ? "" : s->sorts ? "--bitonic sort" : "--ranks, counted");
     cj_head(b, "Launch: block %u threads%s; grid: %s a row; %u bytes of dynamic shared memory.", s->block,
-            s->cluster ? ", as a cluster launch" : "", s->lanes ? "lanes of a warp" : s->cluster ? "a cluster" : "a block", k->plan->dynamic_shared);
-    cj_head(b, "columns and stride are multiples of %u elements, x of %u bytes.", s->width, s->width * s->bytes);
+            s->cluster ? ", as a cluster launch" : "", s->lanes ? "lanes of a warp" : s->cluster ? "a cluster" : s->parts > 1 ? "several blocks" : "a block", k->plan->dynamic_shared);
+    cj_head(b, s->tail ? "stride is a multiple of %u elements, x of %u bytes." : "columns and stride are multiples of %u elements, x of %u bytes.",
+            s->width, s->width * s->bytes);
 }
 
 // ---- prologue
@@ -77,7 +80,8 @@ static void declare(topk_kernel *k) {
     k->columns_at = cj_param(f, "u64", "columns", "elements of a row");
     k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
     if (k->s.lanes) k->rows_at = cj_param(f, "u64", "rows", "rows of the matrix");
-    cj_param(f, "u64", "workspace", "not used");
+    if (k->s.parts > 1) k->piece_at = cj_param(f, "u64", "piece", "elements of a part");
+    k->workspace = cj_param(f, "u64", "workspace", k->s.parts > 1 ? "the parts' candidates" : "not used");
     if (k->s.lanes) return;
     const bool many = k->s.radix && k->s.block < TOPK_RADIX_BLOCK;  // bins a thread
     cj__registers(k->plan, f, many ? 2 * TOPK_REGISTERS : TOPK_REGISTERS, k->s.width * k->s.bytes < TOPK_LOAD);
@@ -98,6 +102,13 @@ static void begin_pool(topk_kernel *k) {
     k->count = cj_mov(f, "u32", "candidates", 0);
 }
 
+static void begin_part(topk_kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   piece = cj__load_param(f, "u32", k->piece_at, "piece");
+    k->from = cj_mul(f, "part_from", k->part, piece);
+    k->end = cj_min(f, "part_end", cj_add(f, "part_end", k->from, piece), k->columns);
+}
+
 static void begin(topk_kernel *k) {
     cj_func *f = k->f;
     k->thread = cj_mov(f, "u32", "thread", "%tid.x");
@@ -110,11 +121,18 @@ static void begin(topk_kernel *k) {
         k->row = cj_mad(f, "row", k->row, k->s.block / k->s.lanes, in_block);
     }
     if (k->s.cluster) k->rank = cj_cluster_rank(f);
+    if (k->s.parts > 1) {
+        k->part = cj_rem(f, "part", k->row, k->s.parts);
+        k->row = cj_div(f, "row", k->row, k->s.parts);
+    }
     cj_step(f, "the row");
     cj_reg x = cj__load_pointer(f, k->x, "x"), stride = cj__load_param(f, "u64", k->stride_at, "stride");
     cj_reg first = cj_mul(f, "row_first", cj_cvt(f, "u64", "row_number", k->row), stride);
     k->base = cj_mad(f, "row_at", first, k->s.bytes, x);
     k->columns = cj_cvt(f, "u32", "columns", cj__load_param(f, "u64", k->columns_at, "wide_columns"));
+    k->end = k->columns;
+    if (k->s.parts > 1) begin_part(k);
+    if (k->s.tail) k->end = cj_and(f, "end_of_loads", k->end, -(int)k->s.width);
 }
 
 static void begin_sift(topk_kernel *k) {
@@ -125,6 +143,7 @@ static void begin_sift(topk_kernel *k) {
     k->bound = cj_let(f, cj__topk_number(k), "bound", "mov.b32 $1, 0;");
     k->filling = cj_let(f, "pred", "filling", "setp.eq.u32 $1, 0, 0;");
     k->resume = cj_u32(f, "resume");
+    if (k->s.parts > 1) k->least = cj_mov(f, "u64", "least_of_row", 1);
 }
 
 // ---- mainloop
@@ -136,29 +155,28 @@ static cj_reg emit_rounds(topk_kernel *k) {
     cj_reg   full = cj_pred(f, "full");
     cj__topk_load_first(k);
     if (k->s.guesses) cj__topk_guess(k);
-    cj_reg start = cj_mov(f, "u32", "start", 0);
-    CJ_COUNT_UNI(f, "next_round", start, cj__topk_round(k), k->columns) {
+    cj_reg start = k->s.parts > 1 ? cj_mov(f, "u32", "start", k->from) : cj_mov(f, "u32", "start", 0);
+    CJ_COUNT_UNI(f, "next_round", start, cj__topk_round(k), k->end) {
         for (unsigned i = 0; i < TOPK_SLICES; i++) {
             cj__topk_sift(k, i);
             cj__topk_load_next(k, i);
         }
-        cj_step(f, "a warp with more than %u candidates may lack room for the next round's", k->s.slack);
-        cj_ptx(f, "setp.gt.u32 $1, $2, $3;", full, k->mine, k->s.slack);
-        cj_ptx(f, "bar.warp.sync 0xffffffff; // B11: lanes whose elements are out of bounds are with the others again");
-        cj_ptx(f, "bar.red.or.pred $1, 0, $1; // B2: all threads learn it", full);
-        cj_set(f, k->resume, TOPK_AFTER_ROUND);
-        cj_ptx(f, "@$1 bra.uni $2;", full, k->select);
-        cj_label_here(f, k->after[TOPK_AFTER_ROUND]);
+        cj__topk_select_if_full(k, full, TOPK_AFTER_ROUND);
+    }
+    if (k->s.tail) {
+        cj__topk_sift_tail(k);
+        cj_ptx(f, "setp.ne.u32 $1, 0, 0; // a selection is needed", full);
     }
     return full;
 }
 
 // The selection, for all branches to it: it goes on where `resume` says.
 static void emit_selection(const topk_kernel *k) {
-    const unsigned last = k->s.cluster ? TOPK_AFTER_RANKS : TOPK_AFTER_ALL;
+    const unsigned last = k->s.parts > 1 ? TOPK_AFTER_PARTS : k->s.cluster ? TOPK_AFTER_RANKS : TOPK_AFTER_ALL;
     cj__topk_select(k);
     for (unsigned way = 0; way < last; way++)
-        cj_ptx(k->f, "@$1 bra.uni $2;", cj_eq(k->f, "here", k->resume, way), k->after[way]);
+        if (way != TOPK_AFTER_RANKS)  // of a cluster, which has no parts, the last
+            cj_ptx(k->f, "@$1 bra.uni $2;", cj_eq(k->f, "here", k->resume, way), k->after[way]);
     cj_ptx(k->f, "bra.uni $1;", k->after[last]);
 }
 
@@ -193,6 +211,7 @@ static void emit_sift(topk_kernel *k) {
     emit_selection(k);
     cj_label_here(k->f, k->after[TOPK_AFTER_ALL]);
     if (k->s.cluster) emit_ranks(k);
+    if (k->s.parts > 1) cj__topk_parts(k);
     cj_ptx(k->f, "bar.sync 0; // B5: the candidates are selected");
 }
 
