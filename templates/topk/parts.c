@@ -21,27 +21,26 @@ uint64_t cj__topk_row_bytes(const topk_shape *s) {
     return COUNTER_BYTES + (uint64_t)s->parts * s->k * TOPK_CANDIDATE;
 }
 
-static void write_candidates(const topk_kernel *k, cj_reg row) {
+static void write_candidates(const topk_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "the part's first %u go to the workspace", k->s.k);
     cj_ptx(f, "bar.sync 0; // P1: the candidates are selected");
-    cj_reg first = cj_mul(f, "part_place", k->part, k->s.k);
     CJ_SHARE(f, i, "i", k->thread, 1, k->s.block, k->s.k) {
         cj_reg there = cj_lt(f, "there", i, k->count), at = cj_mad(f, "from", i, TOPK_CANDIDATE, k->pool);
         cj_reg candidate = cj__topk_candidate(k, there, at);
-        cj_reg to = cj_mad_wide(f, "to", cj_add(f, "place", first, i), TOPK_CANDIDATE, row);
+        cj_reg to = cj_mad_wide(f, "to", cj_add(f, "place", k->own, i), TOPK_CANDIDATE, k->space);
         cj_ptx(f, "st.global.b64 [$1 + $2], $3;", to, (int)COUNTER_BYTES, candidate);
     }
 }
 
 // The counter wraps at the last block, so it is 0 for the next launch.
-static void only_last(const topk_kernel *k, cj_reg row) {
+static void only_last(const topk_kernel *k) {
     cj_func *f = k->f;
     cj_reg   ticket = cj_shared_address(f, cj_shared(f, "u32", "ticket", 1, 4)), before = cj_u32(f, "before");
     cj_step(f, "the block that comes last goes on");
     cj_ptx(f, "bar.sync 0; // P2: all threads have written their candidates");
     CJ_IF(f, cj_eq(f, "first_thread", k->thread, 0), "counted") {
-        cj_ptx(f, "atom.acq_rel.gpu.global.inc.u32 $1, [$2], $3; // publishes them, and acquires the others'", before, row,
+        cj_ptx(f, "atom.acq_rel.gpu.global.inc.u32 $1, [$2], $3; // publishes them, and acquires the others'", before, k->space,
                k->s.parts - 1);
         cj_ptx(f, "st.shared.u32 [$1], $2;", ticket, before);
     }
@@ -61,37 +60,41 @@ static void keep(const topk_kernel *k, cj_reg candidate, cj_reg passes) {
 }
 
 // Rounds of candidates of all parts but the block's own, which it has.
-static cj_reg read_candidates(topk_kernel *k, cj_reg row) {
+static void read_candidates(const topk_kernel *k, cj_reg full) {
     cj_func       *f = k->f;
     const unsigned all = k->s.parts * k->s.k;
-    cj_reg         full = cj_pred(f, "full"), base = cj_mov(f, "u32", "base", 0);
-    cj_reg         own = cj_mul(f, "own_place", k->part, k->s.k);
     cj_step(f, "candidates of the other parts that are not less than the least of %u that there are", k->s.k);
-    CJ_COUNT_UNI(f, "next_candidates", base, FLIGHT * k->s.block, all) {
+    CJ_COUNT_UNI(f, "next_candidates", k->taken, FLIGHT * k->s.block, all) {
         cj_reg candidate[FLIGHT];
-        cj_reg first = cj_add(f, "place", base, k->thread);
+        cj_reg first = cj_add(f, "place", k->taken, k->thread);
         for (unsigned u = 0; u < FLIGHT; u++) {
             cj_reg i = u ? cj_add(f, "place", first, u * k->s.block) : first, there = cj_lt(f, "there", i, all);
-            cj_ptx(f, "setp.ge.and.u32 $1, $2, $3, $1;", there, cj_sub(f, "from_own", i, own), k->s.k);
-            cj_reg at = cj_mad_wide(f, "at", i, TOPK_CANDIDATE, row);
+            cj_ptx(f, "setp.ge.and.u32 $1, $2, $3, $1;", there, cj_sub(f, "from_own", i, k->own), k->s.k);
+            cj_reg at = cj_mad_wide(f, "at", i, TOPK_CANDIDATE, k->space);
             candidate[u] = cj_mov(f, "u64", "candidate", 0);
             cj_ptx(f, "@$1 ld.global.b64 $2, [$3 + $4];", there, candidate[u], at, (int)COUNTER_BYTES);
         }
         for (unsigned u = 0; u < FLIGHT; u++) keep(k, candidate[u], cj_ge(f, "passes", candidate[u], k->least));
         cj__topk_select_if_full(k, full, TOPK_AFTER_SOME);
     }
-    return full;
 }
 
-void cj__topk_parts(topk_kernel *k) {
+void cj__topk_begin_parts(topk_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "the row's candidates in the workspace");
     cj_reg space = cj__load_pointer(f, k->workspace, "space");
-    cj_reg row = cj_mad(f, "row_space", cj_cvt(f, "u64", "row_number", k->row), cj__topk_row_bytes(&k->s), space);
-    write_candidates(k, row);
-    only_last(k, row);
-    cj_reg selected = read_candidates(k, row);
-    cj_ptx(f, "@$1 bra.uni $2;", selected, k->after[TOPK_AFTER_PARTS]);
+    k->space = cj_mad(f, "row_space", cj_cvt(f, "u64", "row_number", k->row), cj__topk_row_bytes(&k->s), space);
+    k->own = cj_mul(f, "own_place", k->part, k->s.k);
+    k->taken = cj_mov(f, "u32", "taken", 0);
+    k->least = cj_mov(f, "u64", "least_of_row", 1);
+}
+
+void cj__topk_parts(const topk_kernel *k, cj_reg full) {
+    cj_func *f = k->f;
+    write_candidates(k);
+    only_last(k);
+    read_candidates(k, full);
+    cj_ptx(f, "@$1 bra.uni $2;", full, k->after[TOPK_AFTER_PARTS]);
     cj_set(f, k->resume, TOPK_AFTER_PARTS);
     cj_ptx(f, "bra.uni $1;", k->select);
     cj_label_here(f, k->after[TOPK_AFTER_PARTS]);

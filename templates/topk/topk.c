@@ -143,7 +143,7 @@ static void begin_sift(topk_kernel *k) {
     k->bound = cj_let(f, cj__topk_number(k), "bound", "mov.b32 $1, 0;");
     k->filling = cj_let(f, "pred", "filling", "setp.eq.u32 $1, 0, 0;");
     k->resume = cj_u32(f, "resume");
-    if (k->s.parts > 1) k->least = cj_mov(f, "u64", "least_of_row", 1);
+    if (k->s.parts > 1) cj__topk_begin_parts(k);
 }
 
 // ---- mainloop
@@ -211,7 +211,7 @@ static void emit_sift(topk_kernel *k) {
     emit_selection(k);
     cj_label_here(k->f, k->after[TOPK_AFTER_ALL]);
     if (k->s.cluster) emit_ranks(k);
-    if (k->s.parts > 1) cj__topk_parts(k);
+    if (k->s.parts > 1) cj__topk_parts(k, selected);
     cj_ptx(k->f, "bar.sync 0; // B5: the candidates are selected");
 }
 

@@ -60,7 +60,7 @@ typedef struct topk_kernel {
     cj_reg         row, rank;
     cj_reg         base, columns;  // of the row: its address, its elements as u32
     cj_reg         from, end;      // the block's part of it, if it has parts; else end is columns, in whole loads
-    cj_reg         part;
+    cj_reg         part, space, taken, own;  // space: the row's in the workspace; there candidates are taken up to `taken`, but from `own` on
     cj_reg         pool, own_at;   // addresses of places: of the selected candidates, of the warp's own
 
     // Registers that change from slice to slice.
@@ -115,7 +115,8 @@ void cj__topk_radix(topk_kernel *k);
 // ---- parts.c: the candidates of all parts of the row, in the block that comes last; the others exit. It selects from them.
 
 uint64_t cj__topk_row_bytes(const topk_shape *s);  // of the workspace
-void     cj__topk_parts(topk_kernel *k);
+void     cj__topk_begin_parts(topk_kernel *k);     // before any selection
+void     cj__topk_parts(const topk_kernel *k, cj_reg full);
 
 // ---- sort.c
 
