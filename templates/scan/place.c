@@ -22,7 +22,7 @@ void cj__scan_find_left(const scan_kernel *k, scan_tile *t) {
 void cj__scan_find_row(const scan_kernel *k, scan_tile *t) {
     if (k->s.block == k->s.threads) return;
     cj_reg rows = cj__load_param(k->f, "u64", k->rows, "rows");
-    cj_set_if(k->f, cj_ge(k->f, "no_row", cj_cvt(k->f, "u64", "row", t->row), rows), t->left, 0);
+    cj_set_if(k->f, cj_ge(k->f, "no_row", cj_cvt(k->f, "u64", "row", t->row), rows), t->left, k->s.ragged ? -1 : 0);
 }
 
 cj_reg cj__scan_address(const scan_kernel *k, const scan_tile *t, cj_var array, cj_var stride, unsigned bytes,
@@ -49,6 +49,14 @@ int cj__scan_offset(const scan_kernel *k, unsigned load, unsigned bytes) {
 
 cj_reg cj__scan_has_load(const scan_kernel *k, const scan_tile *t, unsigned load) {
     return cj_gt(k->f, "inside", t->left, load * k->s.lanes);
+}
+
+cj_reg cj__scan_has_part(const scan_kernel *k, const scan_tile *t, unsigned load) {
+    return cj_eq(k->f, "is_last", t->left, load * k->s.lanes);
+}
+
+cj_reg cj__scan_has_first(const scan_kernel *k, const scan_tile *t, unsigned load) {
+    return cj_ge(k->f, "begins", t->left, load * k->s.lanes);
 }
 
 cj_reg cj__scan_in_stage(const scan_kernel *k, const scan_tile *t, cj_reg stage, unsigned load_bytes,

@@ -82,12 +82,15 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
     if (cj__scan_looks_back(s))
         cj_head(b, "  tile's total  --its status-->  workspace  --look-back of later tiles-->  carry");
     write_launch(k, b);
-    if (s->tail)
+    if (s->ragged)
+        cj_head(b, "Strides are multiples of %u elements, x and out of %u bytes; the last %u elements of a row come one by one.",
+                s->access, s->access * s->bytes, s->ragged);
+    else if (s->tail)
         cj_head(b, "x and out are multiples of %u bytes; the last %u elements come one by one.", s->width * s->bytes,
                 s->tail);
     else
         cj_head(b, "Columns and strides are multiples of %u elements, x and out of %u bytes.", s->width,
-                s->width * s->bytes);
+                s->access * s->bytes);
     if (s->heads == SCAN_FLAGS)
         cj_head(b, "A flag that is not 0 begins a segment; flags are a multiple of %u bytes.", s->width);
     if (s->heads > SCAN_FLAGS) cj_head(b, "Each of the %" PRIu64 " offsets begins a segment.", s->segments + 1);

@@ -41,6 +41,8 @@ typedef struct scan_shape {
     scan_form   form;
     unsigned    stages;      // pipeline stages of a stream
     bool        whole_rows;  // a block of a stream takes a row, and has its tiles one after the other
+    unsigned    access;      // elements of an access to global memory: a load of a direct tile is one, or two of half its width
+    unsigned    ragged;      // direct tiles: elements of the row's last load, where that is not a whole one; else 0
     unsigned    tail;        // elements after the last whole load of one array: in a stream, one tile more
     uint64_t    rows, columns, tile, tiles;  // elements a tile; tiles a row
     scan_heads  heads;
@@ -99,7 +101,7 @@ typedef struct scan_kernel {
 typedef struct scan_tile {
     cj_reg row, number;  // u32: the row, and which of its tiles
     cj_reg place;        // u32: the thread's first load in the tile
-    cj_reg first, left;  // the same in the row, u64; loads from there to the row's end, s32
+    cj_reg first, left;  // the same in the row, u64; whole loads from there to the row's end, s32, -1: none
     cj_reg element[SCAN_LOADS_MAX][SCAN_WIDTH_MAX];
     cj_reg prefix[SCAN_LOADS_MAX];  // of each load: in its warp, then in the tile
     cj_reg total;                   // of the warp, then of the tile
@@ -123,6 +125,8 @@ cj_reg cj__scan_address(const scan_kernel *k, const scan_tile *t, cj_var array, 
                         const char *name);
 int    cj__scan_offset(const scan_kernel *k, unsigned load, unsigned bytes);
 cj_reg cj__scan_has_load(const scan_kernel *k, const scan_tile *t, unsigned load);
+cj_reg cj__scan_has_part(const scan_kernel *k, const scan_tile *t, unsigned load);   // the first elements of it alone
+cj_reg cj__scan_has_first(const scan_kernel *k, const scan_tile *t, unsigned load);  // these, at least
 
 // The address of the thread's first load in shared memory, where the tile's loads have `load_bytes` each.
 cj_reg cj__scan_in_stage(const scan_kernel *k, const scan_tile *t, cj_reg stage, unsigned load_bytes, const char *name);

@@ -15,6 +15,23 @@ static unsigned width_of(const cj_plan *plan, unsigned bytes) {
     return cj__load_width(value[SCAN_ALIGN], bytes, value[SCAN_COLUMNS] | (value[SCAN_ROWS] > 1 ? strides : 0));
 }
 
+// Of direct tiles: a row may end within a load, if each begins at a multiple of an access. Two accesses are a load where one array
+// is aligned to less than 16 bytes: prefixes are of half as many loads. In reverse, where it would begin there, and
+// with segments no load crosses the end of a row.
+static void let_row_end(const cj_plan *plan, scan_shape *s) {
+    const uint64_t *value = plan->params.value;
+    if (value[SCAN_REVERSE] || cj__scan_segmented(s) || s->columns < SCAN_RAGGED_LEAST) return;
+    const uint64_t strides = cj__scan_stride(plan, SCAN_STRIDE) | cj__scan_stride(plan, SCAN_OUT_STRIDE);
+    const uint64_t starts = value[SCAN_ROWS] > 1 ? strides : 0;  // of rows
+    s->access = cj__load_width(value[SCAN_ALIGN], s->bytes, starts);
+    const bool pairs = value[SCAN_ROWS] == 1 && s->access * s->bytes >= 4;
+    s->width = pairs ? (unsigned)cj__least(2 * s->access, SCAN_LOAD / s->bytes) : s->access;
+    s->ragged = (unsigned)(s->columns % s->width);
+}
+
+// Loads of a row, the last of which may be a part of one.
+static uint64_t loads_of_row(const scan_shape *s) { return cj__ceil_div(s->columns, s->width); }
+
 // Loads of a thread: it holds its elements, their flags, and a prefix for each load at once.
 static unsigned loads_of(const cj_plan *plan, const scan_shape *s, unsigned bytes) {
     unsigned       loads = SCAN_LOADS_MAX;
@@ -32,7 +49,7 @@ uint64_t cj__scan_groups(const scan_shape *s) {
 // takes whole rows the one that looks back.
 static void shape_stream(const cj_plan *plan, scan_shape *s) {
     const uint64_t *value = plan->params.value;
-    if (s->rows == 1 && !value[SCAN_REVERSE] && !value[SCAN_ALIGN]) s->width = SCAN_LOAD / s->bytes;
+    if (s->rows == 1 && !value[SCAN_REVERSE] && !value[SCAN_ALIGN]) s->width = s->access = SCAN_LOAD / s->bytes;
     s->threads = cj__asked_or(plan, SCAN_BLOCK, SCAN_STREAM_BLOCK);
     s->loads = loads_of(plan, s, SCAN_STREAM_BYTES);
     if (!cj__is_asked(plan, SCAN_LOADS) && s->bytes == 4 && !cj__scan_segmented(s) &&
@@ -53,7 +70,7 @@ static void shape_stream(const cj_plan *plan, scan_shape *s) {
 
 // A row that one block could hold, in a cluster that is asked for: each block has an equal share, of at least a warp.
 static void share_short_row(const cj_plan *plan, scan_shape *s) {
-    const uint64_t row = s->columns / s->width, share = cj__ceil_div(row, plan->params.value[SCAN_CLUSTER]);
+    const uint64_t row = loads_of_row(s), share = cj__ceil_div(row, plan->params.value[SCAN_CLUSTER]);
     const unsigned held = loads_of(plan, s, SCAN_TILED_BYTES), threads = cj__power_from(cj__ceil_div(share, held));
     s->block = s->threads = cj__asked_or(plan, SCAN_BLOCK, cj__most(threads, SCAN_WARP));
     s->loads = cj__asked_or(plan, SCAN_LOADS, cj__ceil_div(share, s->threads));
@@ -71,20 +88,24 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
                       .columns = value[SCAN_COLUMNS],
                       .heads = (scan_heads)value[SCAN_HEADS],
                       .segments = value[SCAN_SEGMENTS]};
-    s->width = width_of(plan, s->bytes);
+    s->width = s->access = width_of(plan, s->bytes);
     s->form = (scan_form)value[SCAN_FORM];
     if (s->form == SCAN_STREAM) {
         shape_stream(plan, s);
         return;
     }
-    const uint64_t row = s->columns / s->width;  // loads of a row
+    let_row_end(plan, s);
+    const uint64_t row = loads_of_row(s);
     const unsigned alone = loads_of(plan, s, SCAN_ALONE_BYTES);
     const unsigned cluster = cj__asked_or(plan, SCAN_CLUSTER, 0);
     const bool     one_block = row <= (uint64_t)alone * cj__asked_or(plan, SCAN_BLOCK, SCAN_BLOCK_MAX);
     if (cluster && one_block) {
         share_short_row(plan, s);
     } else if (one_block) {  // one tile, of one warp or less if that is enough
-        s->threads = cj__power_from(row < SCAN_WARP ? row : cj__most(cj__ceil_div(row, alone), SCAN_WARP));
+        const bool     one = s->rows == 1 && !cj__is_asked(plan, SCAN_LOADS);
+        const uint64_t loads = one ? cj__least(alone, SCAN_ONE_LOADS) : alone;
+        s->threads = cj__power_from(row < SCAN_WARP ? row : cj__most(cj__ceil_div(row, loads), SCAN_WARP));
+        s->threads = (unsigned)cj__least(s->threads, cj__asked_or(plan, SCAN_BLOCK, SCAN_BLOCK_MAX));
         s->loads = (unsigned)cj__ceil_div(row, s->threads);
         s->block = cj__asked_or(plan, SCAN_BLOCK, cj__most(s->threads, SCAN_LEAST_BLOCK));
         s->tiles = 1;

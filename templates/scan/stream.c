@@ -333,7 +333,7 @@ static void emit_tail(const stream *t, const scan_tile *last) {
     scan_kernel k = *t->k;
     scan_tile   tile = {.row = last->row, .number = last->number, .carry = last->carry};
     cj_func    *f = k.f;
-    k.s.lanes = k.s.width = 1;
+    k.s.lanes = k.s.width = k.s.access = 1;
     k.s.loads = k.s.tail;
     cj_step(f, "after the last tile: the array's last %u elements, by the first lane", k.s.tail);
     cj_reg skips = cj_lt(f, "skips", tile.number, k.s.tiles);

@@ -23,6 +23,9 @@ static transfer transfer_of(const scan_kernel *k, const cj_reg *element) {
     return t;
 }
 
+// Accesses of a load, or of a store: of halves in words of two, at least.
+static unsigned accesses(const scan_kernel *k) { return k->s.width / k->s.access; }
+
 static void unpack(const scan_kernel *k, const transfer *t, unsigned w, cj_reg low, cj_reg high) {
     if (k->s.width > 1)
         cj__unpack_halves(k->f, is_bf16(k) ? "bf16" : "f16", t->word[w], low, high);
@@ -48,6 +51,23 @@ static void convert(const scan_kernel *k, const transfer *t, const cj_reg *eleme
     }
 }
 
+// The first elements of a load that the row ends in, one by one.
+static void fetch_part(const scan_kernel *k, const scan_tile *t, const transfer *of, unsigned v, const char *load, cj_reg at) {
+    cj_func *f = k->f;
+    cj_reg   part = cj__scan_has_part(k, t, v), half[SCAN_WIDTH_MAX];
+    for (unsigned e = 0; e < k->s.ragged; e++) {
+        const int offset = cj__scan_offset(k, v, k->s.bytes) + (int)(e * k->s.bytes);
+        if (is_half(k)) half[e] = cj_let(f, "b16", "half", "mov.b16 $1, 0;");
+        cj__load(f, part, load, is_half(k) ? "b16" : of->type, is_half(k) ? &half[e] : &of->word[e], 1, at, offset);
+    }
+    for (unsigned e = 0; e < k->s.ragged && is_half(k); e += 2) {
+        if (e + 1 < k->s.ragged)
+            cj_ptx(f, "@$1 mov.b32 $2, {$3, $4};", part, of->word[e / 2], half[e], half[e + 1]);
+        else
+            cj_ptx(f, "@$1 mov.b32 $2, {$3, 0};", part, of->word[e / 2], half[e]);
+    }
+}
+
 // The loads' elements; out of bounds they are the identity, halves once they are unpacked.
 static void fetch(const scan_kernel *k, scan_tile *t, transfer transfers[SCAN_LOADS_MAX], const char *load, cj_reg at) {
     for (unsigned v = 0; v < k->s.loads; v++) {
@@ -56,7 +76,10 @@ static void fetch(const scan_kernel *k, scan_tile *t, transfer transfers[SCAN_LO
         const transfer of = transfers[v] = transfer_of(k, t->element[v]);
         for (unsigned w = 0; w < of.words; w++)
             cj_set(k->f, of.word[w], is_half(k) ? "0" : cj_combine_identity(k->p.combine));
-        cj__load(k->f, there, load, of.type, of.word, of.words, at, cj__scan_offset(k, v, k->s.bytes));
+        for (unsigned a = 0; a < accesses(k); a++)
+            cj__load(k->f, there, load, of.type, of.word + a * of.words / accesses(k), of.words / accesses(k), at,
+                     cj__scan_offset(k, v, k->s.bytes) + (int)(a * k->s.access * k->s.bytes));
+        if (k->s.ragged) fetch_part(k, t, &of, v, load, at);
     }
 }
 
@@ -64,7 +87,9 @@ static void widen(const scan_kernel *k, const scan_tile *t, const transfer trans
     for (unsigned v = 0; v < k->s.loads && is_half(k); v++) {
         cj_reg there = cj__scan_has_load(k, t, v);
         convert(k, &transfers[v], t->element[v], unpack);
-        for (unsigned e = 0; e < k->s.width; e++) cj__prefix_clear_unless(&k->p, there, t->element[v][e]);
+        cj_reg first = k->s.ragged ? cj__scan_has_first(k, t, v) : there;
+        for (unsigned e = 0; e < k->s.width; e++)
+            cj__prefix_clear_unless(&k->p, e < k->s.ragged ? first : there, t->element[v][e]);
     }
 }
 
@@ -73,7 +98,7 @@ void cj__scan_load_found(scan_kernel *k, scan_tile *t) {
     transfer          transfers[SCAN_LOADS_MAX];
     cj_step(k->f, "%u loads of %u bytes; out of bounds elements are the identity", s->loads, s->width * s->bytes);
     cj_reg from = cj__scan_address(k, t, k->x, k->stride, s->bytes, "from");
-    fetch(k, t, transfers, "ld.global.L1::no_allocate", from);
+    fetch(k, t, transfers, accesses(k) > 1 ? "ld.global" : "ld.global.L1::no_allocate", from);
     cj__scan_load_heads(k, t);
     widen(k, t, transfers);
 }
@@ -179,6 +204,20 @@ void cj__scan_tile(const scan_kernel *k, scan_tile *t) {
 
 // ---- stores
 
+// The first elements of a load that the row ends in, one by one.
+static void store_part(const scan_kernel *k, const scan_tile *t, const transfer *to, unsigned v, const char *store, cj_reg at) {
+    cj_func *f = k->f;
+    cj_reg   part = cj__scan_has_part(k, t, v), half[SCAN_WIDTH_MAX];
+    for (unsigned e = 0; e < k->s.ragged && is_half(k); e += 2) {
+        half[e] = cj_register(f, "b16", "half"), half[e + 1] = cj_register(f, "b16", "half");
+        cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[e], half[e + 1], to->word[e / 2]);
+    }
+    for (unsigned e = 0; e < k->s.ragged; e++) {
+        const int offset = cj__scan_offset(k, v, k->s.bytes) + (int)(e * k->s.bytes);
+        cj__store(f, part, store, is_half(k) ? "b16" : to->type, is_half(k) ? &half[e] : &to->word[e], 1, at, offset);
+    }
+}
+
 void cj__scan_store(const scan_kernel *k, scan_tile *t) {
     const scan_shape *s = &k->s;
     const char       *store = s->form == SCAN_STREAM ? "st.global" : "st.global.cs";
@@ -197,6 +236,9 @@ void cj__scan_store(const scan_kernel *k, scan_tile *t) {
         }
         const transfer to = transfer_of(k, t->element[v]);
         convert(k, &to, t->element[v], pack);
-        cj__store(k->f, there, store, to.type, to.word, to.words, at, cj__scan_offset(k, v, s->bytes));
+        for (unsigned a = 0; a < accesses(k); a++)
+            cj__store(k->f, there, store, to.type, to.word + a * to.words / accesses(k), to.words / accesses(k), at,
+                      cj__scan_offset(k, v, s->bytes) + (int)(a * s->access * s->bytes));
+        if (s->ragged) store_part(k, t, &to, v, store, at);
     }
 }

@@ -6,7 +6,7 @@ static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
 
 enum { RESULT_ALL, RESULT_KTH, RESULT_ANY };  // in the order of the words
 
-static uint64_t blocks_of_row(const topk_shape *s) { return s->cluster ? s->cluster : 1; }
+static uint64_t blocks_of_row(const topk_shape *s) { return s->cluster ? s->cluster : s->parts; }
 
 // form=sift: slices, and places of candidates.
 static void shape_sift(const cj_plan *plan, topk_shape *s) {
@@ -38,6 +38,15 @@ static void shape_radix(const cj_plan *plan, topk_shape *s) {
     s->block = plan->block.x;
 }
 
+// form=warp: the lanes of a row. Whoever gives a block says how many rows it has.
+static void shape_warp(const cj_plan *plan, topk_shape *s) {
+    const unsigned places = (unsigned)cj__power_from(plan->params.value[TOPK_COLUMNS]);
+    s->lanes = (unsigned)cj__least(places, TOPK_WARP);
+    s->width = 1;
+    s->each = places / s->lanes;
+    s->block = plan->block.x ? plan->block.x : TOPK_WARP_BLOCK;
+}
+
 // The shape that the parameters ask for, once the plan has form, cluster and block.
 void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
     const uint64_t *value = plan->params.value;
@@ -48,12 +57,16 @@ void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
                       .any = value[TOPK_RESULT] == RESULT_ANY,
                       .wide_index = !value[TOPK_INDEX],
                       .radix = value[TOPK_FORM] == TOPK_RADIX,
-                      .cluster = plan->cluster.x};
+                      .cluster = plan->cluster.x,
+                      .parts = value[TOPK_PARTS] == CJ_PARAM_AUTO ? 1 : (unsigned)value[TOPK_PARTS]};
     s->bytes = (unsigned)cj_dtype_size(s->dtype);
     const uint64_t columns = value[TOPK_COLUMNS], stride = cj__stride(plan, TOPK_STRIDE, columns);
-    s->width = cj__load_width(value[TOPK_ALIGN], s->bytes, columns | (value[TOPK_ROWS] > 1 ? stride : 0));
+    const uint64_t starts = value[TOPK_ROWS] > 1 ? stride : 0;  // of rows
+    const bool     sift = value[TOPK_FORM] == TOPK_SIFT;
+    s->width = cj__load_width(value[TOPK_ALIGN], s->bytes, sift ? starts : columns | starts);
+    s->tail = sift && columns % s->width;
     s->sorts = !s->any && s->k > (s->radix ? TOPK_RADIX_RANKED : TOPK_RANKED);
-    (s->radix ? shape_radix : shape_sift)(plan, s);
+    (value[TOPK_FORM] == TOPK_BY_WARP ? shape_warp : s->radix ? shape_radix : shape_sift)(plan, s);
 }
 
 // ---- the plan
@@ -84,12 +97,42 @@ static uint32_t largest_cluster(const cj_plan *plan, const cj_limits *limits) {
     return cluster;
 }
 
+// As many parts as the GPU holds blocks for, of a length that is worth it, if the last block does not read too many candidates.
+static uint64_t most_parts(const cj_plan *plan, const cj_limits *limits, const topk_shape *s) {
+    const uint64_t *value = plan->params.value, most = plan->params.family->param[TOPK_PARTS].maximum;
+    const uint64_t  held = cj__clusters_at_once(limits, s->block, s->shared, 1) / value[TOPK_ROWS];
+    const uint64_t  least = cj__most(TOPK_PART_LEAST, (uint64_t)TOPK_PART_REACH * value[TOPK_K]);
+    return cj__least(cj__least(held, most),
+                     cj__least(value[TOPK_COLUMNS] / least, TOPK_PART_CANDIDATES / value[TOPK_K]));
+}
+
+// Parts, if these are asked for, or more blocks than a cluster would be.
+static bool plan_parts(cj_plan *plan, const cj_limits *limits, topk_shape *s) {
+    uint64_t  *value = plan->params.value;
+    const bool open = value[TOPK_PARTS] == CJ_PARAM_AUTO;
+    if (open && (cj__is_asked(plan, TOPK_CLUSTER) || value[TOPK_ROWS] * 2 > limits->sm_count)) return false;
+    if (open) value[TOPK_PARTS] = 1;
+    plan->cluster = (cj_dim3){0};
+    choose_block(plan, limits, s);
+    const uint64_t parts = open ? most_parts(plan, limits, s) : value[TOPK_PARTS];
+    if (parts < (open ? (uint64_t)TOPK_PARTS_OF_CLUSTER * largest_cluster(plan, limits) : 2)) return false;
+    value[TOPK_PARTS] = parts;
+    cj__topk_shape(plan, s);
+    return true;
+}
+
+// Elements of a part: whole slices, of which blocks read a multiple of 16 bytes.
+static uint64_t piece_of(const cj_plan *plan, const topk_shape *s) {
+    return cj__round_up(cj__ceil_div(plan->params.value[TOPK_COLUMNS], s->parts), s->slice);
+}
+
 // The cluster that is asked for; else the largest that is of use and has a block that fits: rank 0's pool holds k
 // candidates of each rank.
 static void plan_sift(cj_plan *plan, const cj_limits *limits, bool clusters, topk_shape *s) {
     const uint64_t asked = cj__cluster_asked(plan, TOPK_CLUSTER, clusters);
     const bool     open = asked == CJ_PARAM_AUTO;
     uint32_t       cluster = open ? largest_cluster(plan, limits) : (uint32_t)asked;
+    if (plan_parts(plan, limits, s)) return;
     do {
         if (open && cluster == 1) cluster = 0;
         plan->cluster = cluster ? (cj_dim3){cluster, 1, 1} : (cj_dim3){0};
@@ -118,16 +161,38 @@ static void plan_radix(cj_plan *plan, const cj_limits *limits, bool clusters, to
     cj__topk_shape(plan, s);
 }
 
-// Where so large a part of the row is found that the threshold of form=sift lets most of it pass, or is selected again and again.
-static bool radix_pays(uint64_t k, uint64_t columns) {
-    return (k >= TOPK_RADIX_LEAST && k * TOPK_RADIX_REACH >= columns) || (k >= TOPK_RADIX_SMALL && columns <= TOPK_RADIX_SHORT);
+// Where so large a part of the row is found that the threshold of form=sift lets most of it pass, or is selected again and
+// again. Few rows wait for each selection, which nothing hides.
+static bool radix_pays(const cj_plan *plan, const cj_limits *limits) {
+    const uint64_t *value = plan->params.value, k = value[TOPK_K], columns = value[TOPK_COLUMNS];
+    const uint64_t  reach = value[TOPK_ROWS] * TOPK_CLUSTER_MAX <= limits->sm_count ? TOPK_RADIX_FEW_REACH : TOPK_RADIX_REACH;
+    return (k >= TOPK_RADIX_LEAST && k * reach >= columns) || (k >= TOPK_RADIX_SMALL && columns <= TOPK_RADIX_SHORT);
 }
 
-// Radix where it pays, if the row fits.
+// A warp, or a part of one, where it has the row in registers: a sort of all columns, which for a small k costs more than a
+// comparison of each.
+static bool warp_pays(const cj_plan *plan) {
+    const uint64_t *value = plan->params.value, columns = value[TOPK_COLUMNS];
+    if (value[TOPK_CLUSTER] && cj__is_asked(plan, TOPK_CLUSTER)) return false;
+    return columns <= TOPK_WARP_COLUMNS || (columns <= TOPK_WARP_MOST && value[TOPK_K] >= TOPK_WARP_LEAST);
+}
+
+static void plan_warp(cj_plan *plan, topk_shape *s) {
+    plan->block = (cj_dim3){cj__asked_or(plan, TOPK_BLOCK, TOPK_WARP_BLOCK), 1, 1};
+    cj__topk_shape(plan, s);
+}
+
+// A warp where it pays; else radix where that pays, if the row fits.
 static void choose_form(cj_plan *plan, const cj_limits *limits, bool clusters, topk_shape *s) {
     uint64_t      *value = plan->params.value;
-    const uint64_t form = value[TOPK_FORM];
-    const bool     large = radix_pays(value[TOPK_K], value[TOPK_COLUMNS]);
+    const bool     parts = cj__is_asked(plan, TOPK_PARTS) && value[TOPK_PARTS] > 1;
+    const uint64_t form = parts ? TOPK_SIFT : value[TOPK_FORM];
+    value[TOPK_FORM] = TOPK_BY_WARP;
+    if (form == TOPK_BY_WARP || (form == TOPK_AUTO && warp_pays(plan))) {
+        plan_warp(plan, s);
+        return;
+    }
+    const bool     large = radix_pays(plan, limits);
     value[TOPK_FORM] = TOPK_RADIX;
     if (form == TOPK_RADIX || (form == TOPK_AUTO && large)) plan_radix(plan, limits, clusters, s);
     if (form == TOPK_RADIX || (form == TOPK_AUTO && large && fits(s, limits))) return;
@@ -163,8 +228,25 @@ cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
               value[TOPK_K], value[TOPK_COLUMNS]);
     TRY(cj__check_stride(plan, TOPK_STRIDE, value[TOPK_COLUMNS], error));
     const bool open = !cj__is_asked(plan, TOPK_BLOCK) && !cj__is_asked(plan, TOPK_CLUSTER);
+    REFUSE_IF(value[TOPK_FORM] == TOPK_BY_WARP && value[TOPK_COLUMNS] > TOPK_WARP_MOST,
+              "form: warp has a row of at most %d columns in registers, not of %" PRIu64 CJ_HINT
+              "leave form at its default",
+              TOPK_WARP_MOST, value[TOPK_COLUMNS]);
+    REFUSE_IF(cj__is_asked(plan, TOPK_PARTS) && value[TOPK_PARTS] > 1 && cj__is_asked(plan, TOPK_CLUSTER) && value[TOPK_CLUSTER],
+              "parts: %" PRIu64 " parts of a row are blocks, not clusters of %" PRIu64 CJ_HINT
+              "leave parts or cluster at its default",
+              value[TOPK_PARTS], value[TOPK_CLUSTER]);
+    REFUSE_IF(cj__is_asked(plan, TOPK_PARTS) && value[TOPK_PARTS] > 1 && value[TOPK_FORM] != TOPK_AUTO &&
+                  value[TOPK_FORM] != TOPK_SIFT,
+              "parts: %" PRIu64 " parts of a row go with form=sift" CJ_HINT "leave parts or form at its default",
+              value[TOPK_PARTS]);
+    REFUSE_IF(value[TOPK_FORM] == TOPK_BY_WARP && cj__is_asked(plan, TOPK_CLUSTER) && value[TOPK_CLUSTER],
+              "cluster: %" PRIu64 " blocks cannot share a row that form=warp gives to a warp" CJ_HINT
+              "leave form or cluster at its default",
+              value[TOPK_CLUSTER]);
     choose_form(plan, limits, clusters, &s);
-    const uint64_t blocks = value[TOPK_ROWS] * blocks_of_row(&s);
+    const uint64_t blocks = s.lanes ? cj__ceil_div(value[TOPK_ROWS], s.block / s.lanes)
+                                    : value[TOPK_ROWS] * blocks_of_row(&s);
     FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
             "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid" CJ_HINT
             "use several launches",
@@ -173,6 +255,9 @@ cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     plan->dynamic_shared = (uint32_t)s.shared;
     CJ_DERIVE(plan, value[TOPK_COLUMNS], cj__stride(plan, TOPK_STRIDE, value[TOPK_COLUMNS]));
+    if (s.lanes) CJ_DERIVE(plan, value[TOPK_ROWS]);
+    if (s.parts > 1) CJ_DERIVE(plan, piece_of(plan, &s));
+    if (s.parts > 1) plan->workspace_bytes = value[TOPK_ROWS] * cj__topk_row_bytes(&s);
     cj__name_entry(plan, "topk_%s_%s", s.smallest ? "smallest" : "largest", CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

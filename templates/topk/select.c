@@ -194,7 +194,19 @@ void cj__topk_select(const topk_kernel *k) {
         fill_key(k, k->threshold);
         cj_ptx(f, "setp.ne.u32 $1, 0, 0;", k->filling);
         cj__topk_set_bound(k);
+        if (k->s.parts > 1) cj_set(f, k->least, least);
     }
     move_selected(k, least);
     cj_ptx(f, "min.u32 $1, $2, $3;", k->count, all.total, k->s.k);
+}
+
+void cj__topk_select_if_full(const topk_kernel *k, cj_reg full, unsigned way) {
+    cj_func *f = k->f;
+    cj_step(f, "a warp with more than %u candidates may lack room for the next round's", k->s.slack);
+    cj_ptx(f, "setp.gt.u32 $1, $2, $3;", full, k->mine, k->s.slack);
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // B11: lanes whose elements are out of bounds are with the others again");
+    cj_ptx(f, "bar.red.or.pred $1, 0, $1; // B2: all threads learn it", full);
+    cj_set(f, k->resume, way);
+    cj_ptx(f, "@$1 bra.uni $2;", full, k->select);
+    cj_label_here(f, k->after[way]);
 }

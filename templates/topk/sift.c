@@ -8,8 +8,9 @@
 // elements are not less than the k-th greatest of these. It is searched bit by bit, until at least k and at most 9/8 k threads'
 // are not less. In random order hardly more elements are: of 16 each of 512 threads 68, for k = 64.
 //
-// Barrier:
+// Barriers:
 //   B0  bar.red of each bit: counts. Nothing is in shared memory.
+//   B12 bar.sync after the tail: a selection follows, and another may have come just before.
 #include "topk.h"
 
 static unsigned each_of(const topk_kernel *k) { return k->s.loads * k->s.width; }
@@ -33,7 +34,7 @@ static void load(const topk_kernel *k, unsigned i, unsigned l) {
     const topk_shape *s = &k->s;
     const cj_reg     *to = &k->element[i][l * s->width], column = k->column[i][l];
     const char       *op = "ld.global.nc.L1::no_allocate";
-    cj_reg            inside = cj_lt(k->f, "inside", column, k->columns);
+    cj_reg            inside = cj_lt(k->f, "inside", column, k->end);
     cj_reg            at = cj_mad_wide(k->f, "at", column, s->bytes, k->base), word[4];
     if (s->width < TOPK_EACH_MAX) {
         cj__load(k->f, inside, op, cj__topk_register(k), to, s->width, at, 0);
@@ -50,6 +51,7 @@ void cj__topk_load_first(topk_kernel *k) {
     cj_step(k->f, "the first %d slices of %u elements", TOPK_SLICES, s->slice);
     cj_reg own = cj_mul(k->f, "own", k->thread, s->width);
     if (s->cluster) own = cj_mad(k->f, "own", k->rank, s->slice, own);
+    if (s->parts > 1) own = cj_add(k->f, "own", own, k->from);
     for (unsigned i = 0; i < TOPK_SLICES; i++) {
         for (unsigned e = 0; e < each_of(k); e++) {
             k->element[i][e] = cj_register(k->f, cj__topk_register(k), "element");
@@ -159,14 +161,14 @@ static cj_reg find_greatest(const topk_kernel *k) {
     cj_reg            best = cj_let(k->f, cj__topk_number(k), "greatest", "mov.b32 $1, $2;", first);
     for (unsigned l = 0; l < TOPK_SLICES * s->loads; l++) {
         const unsigned slice = l / s->loads, of_slice = l % s->loads;
-        cj_reg         inside = l ? cj_lt(k->f, "inside", k->column[slice][of_slice], k->columns) : cj_always();
+        cj_reg         inside = l ? cj_lt(k->f, "inside", k->column[slice][of_slice], k->end) : cj_always();
         for (unsigned e = !l; e < s->width; e++) {
             cj_reg number = number_of(k, k->element[slice][of_slice * s->width + e]);
             cj_ptx(k->f, l ? "@$1 $2.$3 $4, $4, $5;" : "$2.$3 $4, $4, $5;", inside, op, number_type(k), best, number);
         }
     }
     cj_reg key = key_of(k, best);
-    cj_set_if(k->f, cj_ge(k->f, "none", k->column[0][0], k->columns), key, 0);
+    cj_set_if(k->f, cj_ge(k->f, "none", k->column[0][0], k->end), key, 0);
     return key;
 }
 
@@ -193,10 +195,9 @@ void cj__topk_guess(const topk_kernel *k) {
 
 // ---- candidates
 
-// Elements e of the warp's slice i that are greater than the threshold become candidates.
-static void sift_element(const topk_kernel *k, unsigned i, unsigned e, cj_reg number) {
+// An element of each lane, `offset` after `column`, becomes a candidate if it is greater than the threshold.
+static void sift_element(const topk_kernel *k, cj_reg column, unsigned offset, cj_reg inside, cj_reg number) {
     cj_func *f = k->f;
-    cj_reg   column = k->column[i][e / k->s.width], inside = cj_lt(f, "inside", column, k->columns);
     cj_reg   may = cj_and(f, "may_pass", passes_bound(k, number, k->filling), inside);
     CJ_IF_UNI(f, cj_let(f, "pred", "any", "vote.sync.any.pred $1, $2, 0xffffffff;", may), "next_element") {
         cj_reg key = key_of(k, number);
@@ -206,7 +207,7 @@ static void sift_element(const topk_kernel *k, unsigned i, unsigned e, cj_reg nu
         cj_reg ballot = cj_let(f, "b32", "ballot", "vote.sync.ballot.b32 $1, $2, 0xffffffff;", passes);
         cj_reg before = cj_let(f, "u32", "before", "popc.b32 $1, $2;", cj_and(f, "lanes_before", ballot, k->below));
         cj_reg at = cj_mad(f, "candidate_at", cj_add(f, "place", before, k->mine), TOPK_CANDIDATE, k->own_at);
-        cj_reg index = cj_add(f, "index", column, e % k->s.width);
+        cj_reg index = cj_add(f, "index", column, offset);
         cj_reg low = cj_let(f, "u32", "low", "not.b32 $1, $2;", index);
         cj_reg candidate = cj_let(f, "b64", "candidate", "mov.b64 $1, {$2, $3};", low, key);
         cj_ptx(f, "@$1 st.shared.b64 [$2], $3;", passes, at, candidate);
@@ -222,6 +223,28 @@ void cj__topk_sift(const topk_kernel *k, unsigned i) {
         any = passes_bound(k, number[e], any);
     }
     CJ_IF_UNI(k->f, cj_let(k->f, "pred", "any", "vote.sync.any.pred $1, $2, 0xffffffff;", any), "no_candidate") {
-        for (unsigned e = 0; e < each_of(k); e++) sift_element(k, i, e, number[e]);
+        for (unsigned e = 0; e < each_of(k); e++) {
+            cj_reg column = k->column[i][e / k->s.width], inside = cj_lt(k->f, "inside", column, k->end);
+            sift_element(k, column, e % k->s.width, inside, number[e]);
+        }
     }
+}
+
+// A thread each, of the row's last block.
+void cj__topk_sift_tail(const topk_kernel *k) {
+    const topk_shape *s = &k->s;
+    cj_func          *f = k->f;
+    const char       *type = cj__topk_register(k);
+    cj_step(f, "the last elements, fewer than a load has, a thread each");
+    cj_reg column = cj_add(f, "column", k->end, k->thread), inside = cj_lt(f, "inside", column, k->columns);
+    cj_reg number_of_block = s->cluster ? k->rank : k->part;
+    if (blocks_of(k) > 1 || s->parts > 1)
+        cj_ptx(f, "setp.eq.and.u32 $1, $2, $3, $1; // of the last block", inside, number_of_block,
+               (s->cluster ? s->cluster : s->parts) - 1);
+    cj_reg at = cj_mad_wide(f, "at", column, s->bytes, k->base), element = cj_register(f, type, "element");
+    cj_ptx(f, "mov.b$1 $2, 0;", 8 * s->bytes, element);
+    cj_ptx(f, "@$1 ld.global.nc.$2 $3, [$4];", inside, type, element, at);
+    sift_element(k, column, 0, inside, number_of(k, element));
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // B11: lanes whose elements are out of bounds are with the others again");
+    cj_ptx(f, "bar.sync 0; // B12: all threads are done with a selection after the last round");
 }

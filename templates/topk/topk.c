@@ -26,6 +26,7 @@
 //   B5   bar.sync          the candidates are selected, and the warps' places are read
 //   B6   barrier.cluster   rank 0 is done with its own candidates
 //   B10  barrier.cluster   the candidates of all ranks are in rank 0's pool
+//   P1   bar.sync          of a row in parts: the candidates are selected (P2, P3: parts.c)
 //   B11  bar.warp.sync     all lanes of the warp come to B2 together
 #include "topk.h"
 
@@ -39,6 +40,7 @@ static void head_of_sift(const topk_kernel *k, cj_builder *b) {
     cj_head(b, "  row  --%u loads of %u elements a thread and slice-->  key > threshold  -->  %u places a warp, shared",
             s->loads, s->width, s->own);
     cj_head(b, "  more than %u candidates of a warp  --selection-->  %u, whose least is the threshold", s->slack, s->k);
+    if (s->parts > 1) cj_head(b, "  every part's %u  --workspace-->  the block that comes last  --selection-->  %u", s->k, s->k);
     if (s->cluster) cj_head(b, "  every rank's %u  --mapa + st-->  pool of rank 0  --selection-->  %u", s->k, s->k);
 }
 
@@ -50,15 +52,22 @@ static void head_of_radix(const topk_kernel *k, cj_builder *b) {
             s->cluster ? " of rank 0" : "");
 }
 
+static void head_of_warp(const topk_kernel *k, cj_builder *b) {
+    const topk_shape *s = &k->s;
+    cj_head(b, "  row  --a load an element-->  %u candidate%s a lane  --bitonic network of %u places, shuffles-->  in order",
+            s->each, s->each > 1 ? "s" : "", s->lanes * s->each);
+}
+
 static void write_head(const topk_kernel *k, cj_builder *b) {
     const topk_shape *s = &k->s;
     cj_head(b, "clusterjit: topk  k=%u dtype=%s order=%s result=%s\n", s->k, CJ_PARAM_WORD(k->plan, "dtype"),
             CJ_PARAM_WORD(k->plan, "order"), CJ_PARAM_WORD(k->plan, "result"));
-    (s->radix ? head_of_radix : head_of_sift)(k, b);
-    cj_head(b, "  %s-->  values, indices\n", s->any ? "" : s->sorts ? "--bitonic sort" : "--ranks, counted");
+    (s->lanes ? head_of_warp : s->radix ? head_of_radix : head_of_sift)(k, b);
+    cj_head(b, "  %s-->  values, indices\n", s->any || s->lanes ? "" : s->sorts ? "--bitonic sort" : "--ranks, counted");
     cj_head(b, "Launch: block %u threads%s; grid: %s a row; %u bytes of dynamic shared memory.", s->block,
-            s->cluster ? ", as a cluster launch" : "", s->cluster ? "a cluster" : "a block", k->plan->dynamic_shared);
-    cj_head(b, "columns and stride are multiples of %u elements, x of %u bytes.", s->width, s->width * s->bytes);
+            s->cluster ? ", as a cluster launch" : "", s->lanes ? "lanes of a warp" : s->cluster ? "a cluster" : s->parts > 1 ? "several blocks" : "a block", k->plan->dynamic_shared);
+    cj_head(b, s->tail ? "stride is a multiple of %u elements, x of %u bytes." : "columns and stride are multiples of %u elements, x of %u bytes.",
+            s->width, s->width * s->bytes);
 }
 
 // ---- prologue
@@ -70,7 +79,10 @@ static void declare(topk_kernel *k) {
     k->indices = cj_param(f, "u64", "indices", k->s.kth ? "indices[rows]" : "indices[rows][k]");
     k->columns_at = cj_param(f, "u64", "columns", "elements of a row");
     k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
-    cj_param(f, "u64", "workspace", "not used");
+    if (k->s.lanes) k->rows_at = cj_param(f, "u64", "rows", "rows of the matrix");
+    if (k->s.parts > 1) k->piece_at = cj_param(f, "u64", "piece", "elements of a part");
+    k->workspace = cj_param(f, "u64", "workspace", k->s.parts > 1 ? "the parts' candidates" : "not used");
+    if (k->s.lanes) return;
     const bool many = k->s.radix && k->s.block < TOPK_RADIX_BLOCK;  // bins a thread
     cj__registers(k->plan, f, many ? 2 * TOPK_REGISTERS : TOPK_REGISTERS, k->s.width * k->s.bytes < TOPK_LOAD);
 }
@@ -90,19 +102,37 @@ static void begin_pool(topk_kernel *k) {
     k->count = cj_mov(f, "u32", "candidates", 0);
 }
 
+static void begin_part(topk_kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   piece = cj__load_param(f, "u32", k->piece_at, "piece");
+    k->from = cj_mul(f, "part_from", k->part, piece);
+    k->end = cj_min(f, "part_end", cj_add(f, "part_end", k->from, piece), k->columns);
+}
+
 static void begin(topk_kernel *k) {
     cj_func *f = k->f;
     k->thread = cj_mov(f, "u32", "thread", "%tid.x");
     k->lane = cj_and(f, "lane", k->thread, TOPK_WARP - 1);
     k->below = cj_mov(f, "u32", "lanes_below", "%lanemask_lt");
-    if (!k->s.radix) begin_pool(k);
-    k->row = k->s.cluster ? cj_cluster_index(f) : cj_mov(f, "u32", "row", "%ctaid.x");
+    if (!k->s.radix && !k->s.lanes) begin_pool(k);
+    k->row = k->s.cluster ? cj_cluster_index(f) : cj_mov(f, "u32", k->s.lanes ? "block" : "row", "%ctaid.x");
+    if (k->s.lanes) {
+        cj_reg in_block = cj_div(f, "row_in_block", k->thread, k->s.lanes);
+        k->row = cj_mad(f, "row", k->row, k->s.block / k->s.lanes, in_block);
+    }
     if (k->s.cluster) k->rank = cj_cluster_rank(f);
+    if (k->s.parts > 1) {
+        k->part = cj_rem(f, "part", k->row, k->s.parts);
+        k->row = cj_div(f, "row", k->row, k->s.parts);
+    }
     cj_step(f, "the row");
     cj_reg x = cj__load_pointer(f, k->x, "x"), stride = cj__load_param(f, "u64", k->stride_at, "stride");
     cj_reg first = cj_mul(f, "row_first", cj_cvt(f, "u64", "row_number", k->row), stride);
     k->base = cj_mad(f, "row_at", first, k->s.bytes, x);
     k->columns = cj_cvt(f, "u32", "columns", cj__load_param(f, "u64", k->columns_at, "wide_columns"));
+    k->end = k->columns;
+    if (k->s.parts > 1) begin_part(k);
+    if (k->s.tail) k->end = cj_and(f, "end_of_loads", k->end, -(int)k->s.width);
 }
 
 static void begin_sift(topk_kernel *k) {
@@ -113,6 +143,7 @@ static void begin_sift(topk_kernel *k) {
     k->bound = cj_let(f, cj__topk_number(k), "bound", "mov.b32 $1, 0;");
     k->filling = cj_let(f, "pred", "filling", "setp.eq.u32 $1, 0, 0;");
     k->resume = cj_u32(f, "resume");
+    if (k->s.parts > 1) cj__topk_begin_parts(k);
 }
 
 // ---- mainloop
@@ -124,29 +155,28 @@ static cj_reg emit_rounds(topk_kernel *k) {
     cj_reg   full = cj_pred(f, "full");
     cj__topk_load_first(k);
     if (k->s.guesses) cj__topk_guess(k);
-    cj_reg start = cj_mov(f, "u32", "start", 0);
-    CJ_COUNT_UNI(f, "next_round", start, cj__topk_round(k), k->columns) {
+    cj_reg start = k->s.parts > 1 ? cj_mov(f, "u32", "start", k->from) : cj_mov(f, "u32", "start", 0);
+    CJ_COUNT_UNI(f, "next_round", start, cj__topk_round(k), k->end) {
         for (unsigned i = 0; i < TOPK_SLICES; i++) {
             cj__topk_sift(k, i);
             cj__topk_load_next(k, i);
         }
-        cj_step(f, "a warp with more than %u candidates may lack room for the next round's", k->s.slack);
-        cj_ptx(f, "setp.gt.u32 $1, $2, $3;", full, k->mine, k->s.slack);
-        cj_ptx(f, "bar.warp.sync 0xffffffff; // B11: lanes whose elements are out of bounds are with the others again");
-        cj_ptx(f, "bar.red.or.pred $1, 0, $1; // B2: all threads learn it", full);
-        cj_set(f, k->resume, TOPK_AFTER_ROUND);
-        cj_ptx(f, "@$1 bra.uni $2;", full, k->select);
-        cj_label_here(f, k->after[TOPK_AFTER_ROUND]);
+        cj__topk_select_if_full(k, full, TOPK_AFTER_ROUND);
+    }
+    if (k->s.tail) {
+        cj__topk_sift_tail(k);
+        cj_ptx(f, "setp.ne.u32 $1, 0, 0; // a selection is needed", full);
     }
     return full;
 }
 
 // The selection, for all branches to it: it goes on where `resume` says.
 static void emit_selection(const topk_kernel *k) {
-    const unsigned last = k->s.cluster ? TOPK_AFTER_RANKS : TOPK_AFTER_ALL;
+    const unsigned last = k->s.parts > 1 ? TOPK_AFTER_PARTS : k->s.cluster ? TOPK_AFTER_RANKS : TOPK_AFTER_ALL;
     cj__topk_select(k);
     for (unsigned way = 0; way < last; way++)
-        cj_ptx(k->f, "@$1 bra.uni $2;", cj_eq(k->f, "here", k->resume, way), k->after[way]);
+        if (way != TOPK_AFTER_RANKS)  // of a cluster, which has no parts, the last
+            cj_ptx(k->f, "@$1 bra.uni $2;", cj_eq(k->f, "here", k->resume, way), k->after[way]);
     cj_ptx(k->f, "bra.uni $1;", k->after[last]);
 }
 
@@ -172,69 +202,6 @@ static void emit_ranks(const topk_kernel *k) {
     cj_label_here(f, k->after[TOPK_AFTER_RANKS]);
 }
 
-// Where results go, and the number of the row's first one.
-typedef struct results {
-    cj_reg values, indices, first;
-} results;
-
-// Result `place` of the row is the candidate. Its value is read from x again.
-static void write_result(const topk_kernel *k, const results *r, cj_reg candidate, cj_reg place) {
-    const topk_shape *s = &k->s;
-    cj_func          *f = k->f;
-    const char       *type = cj__topk_register(k);
-    cj_reg            low = cj_u32(f, "low"), key = cj_b32(f, "key");
-    cj_ptx(f, "mov.b64 {$1, $2}, $3;", low, key, candidate);
-    cj_reg index = cj_let(f, "u32", "index", "not.b32 $1, $2;", low),
-           from = cj_mad_wide(f, "from", index, s->bytes, k->base);
-    cj_reg value = cj_let(f, type, "value", "ld.global.nc.$3 $1, [$2];", from, type);
-    cj_reg number = cj_add(f, "number", cj_cvt(f, "u64", "place", place), r->first);
-    cj_ptx(f, "st.global.$1 [$2], $3;", type, cj_mad(f, "value_at", number, s->bytes, r->values), value);
-    cj_reg to = cj_mad(f, "index_at", number, s->wide_index ? 8 : 4, r->indices),
-           wide = cj_cvt(f, "u64", "wide_index", index);
-    cj_ptx(f, "st.global.$1 [$2], $3;", s->wide_index ? "u64" : "u32", to, s->wide_index ? wide : index);
-}
-
-// The pool's places first to last, a thread each, are the row's results in their order.
-static void emit_results_of_places(const topk_kernel *k, const results *r, unsigned first) {
-    CJ_SHARE(k->f, i, "i", k->thread, 1, k->s.block, k->s.k - first) {
-        cj_reg at = cj_mad(k->f, "result_at", i, TOPK_CANDIDATE, k->pool);
-        cj_reg candidate = cj_let(k->f, "b64", "candidate", "ld.shared.u64 $1, [$2 + $3];", at, TOPK_CANDIDATE * first);
-        write_result(k, r, candidate, i);
-    }
-}
-
-// A few lanes, as many as there are for each candidate, count its place together.
-static void emit_results_by_rank(const topk_kernel *k, const results *r, unsigned first) {
-    cj_func *f = k->f;
-    unsigned lanes = 1;
-    while (lanes < TOPK_WARP && 2 * lanes * k->s.k <= k->s.block) lanes *= 2;
-    cj_reg part = cj_and(f, "lane_of_candidate", k->thread, lanes - 1);
-    cj_reg base = cj_mov(f, "u32", "first_of_turn", 0);
-    CJ_COUNT_UNI(f, "next_turn", base, k->s.block / lanes, k->s.k) {
-        cj_reg i = cj_div(f, "i", k->thread, lanes);
-        cj_update(f, i, "add", base);
-        cj_reg there = cj_lt(f, "there", i, k->s.k);
-        cj_reg candidate = cj__topk_candidate(k, there, cj_mad(f, "result_at", i, TOPK_CANDIDATE, k->pool));
-        cj_reg place = cj__topk_count_place(k, candidate, lanes);
-        cj_reg leads = cj_let(f, "pred", "leads", "setp.eq.and.u32 $1, $2, 0, $3;", part, there);
-        cj_reg writes = cj_let(f, "pred", "writes", "setp.ge.and.u32 $1, $2, $3, $4;", place, first, leads);
-        CJ_IF(f, writes, "others") {
-            cj_update(f, place, "sub", first);
-            write_result(k, r, candidate, place);
-        }
-    }
-}
-
-static void emit_results(const topk_kernel *k) {
-    const unsigned first = k->s.kth ? k->s.k - 1 : 0;
-    cj_step(k->f, "results, with the bits that x has");
-    results r = {.values = cj__load_pointer(k->f, k->values, "values")};
-    r.indices = cj__load_pointer(k->f, k->indices, "indices");
-    r.first = cj_mul_wide(k->f, "results", k->row, k->s.k - first);
-    (k->s.any || k->s.sorts ? emit_results_of_places : emit_results_by_rank)(k, &r, first);
-    cj_ptx(k->f, "ret;");
-}
-
 static void emit_sift(topk_kernel *k) {
     begin_sift(k);
     cj_reg selected = emit_rounds(k);
@@ -244,6 +211,7 @@ static void emit_sift(topk_kernel *k) {
     emit_selection(k);
     cj_label_here(k->f, k->after[TOPK_AFTER_ALL]);
     if (k->s.cluster) emit_ranks(k);
+    if (k->s.parts > 1) cj__topk_parts(k, selected);
     cj_ptx(k->f, "bar.sync 0; // B5: the candidates are selected");
 }
 
@@ -251,13 +219,17 @@ static void emit_topk(const cj_plan *plan, cj_builder *b) {
     topk_kernel k = {.plan = plan};
     cj__topk_shape(plan, &k.s);
     write_head(&k, b);
-    cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
+    if (!k.s.lanes) cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
     k.f = cj__entry(plan, b);
     declare(&k);
     begin(&k);
+    if (k.s.lanes) {
+        cj__topk_warp(&k);
+        return;
+    }
     (k.s.radix ? cj__topk_radix : emit_sift)(&k);
     if (k.s.sorts) cj__topk_sort(&k);
-    emit_results(&k);
+    cj__topk_results(&k);
 }
 
 const cj_family cj__family_topk = {CJ_FAMILY(

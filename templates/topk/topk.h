@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of topk. Each file calls only those before it: plan.c; sift.c and select.c (form=sift); hold.c and radix.c
-// (form=radix); sort.c, and topk.c, which has the algorithm.
+// The parts of topk. Each file calls only those before it: plan.c; sift.c and select.c and parts.c (form=sift); hold.c and radix.c
+// (form=radix); sort.c; result.c; warp.c (form=warp); and topk.c, which has the algorithm.
 #ifndef CJ_TEMPLATES_TOPK_H
 #define CJ_TEMPLATES_TOPK_H
 
@@ -13,8 +13,11 @@ enum {
 };
 
 // Bytes a load, lanes, slices in flight, elements that a thread has of a slice, at least and at most; bytes of a candidate.
-enum { TOPK_AUTO, TOPK_SIFT, TOPK_RADIX };  // the words of form
+enum { TOPK_AUTO, TOPK_SIFT, TOPK_RADIX, TOPK_BY_WARP };  // the words of form
 enum { TOPK_LOAD = 16, TOPK_WARP = 32, TOPK_SLICES = 4, TOPK_EACH = 4, TOPK_EACH_MAX = 8, TOPK_CANDIDATE = 8 };
+
+// form=warp: bits of a lane; candidates of a lane, at most; columns of a row, at most.
+enum { TOPK_WARP_BITS = 5, TOPK_WARP_EACH = 8, TOPK_WARP_MOST = TOPK_WARP_EACH * TOPK_WARP };
 
 // form=radix: bits of a digit; bytes of its bins; bytes of an access to the keys that are held, and of a warp's.
 enum { TOPK_DIGIT = 11, TOPK_BINS = 4 << TOPK_DIGIT, TOPK_HELD = 16, TOPK_LINE = TOPK_HELD * TOPK_WARP };
@@ -24,19 +27,22 @@ enum {
 #include "constants.def"
 };
 
-// Where the kernel goes on after a selection: a round, the row (or the rank's part of it), all ranks' candidates.
-enum { TOPK_AFTER_ROUND, TOPK_AFTER_ALL, TOPK_AFTER_RANKS, TOPK_SELECTIONS };
+// Where the kernel goes on after a selection: a round, the row (or the block's part of it), all ranks' candidates; some of other
+// parts' candidates, all of them.
+enum { TOPK_AFTER_ROUND, TOPK_AFTER_ALL, TOPK_AFTER_RANKS, TOPK_AFTER_SOME, TOPK_AFTER_PARTS, TOPK_SELECTIONS };
 
 // How a row is read: slices, each of `loads` loads a thread, of `width` elements; form=radix: so many loads at once.
 typedef struct topk_shape {
     cj_dtype dtype;
     unsigned bytes, width, loads;
-    unsigned block, cluster;
+    unsigned block, cluster, parts;
     unsigned k, slice;  // elements of a slice, of one block
     unsigned slack,
         own;        // a warp with more candidates than `slack` asks for a selection; places of a warp, for a round more
     unsigned pool;  // places in all: of the selected candidates, then of each warp
     bool     radix;   // form=radix
+    bool     tail;    // form=sift: the row ends within a load
+    unsigned lanes, each;  // form=warp: lanes of a row, else 0; candidates of a lane
     uint64_t shared;  // bytes of dynamic shared memory
     unsigned region;  // form=radix: bytes of bins or pool; the keys are held after them
     bool     guesses;                         // a first threshold
@@ -49,9 +55,12 @@ typedef struct topk_kernel {
     cj_func       *f;
     topk_shape     s;
     cj_var         x, values, indices, columns_at, stride_at;
+    cj_var         rows_at, piece_at, workspace;  // rows_at: form=warp; piece_at: of a row in parts
     cj_reg         thread, lane, below;  // below: mask of the lanes before this one
     cj_reg         row, rank;
     cj_reg         base, columns;  // of the row: its address, its elements as u32
+    cj_reg         from, end;      // the block's part of it, if it has parts; else end is columns, in whole loads
+    cj_reg         part, space, taken, own;  // space: the row's in the workspace; there candidates are taken up to `taken`, but from `own` on
     cj_reg         pool, own_at;   // addresses of places: of the selected candidates, of the warp's own
 
     // Registers that change from slice to slice.
@@ -59,6 +68,7 @@ typedef struct topk_kernel {
     cj_reg threshold, filling;                                                   // a key; every element is a candidate
     cj_reg bound;        // as a number: no element greater than the threshold is less than it
     cj_reg count, mine;  // selected candidates; the warp's own
+    cj_reg least;        // of a row in parts: k candidates are not less than this one, which is one of them or 1
     cj_reg exchange;     // address of what warps exchange in a selection (select.c)
 
     // The selection is written once. `resume` says which of `after` it goes on to.
@@ -90,15 +100,23 @@ void cj__topk_load_next(const topk_kernel *k, unsigned i);
 void cj__topk_guess(const topk_kernel *k);             // the first threshold
 void cj__topk_set_bound(const topk_kernel *k);         // from the threshold
 void cj__topk_sift(const topk_kernel *k, unsigned i);  // slice i: its candidates go to the warp's places
+void cj__topk_sift_tail(const topk_kernel *k);         // the row's last elements, fewer than a load has
 
 // ---- select.c: of more candidates than k the first k stay, in any order
 
 void   cj__topk_select(const topk_kernel *k);
+void   cj__topk_select_if_full(const topk_kernel *k, cj_reg full, unsigned way);  // after a round; full: whether it was needed
 cj_reg cj__topk_candidate(const topk_kernel *k, cj_reg there, cj_reg at);  // the one at that address; 0 if not `there`
 
 // ---- radix.c: the first k of the row are in the pool, in any order, and every thread (in a cluster, of rank 0) can read them
 
 void cj__topk_radix(topk_kernel *k);
+
+// ---- parts.c: the candidates of all parts of the row, in the block that comes last; the others exit. It selects from them.
+
+uint64_t cj__topk_row_bytes(const topk_shape *s);  // of the workspace
+void     cj__topk_begin_parts(topk_kernel *k);     // before any selection
+void     cj__topk_parts(const topk_kernel *k, cj_reg full);
 
 // ---- sort.c
 
@@ -106,5 +124,24 @@ void cj__topk_sort(const topk_kernel *k);  // the selected candidates, the great
 
 // How many of the selected candidates are greater than this one, counted by the `lanes` lanes, a power of two, that have it.
 cj_reg cj__topk_count_place(const topk_kernel *k, cj_reg candidate, unsigned lanes);
+
+// ---- result.c
+
+// Where results go, and the number of the row's first one.
+typedef struct topk_results {
+    cj_reg values, indices, first;
+} topk_results;
+
+unsigned     cj__topk_first(const topk_shape *s);  // the place of the first candidate that is a result
+topk_results cj__topk_results_open(const topk_kernel *k);
+
+// Result `place` of the row is the element at `index`.
+void cj__topk_write_result(const topk_kernel *k, const topk_results *r, cj_reg index, cj_reg place);
+
+void cj__topk_results(const topk_kernel *k);  // of the candidates in the pool
+
+// ---- warp.c: form=warp, after the prologue
+
+void cj__topk_warp(topk_kernel *k);
 
 #endif

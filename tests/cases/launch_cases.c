@@ -500,6 +500,7 @@ static const family_run runs[] = {
     {"gemm", "m=64 n=64 k=64 form=mma parts=2", launch_gemm},
     {"scan", "columns=12000 block=128 dtype=u32", launch_pair},
     {"topk", "rows=4 columns=3000 k=100 dtype=i32", launch_pairs},
+    {"topk", "rows=2 columns=9001 k=10 dtype=i32 stride=9004 parts=3", launch_pairs},
     {"sort", "rows=3 columns=300 dtype=i32", launch_pairs},
     {"argmax", "rows=4 columns=3000 cluster=2", launch_pair},
     {"sample", "rows=4 columns=3000 cluster=2", launch_sample},

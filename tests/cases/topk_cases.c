@@ -215,26 +215,65 @@ void cj_test_topk_radix(cj_device *device, uint64_t seed) {
         }
 }
 
+// Rows of a part of a warp, of a warp, and of several candidates a lane; more and fewer rows than a block has.
+void cj_test_topk_warp(cj_device *device, uint64_t seed) {
+    static const unsigned    columns[] = {1, 2, 3, 7, 8, 17, 32, 33, 64, 100, 129, 256};
+    static const char *const kinds[] = {"dtype=f32", "dtype=bf16 order=smallest", "dtype=i32 result=any index=u32 block=64",
+                                        "dtype=f16 result=kth", "dtype=u32 order=smallest stride=260 block=32",
+                                        "dtype=f16 index=u32 stride=257 align=2"};
+    unsigned                 turn = 0;
+    for (size_t c = 0; c < CJ_TEST_COUNT(columns); c++)
+        for (size_t kind = 0; kind < CJ_TEST_COUNT(kinds); kind++, turn++) {
+            const unsigned ks[] = {1, (columns[c] + 1) / 2, columns[c]}, rows[] = {1, 5, 37};
+            char           words[160];
+            snprintf(words, sizeof words, "rows=%u columns=%u k=%u form=warp %s", rows[(turn + c) % 3], columns[c],
+                     ks[turn % 3], kinds[kind]);
+            cj_test_topk(device, words, (cj_topk_fill)((turn + turn / CJ_TOPK_FILLS) % CJ_TOPK_FILLS), 0, seed + turn);
+        }
+}
+
+// Rows in parts, of which the last is short or has nothing; a row that ends within a load, in one block, in parts and in a
+// cluster; more candidates in the parts than a block has places for.
+void cj_test_topk_parts(cj_device *device, uint64_t seed) {
+    static const char *const shapes[] = {
+        "rows=2 columns=5000 k=30 parts=3 block=64",
+        "rows=1 columns=5003 k=1 parts=7 block=32 dtype=f16 order=smallest",
+        "rows=1 columns=5001 k=100 parts=2 block=64 dtype=bf16 result=any index=u32",
+        "rows=3 columns=3000 k=300 parts=5 block=32 dtype=i32 stride=3008",
+        "rows=1 columns=2000 k=700 parts=16 block=64 dtype=u32 result=kth",
+        "rows=2 columns=4003 stride=4008 k=40 block=64 form=sift dtype=f16",
+        "rows=2 columns=4003 stride=4008 k=40 block=32 cluster=3 form=sift",
+        "rows=1 columns=3 k=3 block=32 form=sift dtype=bf16",
+    };
+    for (size_t i = 0; i < CJ_TEST_COUNT(shapes); i++)
+        for (unsigned fill = 0; fill < CJ_TOPK_FILLS; fill++)
+            cj_test_topk(device, shapes[i], (cj_topk_fill)fill, 0, seed + i + fill);
+}
+
 // ---- drawn from a seed
 
 static uint64_t below(uint64_t *seed, uint64_t end) { return cj_test_random(seed) % end; }
 
 void cj_test_topk_random(cj_device *device, uint64_t *seed, uint64_t most) {
     static const char *const types[] = {"f32", "f16", "bf16", "i32", "u32"}, *const results[] = {"kth", "any", "all"};
-    static const char *const forms[] = {"auto", "sift", "radix"};
+    static const char *const forms[] = {"auto", "sift", "radix", "warp"};
     static const unsigned    aligns[] = {16, 8, 4, 2}, clusters[] = {0, 0, 0, 2, 3, 8};
+    static const char *const parts[] = {"2", "3", "9"};
     const unsigned           type = (unsigned)below(seed, 5), align = aligns[below(seed, 4)];
     const uint64_t power = UINT64_C(1) << below(seed, 15), columns = 1 + below(seed, power < most ? power : most);
     const uint64_t most_k = columns < 2048 ? columns : 2048,
                    k = 1 + below(seed, below(seed, 3) ? most_k : 1 + most_k / 50);
     const unsigned cluster = clusters[below(seed, 6)], bytes = type == 1 || type == 2 ? 2 : 4;
+    const bool     warp = columns <= 256 && cluster == 0;
+    const char    *form = forms[below(seed, warp ? 4 : 3)];
+    const bool     parted = !cluster && form[0] != 'r' && form[0] != 'w' && below(seed, 2);
     char           words[256];
     snprintf(words, sizeof words,
              "rows=%u columns=%" PRIu64 " k=%" PRIu64 " dtype=%s order=%s index=%s result=%s stride=%" PRIu64
-             " align=%u cluster=%u block=%s form=%s",
+             " align=%u cluster=%u block=%s form=%s parts=%s",
              (unsigned)(1 + below(seed, 3)), columns, k, types[type], below(seed, 2) ? "largest" : "smallest",
              below(seed, 2) ? "i64" : "u32", results[below(seed, 3)], columns + below(seed, 2) * below(seed, 20), align,
-             k * cluster <= 8192 ? cluster : 2, below(seed, 2) ? "64" : "auto", forms[below(seed, 3)]);
+             k * cluster <= 8192 ? cluster : 2, below(seed, 2) ? "64" : "auto", form, parted ? parts[below(seed, 3)] : "auto");
     cj_test_topk(device, words, (cj_topk_fill)below(seed, CJ_TOPK_FILLS), align < 16 ? (align + bytes - 1) / bytes : 0,
                  *seed);
 }

@@ -20,6 +20,8 @@ typedef enum cj_topk_fill {
 
 // form=radix about its boundaries.
 void cj_test_topk_radix(cj_device *device, uint64_t seed);
+void cj_test_topk_warp(cj_device *device, uint64_t seed);
+void cj_test_topk_parts(cj_device *device, uint64_t seed);
 
 // One kernel: `words` are the family's parameters as "name=value" words; x is moved by `shift` elements. Fails the
 // running test at the first wrong value or index.

@@ -32,6 +32,21 @@ static void rows_about_a_round_and_thresholds_about_a_guess_are_right(void **sta
     if (!cj_test_few()) cj_test_topk_rounds(cj_test_device, cj_test_seed());
 }
 
+static void short_rows_and_rows_in_parts_are_right(void **state) {
+    (void)state;
+    if (cj_test_few()) {
+        cj_test_topk(cj_test_device, "rows=5 columns=60 k=7 form=warp", CJ_TOPK_WILD, 0, 1);
+        cj_test_topk(cj_test_device, "rows=2 columns=20003 k=7 dtype=f16 parts=9", CJ_TOPK_RANDOM, 0, 2);
+        return;
+    }
+    cj_test_topk_warp(cj_test_device, cj_test_seed());
+    cj_test_topk_parts(cj_test_device, cj_test_seed());
+    for (int fill = 0; fill < CJ_TOPK_FILLS; fill++) {
+        cj_test_topk(cj_test_device, "rows=1 columns=3000001 k=2 dtype=f16", (cj_topk_fill)fill, 0, 7);
+        cj_test_topk(cj_test_device, "rows=2 columns=1000000 k=1024", (cj_topk_fill)fill, 0, 8);
+    }
+}
+
 static void a_call_finds_them_and_refuses_what_it_cannot(void **state) {
     (void)state;
     cj_test_topk_call(cj_test_device);
@@ -43,6 +58,7 @@ int main(void) {
         cmocka_unit_test(any_shape_stride_and_alignment_is_right),
         cmocka_unit_test(long_rows_of_every_kind_are_right),
         cmocka_unit_test(rows_about_a_round_and_thresholds_about_a_guess_are_right),
+        cmocka_unit_test(short_rows_and_rows_in_parts_are_right),
         cmocka_unit_test(a_call_finds_them_and_refuses_what_it_cannot),
     };
     return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);

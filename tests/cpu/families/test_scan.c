@@ -107,6 +107,26 @@ static void one_array_ends_anywhere(void **state) {
     }
 }
 
+// Direct tiles: the last load of a row is a part, of one element to all but one; of one block, several warps, tiles, a cluster; of
+// arrays that are aligned to half a load.
+static void rows_of_direct_tiles_end_within_a_load(void **state) {
+    (void)state;
+    static const char *const types[] = {"f32", "f64", "i32", "bf16", "f16", "u64"};
+    static const unsigned    widths[] = {4, 2, 4, 8, 8, 2};
+    static const char *const forms[] = {"rows=1", "rows=3 stride=5000 out-stride=5200", "rows=1 block=32 loads=2",
+                                        "rows=1 align=8", "rows=1 block=64 loads=2 cluster=16 align=8"};
+    for (unsigned i = 0; i < 60; i++) {
+        char           words[192];
+        const unsigned width = widths[i % 6], tail = 1 + i % (width - 1), loads[] = {64 * (8 / width), 130, 257};
+        const unsigned shift = i / 6 % 5 > 2 && width > 2 ? width / 2 : 0;
+        if (!cj_test_chosen(i, 5)) continue;
+        cj_test_watch(i % 5);
+        snprintf(words, sizeof words, "columns=%u dtype=%s exclusive=%s form=direct %s", loads[i % 3] * width * 2 + tail,
+                 types[i % 6], i % 4 / 2 ? "yes" : "no", forms[i / 6 % 5]);
+        cj_test_scan(cj_test_device, words, shift, i);
+    }
+}
+
 // Flags and offsets of either type, in rows of every length, by lanes, warps, blocks, and tiles that meet: forward
 // and in reverse. How often segments begin comes with the seed, from never to at each element.
 static void segments_begin_where_it_is_said(void **state) {
@@ -207,6 +227,7 @@ int main(void) {
         cmocka_unit_test(clusters_take_rows_together),
         cmocka_unit_test(a_persistent_kernel_has_tile_after_tile),
         cmocka_unit_test(one_array_ends_anywhere),
+        cmocka_unit_test(rows_of_direct_tiles_end_within_a_load),
         cmocka_unit_test(segments_begin_where_it_is_said),
         cmocka_unit_test(carries_stop_where_a_segment_begins),
         cmocka_unit_test(any_shape_stride_and_alignment_is_right),

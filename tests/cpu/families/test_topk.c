@@ -46,6 +46,20 @@ static void what_is_found_digit_by_digit_is_right(void **state) {
     }
 }
 
+static void lanes_of_a_warp_sort_short_rows(void **state) {
+    (void)state;
+    cj_test_watch(1);
+    cj_test_topk_warp(cj_test_device, 5);
+}
+
+static void the_last_part_of_a_row_finds_what_one_block_would(void **state) {
+    (void)state;
+    for (unsigned schedule = 0; schedule < 3; schedule++) {
+        cj_test_watch(schedule);
+        cj_test_topk_parts(cj_test_device, 3 + 100 * schedule);
+    }
+}
+
 static void the_blocks_of_a_cluster_find_what_one_would(void **state) {
     (void)state;
     static const unsigned clusters[] = {1, 2, 3, 8, 16};
@@ -96,6 +110,10 @@ static void impossible_shapes_are_refused_by_name(void **state) {
     (void)state;
     cj_test_refused("topk", CJ_INVALID_ARGUMENT, "columns=50 k=51", "k: 51 is more than the 50 columns");
     cj_test_refused("topk", CJ_INVALID_ARGUMENT, "columns=100 k=5 stride=99", "stride: 99 is below the 100 columns");
+    cj_test_refused("topk", CJ_INVALID_ARGUMENT, "columns=257 k=5 form=warp", "form: warp has a row of at most 256");
+    cj_test_refused("topk", CJ_INVALID_ARGUMENT, "columns=25 k=5 form=warp cluster=2", "cluster: 2 blocks cannot share");
+    cj_test_refused("topk", CJ_INVALID_ARGUMENT, "columns=5000 k=5 parts=2 cluster=2", "parts: 2 parts of a row are blocks");
+    cj_test_refused("topk", CJ_INVALID_ARGUMENT, "columns=5000 k=5 parts=2 form=radix", "parts: 2 parts of a row go with form=sift");
     cj_test_refused("topk", CJ_CONTRACT, "rows=2^30 cluster=4", "more blocks");
     cj_test_refused("topk", CJ_CONTRACT, "columns=100000 cluster=0 form=radix", "radix holds the 100000 columns of a row in 1 block,");
     cj_test_refused("topk", CJ_CONTRACT, "columns=2^20 k=2048 cluster=16 form=sift", "16 blocks of 32 threads take 262144 bytes");
@@ -155,6 +173,8 @@ int main(void) {
         cmocka_unit_test(one_element_and_all_of_them_are_found),
         cmocka_unit_test(rows_about_a_round_and_thresholds_about_a_guess_are_right),
         cmocka_unit_test(what_is_found_digit_by_digit_is_right),
+        cmocka_unit_test(lanes_of_a_warp_sort_short_rows),
+        cmocka_unit_test(the_last_part_of_a_row_finds_what_one_block_would),
         cmocka_unit_test(the_blocks_of_a_cluster_find_what_one_would),
         cmocka_unit_test(without_an_order_the_same_elements_are_found),
         cmocka_unit_test(any_shape_stride_and_alignment_is_right),

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// A row in parts, a block each: for long rows that are fewer than the blocks that the GPU holds. Each block selects the first k of
+// its part and writes them to the workspace; the block that comes last reads those of the others, and selects from them and its own.
+//
+//   workspace, of each row:   | counter | k candidates of part 0 | of part 1 | …     16 bytes; 8 bytes each, 0: none
+//
+// A part is a run of columns. The last block takes only candidates that are not less than the least of k that it has: these are
+// compared with their columns, so that the order in which parts are read does not matter.
+//
+// Barriers (docs/maintaining/topk.md):
+//   P1  bar.sync   the candidates are selected, before all threads write them
+//   P2  bar.sync   all threads have written, before one increments the counter
+//   P3  bar.sync   the counter was incremented: all threads learn whether the block came last, and see what others have written
+#include "topk.h"
+
+enum { COUNTER_BYTES = 16, FLIGHT = 8 };  // FLIGHT: candidates that a thread loads at once, fewer than a round has elements
+
+_Static_assert(FLIGHT <= TOPK_SLICES * TOPK_EACH, "a round's places of a warp have room");
+
+uint64_t cj__topk_row_bytes(const topk_shape *s) {
+    return COUNTER_BYTES + (uint64_t)s->parts * s->k * TOPK_CANDIDATE;
+}
+
+static void write_candidates(const topk_kernel *k) {
+    cj_func *f = k->f;
+    cj_step(f, "the part's first %u go to the workspace", k->s.k);
+    cj_ptx(f, "bar.sync 0; // P1: the candidates are selected");
+    CJ_SHARE(f, i, "i", k->thread, 1, k->s.block, k->s.k) {
+        cj_reg there = cj_lt(f, "there", i, k->count), at = cj_mad(f, "from", i, TOPK_CANDIDATE, k->pool);
+        cj_reg candidate = cj__topk_candidate(k, there, at);
+        cj_reg to = cj_mad_wide(f, "to", cj_add(f, "place", k->own, i), TOPK_CANDIDATE, k->space);
+        cj_ptx(f, "st.global.b64 [$1 + $2], $3;", to, (int)COUNTER_BYTES, candidate);
+    }
+}
+
+// The counter wraps at the last block, so it is 0 for the next launch.
+static void only_last(const topk_kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   ticket = cj_shared_address(f, cj_shared(f, "u32", "ticket", 1, 4)), before = cj_u32(f, "before");
+    cj_step(f, "the block that comes last goes on");
+    cj_ptx(f, "bar.sync 0; // P2: all threads have written their candidates");
+    CJ_IF(f, cj_eq(f, "first_thread", k->thread, 0), "counted") {
+        cj_ptx(f, "atom.acq_rel.gpu.global.inc.u32 $1, [$2], $3; // publishes them, and acquires the others'", before, k->space,
+               k->s.parts - 1);
+        cj_ptx(f, "st.shared.u32 [$1], $2;", ticket, before);
+    }
+    cj_ptx(f, "bar.sync 0; // P3: the counter was incremented");
+    cj_ptx(f, "ld.shared.u32 $1, [$2];", before, ticket);
+    CJ_UNLESS_UNI(f, cj_eq(f, "came_last", before, k->s.parts - 1), "receive") { cj_ptx(f, "ret;"); }
+}
+
+// The lane's candidate goes to the warp's places, if it `passes`.
+static void keep(const topk_kernel *k, cj_reg candidate, cj_reg passes) {
+    cj_func *f = k->f;
+    cj_reg   ballot = cj_let(f, "b32", "ballot", "vote.sync.ballot.b32 $1, $2, 0xffffffff;", passes);
+    cj_reg   before = cj_let(f, "u32", "before", "popc.b32 $1, $2;", cj_and(f, "lanes_before", ballot, k->below));
+    cj_reg   at = cj_mad(f, "candidate_at", cj_add(f, "place", before, k->mine), TOPK_CANDIDATE, k->own_at);
+    cj_ptx(f, "@$1 st.shared.b64 [$2], $3;", passes, at, candidate);
+    cj_update(f, k->mine, "add", cj_let(f, "u32", "found", "popc.b32 $1, $2;", ballot));
+}
+
+// Rounds of candidates of all parts but the block's own, which it has.
+static void read_candidates(const topk_kernel *k, cj_reg full) {
+    cj_func       *f = k->f;
+    const unsigned all = k->s.parts * k->s.k;
+    cj_step(f, "candidates of the other parts that are not less than the least of %u that there are", k->s.k);
+    CJ_COUNT_UNI(f, "next_candidates", k->taken, FLIGHT * k->s.block, all) {
+        cj_reg candidate[FLIGHT];
+        cj_reg first = cj_add(f, "place", k->taken, k->thread);
+        for (unsigned u = 0; u < FLIGHT; u++) {
+            cj_reg i = u ? cj_add(f, "place", first, u * k->s.block) : first, there = cj_lt(f, "there", i, all);
+            cj_ptx(f, "setp.ge.and.u32 $1, $2, $3, $1;", there, cj_sub(f, "from_own", i, k->own), k->s.k);
+            cj_reg at = cj_mad_wide(f, "at", i, TOPK_CANDIDATE, k->space);
+            candidate[u] = cj_mov(f, "u64", "candidate", 0);
+            cj_ptx(f, "@$1 ld.global.b64 $2, [$3 + $4];", there, candidate[u], at, (int)COUNTER_BYTES);
+        }
+        for (unsigned u = 0; u < FLIGHT; u++) keep(k, candidate[u], cj_ge(f, "passes", candidate[u], k->least));
+        cj__topk_select_if_full(k, full, TOPK_AFTER_SOME);
+    }
+}
+
+void cj__topk_begin_parts(topk_kernel *k) {
+    cj_func *f = k->f;
+    cj_step(f, "the row's candidates in the workspace");
+    cj_reg space = cj__load_pointer(f, k->workspace, "space");
+    k->space = cj_mad(f, "row_space", cj_cvt(f, "u64", "row_number", k->row), cj__topk_row_bytes(&k->s), space);
+    k->own = cj_mul(f, "own_place", k->part, k->s.k);
+    k->taken = cj_mov(f, "u32", "taken", 0);
+    k->least = cj_mov(f, "u64", "least_of_row", 1);
+}
+
+void cj__topk_parts(const topk_kernel *k, cj_reg full) {
+    cj_func *f = k->f;
+    write_candidates(k);
+    only_last(k);
+    read_candidates(k, full);
+    cj_ptx(f, "@$1 bra.uni $2;", full, k->after[TOPK_AFTER_PARTS]);
+    cj_set(f, k->resume, TOPK_AFTER_PARTS);
+    cj_ptx(f, "bra.uni $1;", k->select);
+    cj_label_here(f, k->after[TOPK_AFTER_PARTS]);
+}
