@@ -52,6 +52,7 @@ void cj__gemm_problem(const cj_params *p, gemm_shape *g) {
                       .bias = (gemm_bias)value[GEMM_BIAS],
                       .activation = (gemm_activation)value[GEMM_ACTIVATION]};
     g->step = GEMM_ROW / g->a.type->bytes;
+    g->steps = cj__ceil_div(g->k, g->step);
     if (g->flipped) transpose(g);
 }
 
