@@ -119,9 +119,11 @@ CJ_API void      cj_gemm_destroy(cj_gemm *gemm);  // NULL is allowed; its launch
 // alpha |A| |B|
 //   CJ_F16, CJ_BF16  k 2^-22
 //   CJ_TF32          2^-10 + k 2^-22: each f32 of A and B is rounded to the nearest with 10 bits of fraction
-//   CJ_E4M3, CJ_E5M2 2^-11 + k 2^-18: the hardware keeps about 14 bits of a sum at each 32 of k
+//   CJ_E4M3, CJ_E5M2 2^-10 + k 2^-18 where signs are mixed. At each 32 of k the hardware cuts every product off below 2^-13 of
+//                    the largest one and of the sum so far: products of one sign may lose up to k 2^-13
 // which GELU and SILU may make 1.13 times as much, and 2^-20 of what they are taken of. D in 8 bits: what is too large
-// becomes the largest number. NaN and infinities go through as in any such sum; with beta 0 they come from C too.
+// becomes the largest number. NaN and infinities go through as in any such sum, and GELU and SILU leave them; with beta 0 they come
+// from C too.
 // Behind the ends of D's lines nothing is written.
 // Each launch gives the same bits. Asynchronous on `stream`; allocates nothing. Launches of one handle need no order
 // where its plan has no workspace (`parts` 1 makes sure of that); those with one must be ordered. A launch may begin

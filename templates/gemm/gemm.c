@@ -19,8 +19,8 @@
 //            global D
 //
 // The packed results of a tile are stored 64 columns at a time during the mainloop of the tile that follows, as far from each
-// other as possible, so that neither the tensor cores nor the copies wait for them: a tile has at least as many steps as such
-// subtiles (zeros from beyond K). f32 results are stored by 32 columns, and those of tiles of 256 columns at once: there are no
+// other as possible, so that neither the tensor cores nor the copies wait for them. Results are stored at once where a tile has
+// fewer steps than such subtiles. f32 results are stored by 32 columns, and those of tiles of 256 columns at once: there are no
 // registers for them beside the next tile's sums.
 //
 // Tiles are taken in the order of their number, one product of a batch after the other, bands of 8 rows of them, column by

@@ -173,9 +173,10 @@ static cj_gemm_operands operands_of(const problem *p) {
 
 // ---- the host's way
 
-// Relative to the magnitude of the sum: sums in f32 in any order; sums of 8-bit elements with 14 bits for each product.
+// Relative to the magnitude of the sum: sums in f32 in any order; sums of 8-bit elements, of mixed signs,
+// whose products are cut off after 13 bits.
 static double sum_error(const problem *p) {
-    return p->matrix[A].type->bytes == 1 ? 0x1p-11 + ldexp((double)p->k, -18) : ldexp((double)p->k, -22);
+    return p->matrix[A].type->bytes == 1 ? 0x1p-10 + ldexp((double)p->k, -18) : ldexp((double)p->k, -22);
 }
 
 // 8-bit results have no infinity: larger values become the largest number.

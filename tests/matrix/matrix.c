@@ -104,7 +104,7 @@ static double precision(const cj_matrix_type *operand, const cj_matrix_type *res
     if (!operand->exponent) return 0;
     if (result->bits == 64) return 0x1p-48;
     if (result->bits == 16) return 0x1p-9;
-    return operand->bits == 8 ? 0x1p-11 : 0x1p-21;
+    return operand->bits == 8 ? 0x1p-10 : 0x1p-21;
 }
 
 static bool close_enough(const cj_matrix_case *c, const cj_matrix_type *operand, double expected, double magnitude,

@@ -142,7 +142,7 @@ def product(xp, form, x, dtype):
     a, b, k = x["a"], x["b"].T if form["b"] == "column" else x["b"], form["k"]
     sums, sizes = a @ b, abs(a) @ abs(b)
     bias = x.get("bias", 0)
-    pre, share = sums + bias, k * 2.0**-22 if dtype != "e4m3" else 2.0**-11 + k * 2.0**-18
+    pre, share = sums + bias, k * 2.0**-22 if dtype != "e4m3" else 2.0**-10 + k * 2.0**-18
     act = form["activation"]
     want = {"none": lambda: pre, "relu": lambda: pre * (pre > 0), "silu": lambda: pre / (1 + xp.exp(-pre)),
             "gelu": lambda: pre / 2 * (1 + xp.tanh((2 / math.pi) ** 0.5 * (pre + 0.044715 * pre**3)))}[act]()

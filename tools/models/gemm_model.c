@@ -8,8 +8,8 @@ double gemm_model_activated(cj_gemm_activation how, double x) {
     switch (how) {
     case CJ_GEMM_ACTIVATION_NONE: break;
     case CJ_GEMM_RELU: return x < 0 ? 0 : x;
-    case CJ_GEMM_GELU: return x / 2 * (1 + tanh(u));
-    case CJ_GEMM_SILU: return x / (1 + exp(-x));
+    case CJ_GEMM_GELU: return isinf(x) ? x : x / 2 * (1 + tanh(u));
+    case CJ_GEMM_SILU: return isinf(x) ? x : x / (1 + exp(-x));
     }
     return x;
 }

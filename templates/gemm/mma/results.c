@@ -179,8 +179,8 @@ static void take_row(const results *r, cj_reg row, cj_reg column, const cj_reg *
     }
     if (g->adds_c) load_addends(r, is_row, row, column, addend);
     for (uint32_t i = 0; i < 2 * eights(r->k); i++)
-        cj__gemm_value(b, &r->values, sum[i / 2 * 4 + i % 2], addend[i],
-                       g->bias == GEMM_BIAS_COLUMNS ? r->bias[i] : bias);
+        cj__gemm_value(b, &r->values, &sum[i / 2 * 4 + i % 2], &addend[i],
+                       g->bias == GEMM_BIAS_COLUMNS ? &r->bias[i] : &bias, 1);
     for (uint32_t i = 0; i < eights(r->k); i++) arrange(r, to, i * MMA_COLUMNS * g->d_type->bytes, sum + 4 * i);
 }
 

@@ -125,10 +125,8 @@ enum { DERIVED = 5 };
 bool cj__gemm_takes_ends(const cj_plan *plan) { return plan->derived_count > DERIVED; }
 
 static void derive(cj_plan *plan, const gemm_shape *g) {
-    // Subtiles are stored during the steps of the next tile: there are enough of them, with zeros from beyond K.
-    const uint64_t steps = g->steps < g->deferred ? g->deferred : g->steps;
     const uint64_t bias_length = g->bias == GEMM_BIAS_ROWS ? g->m : g->n;
-    CJ_DERIVE(plan, g->tiles_m, g->tiles_n, steps, g->batches, bias_length);
+    CJ_DERIVE(plan, g->tiles_m, g->tiles_n, g->steps, g->batches, bias_length);
     if (cj__gemm_is_ragged(g)) CJ_DERIVE(plan, g->m, g->n);
 }
 

@@ -9,7 +9,7 @@ void cj__gemm_set_tile(gemm_shape *g, uint64_t tile) {
     g->groups = g->tile_m / GEMM_GROUP_ROWS;
     g->subtile = g->d_type->bytes == 4 ? GEMM_ROW / 4 : GEMM_BOX;
     g->subtiles = g->tile_n / g->subtile;
-    g->deferred = g->subtiles <= GEMM_DEFERRED_MAX && !cj__gemm_is_split(g) ? g->subtiles : 0;
+    g->deferred = g->subtiles <= cj__least(GEMM_DEFERRED_MAX, g->steps) && !cj__gemm_is_split(g) ? g->subtiles : 0;
     g->a.lines = g->tile_m;
     g->b.lines = g->tile_n;
     g->a.bytes = g->a.lines * GEMM_ROW;
@@ -24,7 +24,6 @@ void cj__gemm_set_cluster(gemm_shape *g, uint64_t along_m, uint64_t along_n) {
     g->b.loaders = g->cluster_m;
     g->tiles_m = cj__ceil_div(g->m, (uint64_t)g->tile_m * g->cluster_m);
     g->tiles_n = cj__ceil_div(g->n, (uint64_t)g->tile_n * g->cluster_n);
-    g->steps = cj__ceil_div(g->k, g->step);
 }
 
 void cj__gemm_read(const cj_params *p, gemm_shape *g) {

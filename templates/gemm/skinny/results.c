@@ -72,7 +72,7 @@ static void finish(const mma_kernel *k, const target *t, cj_reg row, cj_reg colu
         cj_reg at = cj__mma_element_at(f, t->c, row, t->c_pitch, column, g->c_type->bytes);
         addend = cj__mma_element(&k->base, cj_always(), at, 0, "addend");
     }
-    cj__gemm_value(&k->base, &t->values, sum, addend, bias);
+    cj__gemm_value(&k->base, &t->values, &sum, &addend, &bias, 1);
     store_value(k, cj__mma_element_at(f, t->d, row, t->d_pitch, column, g->d_type->bytes), sum);
 }
 

@@ -148,10 +148,9 @@ void cj__gemm_results_take_subtile(const gemm_kernel *k, const gemm_results *r, 
     for (uint32_t pair = 0; pair < pairs_of(g); pair++) {
         const uint32_t group = subtile * (g->subtile / CELL_COLUMNS) + pair / 2;
         if (g->bias == GEMM_BIAS_COLUMNS && pair % 2 == 0) cj__gemm_values_columns(k, &r->values, group, column_bias);
-        for (uint32_t i = 0; i < 2; i++) {
-            const cj_reg bias = g->bias == GEMM_BIAS_ROWS ? r->values.bias[pair % 2] : column_bias[i];
-            cj__gemm_value(k, &r->values, sum[2 * pair + i], c[2 * pair + i], bias);
-        }
+        const cj_reg *own = r->values.bias, row_bias[] = {own[pair % 2], own[pair % 2]};
+        cj__gemm_value(k, &r->values, sum + 2 * pair, c + 2 * pair,
+                       g->bias == GEMM_BIAS_ROWS ? row_bias : column_bias, 2);
         pack(k, r->packed + packed_at(g, subtile), pair, sum + 2 * pair, &above);
     }
 }

@@ -12,19 +12,20 @@
 typedef struct gemm_values {
     cj_reg alpha, beta, scale_d;  // alpha with the scales of A and B
     cj_reg quarter;               // lane % 4
-    cj_reg bias[GEMM_BIAS_MAX];   // columns 64 j + 2 lane + i of the tile at 2 j + i; or the thread's two rows
+    cj_reg bias[GEMM_BIAS_MAX];   // columns 64 j + 2 lane + i of the tile at 2 j + i, as memory has them; or the thread's two rows
 } gemm_values;
 
 void cj__gemm_values_begin(const gemm_kernel *k, gemm_values *v);
 
 // Loads the bias of a tile, if there is one, before its sums are there.
-void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, cj_reg tile);
+void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, const gemm_place *place);
 
 // The bias of the 8 columns `eight` of the tile: new registers for the two of them that a thread has.
 void cj__gemm_values_columns(const gemm_kernel *k, const gemm_values *v, uint32_t eight, cj_reg bias[2]);
 
-// A sum becomes a value, as f32: scaled, `addend` (of C) and `bias` added if they are there (a zero id is none), activated.
-void cj__gemm_value(const gemm_kernel *k, const gemm_values *v, cj_reg sum, cj_reg addend, cj_reg bias);
+// One sum or two become values, as f32: scaled, `addend` (of C) and `bias` added if they are there (a zero id is none), activated.
+void cj__gemm_value(const gemm_kernel *k, const gemm_values *v, const cj_reg *sum, const cj_reg *addend,
+                    const cj_reg *bias, uint32_t count);
 
 // ---- the ends of D's lines (tail.c)
 

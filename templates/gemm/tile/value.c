@@ -2,8 +2,11 @@
 // What becomes of a sum before it is rounded: value = activation(alpha sum + beta C + bias), and for 8-bit results
 // times their scale. alpha has the scales of A and B in it.
 //
-// The bias of a tile is loaded before the tile's products and waits in registers: of columns each lane has two of every
-// 64, and a shuffle brings them to the lanes whose sums need them.
+// The bias of a tile is loaded during the tile's products and waits in registers: of columns each lane has two of every
+// 64, and a shuffle brings them (two of 16 bits at once) to the lanes whose sums need them.
+//
+// e^x and a reciprocal are 8 clocks of a warp each, as long as all other instructions of a value together: two values share a
+// reciprocal.
 #include "epilogue.h"
 
 // gelu(x) = x / 2 (1 + tanh(u)) = x / (1 + e^(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3): the form that cuBLASLt has.
@@ -11,6 +14,9 @@
 #define LOG2E 1.44269504F
 #define GELU_X (-2.30220819F)    // -2 sqrt(2 / pi) log2 e
 #define GELU_X3 (-0.102943240F)  // 0.044715 times that
+
+// 1 + 2^this is infinite to the precision of a value, and the product of two of them is a normal number.
+#define POWER_MAX 60.0F
 
 enum { LANES = 32, COLUMNS = 8, EIGHTS = 2 * LANES / COLUMNS };
 
@@ -40,84 +46,139 @@ void cj__gemm_values_begin(const gemm_kernel *k, gemm_values *v) {
     if (g->adds_c) v->beta = cj__load_param(f, "f32", k->beta, "beta");
     if (!g->bias) return;
     v->quarter = cj_and(f, "quarter", k->lane, 3);
-    for (uint32_t i = 0; i < (g->bias == GEMM_BIAS_ROWS ? 2 : g->tile_n / LANES); i++) v->bias[i] = cj_f32(f, "bias");
+    const bool waits_as_loaded = g->bias == GEMM_BIAS_COLUMNS && g->c_type->bytes == 2;
+    for (uint32_t i = 0; i < (g->bias == GEMM_BIAS_ROWS ? 2 : g->tile_n / LANES); i++)
+        v->bias[i] = cj_register(f, waits_as_loaded ? "b16" : "f32", "bias");
 }
 
 // ---- bias
 
-// Loads `count` elements of the bias: bias[i] = the element offset(i) after `first`, or 0 out of bounds.
+// Loads `count` elements of the bias: to[i] = the element offset(i) after `first`, or 0 out of bounds.
 static void load_bias(const gemm_kernel *k, cj_reg first, uint32_t count, uint32_t (*offset)(uint32_t),
-                      const cj_reg *bias) {
+                      const cj_reg *to) {
     const gemm_type *type = k->g->c_type;
+    const bool       wide = type->bytes == 4;
     cj_func         *f = k->f;
     cj_reg           at = cj__load_pointer(f, k->bias, "bias_at");
     cj_reg           length = cj__load_param(f, "u32", k->bias_length, "bias_length");
     at = cj_let(f, "u64", "bias_at", "mad.wide.s32 $1, $2, $3, $4;", first, type->bytes, at);
     for (uint32_t i = 0; i < count; i++) {
         cj_reg index = offset(i) ? cj_add(f, "bias_index", first, offset(i)) : first;
-        cj_reg inside = cj_lt(f, "inside", index, length),
-               to = type->bytes == 4 ? bias[i] : cj_register(f, "b16", "half");
-        cj_ptx(f, type->bytes == 4 ? "mov.f32 $1, 0f00000000;" : "mov.b16 $1, 0;", to);
-        cj_ptx(f, "@$1 ld.global.$2 $3, [$4 + $5];", inside, type->bytes == 4 ? "f32" : "b16", to, at,
-               offset(i) * type->bytes);
-        if (type->bytes == 2) cj_ptx(f, "cvt.f32.$1 $2, $3;", type->name, bias[i], to);
+        cj_reg inside = cj_lt(f, "inside", index, length);
+        cj_ptx(f, wide ? "mov.f32 $1, 0f00000000;" : "mov.b16 $1, 0;", to[i]);
+        cj_ptx(f, "@$1 ld.global.$2 $3, [$4 + $5];", inside, wide ? "f32" : "b16", to[i], at, offset(i) * type->bytes);
     }
+}
+
+static void widen(const gemm_kernel *k, cj_reg bias, cj_reg half) {
+    cj_ptx(k->f, "cvt.f32.$1 $2, $3;", k->g->c_type->name, bias, half);
 }
 
 static uint32_t row_of(uint32_t i) { return i * GEMM_WARP_ROWS / 2; }
 static uint32_t column_of(uint32_t i) { return i / 2 * 2 * LANES + i % 2; }
 
-void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, cj_reg tile) {
+static void load_bias_of_rows(const gemm_kernel *k, const gemm_values *v, const gemm_place *place) {
     cj_func *f = k->f;
+    cj_step(f, "the bias of this thread's two rows");
+    cj_reg down = cj_mad(f, "row_of_tile", k->warp, GEMM_WARP_ROWS, cj_shr(f, "row_of_warp", k->lane, 2)), half[2];
+    down = cj_sub(f, "row_of_tile", down, GEMM_WARPS * GEMM_WARP_ROWS);
+    const bool wide = k->g->c_type->bytes == 4;
+    for (uint32_t i = 0; i < 2; i++) half[i] = wide ? v->bias[i] : cj_register(f, "b16", "half");
+    load_bias(k, cj_add(f, "bias_first", place->row, down), 2, row_of, half);
+    for (uint32_t i = 0; !wide && i < 2; i++) widen(k, v->bias[i], half[i]);
+}
+
+void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, const gemm_place *place) {
     if (!k->g->bias) return;
-    const gemm_place place = cj__gemm_place(k, tile);
     if (k->g->bias == GEMM_BIAS_ROWS) {
-        cj_step(f, "the bias of this thread's two rows");
-        cj_reg down = cj_mad(f, "row_of_tile", k->warp, GEMM_WARP_ROWS, cj_shr(f, "row_of_warp", k->lane, 2));
-        down = cj_sub(f, "row_of_tile", down, GEMM_WARPS * GEMM_WARP_ROWS);
-        load_bias(k, cj_add(f, "bias_first", place.row, down), 2, row_of, v->bias);
+        load_bias_of_rows(k, v, place);
         return;
     }
-    cj_step(f, "the tile's bias: of every 64 columns two a lane");
-    cj_reg first = cj_let(f, "s32", "bias_first", "mad.lo.s32 $1, $2, 2, $3;", k->lane, place.column);
+    cj_step(k->f, "the tile's bias: of every 64 columns two a lane");
+    cj_reg first = cj_let(k->f, "s32", "bias_first", "mad.lo.s32 $1, $2, 2, $3;", k->lane, place->column);
     load_bias(k, first, k->g->tile_n / LANES, column_of, v->bias);
+}
+
+static cj_reg shuffled(cj_func *f, cj_reg value, cj_reg from) {
+    return cj_let(f, "b32", "column_bias", "shfl.sync.idx.b32 $1, $2, $3, 31, -1;", value, from);
 }
 
 void cj__gemm_values_columns(const gemm_kernel *k, const gemm_values *v, uint32_t eight, cj_reg bias[2]) {
     const uint32_t lane = eight % EIGHTS * (COLUMNS / 2);
-    cj_reg         from = lane ? cj_add(k->f, "from_lane", v->quarter, lane) : v->quarter;
-    for (uint32_t i = 0; i < 2; i++)
-        bias[i] = cj_let(k->f, "f32", "column_bias", "shfl.sync.idx.b32 $1, $2, $3, 31, -1;",
-                         v->bias[eight / EIGHTS * 2 + i], from);
+    const cj_reg  *own = v->bias + eight / EIGHTS * 2;
+    cj_func       *f = k->f;
+    cj_reg         from = lane ? cj_add(f, "from_lane", v->quarter, lane) : v->quarter;
+    for (uint32_t i = 0; i < 2; i++) bias[i] = cj_f32(f, "column_bias");
+    if (k->g->c_type->bytes == 4) {
+        for (uint32_t i = 0; i < 2; i++) cj_ptx(f, "mov.b32 $1, $2;", bias[i], shuffled(f, own[i], from));
+        return;
+    }
+    cj_reg both = cj_let(f, "b32", "both", "mov.b32 $1, {$2, $3};", own[0], own[1]), half[2];
+    for (uint32_t i = 0; i < 2; i++) half[i] = cj_register(f, "b16", "half");
+    cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], shuffled(f, both, from));
+    for (uint32_t i = 0; i < 2; i++) widen(k, bias[i], half[i]);
 }
 
 // ---- values
 
-// x = x / (1 + 2^power).
-static void apply_sigmoid(cj_func *f, cj_reg x, cj_reg power) {
+// 1 + 2^power, in its place. It is a finite number, also where the power is infinite or NaN: x stays infinite or NaN then, but
+// no other value becomes that with it.
+static void add_power(cj_func *f, cj_reg power) {
+    cj_ptx(f, "min.f32 $1, $1, $2;", power, POWER_MAX);
     cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", power);
     cj_ptx(f, "add.rn.f32 $1, $1, $2;", power, 1.0F);
-    cj_ptx(f, "rcp.approx.ftz.f32 $1, $1;", power);
-    cj_ptx(f, "mul.rn.f32 $1, $1, $2;", x, power);
 }
 
-static void activate(const gemm_kernel *k, cj_reg x) {
-    cj_func *f = k->f;
-    switch (k->g->activation) {
-    case GEMM_NO_ACTIVATION: return;
-    case GEMM_RELU: cj_ptx(f, "max.NaN.f32 $1, $1, $2;", x, 0.0F); return;
-    case GEMM_SILU: apply_sigmoid(f, x, cj_let(f, "f32", "power", "mul.rn.f32 $1, $2, $3;", x, -LOG2E)); return;
-    case GEMM_GELU: break;
+// Each x = x / (1 + 2^power).
+static void apply_sigmoid(cj_func *f, const cj_reg *x, const cj_reg *power, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) add_power(f, power[i]);
+    if (count == 1) {
+        cj_ptx(f, "rcp.approx.ftz.f32 $1, $1;", power[0]);
+        cj_ptx(f, "mul.rn.f32 $1, $1, $2;", x[0], power[0]);
+        return;
     }
+    cj_reg both = cj_let(f, "f32", "both", "mul.rn.f32 $1, $2, $3;", power[0], power[1]);
+    cj_ptx(f, "rcp.approx.ftz.f32 $1, $1;", both);
+    for (uint32_t i = 0; i < 2; i++) {
+        cj_reg share = cj_let(f, "f32", "share", "mul.rn.f32 $1, $2, $3;", both, power[1 - i]);
+        cj_ptx(f, "mul.rn.f32 $1, $1, $2;", x[i], share);
+    }
+}
+
+// The power of 2 that the sigmoid of an activation takes of x.
+static cj_reg power_of(const gemm_kernel *k, cj_reg x) {
+    cj_func *f = k->f;
+    if (k->g->activation == GEMM_SILU) return cj_let(f, "f32", "power", "mul.rn.f32 $1, $2, $3;", x, -LOG2E);
     cj_reg square = cj_let(f, "f32", "square", "mul.rn.f32 $1, $2, $2;", x);
     cj_reg slope = cj_let(f, "f32", "slope", "fma.rn.f32 $1, $2, $3, $4;", square, GELU_X3, GELU_X);
-    apply_sigmoid(f, x, cj_let(f, "f32", "power", "mul.rn.f32 $1, $2, $3;", slope, x));
+    return cj_let(f, "f32", "power", "mul.rn.f32 $1, $2, $3;", slope, x);
 }
 
-void cj__gemm_value(const gemm_kernel *k, const gemm_values *v, cj_reg sum, cj_reg addend, cj_reg bias) {
+static void activate(const gemm_kernel *k, const cj_reg *x, uint32_t count) {
+    const gemm_activation activation = k->g->activation;
+    cj_reg                power[2];
+    for (uint32_t i = 0; activation == GEMM_RELU && i < count; i++)
+        cj_ptx(k->f, "max.NaN.f32 $1, $1, $2;", x[i], 0.0F);
+    if (activation != GEMM_GELU && activation != GEMM_SILU) return;
+    for (uint32_t i = 0; i < count; i++) power[i] = power_of(k, x[i]);
+    apply_sigmoid(k->f, x, power, count);
+}
+
+static void scale_and_add(const gemm_kernel *k, const gemm_values *v, cj_reg sum, cj_reg addend, cj_reg bias) {
+    const bool biased = k->g->bias != GEMM_NO_BIAS;
+    if (biased && !k->g->adds_c) {
+        cj_ptx(k->f, "fma.rn.f32 $1, $1, $2, $3;", sum, v->alpha, bias);
+        return;
+    }
     cj_ptx(k->f, "mul.rn.f32 $1, $1, $2;", sum, v->alpha);
     if (k->g->adds_c) cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", sum, v->beta, addend);
-    if (k->g->bias != GEMM_NO_BIAS) cj_ptx(k->f, "add.rn.f32 $1, $1, $2;", sum, bias);
-    activate(k, sum);
-    if (cj__gemm_is_d_scaled(k->g)) cj_ptx(k->f, "mul.rn.f32 $1, $1, $2;", sum, v->scale_d);
+    if (biased) cj_ptx(k->f, "add.rn.f32 $1, $1, $2;", sum, bias);
+}
+
+void cj__gemm_value(const gemm_kernel *k, const gemm_values *v, const cj_reg *sum, const cj_reg *addend,
+                    const cj_reg *bias, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) scale_and_add(k, v, sum[i], addend[i], bias[i]);
+    activate(k, sum, count);
+    for (uint32_t i = 0; cj__gemm_is_d_scaled(k->g) && i < count; i++)
+        cj_ptx(k->f, "mul.rn.f32 $1, $1, $2;", sum[i], v->scale_d);
 }

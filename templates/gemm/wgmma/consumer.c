@@ -160,11 +160,12 @@ static void emit_tiles(consumer *c) {
     const division     d = divide_steps(c);
     c->at = cj_pipeline_begin(k->f, &k->stages, CJ_CONSUMER);
     CJ_STRIDE(k->f, tile, cj_mov(k->f, "u32", "tile", k->cluster), k->clusters, k->whole) {
-        cj__gemm_values_bias(k, &c->results.values, tile);
         emit_first_steps(c, &d);
+        cj_step(k->f, "beside products that run: where the tile is");
+        const gemm_place place = cj__gemm_place(k, tile);
+        cj__gemm_values_bias(k, &c->results.values, &place);
         emit_last_steps(c, d.others);
         release(c, NULL);
-        const gemm_place place = cj__gemm_place(k, tile);
         cj__gemm_results_take(c->k, &c->results, c->sum, &place);
     }
 }
@@ -188,8 +189,11 @@ static void emit_shares(consumer *c) {
     CJ_LOOP(k->f, shares, "next_share", "no_share") {
         cj_leave(&shares, cj_ge(k->f, "no_more", s.at, s.end));
         const gemm_share share = cj__gemm_share(k, &s);
-        cj__gemm_values_bias(k, &c->results.values, share.tile);
         emit_first_step_of_share(c);
+        if (k->g->bias) {
+            const gemm_place place = cj__gemm_place(k, share.tile);
+            cj__gemm_values_bias(k, &c->results.values, &place);
+        }
         emit_last_steps(c, cj_sub(k->f, "other_steps", share.steps, 1));
         release(c, NULL);
         cj__gemm_stream_results(c->k, &c->results, &s, &share, c->sum);
@@ -201,7 +205,8 @@ static void emit_shares(consumer *c) {
 
 static void emit_split(consumer *c) {
     const gemm_kernel *k = c->k;
-    cj__gemm_values_bias(k, &c->results.values, k->cluster);
+    const gemm_place place = cj__gemm_place(k, k->cluster);
+    cj__gemm_values_bias(k, &c->results.values, &place);
     cj_step(k->f, "this block's steps of the tile");
     c->at = cj_pipeline_begin(k->f, &k->stages, CJ_CONSUMER);
     for (uint32_t i = 0; i < k->g->tile_n / 2; i++) cj_ptx(k->f, "mov.f32 $1, $2;", c->sum[i], 0.0F);
@@ -211,7 +216,6 @@ static void emit_split(consumer *c) {
         if (cj__gemm_multicast(k->g) > 1 && !k->g->sums_in_stages)
             release(c, "nobody loads there, but its block waits to leave");
     }
-    const gemm_place place = cj__gemm_place(k, k->cluster);
     cj__gemm_split_results(c->k, &c->results, c->sum, &place);
 }
 

@@ -7,7 +7,7 @@
 //
 // The hardware is less exact. It aligns the products of a step of k, and the accumulator, to the largest of them and
 // truncates to about 24 bits (14 bits if the elements are e4m3 or e5m2); f16 accumulators are rounded at each step.
-// Relative to the sum of all magnitudes its result differs from the CPU device's by less than 2^-21 (2^-11; 2^-9).
+// Relative to the sum of all magnitudes its result differs from the CPU device's by less than 2^-21 (2^-10; 2^-9).
 #ifndef CJ_CPU_ELEMENT_H
 #define CJ_CPU_ELEMENT_H
 
