@@ -442,7 +442,7 @@ class Function(Generic[P, R]):
         given, late = kwargs.values(), None  # type: Any, Any
         if self._late:
             given, late = self._split(kwargs)
-        for value in (*args, *given):
+        for value in (*args, *given) if kwargs else args:
             reader = READERS[type(value)]
             if reader:
                 key.append(reader)
@@ -466,7 +466,7 @@ class Function(Generic[P, R]):
         return plan.go(addresses, outs, handle, late)
 
     def _entry(self, key: list[Any], keys: list[Any], args: Any, kwargs: Any, outs: Any) -> _Entry[R]:
-        whole = *key, *keys
+        whole = tuple(key), tuple(keys)
         entry = self._entries.get(whole) or self._entries.setdefault(whole, _Entry(self._request(args, kwargs, outs)))
         self._last = key, Known(keys), entry
         return entry

@@ -34,7 +34,7 @@ extern const cj_files cj__files;
 typedef struct cj_disk cj_disk;
 
 // Opens the directory, or makes it with mode 0700 if `make`. What it holds will be executed, so it must belong to this
-// user, be closed to others and be no symbolic link. It keeps at most `limit` bytes. FILE names path, owner and mode.
+// user, be closed to others and be no symbolic link. It keeps `limit` bytes, give or take a few 64ths. FILE names path, owner and mode.
 // *disk is owned by the caller; NULL if the directory does not exist and is not made.
 cj_status cj__disk_open(const char *path, bool make, uint64_t limit, const cj_files *files, cj_disk **disk,
                         cj_error *error);
@@ -43,8 +43,8 @@ void      cj__disk_close(cj_disk *disk);  // NULL is allowed
 // The value under the key, malloc'ed; false if there is none. Removes an entry that is damaged.
 bool cj__disk_get(cj_disk *disk, const char *key, size_t key_bytes, char **value, size_t *bytes);
 
-// Keeps a value, replaces an earlier one, and removes the least recently used entries beyond the limit. A failure is
-// logged once.
+// Keeps a value, replaces an earlier one, and now and then removes the least recently used entries beyond the limit. A
+// failure is logged once.
 void cj__disk_put(cj_disk *disk, const char *key, size_t key_bytes, const char *value, size_t bytes);
 
 // Removes the entry of the key.

@@ -23,6 +23,7 @@ def draw(request):
     def make(*shape, dtype=torch.float32, grad=True):
         return torch.randn(*shape, generator=source).to(request.param, dtype).requires_grad_(grad)
 
+    make.random = random.Random(seed)
     make.labels = lambda rows, classes: torch.randint(classes, (rows,), generator=source).to(request.param)
     return make
 
@@ -127,3 +128,48 @@ def test_functions_take_tensors_without_a_copy(draw):
     assert int(clusterjit.argmax(x)) == int(x.argmax())
     with pytest.raises(clusterjit.UnsupportedType, match="meta is neither on the CPU nor"):
         clusterjit.softmax(x.to("meta"))
+
+
+LIKE = {  # of a contiguous (4, 8) tensor of f32, and of a plan that was made for it: whether the plan takes it
+    "another one": (lambda x: x.clone(), True),
+    "a parameter": (lambda x: torch.nn.Parameter(x.clone()), True),
+    "aligned to 4 bytes": (lambda x: torch.cat([x.new_zeros(1), x.flatten()])[1:].view(4, 8), None),
+    "rows at a distance": (lambda x: torch.cat([x, x], 1)[:, :8], False),
+    "fewer rows": (lambda x: x[:2], False),
+    "another dtype": (lambda x: x.half(), False),
+    "one that was resized": (lambda x: x.clone().resize_(2, 8), False),
+}
+
+
+@pytest.mark.parametrize("name", LIKE)
+def test_a_tensor_that_is_not_as_before_is_noticed(draw, name):
+    make, taken = LIKE[name]
+    x = draw(4, 8, grad=False)
+    other, out = make(x), torch.empty_like(x)
+    plan = clusterjit.softmax.plan(x)
+    for _ in range(4):  # from the third call on torch's own test is asked
+        clusterjit.softmax(x, out=out)
+        torch.testing.assert_close(plan(x), plan(x, out=out))
+    torch.testing.assert_close(clusterjit.softmax(other), torch.softmax(other.detach(), -1))
+    if taken:
+        torch.testing.assert_close(plan(other), torch.softmax(other.detach(), -1))
+    elif taken is False:
+        for call in (lambda: plan(other), lambda: plan(other, out=out), lambda: plan(x, out=other)):
+            with pytest.raises(clusterjit.InvalidArgument):
+                call()
+    torch.testing.assert_close(plan(x, out=out), clusterjit.softmax(x))
+
+
+def test_calls_that_repeat_and_change_are_right(draw):
+    x = draw(4, 8, grad=False)
+    inputs = [make(x) for make, _ in LIKE.values()]
+    for _ in range(100):
+        x, given = draw.random.choice(inputs), draw.random.choice([False, True])
+        for _ in range(draw.random.randint(1, 4)):
+            out = {"out": torch.empty(x.shape, dtype=x.dtype, device=x.device)} if given else {}
+            with torch.inference_mode(draw.random.choice([False, True])):
+                torch.testing.assert_close(clusterjit.softmax(x, **out), torch.softmax(x.detach(), -1))
+    with torch.no_grad():
+        for _ in range(3):
+            kept = inputs[0].clone()
+            torch.testing.assert_close(clusterjit.softmax(kept, out=kept), torch.softmax(inputs[0], -1))

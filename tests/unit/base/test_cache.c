@@ -489,6 +489,24 @@ static void the_least_recently_used_go_first(void **state) {
     cj__disk_close(disk);
 }
 
+// A cache of many entries is not listed at each, and stays near its limit.
+static void many_entries_are_listed_now_and_then(void **state) {
+    (void)state;
+    enum { FIT = 400, PUT = 3 * FIT };
+    cj_disk *disk = open_disk(FIT * (CJ_ENTRY_HEAD + TEXT + sizeof(unsigned)));
+    size_t   most = 0, listings = 0, before = 0;
+    for (unsigned key = 1; key <= PUT; key++) {
+        put(disk, key);
+        const size_t now = count_files();
+        if (key > FIT) listings += now <= before;
+        if (now > most) most = now;
+        before = now;
+    }
+    assert_in_range(most, FIT, FIT + FIT / 8);
+    assert_in_range(listings, 32, 2 * 128);  // 64 for each FIT
+    cj__disk_close(disk);
+}
+
 static void the_environment_says_how_much(void **state) {
     (void)state;
     static const struct {
@@ -561,7 +579,7 @@ static void looking_changes_nothing_and_clearing_takes_ours_alone(void **state) 
 static void what_killed_processes_left_goes_when_it_is_old(void **state) {
     (void)state;
     char     fresh[128], old[128];
-    cj_disk *disk = open_disk(ROOM);
+    cj_disk *disk = open_disk(4 * TEXT);  // of which an entry is so much that its writer lists
     snprintf(fresh, sizeof fresh, "%s/.new-0123456789abcdef01234567", directory);
     snprintf(old, sizeof old, "%s/.new-0123456789abcdef01234568", directory);
     write_file(fresh, "at work", 7);
@@ -762,6 +780,7 @@ int main(void) {
         TEST(missing_directories_are_made_for_us_alone),
         TEST(the_environment_names_the_directory),
         TEST(the_least_recently_used_go_first),
+        TEST(many_entries_are_listed_now_and_then),
         TEST(the_environment_says_how_much),
         TEST(looking_changes_nothing_and_clearing_takes_ours_alone),
         TEST(what_killed_processes_left_goes_when_it_is_old),
