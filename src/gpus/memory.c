@@ -54,11 +54,11 @@ typedef struct verdict {
 
 // ---- what is registered
 
+// The region in which the byte at `memory` lies, if `bytes` from there on do. The end of a region is not in it: there another one may begin.
 static cj_gpus_region *find(const cj_gpus *gpus, cj_ptr memory, uint64_t bytes) {
     for (size_t i = 0; i < gpus->region_count; i++) {
         cj_gpus_region *one = &gpus->region[i];
-        if (memory >= one->own[0] && memory - one->own[0] <= one->bytes && bytes <= one->bytes - (memory - one->own[0]))
-            return one;
+        if (memory >= one->own[0] && memory - one->own[0] < one->bytes && bytes <= one->bytes - (memory - one->own[0])) return one;
     }
     return NULL;
 }

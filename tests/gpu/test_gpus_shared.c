@@ -30,7 +30,8 @@ static void leave_poison(void) {
     for (unsigned i = 0; i < POISONS; i++) cj_mem_free(device[0], memory[i]);
 }
 
-// The shape that was wrong once, then others beside what it left.
+// The shape that was wrong once, then such whose gathered rows are whole multiples of what the driver allocates by: so memory that is
+// registered may begin where that of another product ends.
 static void repeat(cj_gemm_form form) {
     const cj_gpus_gemm_desc desc = {CJ_INIT(desc), .m = 310, .n = 32, .k = 8, .dtype = CJ_BF16, .form = form};
     uint64_t                random = cj_test_seed();
@@ -38,9 +39,10 @@ static void repeat(cj_gemm_form form) {
         cj_error error = {0};
         cj_gpus *gpus = NULL;
         cj_test_ok(cj_gpus_create(device, RANKS, NULL, &gpus, &error), &error);
-        for (uint64_t rows = 0; rows < 4; rows++) {
+        for (uint64_t other = 0; other < 4; other++) {
             cj_gpus_gemm_desc one = desc;
-            one.m += 2 * rows;
+            one.m = other ? 256 : desc.m;
+            one.n += 8 * other;
             leave_poison();
             cj_test_gpus_gemm(gpus, &one, true, stream);
         }

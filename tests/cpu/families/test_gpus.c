@@ -224,6 +224,39 @@ static void memory_that_cannot_be_registered_is_refused_by_name(void **state) {
     cj_gpus_destroy(gpus);
 }
 
+// Two parts of one allocation on each rank, registered apart: on rank 0 the second begins where the first ends, on the others it lies
+// before it, as allocations do that a driver puts side by side on one rank alone. Each array is that of its own registration.
+static void memory_that_begins_where_another_ends_is_its_own(void **state) {
+    (void)state;
+    enum { PART = 1024, COUNT = PART / 4 };
+    cj_error           error = {0};
+    cj_gpus           *gpus = make(GPUS, 1024, 0);
+    cj_ptr             memory[CJ_GPUS_MAX], first[CJ_GPUS_MAX], second[CJ_GPUS_MAX];
+    uint32_t           found[COUNT];
+    const cj_gpus_desc sum = {CJ_INIT(sum), .dtype = CJ_U32, .count = COUNT, .memory = CJ_GPUS_MEMORY_REGISTERED};
+    cj_test_ok(cj_gpus_alloc(gpus, 2 * PART, memory, &error), &error);
+    for (uint32_t r = 0; r < GPUS; r++) {
+        first[r] = memory[r] + (r ? PART : 0);
+        second[r] = memory[r] + (r ? 0 : PART);
+        cj_test_ok(cj_mem_fill(device[r], first[r], (uint8_t)(r + 1), PART, NULL, &error), &error);
+        cj_test_ok(cj_mem_fill(device[r], second[r], 0xff, PART, NULL, &error), &error);
+    }
+    cj_test_ok(cj_gpus_register(gpus, first, PART, &error), &error);
+    cj_test_ok(cj_gpus_register(gpus, second, PART, &error), &error);
+    cj_test_ok(cj_gpus_run(gpus, &sum, first, second, NULL, &error), &error);
+    cj_test_ok(cj_gpus_check(gpus, &error), &error);
+    for (uint32_t r = 0; r < GPUS; r++) {
+        cj_test_ok(cj_mem_read(device[r], found, second[r], PART, NULL, &error), &error);
+        for (size_t i = 0; i < COUNT; i++) assert_int_equal(found[i], 0x0a0a0a0a);
+        cj_test_ok(cj_mem_read(device[r], found, first[r], PART, NULL, &error), &error);
+        for (size_t i = 0; i < COUNT; i++) assert_int_equal(found[i], (r + 1) * 0x01010101u);
+    }
+    cj_test_ok(cj_gpus_unregister(gpus, second, &error), &error);  // which is not the end of the first
+    cj_test_ok(cj_gpus_unregister(gpus, first, &error), &error);
+    cj_gpus_free(gpus, memory);
+    cj_gpus_destroy(gpus);
+}
+
 // ---- ranks that do not come, and ranks that come with something else
 
 static void a_rank_that_does_not_come_is_named_and_nothing_hangs(void **state) {
@@ -458,6 +491,7 @@ int main(void) {
         cmocka_unit_test(registered_arrays_need_no_room_in_the_mail),
         cmocka_unit_test(the_faster_way_of_registered_arrays_is_chosen),
         cmocka_unit_test(memory_that_cannot_be_registered_is_refused_by_name),
+        cmocka_unit_test(memory_that_begins_where_another_ends_is_its_own),
         cmocka_unit_test(a_rank_that_does_not_come_is_named_and_nothing_hangs),
         cmocka_unit_test(a_mailbox_that_was_overwritten_is_told_from_a_report),
         cmocka_unit_test(nothing_is_copied_to_a_rank_that_does_not_come),
