@@ -11,12 +11,14 @@
 #include "models/row_model.h"
 #include "mutation.h"
 
-enum { SEEDS = 20, SHARE = 2, ARRAY_BYTES = 2048, BOX_BYTES = 1536 + 2 * 10240, TIMES = 3, LIMIT = 20000 };
+enum { SEEDS = 20, SHARE = 2, ARRAY_BYTES = 2048, BOX_BYTES = 1536 + 2 * 10240 + 32768, TIMES = 3, LIMIT = 20000 };
 
 static const char *const kernels[] = {
     // A thread has one unit: it waits for each message. A block has no row, and waits for no other warp before its epoch.
     "allreducenorm gpus=2 rows=3 columns=60 dtype=f32 block=64 grid=4 mail=8192 align=4 residual=no weight=no shots=1",
     "allreducenorm gpus=3 rows=4 columns=64 dtype=bf16 block=64 cluster=2 grid=10 mail=8192 norm=layer shots=2",
+    "allreducenorm gpus=3 rows=4 columns=64 dtype=bf16 block=32 grid=4 mail=8192 tags=blocks",
+    "allreducenorm gpus=2 rows=3 columns=256 dtype=bf16 block=64 cluster=2 grid=6 mail=8192 norm=layer shots=2 tags=blocks",
     "shardedcrossentropy gpus=2 rows=5 columns=96 dtype=f32 block=64 grid=2 mail=8192 gradient=yes smoothing=0.1",
     "shardedsoftmax gpus=3 rows=7 columns=64 dtype=bf16 block=64 grid=3 mail=8192 hold=no",
     "shardedtopk gpus=3 rows=5 columns=70 k=40 dtype=bf16 block=64 grid=2 mail=10240",
