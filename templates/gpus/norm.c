@@ -8,6 +8,7 @@
 //
 //   one shot     each GPU sends its rows to all, and combines all rows
 //   two shots    row r is combined by GPU r mod gpus, which adds the residual and sends the sum to all
+//   tags=blocks  two shots whose words have no epochs beside them: half the bytes; flags say that a block's have come (flags.c)
 //
 // The norm is that of the sum as it is written, so both ways give the same bits, on all GPUs, in each run. A row is one block's
 // or one cluster's: it stays in registers from the mail to y. A thread has the same units of a row all the way; only the sum
@@ -111,11 +112,10 @@ static void send_to_all(kernel *k, cj_reg row, uint32_t before) {
     }
 }
 
-// held = the residual and what all GPUs sent of the unit: their messages begin at `at`, `stride` bytes apart.
-static void combine(kernel *k, cj_reg at, uint32_t stride, uint32_t u) {
-    cj_func  *f = k->g.f;
-    cj_reg    got[CJ_BOX_GPUS][GPUS_WORDS], number[CJ_BOX_GPUS][GPUS_EACH], more[GPUS_EACH], total[GPUS_EACH];
-    cj__gpus_receive_all(&k->g, &(gpus_senders){at, mail_offset(k, u), stride, k->s.gpus, NULL}, k->held[u], got);
+// held = the residual and what all GPUs sent of the unit.
+static void add_up(kernel *k, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS], uint32_t u) {
+    cj_func *f = k->g.f;
+    cj_reg   number[CJ_BOX_GPUS][GPUS_EACH], more[GPUS_EACH], total[GPUS_EACH];
     for (uint32_t q = 0; q < k->s.gpus; q++) cj__gpus_widen(f, &k->s.unit, got[q], number[q]);
     if (k->s.residual && !is_early(&k->s)) load_residual(k, u);
     if (k->s.residual) cj__gpus_widen(f, &k->s.unit, k->added[u], more);
@@ -129,12 +129,30 @@ static void combine(kernel *k, cj_reg at, uint32_t stride, uint32_t u) {
     cj__gpus_narrow(k->plan, f, &k->s.unit, total, k->held[u]);
 }
 
+// The messages begin at `at`, `stride` bytes apart.
+static void combine(kernel *k, cj_reg at, uint32_t stride, uint32_t u) {
+    cj_reg got[CJ_BOX_GPUS][GPUS_WORDS];
+    cj__gpus_receive_all(&k->g, &(gpus_senders){at, mail_offset(k, u), stride, k->s.gpus, NULL}, k->held[u], got);
+    add_up(k, got, u);
+}
+
 static void one_shot(kernel *k) {
     const uint32_t stride = k->s.rows * k->s.units * cj__gpus_message_bytes(&k->s.unit);
     cj_step(k->g.f, "to all peers; and the sum of what all sent");
     send_to_all(k, cj_mad(k->g.f, "row_of_rank", k->g.rank, k->s.rows, k->row), 0);
     cj_reg at = slot_address(k, "from", k->own_mail, k->row);
     EACH_UNIT(k, u) combine(k, at, stride, u);
+}
+
+// Of another GPU.
+static cj_reg mail_of(kernel *k, cj_reg owner) {
+    cj_func *f = k->g.f;
+    cj_reg   mail = cj_mov(f, "u64", "owners_mail", k->g.mail[1]);
+    for (uint32_t i = 2; i < k->s.gpus; i++) {
+        cj_reg peer = cj__gpus_peer(&k->g, i);
+        cj_set_if(f, cj_eq(f, "is_owner", owner, peer), mail, k->g.mail[i]);
+    }
+    return mail;
 }
 
 // Mail: the parts of the rows that this GPU combines, by sender; then the sums of all rows.
@@ -151,15 +169,74 @@ static void two_shots(kernel *k) {
         send_to_all(k, k->row, sums);
     } else {
         cj_step(f, "the others: to the owner, and the sum from it");
-        cj_reg to = cj_mov(f, "u64", "owners_mail", k->g.mail[1]);
-        for (uint32_t i = 2; i < k->s.gpus; i++) {
-            cj_reg peer = cj__gpus_peer(&k->g, i);
-            cj_set_if(f, cj_eq(f, "is_owner", owner, peer), to, k->g.mail[i]);
-        }
-        to = slot_address(k, "to", to, cj_mad(f, "row_of_rank", k->g.rank, k->s.owned, among));
+        cj_reg to = mail_of(k, owner), row = cj_mad(f, "row_of_rank", k->g.rank, k->s.owned, among);
+        to = slot_address(k, "to", to, row);
         EACH_UNIT(k, u) send(k, to, 0, u);
         cj_reg at = slot_address(k, "from", k->own_mail, k->row);
         EACH_UNIT(k, u) cj__gpus_receive_from(&k->g, &k->g.message, at, mail_offset(k, u) + sums, owner, k->held[u]);
+    }
+}
+
+// ---- two shots without tags: words lie as in the row, and flags (flags.c) say that all of a block have come
+
+static uint32_t words_offset(const kernel *k, uint32_t u) { return CJ_BOX_MAIL + 4 * u * step(&k->s) * k->s.unit.words; }
+
+static cj_reg words_address(kernel *k, cj_reg mail, cj_reg row) {
+    cj_reg index = cj_mad(k->g.f, "place", row, k->s.units, k->own_thread);
+    return cj_mad_wide(k->g.f, "words_at", index, 4 * k->s.unit.words, mail);
+}
+
+static void push(kernel *k, cj_reg at, uint32_t before, uint32_t u) {
+    cj__store(k->g.f, cj_always(), "st.global", "b32", k->held[u], k->s.unit.words, at, words_offset(k, u) + before);
+}
+
+static void pull(kernel *k, cj_reg at, uint32_t before, uint32_t u, const cj_reg *words) {
+    cj__load(k->g.f, cj_always(), "ld.global", "b32", words, k->s.unit.words, at, words_offset(k, u) + before);
+}
+
+static void push_sum(kernel *k, cj_reg among, uint32_t part, uint32_t sums) {
+    cj_func *f = k->g.f;
+    cj_reg   from = words_address(k, k->own_mail, among);
+    EACH_UNIT(k, u) {
+        cj_reg got[CJ_BOX_GPUS][GPUS_WORDS];
+        for (uint32_t q = 0; q < k->s.gpus; q++) {
+            cj_registers(f, "b32", "got", k->s.unit.words, got[q]);
+            pull(k, from, q * part, u, got[q]);
+        }
+        for (uint32_t q = 0; q < k->s.gpus; q++)
+            for (uint32_t w = 0; w < k->s.unit.words; w++) cj_set_if(f, k->g.mine[q], got[q][w], k->held[u][w]);
+        add_up(k, got, u);
+    }
+    for (uint32_t i = 1; i < k->s.gpus; i++) {
+        cj_reg to = words_address(k, k->g.mail[i], k->row);
+        EACH_UNIT(k, u) push(k, to, sums, u);
+    }
+}
+
+static void by_blocks(kernel *k) {
+    cj_func       *f = k->g.f;
+    const uint32_t part = 4 * k->s.owned * k->s.units * k->s.unit.words, sums = k->s.gpus * part;
+    cj_reg         owner = cj_rem(f, "owner", k->row, k->s.gpus), among = cj_div(f, "among", k->row, k->s.gpus);
+    cj_reg         owns = cj_eq(f, "owns", owner, k->g.rank);
+    CJ_UNLESS(f, owns, "stays") {
+        cj_step(f, "to the owner of the row");
+        cj_reg to = mail_of(k, owner), row = cj_mad(f, "row_of_rank", k->g.rank, k->s.owned, among);
+        to = words_address(k, to, row);
+        EACH_UNIT(k, u) push(k, to, 0, u);
+    }
+    cj_ptx(f, "bar.sync 0; // S1: all threads have stored");
+    cj__gpus_meet(&k->g, GPUS_BEGIN);
+    cj_ptx(f, "bar.sync 0; // S2: the flags have come, for all threads");
+    CJ_IF(f, owns, "summed") {
+        cj_step(f, "the owner: the sum of what all sent, to all");
+        push_sum(k, among, part, sums);
+    }
+    cj_ptx(f, "bar.sync 0; // S3: all threads have stored");
+    cj__gpus_meet(&k->g, GPUS_END);
+    cj_ptx(f, "bar.sync 0; // S4: the flags have come, for all threads");
+    CJ_UNLESS(f, owns, "has_sum") {
+        cj_reg at = words_address(k, k->own_mail, k->row);
+        EACH_UNIT(k, u) pull(k, at, sums, u, k->held[u]);
     }
 }
 
@@ -292,17 +369,23 @@ static void open_sums(kernel *k) {
     k->own_thread = cj_mad(f, "own_thread", place, k->s.block, k->g.thread);
 }
 
+// Block 0 has row 0 in its first turn.
+static void say_hello(const kernel *k) {
+    cj__gpus_say_hello(&k->g, cj_let(k->g.f, "pred", "speaks_now", "setp.eq.and.u32 $1, $2, 0, $3;", k->row, k->g.speaks));
+}
+
 static void work(kernel *k) {
     cj_func *f = k->g.f;
     cj__gpus_open_mail(&k->g);
     k->own_mail = k->g.mail[0];
     if (k->s.cluster > 1) cj_collectives_ready(f, &k->c);
+    if (k->s.by_blocks) k->g.what = cj_mov(f, "u32", "what", (uint64_t)k->g.checksum);
     CJ_FOR(f, row, "u32", "row", k->team, k->s.rows, k->s.teams) {
         cj_reg mean = cj_none();
         k->row = row;
         load_row(k);
-        cj__gpus_say_hello(&k->g, cj_let(f, "pred", "speaks_now", "setp.eq.and.u32 $1, $2, 0, $3;", row, k->g.speaks));  // block 0, first turn
-        (k->s.shots == 2 ? two_shots : one_shot)(k);
+        if (!k->s.by_blocks) say_hello(k);
+        (k->s.by_blocks ? by_blocks : k->s.shots == 2 ? two_shots : one_shot)(k);
         cj_reg rstd = deviation(k, &mean);
         write_row(k, mean, rstd);
     }
@@ -311,7 +394,7 @@ static void work(kernel *k) {
 
 static uint32_t checksum(const norm_shape *s) {
     const uint64_t number[] = {s->gpus, s->rows, s->columns, s->unit.bytes, s->unit.words, s->shots, s->mail, s->layer, s->residual,
-                               s->weight, s->bias, s->unit.type[0] == 'b', (uint64_t)(s->epsilon * 1e12)};
+                               s->weight, s->bias, s->unit.type[0] == 'b', (uint64_t)(s->epsilon * 1e12), s->by_blocks ? s->block : 0, s->by_blocks ? s->cluster : 0};
     return cj__gpus_hash("allreducenorm", number, sizeof number / sizeof *number);
 }
 
@@ -320,11 +403,13 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     const norm_shape     s = cj__gpus_norm_shape(plan);
     kernel               k = {.s = s, .plan = plan};
     k.g.plan = plan;
-    k.g.s = (gpus_shape){.op = &op, .gpus = s.gpus, .block = s.block, .grid = plan->grid.x, .mail = s.mail};
+    k.g.s = (gpus_shape){.op = &op, .gpus = s.gpus, .block = s.block, .grid = plan->grid.x, .mail = s.mail,
+                         .by_blocks = s.by_blocks};
     k.g.message = cj__gpus_message(s.unit.words, s.units);
     k.g.checksum = checksum(&s);
-    cj_head(b, "clusterjit: allreducenorm of %" PRIu32 " GPUs  dtype=%s rows=%" PRIu32 " columns=%" PRIu32 " norm=%s shots=%" PRIu32,
-            s.gpus, s.unit.type, s.rows, s.columns, s.layer ? "layer" : "rms", s.shots);
+    k.g.meets = s.by_blocks;  // at S1 to S4
+    cj_head(b, "clusterjit: allreducenorm of %" PRIu32 " GPUs  dtype=%s rows=%" PRIu32 " columns=%" PRIu32 " norm=%s shots=%" PRIu32 "%s",
+            s.gpus, s.unit.type, s.rows, s.columns, s.layer ? "layer" : "rms", s.shots, s.by_blocks ? " tags=blocks" : "");
     cj_head(b, "\nsum = %sx of all GPUs, rounded once; y = norm(sum)%s%s: the same bits on all GPUs, in each run.",
             s.residual ? "residual + " : "", s.weight ? " * weight" : "", s.bias ? " + bias" : "");
     cj_head(b, "\nsum and y overlap nothing that is read, but sum may be residual, and y may be x.");

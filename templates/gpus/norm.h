@@ -11,6 +11,8 @@ enum {
     NORM_COUNT
 };
 
+enum { NORM_TAGS_AUTO, NORM_TAGS_WORDS, NORM_TAGS_BLOCKS };
+
 enum { NORM_HELD = 32 };  // words of a row that a thread holds, at most
 
 typedef struct norm_shape {
@@ -20,6 +22,7 @@ typedef struct norm_shape {
     uint32_t  shots, owned;                     // rows that a GPU combines, of two shots
     uint64_t  mail, used;
     bool      layer, residual, weight, bias;
+    bool      by_blocks;                        // words without tags (gpus_shape)
     double    epsilon;
 } norm_shape;
 

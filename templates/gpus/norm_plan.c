@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the parameters of allreducenorm come to, and what is refused.
 #include "norm.h"
+#include "predict.h"
 
 static uint64_t value_of(const cj_plan *plan, int param) { return plan->params.value[param]; }
 
@@ -19,19 +20,27 @@ norm_shape cj__gpus_norm_shape(const cj_plan *plan) {
                         .residual = value_of(plan, NORM_RESIDUAL) != 0,
                         .weight = value_of(plan, NORM_WEIGHT) != 0,
                         .bias = value_of(plan, NORM_BIAS) != 0,
+                        .by_blocks = value_of(plan, NORM_TAGS) == NORM_TAGS_BLOCKS,
                         .epsilon = cj_params_real(&plan->params, "epsilon")};
     s.units = s.columns / s.unit.each;
     s.owned = (uint32_t)cj__ceil_div(s.rows, s.gpus);
     if (s.block) s.per = (uint32_t)cj__ceil_div(s.units, (uint64_t)s.block * cluster);
     const uint64_t one = (uint64_t)s.gpus * s.rows, two = (uint64_t)s.gpus * s.owned + s.rows;
-    s.used = (s.shots == 2 ? two : one) * s.units * cj__gpus_message_bytes(&s.unit);
+    s.used = (s.shots == 2 ? two : one) * s.units * (s.by_blocks ? s.unit.words * 4 : cj__gpus_message_bytes(&s.unit));
     return s;
 }
 
-// One shot sends x to every peer, two shots 2 / gpus of that, and a second way takes its time.
+// As all-reduce's are chosen: the exchange is the same.
 static uint32_t choose_shots(const norm_shape *s) {
-    const uint64_t bytes = (uint64_t)s->rows * s->columns * s->unit.bytes;
-    return bytes * (s->gpus - 1) * (s->gpus - 2) / s->gpus > NORM_TWO_SHOTS_BYTES ? 2 : 1;
+    const double bytes = (double)s->rows * s->columns * s->unit.bytes;
+    return s->by_blocks || cj__gpus_by_mail(s->gpus, bytes) != CJ_BY_ONE_SHOT ? 2 : 1;
+}
+
+// A block has one flag a launch and shot, so one row.
+static uint64_t choose_tags(const norm_shape *s) {
+    const double bytes = (double)s->rows * s->columns * s->unit.bytes;
+    const bool   faster = cj__gpus_by_mail(s->gpus, bytes) == CJ_BY_BLOCKS;
+    return s->shots == 2 && s->teams == s->rows && faster ? NORM_TAGS_BLOCKS : NORM_TAGS_WORDS;
 }
 
 // Of few rows several blocks send each, and of long ones several hold each.
@@ -70,6 +79,8 @@ static cj_status refuse(const cj_plan *plan, const norm_shape *s, const cj_limit
               align, s->unit.bytes);
     REFUSE_IF(!(s->epsilon >= 0), "epsilon: %g is below 0, and 1 / sqrt(mean + epsilon) would be NaN for small rows" CJ_HINT
               "1e-05 is usual", s->epsilon);
+    REFUSE_IF(s->by_blocks && (s->shots == 1 || s->teams != s->rows),
+              "tags: blocks is for two shots, and for as many blocks or clusters as there are rows" CJ_HINT "leave it out");
     REFUSE_IF(plan->grid.x % s->cluster, "grid: %" PRIu32 " blocks are no whole clusters of %" PRIu32 CJ_HINT
               "choose a multiple of cluster", plan->grid.x, s->cluster);
     REFUSE_IF(s->teams < s->rows && plan->grid.x > limits->sm_count,
@@ -91,6 +102,8 @@ cj_status cj__gpus_norm_plan(cj_plan *plan, const cj_limits *limits, bool cluste
     if (!cj__is_asked(plan, NORM_SHOTS)) plan->params.value[NORM_SHOTS] = choose_shots(&s);
     TRY(cj__refuse_bf16(plan, "allreducenorm", s.unit.type, error));
     choose_grid(plan, limits, clusters);
+    s = cj__gpus_norm_shape(plan);
+    if (value_of(plan, NORM_TAGS) == NORM_TAGS_AUTO) plan->params.value[NORM_TAGS] = choose_tags(&s);
     s = cj__gpus_norm_shape(plan);
     cj__name_entry(plan, "allreducenorm_%s_%" PRIu32, s.unit.type, s.gpus);
     return refuse(plan, &s, limits, error);

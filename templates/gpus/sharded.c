@@ -13,6 +13,9 @@
 //
 //   B1  bar.sync: all warps' parts of this row are in shared memory, before the first warp combines them; and all have read the result
 //       of the row before the last one, before it writes that of the last one.
+// hold=shared: the block's next row is on its way to shared memory, by one bulk copy, while it combines this one and writes the
+// last one: so HBM reads and writes all the time. Behind B1 all threads have written from the stage that the copy goes to.
+//
 //   B2  bar.sync: the result of the last row is in shared memory, before all threads read it; and the parts of this row have been read, before
 //       those of the next one are written.
 //
@@ -202,11 +205,13 @@ static void work(sharded_kernel *k) {
         for (uint32_t u = 0; u < k->s.per; u++)
             for (uint32_t w = 0; w < k->s.unit.words; w++) k->held[u][w] = cj_mov(f, "b32", "held", 0);
         CJ_IF_UNI(f, has_row, "no_row") {
+            if (k->s.stage) cj__gpus_sharded_await(k);
             cj__gpus_sharded_part(k, &part);
             cj__warp_combine(&k->kind, &part, 32);
             cj__slot_store(&k->kind, &k->slots, k->warp, k->leads, &part);
         }
         cj_ptx(f, "bar.sync 0; // B1: all warps' parts are here");
+        if (k->s.stage) cj__gpus_sharded_fetch_next(k);
         CJ_IF_UNI(f, k->first_warp, "other_warp") {
             for (uint32_t w = 0; w < k->s.words; w++) words[w] = cj_mov(f, "b32", "saying", 0);
             CJ_IF_UNI(f, has_row, "nothing_to_say") say(k, &part, words);
@@ -216,6 +221,7 @@ static void work(sharded_kernel *k) {
         cj_ptx(f, "bar.sync 0; // B2: the previous row's result is here, and this one's parts have been read");
         if (k->s.writes) CJ_IF_UNI(f, has_previous, "nothing_to_write") cj__gpus_sharded_write(k);
         keep_row(k);
+        if (k->s.stage) cj__ring_next(f, &k->ring);
     }
 }
 
@@ -246,8 +252,9 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     k.g.checksum = checksum(&s);
     k.g.meets = true;  // at B1 and B2, also in a block without a row
     write_head(plan, &s, b);
+    if (s.stage) cj_declare(b, ".extern .shared .align 16 .b8 sharded_rows[];");
     k.g.f = cj__entry(plan, b);
-    if (!s.hold) cj__blocks_per_sm(plan, k.g.f, 2);
+    if (!s.hold && !s.stage) cj__blocks_per_sm(plan, k.g.f, 2);
     k.kind = partials(k.g.f, &s);
     declare(&k);
     cj__gpus_open_thread(&k.g);
@@ -255,6 +262,7 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     cj__gpus_open_boxes(&k.g);
     open_rows(&k);
     cj__gpus_say_hello(&k.g, k.g.speaks);
+    if (s.stage) cj__gpus_sharded_open_stages(&k);
     work(&k);
     cj__gpus_close(&k.g);
 }

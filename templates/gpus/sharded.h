@@ -17,8 +17,8 @@ enum {
     SHARDED_LOG = SHARDED_LABEL
 };
 
-// Words of a row that a thread holds, at most; units of a row that it has at a time where it holds none.
-enum { SHARDED_HELD = 32, SHARDED_CHUNK = 4 };
+// Words of a row that a thread holds, at most; units of a row that it has at a time where it holds none. Rows in shared memory.
+enum { SHARDED_HELD = 32, SHARDED_CHUNK = 4, SHARDED_STAGES = 3 };
 
 #define SHARDED_LOG2E 1.4426950408889634
 
@@ -27,6 +27,7 @@ typedef struct sharded_shape {
     uint32_t  gpus, rows, columns, units, per, chunks;  // units of a row; of a thread in a chunk
     uint32_t  block, grid, words;                       // of a message
     uint64_t  mail, used;
+    uint32_t  stage;                                    // bytes of a row in shared memory; 0: none is held there
     bool      hold, labels, wide, writes, log;          // i64 labels; a matrix is written
     double    ignore, smoothing, scale;
 } sharded_shape;
@@ -45,6 +46,8 @@ typedef struct sharded_kernel {
     cj_reg         held[SHARDED_HELD][GPUS_WORDS], last[SHARDED_HELD][GPUS_WORDS];
     cj_reg         said[GPUS_WORDS];               // the words of the last row's message
     cj_reg         row, previous;                  // which is loaded, and which is finished
+    cj_ring        ring;                           // s.stage: of the row that is loaded
+    cj_reg         pool, full, fetches;            // its shared memory, mbarriers, and the thread that copies
 } sharded_kernel;
 
 sharded_shape cj__gpus_sharded_shape(const cj_plan *plan);
@@ -56,6 +59,11 @@ cj_status     cj__gpus_sharded_plan(cj_plan *plan, const cj_limits *limits, bool
 void cj__gpus_sharded_load(sharded_kernel *k, cj_reg row, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]);
 // part = what the row has in this thread.
 void cj__gpus_sharded_part(sharded_kernel *k, const cj_partial *part);
+// s.stage: the mbarriers and the first row; the copy of the next row, behind B1; the wait for this row's.
+void cj__gpus_sharded_open_stages(sharded_kernel *k);
+void cj__gpus_sharded_fetch_next(sharded_kernel *k);
+void cj__gpus_sharded_await(sharded_kernel *k);
+
 // Writes the gradient or the softmax of the previous row.
 void cj__gpus_sharded_write(sharded_kernel *k);
 cj_reg cj__gpus_sharded_label(sharded_kernel *k, cj_reg row);  // s64

@@ -23,13 +23,69 @@ static uint32_t no_logit(const gpus_unit *u) {
 
 static uint32_t offset(const sharded_kernel *k, uint32_t u) { return u * k->s.block * cj__gpus_unit_bytes(&k->s.unit); }
 
-void cj__gpus_sharded_load(sharded_kernel *k, cj_reg row, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]) {
+// ---- rows in shared memory: one is written, one is loaded from, and one is on its way
+
+enum { THIS = 0, NEXT = 1, PREVIOUS = 2 };  // stages after that of the ring
+
+static cj_reg stage_number(sharded_kernel *k, unsigned after) {
+    if (!after) return k->ring.number;
     cj_func *f = k->g.f;
-    cj_reg   at = cj_mad_wide(f, "units_at", first, cj__gpus_unit_bytes(&k->s.unit), row_address(k, "row_at", k->x, row));
+    cj_reg   number = cj_add(f, "stage", k->ring.number, after), over = cj_ge(f, "over", number, SHARDED_STAGES);
+    cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", over, number, SHARDED_STAGES);
+    return number;
+}
+
+static cj_reg stage_at(sharded_kernel *k, unsigned after) {
+    return cj_mad(k->g.f, "stage_at", stage_number(k, after), k->s.stage, k->pool);
+}
+
+static void fetch(sharded_kernel *k, cj_reg row, unsigned after) {
+    cj_func       *f = k->g.f;
+    const uint32_t bytes = k->s.columns * k->s.unit.bytes;
+    cj_reg         when = cj_let(f, "pred", "fetches_row", "setp.lt.and.u32 $1, $2, $3, $4;", row, k->s.rows, k->fetches);
+    cj_reg         full = cj_mad(f, "full_at", stage_number(k, after), 8, k->full), from = row_address(k, "row_at", k->x, row);
+    cj_mbarrier_arrive_expect(f, when, full, CJ_ARG((int)bytes), NULL);
+    cj_bulk_load(f, when, stage_at(k, after), from, CJ_ARG((int)bytes), full);
+}
+
+void cj__gpus_sharded_open_stages(sharded_kernel *k) {
+    cj_func *f = k->g.f;
+    cj_step(f, "rows come to shared memory by bulk copies: stages and their mbarriers");
+    k->pool = cj__pool_address(f, "sharded_rows");
+    k->full = cj__mbarriers(f, "full", SHARDED_STAGES);
+    k->ring = cj__ring(f, "stage", SHARDED_STAGES, true);
+    k->fetches = cj_eq(f, "fetches", k->g.thread, k->s.block - 32);
+    cj__mbarriers_init(f, k->fetches, k->full, SHARDED_STAGES);
+    cj_mbarrier_init_done(f, "publishes the mbarriers, at B0");
+    fetch(k, k->g.block, THIS);
+    cj_ptx(f, "bar.sync 0; // B0: the mbarriers are there");
+}
+
+void cj__gpus_sharded_fetch_next(sharded_kernel *k) {
+    cj_step(k->g.f, "the next row is on its way: all threads have written from its stage");
+    fetch(k, cj_add(k->g.f, "next_row", k->row, k->s.grid), NEXT);
+}
+
+void cj__gpus_sharded_await(sharded_kernel *k) {
+    cj_func *f = k->g.f;
+    cj_reg   full = cj_mad(f, "full_at", k->ring.number, 8, k->full);
+    cj_mbarrier_wait(f, full, CJ_ARG(k->ring.parity), CJ_SCOPE_BLOCK, "the row has come");
+}
+
+// ---- a thread's elements
+
+void cj__gpus_sharded_load(sharded_kernel *k, cj_reg row, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]) {
+    cj_func    *f = k->g.f;
+    const char *load = k->s.stage ? "ld.shared" : "ld.global";  // of this row or the previous one
+    cj_reg      at;
+    if (k->s.stage)
+        at = cj_mad(f, "units_at", first, cj__gpus_unit_bytes(&k->s.unit), stage_at(k, row.id == k->row.id ? THIS : PREVIOUS));
+    else
+        at = cj_mad_wide(f, "units_at", first, cj__gpus_unit_bytes(&k->s.unit), row_address(k, "row_at", k->x, row));
     for (uint32_t u = 0; u < k->s.per; u++) {
         cj_reg when = exists(k, first, u, is_known);
         for (uint32_t w = 0; w < k->s.unit.words && !cj_is_always(when); w++) cj_set(f, words[u][w], no_logit(&k->s.unit));
-        cj__gpus_load_unit(f, &k->s.unit, when, "ld.global", at, offset(k, u), words[u]);
+        cj__gpus_load_unit(f, &k->s.unit, when, load, at, offset(k, u), words[u]);
     }
 }
 
@@ -162,9 +218,14 @@ void cj__gpus_sharded_write(sharded_kernel *k) {
         write_chunk(k, &r, k->g.thread, true, k->last);
         return;
     }
+    cj_reg words[SHARDED_HELD][GPUS_WORDS];
+    for (uint32_t u = 0; u < k->s.per; u++) cj_registers(f, "b32", "again", k->s.unit.words, words[u]);
+    if (k->s.chunks == 1) {
+        cj__gpus_sharded_load(k, k->previous, k->g.thread, true, words);
+        write_chunk(k, &r, k->g.thread, true, words);
+        return;
+    }
     CJ_FOR(f, first, "u32", "first", k->g.thread, k->s.units, k->s.per * k->s.block) {
-        cj_reg words[SHARDED_HELD][GPUS_WORDS];
-        for (uint32_t u = 0; u < k->s.per; u++) cj_registers(f, "b32", "again", k->s.unit.words, words[u]);
         cj__gpus_sharded_load(k, k->previous, first, false, words);
         write_chunk(k, &r, first, false, words);
     }

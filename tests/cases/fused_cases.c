@@ -182,3 +182,19 @@ void cj_test_fused_all(cj_gpus *gpus, uint64_t mail, const cj_stream *stream, ui
         cj_test_fused(gpus, mail, draws_of[kind].family, words, ahead, NULL, stream);
     }
 }
+
+void cj_test_fused_forms(cj_gpus *gpus, uint64_t mail, const cj_stream *stream) {
+    static const struct {
+        const char *family, *words;
+        uint32_t    least;  // compute capability
+    } forms[] = {
+        {"allreducenorm", "rows=5 columns=600 dtype=bf16 shots=2 tags=blocks", 80},
+        {"allreducenorm", "rows=9 columns=129 dtype=f32 norm=layer tags=blocks block=64 cluster=2", 90},
+        {"shardedcrossentropy", "rows=9 columns=4104 dtype=bf16 gradient=yes hold=shared block=64 grid=2 smoothing=0.1", 90},
+        {"shardedcrossentropy", "rows=7 columns=1000 dtype=f32 gradient=yes hold=shared", 90},
+        {"shardedsoftmax", "rows=17 columns=512 dtype=f16 hold=shared block=32 grid=3", 90},
+    };
+    const uint32_t capability = cj_device_limits(cj_gpus_device(gpus, 0))->compute_capability;
+    for (size_t i = 0; i < CJ_TEST_COUNT(forms); i++)
+        if (forms[i].least <= capability) cj_test_fused(gpus, mail, forms[i].family, forms[i].words, 0, NULL, stream);
+}

@@ -21,6 +21,8 @@ for family in allreduce reducescatter allgather alltoall broadcast; do
     watched "straight into registered memory" run $family --gpus 3 --count 1000 --memory registered --dtype bf16
 done
 watched "two shots" run allreduce --gpus 4 --count 65536
+watched "Error: 0" run allreduce --gpus 4 --count 4100 --tags blocks --block 64 --grid 3
+watched "Error: 0" run allreduce --gpus 3 --count 1001 --tags blocks --dtype f16 --combine max
 watched "GPUs: 4, 700 elements of each" run reduce --gpus 4 --n 700
 watched "Expected: 599" run reduce --gpus 3 --n 200 --op max --dtype i32
 watched "Error: 0" run histogram --gpus 2 --n 900 --bins 40
@@ -31,6 +33,7 @@ says 0 "Rate:" bench reduce --gpus 2 --n 1000 --rounds 1
 says 0 "No verdict" compare histogram --gpus 2 --n 1000 --rounds 1
 
 says 64 "shots: 1 goes through mail alone" run allreduce --gpus 2 --memory registered --shots 1
+says 64 "tags: blocks is for two shots" run allreduce --gpus 2 --shots 1 --tags blocks
 says 64 "barrier has no arrays" run barrier --gpus 2 --memory registered
 says 64 "softmax runs on one GPU" run softmax --gpus 2
 says 64 "softmax runs on one GPU" bench softmax --gpus 2
