@@ -21,7 +21,7 @@ void cj__sample_count_clear(sample_kernel *k) {
 cj_reg cj__sample_count_table(const sample_kernel *k) {
     cj_reg zero = cj_add(k->f, "zero_at", k->bins_at, 4 * SAMPLE_KEYS);
     if (k->s.parts == 1) return zero;
-    return cj_mad(k->f, "zero_at", cj_div(k->f, "part", k->warp, k->s.warps / k->s.parts), SAMPLE_BINS_BYTES, zero);
+    return cj_mad(k->f, "zero_at", cj__sample_quotient(k, "part", k->warp, k->s.warps / k->s.parts), SAMPLE_BINS_BYTES, zero);
 }
 
 void cj__sample_count(const sample_kernel *k, cj_reg table, const cj_reg *v) {

@@ -75,7 +75,7 @@ static void narrow(sample_kernel *k, cj_reg part) {
     const unsigned warps = k->s.warps / k->s.parts;
     cj_reg first = cj_min(f, "part_first", cj_mul(f, "part_first", cj_mul(f, "first_record", part, warps), k->each), k->vectors);
     cj_reg end = cj_min(f, "part_end", cj_add(f, "part_end", first, cj_mul(f, "part_each", k->each, warps)), k->vectors);
-    cj_reg each = cj_div(f, "each", cj_add(f, "rounded", cj_sub(f, "part_vectors", end, first), k->s.warps - 1), k->s.warps);
+    cj_reg each = cj__sample_quotient(k, "each", cj_add(f, "rounded", cj_sub(f, "part_vectors", end, first), k->s.warps - 1), k->s.warps);
     cj_set(f, k->first, cj_min(f, "first", cj_mad(f, "first", k->warp, each, first), end));
     cj_set(f, k->end, cj_min(f, "end", cj_add(f, "end", k->first, each), end));
 }
@@ -99,7 +99,7 @@ sample_part cj__sample_part(sample_kernel *k) {
     cj_reg before = cj_sub(f, "mass_before", mass, own.mass), ties_before = cj_sub(f, "ties_before", ties, own.ties);
     part.before.mass = cj__prefix_pick(&lanes, "mass_before", before, CJ_ARG(number), SAMPLE_WARP);
     part.before.ties = cj__prefix_pick(&narrow_lanes, "ties_before", ties_before, CJ_ARG(number), SAMPLE_WARP);
-    part.here = k->s.cluster ? cj_eq(f, "is_here", cj_div(f, "part_rank", number, k->s.parts), k->rank) : cj_let(f, "pred", "is_here", "setp.eq.u32 $1, 0, 0;");
+    part.here = k->s.cluster ? cj_eq(f, "is_here", cj__sample_quotient(k, "part_rank", number, k->s.parts), k->rank) : cj_let(f, "pred", "is_here", "setp.eq.u32 $1, 0, 0;");
     narrow(k, number);
     return part;
 }

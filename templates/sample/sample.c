@@ -124,8 +124,8 @@ static void begin_row(sample_kernel *k) {
         cj_reg counts = cj__load_pointer(f, k->counts_at, "counts");
         k->counts = cj_mad(f, "counts_row", cj_mul(f, "counts_first", wide_row, wide), 4, counts);
     }
-    k->vectors = cj_div(f, "vectors", k->columns, k->s.width);
-    k->each = cj_div(f, "each", cj_add(f, "rounded", k->vectors, k->s.records - 1), k->s.records);
+    k->vectors = cj__sample_quotient(k, "vectors", k->columns, k->s.width);
+    k->each = cj__sample_quotient(k, "each", cj_add(f, "rounded", k->vectors, k->s.records - 1), k->s.records);
     cj_ptx(f, "add.u32 $1, $1, 7;\nand.b32 $1, $1, -8; // whole lines of 128 bytes", k->each);
     k->first = cj_min(f, "first", cj_mul(f, "first", k->record, k->each), k->vectors);
     k->end = cj_min(f, "end", cj_add(f, "end", k->first, k->each), k->vectors);
@@ -183,7 +183,7 @@ static void emit_sample(const cj_plan *plan, cj_builder *b) {
     declare_shared(&k);
     begin(&k);
     if (k.s.keeps) cj__sample_keep(&k);  // on their way while the settings are read
-    cj__sample_settings(&k);
+    cj__sample_load_settings(&k);
     cj__sample_greatest(&k);
     if (k.s.lists) cj__sample_list(&k);
     begin_kept(&k);

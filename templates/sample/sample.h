@@ -85,7 +85,7 @@ typedef struct sample_kernel {
     cj_reg         bins_at, counted;                       // counted: a predicate, the counts have said the last kept key
     cj_reg         base, columns, first, end;              // the row's address; the warp's vectors, in order
     cj_reg         mask, counts;                           // addresses of the row's
-    cj_reg         repetition, frequency, presence;
+    cj_reg         given[SAMPLE_SETTINGS], repetition, frequency, presence;
     cj_reg         scale, most;  // log2 e / temperature; the greatest logit
     cj_reg         greedy;       // a predicate: the greatest is taken
     cj_reg         k;            // u32: 0 is none
@@ -110,12 +110,16 @@ cj_status cj__sample_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
 
 // ---- number.c
 
+// value / by. ptxas 13.0 divides by a power of two as by any number.
+cj_reg cj__sample_quotient(const sample_kernel *k, const char *name, cj_reg value, unsigned by);
+
 // Bits of a key that follow from the others: 16-bit logits do not have them, unless penalties change them.
 unsigned cj__sample_low_bits(const sample_kernel *k);
 
 void   cj__sample_cap(const sample_kernel *k, cj_reg v);       // v, or the greatest number if that is less
 void   cj__sample_cap_up(const sample_kernel *k, cj_reg v);    // v, or infinity if it is the greatest number
-void   cj__sample_settings(sample_kernel *k);                  // the row's values
+void   cj__sample_load_settings(sample_kernel *k);             // the row's values, on their way while the row is read
+void   cj__sample_settings(sample_kernel *k);
 void   cj__sample_random(sample_kernel *k);                    // 64 bits of Philox
 cj_reg cj__sample_exponent(const sample_kernel *k, cj_reg v);  // f32: log2 of the mass's share of 2^40, from -64 to 0
 cj_reg cj__sample_mass(const sample_kernel *k, cj_reg exponent);  // u64
