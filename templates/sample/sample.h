@@ -160,8 +160,9 @@ void cj__sample_count_clear(sample_kernel *k);
 void cj__sample_count(const sample_kernel *k, cj_reg table, const cj_reg *v);  // of a vector
 cj_reg cj__sample_count_table(const sample_kernel *k);                         // where 0 of the warp's part is counted
 cj_reg cj__sample_count_value(const sample_kernel *k, cj_reg bin);             // f32: the bin's logit, 0 of the middle one
-// The mass of `count` logits of the bin; `fails` where the bin does not say it.
-cj_reg cj__sample_count_mass(const sample_kernel *k, cj_reg bin, cj_reg count, cj_reg fails);
+// The mass of a logit of the bin; `fails` where the bin does not say it. Threads with `fails` tell all blocks so.
+cj_reg cj__sample_count_mass(const sample_kernel *k, cj_reg bin, cj_reg fails);
+void   cj__sample_count_fails(const sample_kernel *k, cj_reg fails);
 
 // ---- greatest.c, list.c, search.c, draw.c
 void cj__sample_greatest(sample_kernel *k);
@@ -199,12 +200,14 @@ cj_reg cj__sample_with_ties(const sample_kernel *k, const char *name, cj_reg mas
 // ---- part.c
 
 typedef struct sample_part {
-    cj_reg      all, goal, here;  // the row's mass; a predicate: the part is this block's
-    sample_sums before;           // what is kept before the part, without ties, and all ties before it
+    cj_reg      all, goal;       // the row's mass, the goal
+    cj_reg      number, failed;  // u32; a predicate: the counts do not say it
+    sample_sums before;          // what is kept before the part, without ties, and all ties before it
 } sample_part;
 
-// The part that has the goal; the warps' vectors become those of the part.
+// The part that has the goal. The warps' vectors become those of a part; whether it is one of this block's.
 sample_part cj__sample_part(sample_kernel *k);
+cj_reg      cj__sample_narrow(sample_kernel *k, const sample_part *part);
 
 // ---- tell.c. `mass` is the row's kept mass.
 

@@ -338,12 +338,6 @@ static void add_counts(const sample_kernel *k, const search *s, const thread_bin
     cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
 }
 
-static void tell_failure(const sample_kernel *k, cj_reg at) {
-    if (!k->s.cluster) cj_ptx(k->f, "red.shared.add.u32 [$1], 1;", at);
-    for (unsigned rank = 0; rank < k->s.cluster; rank++)
-        cj_dsmem_red(k->f, cj_always(), "add", "u32", cj__sample_peer(k, at, rank), 0, CJ_ARG(1));
-}
-
 // The masses of the thread's bins. A bin that has several tells all blocks so.
 static void weigh_counts(const sample_kernel *k, const search *s, thread_bins *b) {
     cj_func *f = k->f;
@@ -353,11 +347,11 @@ static void weigh_counts(const sample_kernel *k, const search *s, thread_bins *b
         b->count[i] = cj_mov(f, "u64", "bin", 0);
         CJ_IF(f, cj_ne(f, "some", count[i], 0), "none") {
             cj_reg bin = i ? cj_add(f, "bin_number", b->first, i) : b->first;
-            cj_set(f, b->count[i], cj__sample_count_mass(k, bin, count[i], fails));
+            cj_reg mass = cj__sample_count_mass(k, bin, fails);
+            cj_ptx(f, "mul.lo.u64 $1, $2, $3;", b->count[i], mass, cj_cvt(f, "u64", "count_wide", count[i]));
         }
     }
-    CJ_IF(f, fails, "no_bin_fails") tell_failure(k, cj_add(f, "fails_at", s->record, SAMPLE_AT_FAILS));
-    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
+    cj__sample_count_fails(k, fails);
 }
 
 // least, ties = those of top-p; `digits`: the counts do not say them.
@@ -389,7 +383,7 @@ static void find_counted(sample_kernel *k, search *s, cj_reg digits) {
 // top-p alone, by counts or, where these do not say the last kept key, by digits.
 static void search_counts(sample_kernel *k, search *s) {
     cj_func *f = k->f;
-    cj_ptx(f, "setp.eq.u32 $1, 0, 0;", s->by_mass);
+    cj_ptx(f, "setp.eq.u32 $1, 0, 0;\nnot.pred $2, $3;", s->by_mass, k->counted, k->p_active);
     CJ_IF_UNI(f, k->p_active, "not_active") {
         cj_reg digits = cj_pred(f, "digits");
         find_counted(k, s, digits);
