@@ -21,7 +21,7 @@ void cj__sample_count_clear(sample_kernel *k) {
 cj_reg cj__sample_count_table(const sample_kernel *k) {
     cj_reg zero = cj_add(k->f, "zero_at", k->bins_at, 4 * SAMPLE_KEYS);
     if (k->s.parts == 1) return zero;
-    return cj_mad(k->f, "zero_at", cj_div(k->f, "part", k->warp, k->s.warps / k->s.parts), SAMPLE_BINS_BYTES, zero);
+    return cj_mad(k->f, "zero_at", cj__sample_quotient(k, "part", k->warp, k->s.warps / k->s.parts), SAMPLE_BINS_BYTES, zero);
 }
 
 void cj__sample_count(const sample_kernel *k, cj_reg table, const cj_reg *v) {
@@ -46,7 +46,7 @@ cj_reg cj__sample_count_value(const sample_kernel *k, cj_reg bin) {
     return cj_let(f, "f32", "value", "mov.b32 $1, $2;", sign);
 }
 
-cj_reg cj__sample_count_mass(const sample_kernel *k, cj_reg bin, cj_reg count, cj_reg fails) {
+cj_reg cj__sample_count_mass(const sample_kernel *k, cj_reg bin, cj_reg fails) {
     cj_func *f = k->f;
     cj_reg   mass = cj__sample_mass(k, cj__sample_exponent(k, cj__sample_count_value(k, bin)));
     cj_reg   lowest = cj_let(f, "pred", "has_several", "setp.ne.u64 $1, $2, 0;\nsetp.eq.and.u32 $1, $3, 1, $1;", mass, bin);
@@ -56,5 +56,15 @@ cj_reg cj__sample_count_mass(const sample_kernel *k, cj_reg bin, cj_reg count, c
     cj_reg few = cj_let(f, "pred", "has_several", "setp.lt.f32 $1, $2, 0f40000000;\nsetp.eq.and.u32 $1, $3, $4, $1;", k->most, bin,
                         (int)SAMPLE_KEYS);
     cj_ptx(f, "or.pred $1, $1, $2;", fails, few);
-    return cj_let(f, "u64", "bin_mass", "mul.lo.u64 $1, $2, $3;", mass, cj_cvt(f, "u64", "count_wide", count));
+    return mass;
+}
+
+void cj__sample_count_fails(const sample_kernel *k, cj_reg fails) {
+    cj_reg at = cj_add(k->f, "fails_at", cj_shared_address(k->f, k->told), (int)SAMPLE_AT_FAILS);
+    CJ_IF(k->f, fails, "no_bin_fails") {
+        if (!k->s.cluster) cj_ptx(k->f, "red.shared.add.u32 [$1], 1;", at);
+        for (unsigned rank = 0; rank < k->s.cluster; rank++)
+            cj_dsmem_red(k->f, cj_always(), "add", "u32", cj__sample_peer(k, at, rank), 0, CJ_ARG(1));
+    }
+    cj_ptx(k->f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
 }

@@ -98,11 +98,10 @@ static void tell_nobody(const sample_kernel *k, cj_reg mass) {
 }
 
 // The draw from the part that has the goal, by its block.
-static void draw_from_part(sample_kernel *k) {
-    cj_func          *f = k->f;
-    const sample_part part = cj__sample_part(k);
+static void draw_from_part(sample_kernel *k, sample_part part) {
+    cj_func *f = k->f;
     tell_nobody(k, part.all);
-    CJ_IF_UNI(f, part.here, "goal_is_of_another") {
+    CJ_IF_UNI(f, cj__sample_narrow(k, &part), "goal_is_of_another") {
         sample_sums all, before, own = sum_own(k);
         cj_reg       table = cj_shared_address(f, k->records), first_lane = cj_eq(f, "first_lane", k->lane, 0);
         const cj_reg words[] = {own.mass, cj_cvt(f, "u64", "ties_word", own.ties)};
@@ -126,7 +125,10 @@ void cj__sample_draw(sample_kernel *k) {
     sample_sums own, all, before;
     cj__sample_limits(k);
     if (k->s.min_p) cj_ptx(f, "@$1 mov.u64 $2, 0;", cj_lt(f, "tie_drops", k->tie, k->least_mass), k->tie);
-    if (k->s.parts > 1) CJ_IF_UNI(f, k->counted, "is_not_counted") draw_from_part(k);
+    if (k->s.parts > 1) CJ_IF_UNI(f, k->counted, "is_not_counted") {
+        const sample_part part = cj__sample_part(k);
+        CJ_UNLESS_UNI(f, part.failed, "counts_fail") draw_from_part(k, part);
+    }
     cj_step(f, "the draw: every warp's kept mass");
     own = sum_own(k);
     tell_own(k, table, &own);

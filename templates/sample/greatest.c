@@ -62,7 +62,7 @@ static void tell_kth(const sample_kernel *k, cj_reg codes, cj_reg told) {
     const unsigned share = k->s.group_share, each = SAMPLE_WARP / share;
     cj_func       *f = k->f;
     cj_reg   part = cj_and(f, "part", k->lane, share - 1), leads = cj_eq(f, "leads", part, 0);
-    cj_reg   part_at = cj_mad(f, "part_at", part, 16, codes), in_warp = cj_div(f, "in_warp", k->lane, share);
+    cj_reg   part_at = cj_mad(f, "part_at", part, 16, codes), in_warp = cj__sample_quotient(k, "in_warp", k->lane, share);
     cj_reg   base = cj_mul(f, "first_group", k->warp, each);
     CJ_COUNT_UNI(f, "next_groups", base, k->s.block / share, (unsigned)SAMPLE_GROUPS) {
         cj_reg own_at = cj_mad(f, "own_at", cj_add(f, "group_number", base, in_warp), 4, codes);
@@ -123,13 +123,14 @@ void cj__sample_greatest(sample_kernel *k) {
     const unsigned groups = SAMPLE_WARP / k->s.lanes;
     cj_step(f, "the greatest logit of the row");
     cj_reg best = find_own(k);
+    cj__sample_settings(k);
     for (unsigned step = k->s.lanes / 2; step; step /= 2) {
         cj_reg other = cj_let(f, "f32", "other", "shfl.sync.bfly.b32 $1, $2, $3, 31, 0xffffffff;", best, step);
         cj_ptx(f, "max.f32 $1, $1, $2;", best, other);
     }
     if (k->s.cluster) cj_cluster_wait(f, "S1: all blocks have started");
     cj_reg table = cj_shared_address(f, k->maxima);
-    cj_reg group = cj_mad(f, "group", k->record, groups, cj_div(f, "in_warp", k->lane, k->s.lanes));
+    cj_reg group = cj_mad(f, "group", k->record, groups, cj__sample_quotient(k, "in_warp", k->lane, k->s.lanes));
     cj_reg leads = cj_always();
     if (k->s.lanes > 1) leads = cj_eq(f, "leads", cj_and(f, "in_group", k->lane, k->s.lanes - 1), 0);
     cj__sample_push(k, leads, "f32", &best, 1, cj_mad(f, "group_at", group, 4, table));

@@ -69,8 +69,9 @@ void cj__sample_gather(const sample_kernel *k, cj_reg table, unsigned count, cj_
     *before = (sample_sums){cj_mov(f, "u64", "mass_before", 0), cj_mov(f, "u32", "ties_before", 0)};
     CJ_FOR(f, i, "u32", "record_number", k->lane, count, SAMPLE_WARP) {
         cj_reg at = cj_mad(f, "record_at", i, SAMPLE_RECORD, table), earlier = cj_lt(f, "earlier", i, own);
-        cj_reg mass = cj_let(f, "u64", "mass", "ld.shared.u64 $1, [$2];", at);
-        cj_reg ties = cj_let(f, "u32", "ties", "ld.shared.u32 $1, [$2 + 8];", at);
+        cj_reg words[] = {cj_u64(f, "mass"), cj_u64(f, "ties_word")};
+        cj__load(f, cj_always(), "ld.shared", "b64", words, 2, at, 0);
+        cj_reg mass = words[0], ties = cj_cvt(f, "u32", "ties", words[1]);
         cj_update(f, all->mass, "add", mass);
         cj_update(f, all->ties, "add", ties);
         cj_ptx(f, "@$1 add.u64 $2, $2, $3;\n@$1 add.u32 $4, $4, $5;", earlier, before->mass, mass, before->ties, ties);

@@ -9,6 +9,10 @@
 
 enum { PHILOX_ROUNDS = 10 };
 
+cj_reg cj__sample_quotient(const sample_kernel *k, const char *name, cj_reg value, unsigned by) {
+    return by & (by - 1) ? cj_div(k->f, name, value, by) : cj_shr(k->f, name, value, cj__log2(by));
+}
+
 unsigned cj__sample_low_bits(const sample_kernel *k) {
     return k->s.penalties ? 0 : k->s.dtype == CJ_BF16 ? 16 : k->s.dtype == CJ_F16 ? 13 : 0;
 }
@@ -33,22 +37,52 @@ void cj__sample_cap_up(const sample_kernel *k, cj_reg v) {
     cj_ptx(k->f, "@$1 mov.b32 $2, 0f7f800000;", is_most, v);
 }
 
+static const struct { const char *type, *name; } settings[SAMPLE_SETTINGS] = {
+    [SAMPLE_SET_TEMPERATURE] = {"f32", "temperature"}, [SAMPLE_SET_TOP_P] = {"f32", "top_p"},
+    [SAMPLE_SET_MIN_P] = {"f32", "min_p"},             [SAMPLE_SET_REPETITION] = {"f32", "repetition"},
+    [SAMPLE_SET_FREQUENCY] = {"f32", "frequency"},     [SAMPLE_SET_PRESENCE] = {"f32", "presence"},
+    [SAMPLE_SET_TOP_K] = {"u32", "top_k"},             [SAMPLE_SET_SEED] = {"u64", "seed"},
+    [SAMPLE_SET_OFFSET] = {"u64", "offset"},
+};
+
 // The row's value: of its array, or what is for all rows.
-static cj_reg setting(const sample_kernel *k, unsigned which, const char *type, const char *name) {
-    cj_func   *f = k->f;
-    const bool wide = type[1] == '6';
+static cj_reg load_setting(const sample_kernel *k, unsigned which) {
+    cj_func    *f = k->f;
+    const char *name = settings[which].name;
+    const bool  wide = settings[which].type[1] == '6';
     cj_reg     array = cj__load_pointer(f, k->array[which], "array");
     cj_reg     all = cj__load_param(f, "u64", k->all[which], name);
     cj_reg     value = wide ? all : cj_let(f, "u32", name, "cvt.u32.u64 $1, $2;", all);
     cj_reg     given = cj_ne(f, "is_array", array, 0);
     cj_reg     at = cj_mad_wide(f, "at", k->row, wide ? 8 : 4, array);
     cj__load(f, given, sample_reads(k), wide ? "u64" : "u32", &value, 1, at, 0);
-    return wide || *type == 'u' ? value : cj_let(f, type, name, "mov.b32 $1, $2;", value);
+    return value;
+}
+
+static cj_reg setting(const sample_kernel *k, unsigned which) {
+    const char *type = settings[which].type;
+    return *type == 'u' ? k->given[which] : cj_let(k->f, type, settings[which].name, "mov.b32 $1, $2;", k->given[which]);
+}
+
+void cj__sample_load_settings(sample_kernel *k) {
+    const sample_shape *s = &k->s;
+    const bool needed[SAMPLE_SETTINGS] = {[SAMPLE_SET_TEMPERATURE] = true,      [SAMPLE_SET_SEED] = true,
+                                          [SAMPLE_SET_OFFSET] = true,           [SAMPLE_SET_TOP_K] = s->top_k,
+                                          [SAMPLE_SET_TOP_P] = s->top_p,        [SAMPLE_SET_MIN_P] = s->min_p,
+                                          [SAMPLE_SET_REPETITION] = s->penalties, [SAMPLE_SET_FREQUENCY] = s->penalties,
+                                          [SAMPLE_SET_PRESENCE] = s->penalties};
+    cj_step(k->f, "what the row is given");
+    for (unsigned i = 0; i < SAMPLE_SETTINGS; i++)
+        if (needed[i]) k->given[i] = load_setting(k, i);
+    if (!s->penalties) return;
+    k->repetition = setting(k, SAMPLE_SET_REPETITION);
+    k->frequency = setting(k, SAMPLE_SET_FREQUENCY);
+    k->presence = setting(k, SAMPLE_SET_PRESENCE);
 }
 
 static void temperature_setting(sample_kernel *k) {
     cj_func *f = k->f;
-    cj_reg   t = setting(k, SAMPLE_SET_TEMPERATURE, "f32", "temperature");
+    cj_reg   t = setting(k, SAMPLE_SET_TEMPERATURE);
     k->greedy = cj_let(f, "pred", "greedy", "setp.leu.f32 $1, $2, 0f00000000;", t);
     k->scale = cj_let(f, "f32", "scale", "div.rn.f32 $1, $3, $2; // log2 e by the temperature", t, 1.44269504f);
     cj_ptx(f, "min.f32 $1, $1, 0f7f7fffff;", k->scale);
@@ -56,7 +90,7 @@ static void temperature_setting(sample_kernel *k) {
 
 static void top_p_setting(sample_kernel *k) {
     cj_func *f = k->f;
-    cj_reg   p = setting(k, SAMPLE_SET_TOP_P, "f32", "top_p");
+    cj_reg   p = setting(k, SAMPLE_SET_TOP_P);
     k->p_active = cj_let(f, "pred", "p_active", "setp.lt.f32 $1, $2, 0f3f800000;", p);
     cj_reg units = cj_let(f, "f32", "p_units", "max.f32 $1, $2, 0f00000000;\nmul.f32 $1, $1, 0f4f800000; // 2^32", p);
     k->p = cj_let(f, "u32", "p_units", "cvt.rni.u32.f32 $1, $2;", units);
@@ -64,10 +98,10 @@ static void top_p_setting(sample_kernel *k) {
 
 void cj__sample_settings(sample_kernel *k) {
     cj_func *f = k->f;
-    cj_step(f, "what the row is given");
+    cj_step(f, "what the row is given, in the units of masses");
     temperature_setting(k);
     if (k->s.top_k) {
-        k->k = setting(k, SAMPLE_SET_TOP_K, "u32", "top_k");
+        k->k = setting(k, SAMPLE_SET_TOP_K);
         cj_ptx(f, "max.s32 $1, $1, 0;", k->k);
         cj_set_if(f, k->greedy, k->k, 0);
     }
@@ -76,14 +110,9 @@ void cj__sample_settings(sample_kernel *k) {
         cj_ptx(f, "@$1 setp.ne.u32 $2, 0, 0;", k->greedy, k->p_active);
     }
     if (k->s.min_p) {
-        cj_reg p = setting(k, SAMPLE_SET_MIN_P, "f32", "min_p");
+        cj_reg p = setting(k, SAMPLE_SET_MIN_P);
         cj_reg units = cj_let(f, "f32", "units", "mul.f32 $1, $2, 0f53800000; // 2^40", p);
         k->least_mass = cj_let(f, "u64", "least_mass", "cvt.rpi.u64.f32 $1, $2;", units);
-    }
-    if (k->s.penalties) {
-        k->repetition = setting(k, SAMPLE_SET_REPETITION, "f32", "repetition");
-        k->frequency = setting(k, SAMPLE_SET_FREQUENCY, "f32", "frequency");
-        k->presence = setting(k, SAMPLE_SET_PRESENCE, "f32", "presence");
     }
 }
 
@@ -91,7 +120,7 @@ void cj__sample_settings(sample_kernel *k) {
 void cj__sample_random(sample_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "the row's random number");
-    cj_reg seed = setting(k, SAMPLE_SET_SEED, "u64", "seed"), offset = setting(k, SAMPLE_SET_OFFSET, "u64", "offset");
+    cj_reg seed = setting(k, SAMPLE_SET_SEED), offset = setting(k, SAMPLE_SET_OFFSET);
     cj_reg c[4], key[2], next[4];
     cj_registers(f, "u32", "counter", 4, c);
     cj_registers(f, "u32", "key", 2, key);

@@ -8,26 +8,27 @@
 #include "sample.h"
 
 typedef struct part_sums {
-    cj_reg mass[SAMPLE_PARTS_MOST], ties[SAMPLE_PARTS_MOST];
+    cj_reg mass[SAMPLE_PARTS_MOST], ties[SAMPLE_PARTS_MOST], fails;
 } part_sums;
 
 // What is kept of a bin, of each part.
-static void add_bin(const sample_kernel *k, cj_reg bin, const cj_reg *count, const part_sums *s) {
+static void add_bin(const sample_kernel *k, cj_reg bin, const cj_reg *count, part_sums *s) {
     cj_func *f = k->f;
     cj_reg   value = cj__sample_count_value(k, bin), kept = cj_let(f, "pred", "kept", "setp.gt.f32 $1, $2, $3;", value, k->dropped);
     cj_reg   equal = cj_let(f, "pred", "equal", "setp.ge.and.f32 $1, $2, $3, !$4;", value, k->tied, kept);
-    CJ_IF(f, kept, "is_not_kept") {
-        cj_reg mass = cj__sample_mass(k, cj__sample_exponent(k, value));
-        if (k->s.min_p) cj_ptx(f, "@$1 mov.u64 $2, 0;", cj_lt(f, "drops", mass, k->least_mass), mass);
-        for (unsigned p = 0; p < k->s.parts; p++)
-            cj_ptx(f, "mad.lo.u64 $1, $2, $3, $1;", s->mass[p], mass, cj_cvt(f, "u64", "count_wide", count[p]));
-    }
+    cj_reg   mass = cj__sample_count_mass(k, bin, s->fails);
+    cj_ptx(f, "@!$1 mov.u64 $2, 0;", kept, mass);
+    if (k->s.min_p) cj_ptx(f, "@$1 mov.u64 $2, 0;", cj_lt(f, "drops", mass, k->least_mass), mass);
+    for (unsigned p = 0; p < k->s.parts; p++)
+        cj_ptx(f, "mad.lo.u64 $1, $2, $3, $1;", s->mass[p], mass, cj_cvt(f, "u64", "count_wide", count[p]));
     for (unsigned p = 0; p < k->s.parts; p++) cj_ptx(f, "@$1 add.u32 $2, $2, $3;", equal, s->ties[p], count[p]);
 }
 
 // The thread's sums over its bins of the block.
 static void add_bins(const sample_kernel *k, part_sums *s) {
     cj_func *f = k->f;
+    cj_reg   size = cj_let(f, "f32", "tied_size", "abs.f32 $1, $2;", k->tied), some_are = cj_ne(f, "not_all_are_kept", k->least, 0);
+    s->fails = cj_let(f, "pred", "fails", "setp.lt.and.f32 $1, $2, 0f33800000, $3; // 2^-24: ties are in the middle bin", size, some_are);
     for (unsigned p = 0; p < k->s.parts; p++) {
         s->mass[p] = cj_mov(f, "u64", "part_mass", 0);
         s->ties[p] = cj_mov(f, "u32", "part_ties", 0);
@@ -49,6 +50,7 @@ static sample_sums sum_parts(const sample_kernel *k) {
     cj_reg   upto = cj_shared_address(f, k->upto), table = cj_shared_address(f, k->parts), leads = cj_eq(f, "leads", k->lane, 0);
     part_sums s;
     add_bins(k, &s);
+    cj__sample_count_fails(k, s.fails);
     for (unsigned p = 0; p < k->s.parts; p++) {
         cj_reg mass = cj__sample_sum(k, "u64", s.mass[p]), ties = cj_cvt(f, "u64", "ties_word", cj__sample_sum(k, "u32", s.ties[p]));
         const cj_reg words[] = {mass, ties};
@@ -69,37 +71,38 @@ static sample_sums sum_parts(const sample_kernel *k) {
     return (sample_sums){words[0], cj_cvt(f, "u32", "ties", words[1])};
 }
 
-// The warps' vectors become those of the part, which is one of this block's.
-static void narrow(sample_kernel *k, cj_reg part) {
+cj_reg cj__sample_narrow(sample_kernel *k, const sample_part *part) {
     cj_func       *f = k->f;
     const unsigned warps = k->s.warps / k->s.parts;
-    cj_reg first = cj_min(f, "part_first", cj_mul(f, "part_first", cj_mul(f, "first_record", part, warps), k->each), k->vectors);
+    cj_reg first = cj_min(f, "part_first", cj_mul(f, "part_first", cj_mul(f, "first_record", part->number, warps), k->each), k->vectors);
     cj_reg end = cj_min(f, "part_end", cj_add(f, "part_end", first, cj_mul(f, "part_each", k->each, warps)), k->vectors);
-    cj_reg each = cj_div(f, "each", cj_add(f, "rounded", cj_sub(f, "part_vectors", end, first), k->s.warps - 1), k->s.warps);
+    cj_reg each = cj__sample_quotient(k, "each", cj_add(f, "rounded", cj_sub(f, "part_vectors", end, first), k->s.warps - 1), k->s.warps);
     cj_set(f, k->first, cj_min(f, "first", cj_mad(f, "first", k->warp, each, first), end));
     cj_set(f, k->end, cj_min(f, "end", cj_add(f, "end", k->first, each), end));
+    if (!k->s.cluster) return cj_let(f, "pred", "is_here", "setp.eq.u32 $1, 0, 0;");
+    return cj_eq(f, "is_here", cj__sample_quotient(k, "part_rank", part->number, k->s.parts), k->rank);
 }
 
+// Lane i has the sums of part i: the first part that does not end before the goal has it.
 sample_part cj__sample_part(sample_kernel *k) {
     cj_func        *f = k->f;
-    const cj_prefix lanes = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u64"}, .lane = k->lane};
-    const cj_prefix narrow_lanes = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u32"}, .lane = k->lane};
+    const cj_prefix wide = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u64"}, .lane = k->lane};
+    const cj_prefix word = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u32"}, .lane = k->lane};
     cj_step(f, "the part of the row that has the goal, by the counts of keys");
     const sample_sums own = sum_parts(k);
+    sample_part part = {.number = cj_u32(f, "part_number"), .failed = cj_pred(f, "failed")};
+    cj_reg flag = cj_let(f, "u32", "flag", "ld.shared.u32 $1, [$2 + $3];", cj_shared_address(f, k->told), (int)SAMPLE_AT_FAILS);
+    cj_set(f, part.failed, cj_ne(f, "failed", flag, 0));
     cj_reg mass = cj_mov(f, "u64", "mass_upto", own.mass), ties = cj_mov(f, "u32", "ties_upto", own.ties);
-    cj__prefix_lanes(&lanes, mass, NULL, SAMPLE_WARP);
-    cj__prefix_lanes(&narrow_lanes, ties, NULL, SAMPLE_WARP);
+    cj__prefix_lanes(&wide, mass, NULL, SAMPLE_WARP);
+    cj__prefix_lanes(&word, ties, NULL, SAMPLE_WARP);
     cj_reg upto = cj__sample_with_ties(k, "upto", mass, cj_min(f, "first_ties", ties, k->ties));
-    sample_part part = {.all = cj__prefix_pick(&lanes, "row_mass", upto, CJ_ARG(SAMPLE_WARP - 1), SAMPLE_WARP)};
+    part.all = cj__prefix_pick(&wide, "row_mass", upto, CJ_ARG(SAMPLE_WARP - 1), SAMPLE_WARP);
     part.goal = cj__sample_goal(k, part.all);
-    cj_reg passed = cj_u32(f, "passed"), number = cj_u32(f, "part_number");
-    cj_ptx(f, "vote.sync.ballot.b32 $1, $2, 0xffffffff;\npopc.b32 $3, $1; // parts that end before the goal", passed,
-           cj_le(f, "is_before", upto, part.goal), number);
-    cj_ptx(f, "min.u32 $1, $1, $2;", number, SAMPLE_WARP - 1);
-    cj_reg before = cj_sub(f, "mass_before", mass, own.mass), ties_before = cj_sub(f, "ties_before", ties, own.ties);
-    part.before.mass = cj__prefix_pick(&lanes, "mass_before", before, CJ_ARG(number), SAMPLE_WARP);
-    part.before.ties = cj__prefix_pick(&narrow_lanes, "ties_before", ties_before, CJ_ARG(number), SAMPLE_WARP);
-    part.here = k->s.cluster ? cj_eq(f, "is_here", cj_div(f, "part_rank", number, k->s.parts), k->rank) : cj_let(f, "pred", "is_here", "setp.eq.u32 $1, 0, 0;");
-    narrow(k, number);
+    cj_reg before = cj_le(f, "is_before", upto, part.goal);
+    cj_ptx(f, "vote.sync.ballot.b32 $1, $2, 0xffffffff;\npopc.b32 $1, $1; min.u32 $1, $1, $3;", part.number, before, SAMPLE_WARP - 1);
+    cj_reg mass_before = cj_sub(f, "mass_before", mass, own.mass), ties_before = cj_sub(f, "ties_before", ties, own.ties);
+    part.before.mass = cj__prefix_pick(&wide, "mass_before", mass_before, CJ_ARG(part.number), SAMPLE_WARP);
+    part.before.ties = cj__prefix_pick(&word, "ties_before", ties_before, CJ_ARG(part.number), SAMPLE_WARP);
     return part;
 }

@@ -29,7 +29,7 @@ static bool may_list(const cj_plan *plan) {
 
 // Counts of keys tell masses where a key has one mass, and a block of the row has few enough of their bins.
 static bool may_count(const cj_plan *plan, const sample_shape *s) {
-    return s->dtype == CJ_BF16 && s->top_p && !s->top_k && !has_penalties(plan) &&
+    return s->dtype == CJ_BF16 && !s->top_k && !has_penalties(plan) &&
            cj__power_from(cj__ceil_div(2 * SAMPLE_KEYS, s->blocks)) <= (uint64_t)SAMPLE_BINS << cj__log2(s->block);
 }
 
@@ -37,6 +37,16 @@ static bool may_count(const cj_plan *plan, const sample_shape *s) {
 static uint32_t choose_parts(const sample_shape *s) {
     if (s->keeps || s->warps % SAMPLE_PARTS_MOST || s->blocks > 2) return 1;
     return s->blocks == 1 ? SAMPLE_PARTS_MOST : 2;
+}
+
+// Without top-p counts are of use for the draw alone, from one of some parts.
+static void choose_counts(const cj_plan *plan, sample_shape *s) {
+    const uint64_t *value = plan->params.value, least = s->top_p ? SAMPLE_COUNTS_LEAST : SAMPLE_COUNTS_DRAW;
+    s->counts = value[SAMPLE_SEARCH] == SEARCH_COUNTS || (value[SAMPLE_SEARCH] == SEARCH_AUTO && value[SAMPLE_COLUMNS] >= least);
+    s->counts = s->counts && may_count(plan, s);
+    s->parts = s->counts && !s->many ? cj__asked_or(plan, SAMPLE_PARTS, choose_parts(s)) : 1;
+    s->counts = s->counts && (s->top_p || s->parts > 1);
+    if (s->parts > 1) s->keeps = false;
 }
 
 static unsigned share_of(unsigned block, unsigned count) {
@@ -77,10 +87,7 @@ void cj__sample_shape(const cj_plan *plan, sample_shape *s) {
     s->flight = (unsigned)cj__least(rounds, wide ? (unsigned)SAMPLE_FLIGHT : SAMPLE_FLIGHT / 2);
     s->keeps = (s->lists || !s->many) && rounds <= (wide ? (unsigned)SAMPLE_FLIGHT : SAMPLE_FLIGHT / 4);
     s->digit = cj__log2(s->block) + 3 < 11 ? cj__log2(s->block) + 3 : 11;
-    s->counts = value[SAMPLE_SEARCH] == SEARCH_COUNTS || (value[SAMPLE_SEARCH] == SEARCH_AUTO && columns >= SAMPLE_COUNTS_LEAST);
-    s->counts = s->counts && may_count(plan, s);
-    s->parts = s->counts && !s->many ? cj__asked_or(plan, SAMPLE_PARTS, choose_parts(s)) : 1;
-    if (s->parts > 1) s->keeps = false;
+    choose_counts(plan, s);
 }
 
 // Clusters that are at work at once with an SM a block. An opened device does not tell the SMs of its GPCs, beyond which no cluster reaches.
@@ -134,8 +141,10 @@ cj_status cj__sample_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
     plan->programmatic = clusters;  // the same targets have programmatic dependent launch
     cj__sample_shape(plan, &s);
     REFUSE_IF(value[SAMPLE_SEARCH] == SEARCH_COUNTS && !s.counts,
-              "search: counts are of bf16 logits without penalties, for top-p without top-k, with at least %u threads a row" CJ_HINT
+              "search: counts are of bf16 logits without penalties and top-k, with at least %u threads a row; without top-p, of several parts" CJ_HINT
               "digits is for all", 2 * SAMPLE_KEYS / SAMPLE_BINS);
+    REFUSE_IF(cj__is_asked(plan, SAMPLE_PARTS) && s.parts != value[SAMPLE_PARTS],
+              "parts: %" PRIu64 " are asked for, but only counts of keys have them" CJ_HINT "see search", value[SAMPLE_PARTS]);
     REFUSE_IF(s.warps % s.parts, "parts: %u warps of a block are no multiple of %u", s.warps, s.parts);
     REFUSE_IF(s.parts > 1 && s.parts * s.blocks > SAMPLE_WARP, "parts: %u of each of %u blocks are more than the %u lanes of a warp",
               s.parts, s.blocks, (unsigned)SAMPLE_WARP);

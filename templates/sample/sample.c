@@ -96,14 +96,15 @@ static void declare_shared(sample_kernel *k) {
     cj_func       *f = k->f;
     k->maxima = cj_shared(f, "f32", "maxima", k->s.groups, VECTOR);
     k->records = cj_shared(f, "u64", "records", 2 * k->s.records, VECTOR);
-    if (!k->s.top_k && !k->s.top_p) return;
+    if (!k->s.top_k && !k->s.top_p && !k->s.counts) return;
     k->told = cj_shared(f, "u32", "told", WORDS, VECTOR);
+    if (k->s.parts > 1) k->upto = cj_shared(f, "u64", "upto", 2 * SAMPLE_WARP * k->s.parts, VECTOR);
+    if (k->s.parts > 1) k->parts = cj_shared(f, "u64", "parts", 2 * k->s.parts * k->s.blocks, VECTOR);
+    if (!k->s.top_k && !k->s.top_p) return;
     k->sums = cj_shared(f, "u64", "sums", k->s.top_k ? SAMPLE_LIST : SAMPLE_WARP, VECTOR);
     if (k->s.top_k) k->list = cj_shared(f, "u64", "list", 2 * SAMPLE_LIST, VECTOR);
     if (k->s.lists) k->codes = cj_shared(f, "u32", "codes", SAMPLE_GROUPS, VECTOR);
     if (!k->s.counts) k->bins = cj_shared(f, "u32", "bins", 2u << k->s.digit, VECTOR);  // two words each
-    if (k->s.parts > 1) k->upto = cj_shared(f, "u64", "upto", 2 * SAMPLE_WARP * k->s.parts, VECTOR);
-    if (k->s.parts > 1) k->parts = cj_shared(f, "u64", "parts", 2 * k->s.parts * k->s.blocks, VECTOR);
     if (k->s.blocks > 1) k->slices = cj_shared(f, "u64", "slices", k->s.blocks, VECTOR);
 }
 
@@ -124,8 +125,8 @@ static void begin_row(sample_kernel *k) {
         cj_reg counts = cj__load_pointer(f, k->counts_at, "counts");
         k->counts = cj_mad(f, "counts_row", cj_mul(f, "counts_first", wide_row, wide), 4, counts);
     }
-    k->vectors = cj_div(f, "vectors", k->columns, k->s.width);
-    k->each = cj_div(f, "each", cj_add(f, "rounded", k->vectors, k->s.records - 1), k->s.records);
+    k->vectors = cj__sample_quotient(k, "vectors", k->columns, k->s.width);
+    k->each = cj__sample_quotient(k, "each", cj_add(f, "rounded", k->vectors, k->s.records - 1), k->s.records);
     cj_ptx(f, "add.u32 $1, $1, 7;\nand.b32 $1, $1, -8; // whole lines of 128 bytes", k->each);
     k->first = cj_min(f, "first", cj_mul(f, "first", k->record, k->each), k->vectors);
     k->end = cj_min(f, "end", cj_add(f, "end", k->first, k->each), k->vectors);
@@ -150,7 +151,7 @@ static void begin(sample_kernel *k) {
     }
     if (k->s.counts) {
         k->bins_at = cj_mov(f, "u32", "bins", "pool");
-        k->counted = cj_let(f, "pred", "counted", "setp.ne.u32 $1, 0, 0;");
+        k->counted = cj_let(f, "pred", "counted", "setp.eq.u32 $1, 0, 0;");
         cj_reg first = cj_eq(f, "first_thread", k->thread, 0);
         cj_ptx(f, "@$1 st.shared.u32 [$2 + $3], 0; // no bin fails", first, cj_shared_address(f, k->told), (int)SAMPLE_AT_FAILS);
     }
@@ -183,7 +184,7 @@ static void emit_sample(const cj_plan *plan, cj_builder *b) {
     declare_shared(&k);
     begin(&k);
     if (k.s.keeps) cj__sample_keep(&k);  // on their way while the settings are read
-    cj__sample_settings(&k);
+    cj__sample_load_settings(&k);
     cj__sample_greatest(&k);
     if (k.s.lists) cj__sample_list(&k);
     begin_kept(&k);

@@ -85,7 +85,7 @@ typedef struct sample_kernel {
     cj_reg         bins_at, counted;                       // counted: a predicate, the counts have said the last kept key
     cj_reg         base, columns, first, end;              // the row's address; the warp's vectors, in order
     cj_reg         mask, counts;                           // addresses of the row's
-    cj_reg         repetition, frequency, presence;
+    cj_reg         given[SAMPLE_SETTINGS], repetition, frequency, presence;
     cj_reg         scale, most;  // log2 e / temperature; the greatest logit
     cj_reg         greedy;       // a predicate: the greatest is taken
     cj_reg         k;            // u32: 0 is none
@@ -110,12 +110,16 @@ cj_status cj__sample_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
 
 // ---- number.c
 
+// value / by. ptxas 13.0 divides by a power of two as by any number.
+cj_reg cj__sample_quotient(const sample_kernel *k, const char *name, cj_reg value, unsigned by);
+
 // Bits of a key that follow from the others: 16-bit logits do not have them, unless penalties change them.
 unsigned cj__sample_low_bits(const sample_kernel *k);
 
 void   cj__sample_cap(const sample_kernel *k, cj_reg v);       // v, or the greatest number if that is less
 void   cj__sample_cap_up(const sample_kernel *k, cj_reg v);    // v, or infinity if it is the greatest number
-void   cj__sample_settings(sample_kernel *k);                  // the row's values
+void   cj__sample_load_settings(sample_kernel *k);             // the row's values, on their way while the row is read
+void   cj__sample_settings(sample_kernel *k);
 void   cj__sample_random(sample_kernel *k);                    // 64 bits of Philox
 cj_reg cj__sample_exponent(const sample_kernel *k, cj_reg v);  // f32: log2 of the mass's share of 2^40, from -64 to 0
 cj_reg cj__sample_mass(const sample_kernel *k, cj_reg exponent);  // u64
@@ -156,8 +160,9 @@ void cj__sample_count_clear(sample_kernel *k);
 void cj__sample_count(const sample_kernel *k, cj_reg table, const cj_reg *v);  // of a vector
 cj_reg cj__sample_count_table(const sample_kernel *k);                         // where 0 of the warp's part is counted
 cj_reg cj__sample_count_value(const sample_kernel *k, cj_reg bin);             // f32: the bin's logit, 0 of the middle one
-// The mass of `count` logits of the bin; `fails` where the bin does not say it.
-cj_reg cj__sample_count_mass(const sample_kernel *k, cj_reg bin, cj_reg count, cj_reg fails);
+// The mass of a logit of the bin; `fails` where the bin does not say it. Threads with `fails` tell all blocks so.
+cj_reg cj__sample_count_mass(const sample_kernel *k, cj_reg bin, cj_reg fails);
+void   cj__sample_count_fails(const sample_kernel *k, cj_reg fails);
 
 // ---- greatest.c, list.c, search.c, draw.c
 void cj__sample_greatest(sample_kernel *k);
@@ -195,12 +200,14 @@ cj_reg cj__sample_with_ties(const sample_kernel *k, const char *name, cj_reg mas
 // ---- part.c
 
 typedef struct sample_part {
-    cj_reg      all, goal, here;  // the row's mass; a predicate: the part is this block's
-    sample_sums before;           // what is kept before the part, without ties, and all ties before it
+    cj_reg      all, goal;       // the row's mass, the goal
+    cj_reg      number, failed;  // u32; a predicate: the counts do not say it
+    sample_sums before;          // what is kept before the part, without ties, and all ties before it
 } sample_part;
 
-// The part that has the goal; the warps' vectors become those of the part.
+// The part that has the goal. The warps' vectors become those of a part; whether it is one of this block's.
 sample_part cj__sample_part(sample_kernel *k);
+cj_reg      cj__sample_narrow(sample_kernel *k, const sample_part *part);
 
 // ---- tell.c. `mass` is the row's kept mass.
 

@@ -211,13 +211,28 @@ static void need_mass(const sample_kernel *k, const search *s) {
     }
 }
 
+// a / b, where it is below 2^22: an estimate that is too small by 7 at most, another of what is left by 1, and that one.
+static cj_reg small_quotient(const sample_kernel *k, cj_reg a, cj_reg b) {
+    cj_func *f = k->f;
+    cj_reg   one = cj_let(f, "f32", "reciprocal", "cvt.rn.f32.u64 $1, $2;\nrcp.approx.f32 $1, $1;\nmul.rn.f32 $1, $1, 0f3f7ffff0; // 1 - 2^-20", b);
+    cj_reg   left = cj_mov(f, "u64", "left", a), all = cj_mov(f, "u32", "quotient", 0);
+    for (unsigned turn = 0; turn < 2; turn++) {
+        cj_reg real = cj_let(f, "f32", "estimate", "cvt.rn.f32.u64 $1, $2;\nmul.rn.f32 $1, $1, $3;", left, one);
+        cj_reg part = cj_let(f, "u32", "estimate", "cvt.rzi.u32.f32 $1, $2;", real);
+        cj_update(f, all, "add", part);
+        cj_update(f, left, "sub", cj_mul(f, "taken", cj_cvt(f, "u64", "wide", part), b));
+    }
+    cj_ptx(f, "@$1 add.u32 $2, $2, 1;", cj_ge(f, "one_more", left, b), all);
+    return all;
+}
+
 // ties = as many of mass `tie` as reach what is needed.
 static void count_ties(const sample_kernel *k, const search *s, cj_reg needed) {
     cj_func *f = k->f;
     cj_reg   mass = cj_let(f, "u64", "weight", "selp.u64 $1, $2, 1, $3;", k->tie, s->by_mass);
     cj_ptx(f, "max.u64 $1, $1, 1;", mass);
     cj_reg above = cj_let(f, "u64", "above", "add.u64 $1, $2, $3;\nsub.u64 $1, $1, 1;", needed, mass);
-    cj_set(f, k->ties, cj_cvt(f, "u32", "ties", cj_div(f, "ties_wide", above, mass)));
+    cj_set(f, k->ties, small_quotient(k, above, mass));
 }
 
 // known, open = an interval of keys that has all elements of the first digit. Its ends are estimates, the far one too far by more than all
@@ -323,12 +338,6 @@ static void add_counts(const sample_kernel *k, const search *s, const thread_bin
     cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
 }
 
-static void tell_failure(const sample_kernel *k, cj_reg at) {
-    if (!k->s.cluster) cj_ptx(k->f, "red.shared.add.u32 [$1], 1;", at);
-    for (unsigned rank = 0; rank < k->s.cluster; rank++)
-        cj_dsmem_red(k->f, cj_always(), "add", "u32", cj__sample_peer(k, at, rank), 0, CJ_ARG(1));
-}
-
 // The masses of the thread's bins. A bin that has several tells all blocks so.
 static void weigh_counts(const sample_kernel *k, const search *s, thread_bins *b) {
     cj_func *f = k->f;
@@ -338,11 +347,11 @@ static void weigh_counts(const sample_kernel *k, const search *s, thread_bins *b
         b->count[i] = cj_mov(f, "u64", "bin", 0);
         CJ_IF(f, cj_ne(f, "some", count[i], 0), "none") {
             cj_reg bin = i ? cj_add(f, "bin_number", b->first, i) : b->first;
-            cj_set(f, b->count[i], cj__sample_count_mass(k, bin, count[i], fails));
+            cj_reg mass = cj__sample_count_mass(k, bin, fails);
+            cj_ptx(f, "mul.lo.u64 $1, $2, $3;", b->count[i], mass, cj_cvt(f, "u64", "count_wide", count[i]));
         }
     }
-    CJ_IF(f, fails, "no_bin_fails") tell_failure(k, cj_add(f, "fails_at", s->record, SAMPLE_AT_FAILS));
-    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
+    cj__sample_count_fails(k, fails);
 }
 
 // least, ties = those of top-p; `digits`: the counts do not say them.
@@ -374,7 +383,7 @@ static void find_counted(sample_kernel *k, search *s, cj_reg digits) {
 // top-p alone, by counts or, where these do not say the last kept key, by digits.
 static void search_counts(sample_kernel *k, search *s) {
     cj_func *f = k->f;
-    cj_ptx(f, "setp.eq.u32 $1, 0, 0;", s->by_mass);
+    cj_ptx(f, "setp.eq.u32 $1, 0, 0;\nnot.pred $2, $3;", s->by_mass, k->counted, k->p_active);
     CJ_IF_UNI(f, k->p_active, "not_active") {
         cj_reg digits = cj_pred(f, "digits");
         find_counted(k, s, digits);

@@ -112,6 +112,7 @@ static const char *const kernels[] = {
     "sample rows=1 columns=600 top-p=0.9 block=64 cluster=2",
     "sample rows=1 columns=600 top-p=0.9 dtype=bf16 block=512 cluster=2 search=counts",
     "sample rows=1 columns=600 top-p=0.9 dtype=bf16 block=512 cluster=2 search=counts parts=2",
+    "sample rows=1 columns=600 dtype=bf16 block=512 cluster=2 search=counts parts=2",
     "sample rows=2 columns=300 block=64",
     "sample rows=1 columns=300 block=64 cluster=2 top=3",
     "sample rows=2 columns=300 top-k=20 block=64 top=3",
@@ -213,8 +214,8 @@ static bool has(const char *line, size_t length, const char *text) {
 static bool is_not_run(const kernel *k, const char *ptx, const char *line) {
     const char *digits = strstr(ptx, "where the counts do not say it"), *part = strstr(ptx, "the part of the row that has the goal");
     const char *draw = strstr(ptx, "the draw: every warp's kept mass");
-    if (strcmp(cj_family_name(k->params.family), "sample") || !digits) return false;
-    return (line > digits && line < (part ? part : draw)) || (part && line > draw);
+    if (strcmp(cj_family_name(k->params.family), "sample")) return false;
+    return (digits && line > digits && line < (part ? part : draw)) || (part && line > draw);
 }
 
 // Without a cluster's relaxed barrier the CPU device lets a block's own copies see mbarriers without their fence. Its lanes are
