@@ -7,7 +7,8 @@ static const cj_dtype dtypes[] = {CJ_F32, CJ_F64,  CJ_I32, CJ_U32, CJ_I64, CJ_U6
 
 enum { BOTH, VALUES, INDICES };  // in the order of the words
 enum { MATCH_AUTO, ANY, BALLOTS };
-enum { SUMS_BYTES = 4 * SORT_WARP, LINE = 16, CLUSTER_MOST = 16, THREADS_MOST = 1024, DIGIT_MOST = 9, RESIDENT_MOST = 32, REGISTERS_LESS = 8 };
+enum { SUMS_BYTES = 4 * SORT_WARP, LINE = 16, CLUSTER_MOST = 16, THREADS_MOST = 1024, DIGIT_MOST = 9, RESIDENT_MOST = 32 };
+enum { REGISTERS_LESS = 8 };  // than are counted: ptxas makes do, or spills a few bytes. For who asks for threads or blocks an SM
 
 static bool is_float(cj_dtype type) { return type == CJ_F32 || type == CJ_F64 || type == CJ_F16 || type == CJ_BF16; }
 static bool is_signed(cj_dtype type) { return type == CJ_I8 || type == CJ_I16 || type == CJ_I32 || type == CJ_I64; }
@@ -43,6 +44,7 @@ static void shape_of_type(const cj_plan *plan, sort_shape *s) {
     s->carries = s->indices || s->floats;
     s->type = s->bits == 64 ? "u64" : "u32";
     s->ballots = value[SORT_MATCH] != ANY;
+    s->spared = cj__is_asked(plan, SORT_BLOCK) ? (unsigned)REGISTERS_LESS : 0;
 }
 
 // Registers that the items of a thread take.
@@ -102,7 +104,7 @@ void cj__sort_shape(const cj_plan *plan, sort_shape *s) {
 
 static bool fits(const sort_shape *s, const cj_limits *limits) {
     const uint64_t groups = s->block / s->group;
-    return s->items <= SORT_ITEMS_MAX && cj__sort_registers(s) <= cj__registers_per_thread(s->block) &&
+    return s->items <= SORT_ITEMS_MAX && cj__sort_registers(s) <= cj__registers_per_thread(s->block) + s->spared &&
            groups * s->at.bytes <= limits->shared_per_block_optin;
 }
 
@@ -229,7 +231,6 @@ static unsigned resident(const sort_shape *s) {
     return blocks;
 }
 
-// ptxas makes do with a few registers less than are counted.
 static cj_status check_resident(const cj_plan *plan, const sort_shape *s, cj_error *error) {
     const unsigned blocks = cj__asked_or(plan, SORT_RESIDENT, 1), left = cj__registers_per_thread((uint64_t)blocks * s->block);
     REFUSE_IF(left + REGISTERS_LESS < cj__sort_registers(s),
