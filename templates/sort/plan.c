@@ -284,6 +284,7 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     CJ_DERIVE(plan, value[SORT_ROWS], value[SORT_COLUMNS], cj__stride(plan, SORT_STRIDE, value[SORT_COLUMNS]));
     if (s.form == SORT_BY_GRID) {
         CJ_DERIVE(plan, w.tiles, w.counters);
+        plan->programmatic = value[SORT_DEPENDENT] && clusters;
         plan->workspace_bytes = w.bytes;
     }
     cj__name_entry(plan, "sort_%s_%s", CJ_PARAM_WORD(plan, "order"), CJ_PARAM_WORD(plan, "dtype"));
