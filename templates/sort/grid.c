@@ -138,10 +138,10 @@ static void load_again(const sort_kernel *k, const buffer *b) {
     for (unsigned i = 0; i < k->s.items; i++) {
         cj_reg place = cj_add(f, "place", k->first, SORT_WARP * i), inside = cj_lt(f, "inside", place, k->columns);
         cj_set(f, k->key[i], greatest);
-        cj__load(f, inside, "ld.global.nc", key_type(k), &k->key[i], 1,
+        cj__load(f, inside, "ld.global", key_type(k), &k->key[i], 1,
                  cj_mad_wide(f, "key_at", place, k->s.bytes, b->keys), 0);
         if (!k->s.carries) continue;
-        cj__load(f, inside, "ld.global.nc", "u32", &k->index[i], 1, cj_mad_wide(f, "index_at", place, 4, b->indices),
+        cj__load(f, inside, "ld.global", "u32", &k->index[i], 1, cj_mad_wide(f, "index_at", place, 4, b->indices),
                  0);
     }
 }
@@ -226,6 +226,8 @@ void cj__sort_grid(sort_kernel *k) {
     cj__sort_workspace(k->plan, s, &w);
     cj_reg turn = cj__load_param(f, "u32", k->turn_at, "turn"),
            workspace = cj__load_pointer(f, k->workspace_at, "workspace");
+    cj__wait_for_launches(k->plan, f);
+    cj__launch_dependents(k->plan, f);
     cj_reg bins = part(k, workspace, "bins", w.bins);
     k->own = cj_mad(f, "own", k->warp, SORT_WARP * s->items, k->lane);
     k->own_counts = cj_mad(f, "own_counts", k->warp, sort_warp_bytes(s), k->counts);

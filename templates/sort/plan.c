@@ -7,7 +7,8 @@ static const cj_dtype dtypes[] = {CJ_F32, CJ_F64,  CJ_I32, CJ_U32, CJ_I64, CJ_U6
 
 enum { BOTH, VALUES, INDICES };  // in the order of the words
 enum { MATCH_AUTO, ANY, BALLOTS };
-enum { SUMS_BYTES = 4 * SORT_WARP, LINE = 16, CLUSTER_MOST = 16, THREADS_MOST = 1024, DIGIT_MOST = 9 };
+enum { SUMS_BYTES = 4 * SORT_WARP, LINE = 16, CLUSTER_MOST = 16, THREADS_MOST = 1024, DIGIT_MOST = 9, RESIDENT_MOST = 32 };
+enum { REGISTERS_LESS = 8 };  // than are counted: ptxas makes do, or spills a few bytes. For who asks for threads or blocks an SM
 
 static bool is_float(cj_dtype type) { return type == CJ_F32 || type == CJ_F64 || type == CJ_F16 || type == CJ_BF16; }
 static bool is_signed(cj_dtype type) { return type == CJ_I8 || type == CJ_I16 || type == CJ_I32 || type == CJ_I64; }
@@ -43,6 +44,7 @@ static void shape_of_type(const cj_plan *plan, sort_shape *s) {
     s->carries = s->indices || s->floats;
     s->type = s->bits == 64 ? "u64" : "u32";
     s->ballots = value[SORT_MATCH] != ANY;
+    s->spared = cj__is_asked(plan, SORT_BLOCK) ? (unsigned)REGISTERS_LESS : 0;
 }
 
 // Registers that the items of a thread take.
@@ -102,7 +104,7 @@ void cj__sort_shape(const cj_plan *plan, sort_shape *s) {
 
 static bool fits(const sort_shape *s, const cj_limits *limits) {
     const uint64_t groups = s->block / s->group;
-    return s->items <= SORT_ITEMS_MAX && cj__sort_registers(s) <= cj__registers_per_thread(s->block) &&
+    return s->items <= SORT_ITEMS_MAX && cj__sort_registers(s) <= cj__registers_per_thread(s->block) + s->spared &&
            groups * s->at.bytes <= limits->shared_per_block_optin;
 }
 
@@ -138,23 +140,30 @@ static bool cut_block(const cj_plan *plan, const cj_limits *limits, sort_shape *
     return s->tile >= plan->params.value[SORT_COLUMNS] && fits(s, limits);
 }
 
-// The least cluster that holds the row, if none is asked for.
-static bool cut_cluster(const cj_plan *plan, const cj_limits *limits, uint64_t asked, sort_shape *s) {
+static bool cut_cluster_of(const cj_plan *plan, const cj_limits *limits, unsigned ranks, sort_shape *s) {
     const uint64_t columns = plan->params.value[SORT_COLUMNS];
     s->form = SORT_BY_CLUSTER;
-    for (s->cluster = asked == CJ_PARAM_AUTO ? 2 : (unsigned)asked; s->cluster <= CLUSTER_MOST; s->cluster *= 2) {
-        cut(plan, cj__ceil_div(columns, s->cluster), s);
-        if (cj__is_power(s->tile) && (uint64_t)s->tile * s->cluster >= columns && fits(s, limits)) return true;
-        if (asked != CJ_PARAM_AUTO || s->cluster == CLUSTER_MOST) return false;
-    }
+    s->cluster = ranks;
+    cut(plan, cj__ceil_div(columns, ranks), s);
+    return cj__is_power(s->tile) && (uint64_t)s->tile * ranks >= columns && fits(s, limits);
+}
+
+// If none is asked for, the least cluster that holds the row: of blocks with few threads, which share an SM, else of any.
+static bool cut_cluster(const cj_plan *plan, const cj_limits *limits, uint64_t asked, sort_shape *s) {
+    if (asked != CJ_PARAM_AUTO) return cut_cluster_of(plan, limits, (unsigned)asked, s);
+    for (unsigned any = 0; any < 2; any++)
+        for (unsigned ranks = 2; ranks <= CLUSTER_MOST; ranks *= 2)
+            if (cut_cluster_of(plan, limits, ranks, s) && (any || s->block <= SORT_CLUSTER_BLOCK)) return true;
     return false;
 }
 
-// A tile of the grid: a thread for each bin.
+// A tile of the grid: a thread for each bin, and a warp for each pass.
 static bool cut_grid(const cj_plan *plan, const cj_limits *limits, sort_shape *s) {
     s->form = SORT_BY_GRID;
     s->cluster = 0;
-    s->block = cj__asked_or(plan, SORT_BLOCK, SORT_GRID_BLOCK);
+    shape_of_digits(plan, s);
+    const uint64_t threads = cj__most(s->bins, cj__power_from(SORT_WARP * sort_passes(s)));
+    s->block = cj__asked_or(plan, SORT_BLOCK, cj__most(SORT_GRID_BLOCK, threads));
     s->items = cj__asked_or(plan, SORT_ITEMS, s->bits == 64 ? SORT_GRID_ITEMS / 2 : SORT_GRID_ITEMS);
     shape_of_tile(plan, s);
     while (!cj__is_asked(plan, SORT_ITEMS) && s->items > 1 && !fits(s, limits)) {
@@ -192,7 +201,7 @@ static bool choose(const cj_plan *plan, const cj_limits *limits, uint64_t cluste
         if (cut_block(plan, limits, s) || form == SORT_BY_BLOCK)
             return s->tile >= value[SORT_COLUMNS] && fits(s, limits);
     if (form != SORT_BY_GRID && cluster && cut_cluster(plan, limits, cluster, s) &&
-        !(open && !s->offset_bytes && value[SORT_ROWS] * s->cluster <= SORT_GRID_PAYS))
+        !(open && !s->offset_bytes && value[SORT_ROWS] * s->cluster * s->block <= SORT_GRID_PAYS))
         return true;
     return (form == SORT_BY_GRID || open) && !s->offset_bytes && cut_grid(plan, limits, s);
 }
@@ -213,13 +222,31 @@ static cj_status refuse(const cj_plan *plan, const sort_shape *s, const cj_limit
                     cj__registers_per_thread(s->block), limits->shared_per_block_optin);
 }
 
+// Blocks that share an SM by the registers that items take, and room to move them.
+static unsigned resident(const sort_shape *s) {
+    const bool     is_tight = s->settles || s->form == SORT_BY_GRID;
+    const unsigned room = s->items * (is_tight ? (unsigned)SORT_SETTLE_ROOM : (unsigned)SORT_ROOM);
+    unsigned       blocks = RESIDENT_MOST;
+    while (blocks > 1 && cj__registers_per_thread((uint64_t)blocks * s->block) < cj__sort_registers(s) + room) blocks--;
+    return blocks;
+}
+
+static cj_status check_resident(const cj_plan *plan, const sort_shape *s, cj_error *error) {
+    const unsigned blocks = cj__asked_or(plan, SORT_RESIDENT, 1), left = cj__registers_per_thread((uint64_t)blocks * s->block);
+    REFUSE_IF(left + REGISTERS_LESS < cj__sort_registers(s),
+              "resident: %u blocks of %u threads leave a thread %u registers, and it needs some %u" CJ_HINT
+              "leave resident at its default, or ask for fewer",
+              blocks, s->block, left, cj__sort_registers(s));
+    return CJ_OK;
+}
+
 static void keep(cj_plan *plan, const sort_shape *s) {
     plan->params.value[SORT_FORM] = s->form;
     plan->params.value[SORT_ITEMS] = s->items;
     plan->params.value[SORT_CLUSTER] = s->cluster;
     plan->params.value[SORT_DIGIT] = s->digit;
     plan->params.value[SORT_PREFIX] = s->prefix;
-    plan->params.value[SORT_ROOM] = cj__asked_or(plan, SORT_ROOM, s->settles ? (unsigned)SORT_SETTLE_ROOM : s->items);
+    plan->params.value[SORT_RESIDENT] = cj__asked_or(plan, SORT_RESIDENT, resident(s));
     plan->params.value[SORT_MATCH] = s->ballots ? BALLOTS : ANY;
     plan->block = (cj_dim3){s->block, 1, 1};
     plan->cluster = s->cluster ? (cj_dim3){s->cluster, 1, 1} : (cj_dim3){0};
@@ -242,6 +269,7 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
         "form: cluster, but the kernel is generated without clusters (cluster=0, or a target before sm_90)" CJ_HINT
         "choose another form, or cluster from 1 to 16");
     if (!choose(plan, limits, cluster, &s)) return refuse(plan, &s, limits, error);
+    TRY(check_resident(plan, &s, error));
     sort_workspace w;
     cj__sort_workspace(plan, &s, &w);
     const uint64_t a_row = s.form == SORT_BY_GRID ? cj__most(w.tiles, sort_passes(&s)) : s.cluster ? s.cluster : 1;
@@ -256,6 +284,7 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     CJ_DERIVE(plan, value[SORT_ROWS], value[SORT_COLUMNS], cj__stride(plan, SORT_STRIDE, value[SORT_COLUMNS]));
     if (s.form == SORT_BY_GRID) {
         CJ_DERIVE(plan, w.tiles, w.counters);
+        plan->programmatic = value[SORT_DEPENDENT] && clusters;
         plan->workspace_bytes = w.bytes;
     }
     cj__name_entry(plan, "sort_%s_%s", CJ_PARAM_WORD(plan, "order"), CJ_PARAM_WORD(plan, "dtype"));

@@ -276,7 +276,7 @@ static cj_reg look_back(const sort_kernel *k, const bins *b, cj_reg at) {
     cj_func *f = k->f;
     cj_reg   before = cj_u32(f, "before"),
            bin = cj_cvt(f, "u64", "bin_offset", cj_sub(f, "bin_offset", b->at, k->counts));
-    cj_ptx(f, "ld.global.nc.u32 $1, [$2]; // what the row has before the digit", before,
+    cj_ptx(f, "ld.global.u32 $1, [$2]; // what the row has before the digit", before,
            cj_add(f, "bin_at", k->bins, bin));
     CJ_IF(f, cj_ne(f, "has_before", k->tile, 0), "is_first") {
         cj_reg from = cj_mov(f, "u64", "from", at), status = cj_u32(f, "posted"), late = cj_pred(f, "late");

@@ -6,11 +6,12 @@
 // blocks of a cluster) holds a row, or a part of it, in registers: each warp has a part of the tile, and its lanes have
 // neighbours. A pass takes a digit of 8 bits or fewer: a warp counts its items of each digit, and finds the place of each among them;
 // the counts are summed up over digits, ranks and warps (rank.c); items go to their places in shared memory, and are read
-// back in this order (move.c). Each pass keeps the order of items with the same digit, so the last one leaves them sorted.
+// back in this order (move.c). Each pass keeps the order of items with the same digit, so the last one leaves them sorted. Keys of 32 and
+// 64 bits are sorted by their highest digits alone, of those that differ in the row (range.c); then neighbours settle (settle.c).
 //
 //   x[]  --keys-->  registers  --places-->  keys[], indices[]  --own part-->  registers  …  --bits-->  values[], indices[]
 //
-//   shared, of each group:  | counts[warp][digit] | sums[warp] | table[rank][digit] | keys[tile] | indices[tile] |  or pairs of both
+//   shared, of each group:  | counts[warp][digit] | sums[warp] | table[rank][digit] | ranges | keys[tile] | indices[tile] |  or pairs of both
 //
 // A row beyond a cluster is sorted by the grid (grid.c): each pass is a launch, in which a block sorts a tile by the digit and finds out
 // from the tiles before it where its items go.
@@ -25,6 +26,11 @@
 //   C2  barrier.cluster           all ranks have read their tiles
 //   C3  barrier.cluster           all items are in their places in the row
 //   C0  barrier.cluster           all blocks have started
+//   N1  bar.sync                  settling: the warps' ranges are written
+//   N2  barrier.cluster           the ranges of all ranks are known
+//   N3  bar.sync                  the keys beside the tile are here
+//   N4  bar.sync, barrier.cluster all have settled, or said that they cannot
+//   N5  bar.sync                  all threads know that they sort again
 //   G1  bar.sync                  form=grid: the block's ticket is told; counting, the block's bins are clear
 //   G2  bar.sync                  form=grid, counting: the block has counted
 #include "sort.h"
@@ -81,7 +87,7 @@ static void declare(sort_kernel *k) {
         k->turn_at = cj_param(f, "u64", "turn", "of the launches");
     }
     k->workspace_at = cj_param(f, "u64", "workspace", k->s.form == SORT_BY_GRID ? "below" : "not used");
-    cj__registers(k->plan, f, cj__sort_registers(&k->s) + (unsigned)k->plan->params.value[SORT_ROOM], true);
+    cj__registers(k->plan, f, cj__registers_per_thread(k->plan->params.value[SORT_RESIDENT] * k->s.block), true);
 }
 
 // Threads of a warp that has no row are done.

@@ -39,6 +39,7 @@ typedef struct sort_shape {
     unsigned    prefix;   // digits that passes sort by at first
     bool        settles;  // these are not all
     bool        ballots;
+    unsigned    spared;   // registers that a thread may have less than are counted
     bool        paired;  // two places a register
     const char *type;                     // of a key's register
     unsigned    key_bytes, index_bytes;  // in shared memory
