@@ -183,7 +183,7 @@ static void store_outputs(row_kernel *k, const row_vector *vector) {
         pack(k, vector->out[o], word);
         const bool     image = k->s->transposed;
         const uint64_t matrix = image ? o * cj__row_image_bytes(k->s, k->s->out_bytes) : 0;
-        cj__store(k->f, cj_always(), image ? "st.shared" : "st.global.cs", type, word, words_of(out_bytes(k)),
+        cj__store(k->f, cj_always(), image ? "st.shared" : cj__row_store_global(k), type, word, words_of(out_bytes(k)),
                   image ? k->written_at : k->at[k->op->nth[ROW_OUTPUT][o]],
                   (int64_t)(matrix + vector->number * step_of(k, out_bytes(k))));
     }

@@ -32,6 +32,7 @@ enum { ROW_TRANSPOSED = 16 };  // columns of a row that a lane has after a trans
 
 typedef enum row_form { ROW_AUTO, ROW_DIRECT, ROW_STREAM, ROW_SPREAD } row_form;
 enum { ROW_RESIDENT_AUTO, ROW_RESIDENT_NO, ROW_RESIDENT_YES };
+enum { ROW_STORE_AUTO, ROW_STORE_STREAMING, ROW_STORE_PLAIN };
 enum { ROW_TRANSPOSE_AUTO, ROW_TRANSPOSE_NO, ROW_TRANSPOSE_YES };
 
 // How rows are cut, in vectors: what a thread loads at once, `elements` elements. A row has `vectors` of them, and
@@ -198,6 +199,10 @@ cj_reg      cj__row_load_each(row_kernel *k, unsigned operand);                 
 void        cj__row_store_each(row_kernel *k, unsigned operand, cj_reg value);  // by the first thread
 void        cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg into[ROW_ELEMENTS]);
 cj_reg      cj__row_count(row_kernel *k);              // the thread's elements of the piece, f32
+
+static inline const char *cj__row_store_global(const row_kernel *k) {
+    return k->plan->params.value[ROW_STORE] == ROW_STORE_PLAIN ? "st.global" : "st.global.cs";
+}
 
 // A kernel that may start before others have ended must not say that nobody writes what it reads.
 static inline const char *cj__row_load_global(const row_kernel *k) {

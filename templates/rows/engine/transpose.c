@@ -101,7 +101,7 @@ static void store_image(row_kernel *k, const image *m, unsigned width) {
         cj_registers(k->f, type_of(m, width), "moved", words_of(m, width), word);
         cj__load(k->f, has, "ld.shared", type_of(m, width), word, words_of(m, width), from,
                  (int64_t)(n * ROW_WARP * width * m->bytes));
-        cj__store(k->f, has, "st.global.cs", type_of(m, width), word, words_of(m, width), at, offset);
+        cj__store(k->f, has, cj__row_store_global(k), type_of(m, width), word, words_of(m, width), at, offset);
     }
 }
 
