@@ -84,6 +84,7 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
         cj_head(b, "  split-K: %u ways in a cluster, %u ways across clusters", g->split, g->parts);
     if (g->sums_in_stages)
         cj_head(b, "  partial sums of a cluster's blocks come into the stages, after all have read theirs");
+    if (g->teams > 1) cj_head(b, "  consumers in turn: each of two warp groups computes every other tile");
     if (g->stream_k)
         cj_head(b, "  stream-K: all clusters split the steps of the tiles that are left after whole rounds");
     cj_head(b, "  A lies by %s, B by %s%s", g->a.order == CJ_BY_K ? "k" : "rows",
@@ -93,7 +94,7 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
     cj_head(b,
             "\nLaunch: block %u threads (a producer warp group and %u of consumers), %u bytes of shared memory, any "
             "grid%s.",
-            k->plan->block.x, g->groups, k->plan->dynamic_shared, g->clustered ? " of whole clusters" : "");
+            k->plan->block.x, g->groups * g->teams, k->plan->dynamic_shared, g->clustered ? " of whole clusters" : "");
 }
 
 // Arrivals that free a stage: of each consumer warp, at every block of its own row and column of the cluster.

@@ -35,6 +35,8 @@ static void kernels_that_share_k_assemble(void **state) {
     assemble("tile=128x256 cluster=2 rest=shared c=yes bias=n activation=gelu");
     assemble("tile=128x256 cluster=2 rest=shared out=f32 c=yes bias=m batch=2");
     assemble("tile=128x128 cluster=1 cluster-n=2 rest=shared dtype=e4m3 b=column out=e4m3");
+    assemble("tile=64x256 cluster=2 consumers=in-turn out=f32 c=yes bias=m batch=2 activation=silu");
+    assemble("n=4500 tile=64x256 cluster=1 cluster-n=2 consumers=in-turn c=yes bias=n activation=gelu");
 }
 
 // D's lines of no whole 16 bytes.

@@ -6,7 +6,7 @@
 static const gemm_constants *const gpu = &cj__gemm_constants;
 
 bool cj__gemm_may_stream_k(const cj_params *p) {
-    return p->value[GEMM_REST] == GEMM_REST_AUTO && p->value[GEMM_PARTS] != 1;
+    return p->value[GEMM_REST] == GEMM_REST_AUTO && p->value[GEMM_PARTS] != 1 && p->value[GEMM_CONSUMERS] != GEMM_CONSUMERS_IN_TURN;
 }
 
 // ---- splits of a tile and a multicast group
@@ -53,7 +53,7 @@ static double choose_split(const cj_params *p, const cj_limits *limits, bool uns
         const range    parts = range_of(value[GEMM_PARTS], most < GEMM_PARTS_MAX ? most : GEMM_PARTS_MAX);
         for (g->parts = (uint32_t)parts.from; g->parts <= parts.to; g->parts++) {
             choose_sums(p, limits, g);
-            if (g->stages < stages || (!unsplit && !cj__gemm_is_split(g))) continue;
+            if (g->stages < stages || (cj__gemm_is_split(g) ? g->in_turn : !unsplit)) continue;
             const double cost = cj__gemm_is_split(g)
                                     ? cj__gemm_cost_split(g, limits, room)
                                     : cj__gemm_cost_unsplit(g, limits, g->stream_k || cj__gemm_may_stream_k(p));
@@ -128,6 +128,7 @@ void cj__gemm_choose(const cj_params *p, const cj_limits *limits, gemm_shape *g)
     double         least = INFINITY;
     uint64_t       best = asked ? asked : 1;
     for (uint64_t tile = 1; !asked && tile < GEMM_TILES; tile++) {
+        if (g->in_turn && cj__gemm_tiles[tile].m > GEMM_GROUP_ROWS) continue;
         const double cost = choose_cluster(p, limits, tile, g);
         if (cost < least) least = cost, best = tile;
     }

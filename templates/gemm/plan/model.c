@@ -9,7 +9,7 @@ static const gemm_constants *const gpu = &cj__gemm_constants;
 // ---- clusters that run at once
 
 static uint64_t room_in(const gemm_shape *g, const cj_limits *limits) {
-    return cj__clusters_at_once(limits, GEMM_GROUP * (g->groups + 1), limits->shared_per_block_optin,
+    return cj__clusters_at_once(limits, cj__gemm_threads(g), limits->shared_per_block_optin,
                                 cj__gemm_multicast(g) * g->split);
 }
 
@@ -107,7 +107,7 @@ static double stream_k_clocks(const gemm_shape *g, uint64_t clusters, uint64_t l
 bool cj__gemm_stream_k_pays(const gemm_shape *g, uint64_t clusters) {
     const gemm_tile_cost *largest = &cj__gemm_tiles[1];
     const uint64_t        tiles = cj__gemm_tile_count(g), left = tiles % clusters;
-    if (cj__gemm_is_split(g) || tiles < clusters || !left || g->steps * clusters > INT32_MAX) return false;
+    if (cj__gemm_is_split(g) || g->in_turn || tiles < clusters || !left || g->steps * clusters > INT32_MAX) return false;
     const double part = (double)(g->tile_m * g->tile_n) / (largest->m * largest->n);
     const double tile = (double)g->steps * gpu->step * part;
     return tile * (1 - (double)left / (double)clusters) > stream_k_clocks(g, clusters, left) * gpu->margin;
@@ -130,6 +130,11 @@ static double step_clocks_unsplit(const gemm_shape *g, const cj_limits *limits, 
     return fmax(step, gpu->refill_once / (double)(cj__least(g->stages, GEMM_STAGES_MAX) - 1));
 }
 
+// What of a tile's clocks neither products nor results hide. Consumers in turn hide it beside each other's products.
+static double unhidden_clocks(const gemm_shape *g) {
+    return g->teams > 1 ? 0 : cj__gemm_tiles[g->tile].end * gpu->step;
+}
+
 // The first tile's steps and the last tile's results, and of each round between the slower of both.
 double cj__gemm_cost_unsplit(const gemm_shape *g, const cj_limits *limits, bool may_stream_k) {
     const uint64_t room = room_unsplit(g, limits), tiles = cj__gemm_tile_count(g), left = tiles % room;
@@ -137,7 +142,7 @@ double cj__gemm_cost_unsplit(const gemm_shape *g, const cj_limits *limits, bool 
     const double   blocks = (double)(cj__least(tiles, room) * cj__gemm_multicast(g));
     const double   rounds = streams ? (double)tiles / (double)room : (double)cj__ceil_div(tiles, room);
     const double steps = (double)g->steps * step_clocks_unsplit(g, limits, blocks), results = result_clocks(g, blocks);
-    const double round = fmax(steps + cj__gemm_tiles[g->tile].end * gpu->step, results) + gpu->turn;
+    const double round = fmax(steps + unhidden_clocks(g), results) + (g->teams > 1 ? 0 : gpu->turn);
     const double combine = streams ? stream_k_clocks(g, room, left) : 0;
     return beside(steps + (rounds - 1) * round + last_result_clocks(g, blocks) + combine,
                   global_clocks(g, limits, blocks)) /

@@ -53,6 +53,12 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
               "sums: ring, but no blocks of a cluster split K: split %u" CJ_HINT
               "split=2 and more has blocks that do; or leave sums at its default",
               g->split);
+    REFUSE_IF(g->in_turn && g->teams == 1,
+              "consumers: in-turn, but a tile of %ux%u with split %u, parts %u has no two that compute tiles of 64 rows" CJ_HINT
+              "tile=64x256 and 64x128 have them, and no split",
+              g->tile_m, g->tile_n, g->split, g->parts);
+    REFUSE_IF(g->in_turn && g->stream_k, "consumers: in-turn, but rest=shared splits tiles" CJ_HINT
+                                         "rest=whole, or rest=auto, goes with consumers=in-turn");
     return check_split(g, error);
 }
 
@@ -90,6 +96,7 @@ static void keep_choices(cj_plan *plan, const gemm_shape *g) {
     plan->params.value[GEMM_SPLIT] = g->split;
     plan->params.value[GEMM_PARTS] = g->parts;
     plan->params.value[GEMM_SUMS] = g->sums_in_stages ? GEMM_SUMS_RING : GEMM_SUMS_APART;
+    plan->params.value[GEMM_CONSUMERS] = g->teams > 1 ? GEMM_CONSUMERS_IN_TURN : GEMM_CONSUMERS_TOGETHER;
     plan->params.value[GEMM_REST] = g->stream_k ? GEMM_REST_SHARED : GEMM_REST_WHOLE;
 }
 
@@ -99,7 +106,7 @@ static uint64_t clusters_of(const cj_plan *plan, const gemm_shape *g) { return p
 // stream-K if that pays with so many.
 static void shape_launch(cj_plan *plan, const cj_limits *limits, gemm_shape *g) {
     const uint32_t blocks = cj__gemm_multicast(g) * g->split;
-    plan->block = (cj_dim3){GEMM_GROUP * (g->groups + 1), 1, 1};
+    plan->block = (cj_dim3){cj__gemm_threads(g), 1, 1};
     if (g->clustered) plan->cluster = (cj_dim3){blocks, 1, 1};
     plan->dynamic_shared = GEMM_SHARED_ALIGN + g->stages * cj__gemm_stage_bytes(g) + cj__gemm_store_bytes(g) +
                            cj__gemm_peer_bytes_apart(g);

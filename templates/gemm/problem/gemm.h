@@ -73,9 +73,10 @@ enum {
     GEMM_BIAS_MAX = 8
 };
 
-// In the order of the words of `rest` and of `sums`.
+// In the order of the words of `rest`, `sums` and `consumers`.
 enum { GEMM_REST_AUTO, GEMM_REST_WHOLE, GEMM_REST_SHARED };
 enum { GEMM_SUMS_AUTO, GEMM_SUMS_APART, GEMM_SUMS_RING };
+enum { GEMM_CONSUMERS_AUTO, GEMM_CONSUMERS_TOGETHER, GEMM_CONSUMERS_IN_TURN };
 
 // In the order of the words of `form`. Which instructions multiply: wgmma (sm_90a), or mma.sync (mma.h, skinny.h).
 enum { GEMM_FORM_AUTO, GEMM_FORM_WGMMA, GEMM_FORM_MMA, GEMM_FORM_SKINNY };
@@ -113,6 +114,7 @@ typedef struct gemm_shape {
     const gemm_type *c_type, *d_type;  // the bias has C's type
     uint64_t         m, n, k, batches;
     bool             flipped, adds_c, shared_c;
+    bool             in_turn;  // the parameter consumers asks for it
     gemm_bias        bias;
     gemm_activation  activation;
 
@@ -124,7 +126,8 @@ typedef struct gemm_shape {
     bool     sums_in_stages;  // split-K sums of peers come into the pipeline's stages
     uint32_t step;            // elements of K of a step of the mainloop
     uint32_t stages;
-    uint32_t groups;             // consumer warp groups
+    uint32_t groups;             // consumer warp groups that multiply a tile together, 64 rows each
+    uint32_t teams;              // of so many groups, which compute tiles in turn: 1, or, of tiles of 64 rows, 2
     uint32_t subtiles, subtile;  // a warp's rows leave in so many tensor stores, of so many columns each
     uint32_t deferred;           // subtiles that are stored during the next tile's mainloop: all, or none
     uint64_t tiles_m, tiles_n;   // tiles of a multicast group
@@ -137,6 +140,8 @@ static inline uint32_t cj__gemm_multicast(const gemm_shape *g) { return g->clust
 
 // Whether each cluster computes one tile, or its part of the tile's K, and is done.
 static inline bool     cj__gemm_is_split(const gemm_shape *g) { return g->split > 1 || g->parts > 1; }
+// Threads of a block: a warp group of the producer, and those of the consumers.
+static inline uint32_t cj__gemm_threads(const gemm_shape *g) { return GEMM_GROUP * (g->groups * g->teams + 1); }
 static inline uint32_t cj__gemm_splits(const gemm_shape *g) { return g->split * g->parts; }
 
 // ---- the problem (problem.c)
@@ -163,7 +168,7 @@ uint64_t cj__gemm_tile_count(const gemm_shape *g);
 // `cj__gemm_block_subtiles`, and a rank of the split owns at most `cj__gemm_owned` of those, whose sums it adds up.
 static inline uint32_t cj__gemm_sums(const gemm_shape *g) { return g->subtile / 2; }
 static inline uint32_t cj__gemm_subtile_bytes(const gemm_shape *g) { return GEMM_WARP * 4 * cj__gemm_sums(g); }
-static inline uint32_t cj__gemm_consumer_warps(const gemm_shape *g) { return g->groups * GEMM_WARPS; }
+static inline uint32_t cj__gemm_consumer_warps(const gemm_shape *g) { return g->groups * g->teams * GEMM_WARPS; }
 static inline uint32_t cj__gemm_block_subtiles(const gemm_shape *g) { return cj__gemm_consumer_warps(g) * g->subtiles; }
 static inline uint32_t cj__gemm_owned(const gemm_shape *g) {
     return (uint32_t)cj__ceil_div(cj__gemm_block_subtiles(g), g->split);

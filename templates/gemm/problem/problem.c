@@ -50,7 +50,9 @@ void cj__gemm_problem(const cj_params *p, gemm_shape *g) {
                       .adds_c = value[GEMM_C],
                       .shared_c = shared[value[GEMM_SHARED]].c,
                       .bias = (gemm_bias)value[GEMM_BIAS],
-                      .activation = (gemm_activation)value[GEMM_ACTIVATION]};
+                      .activation = (gemm_activation)value[GEMM_ACTIVATION],
+                      .in_turn = value[GEMM_CONSUMERS] == GEMM_CONSUMERS_IN_TURN,
+                      .teams = 1};
     g->step = GEMM_ROW / g->a.type->bytes;
     g->steps = cj__ceil_div(g->k, g->step);
     if (g->flipped) transpose(g);

@@ -7,9 +7,11 @@ void cj__gemm_set_tile(gemm_shape *g, uint64_t tile) {
     g->tile_m = cj__gemm_tiles[tile].m;
     g->tile_n = cj__gemm_tiles[tile].n;
     g->groups = g->tile_m / GEMM_GROUP_ROWS;
+    g->teams = g->in_turn && g->groups == 1 && !cj__gemm_is_split(g) ? 2 : 1;
     g->subtile = g->d_type->bytes == 4 ? GEMM_ROW / 4 : GEMM_BOX;
     g->subtiles = g->tile_n / g->subtile;
-    g->deferred = g->subtiles <= cj__least(GEMM_DEFERRED_MAX, g->steps) && !cj__gemm_is_split(g) ? g->subtiles : 0;
+    const bool defers = g->subtiles <= cj__least(GEMM_DEFERRED_MAX, g->steps) && !cj__gemm_is_split(g) && g->teams == 1;
+    g->deferred = defers ? g->subtiles : 0;
     g->a.lines = g->tile_m;
     g->b.lines = g->tile_n;
     g->a.bytes = g->a.lines * GEMM_ROW;

@@ -156,7 +156,7 @@ void cj__gemm_results_take_subtile(const gemm_kernel *k, const gemm_results *r, 
 }
 
 void cj__gemm_results_place(const gemm_kernel *k, gemm_results *r, const gemm_place *place) {
-    cj_reg own = cj_sub(k->f, "consumer_warp", k->warp, GEMM_WARPS);
+    cj_reg own = cj__gemm_warp_of_tile(k);
     cj_ptx(k->f, "mad.lo.s32 $1, $2, $3, $4;", r->place.row, own, GEMM_WARP_ROWS, place->row);
     cj_set(k->f, r->place.column, place->column);
     if (k->g->batches > 1) cj_set(k->f, r->place.batch, place->batch);

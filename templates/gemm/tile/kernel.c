@@ -127,6 +127,11 @@ void cj__gemm_wait(const gemm_kernel *k) {
 
 // ---- tiles
 
+cj_reg cj__gemm_warp_of_tile(const gemm_kernel *k) {
+    if (k->g->teams > 1) return cj_and(k->f, "warp_of_tile", k->warp, GEMM_WARPS - 1);
+    return cj_sub(k->f, "consumer_warp", k->warp, GEMM_WARPS);
+}
+
 uint32_t cj__gemm_at(const gemm_kernel *k, cj_reg at[3], cj_reg inner, cj_reg outer, cj_reg batch, bool shared) {
     at[0] = inner;
     at[1] = outer;

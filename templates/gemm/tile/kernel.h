@@ -36,6 +36,9 @@ typedef struct gemm_kernel {
 void cj__gemm_declare(gemm_kernel *k);
 void cj__gemm_identify(gemm_kernel *k);
 
+// A consumer warp's number among those that multiply a tile together.
+cj_reg cj__gemm_warp_of_tile(const gemm_kernel *k);
+
 // Until the kernels before have ended: no global memory is touched before this.
 void cj__gemm_wait(const gemm_kernel *k);
 

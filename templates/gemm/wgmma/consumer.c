@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The consumers of the matrix product: each warp group multiplies 64 rows of every stage.
+// The consumers of the matrix product: each warp group multiplies 64 rows of every stage, or the stages of every other tile.
 #include "wgmma.h"
 
 enum { REGISTERS = 232, PRODUCTS = GEMM_ROW / CJ_WGMMA_BYTES };  // a thread's; of a step
@@ -48,7 +48,8 @@ static void begin(consumer *c) {
     const gemm_shape  *g = k->g;
     cj_func           *f = k->f;
     cj_reg             own = cj_sub(f, "consumer_group", k->group, 1);
-    cj_reg             a = cj_mad(f, "a_first", own, GEMM_GROUP_ROWS * GEMM_ROW, k->shared);
+    cj_reg             a = k->shared;
+    if (g->teams == 1) a = cj_mad(f, "a_first", own, GEMM_GROUP_ROWS * GEMM_ROW, k->shared);
     cj_reg             b = cj_add(f, "b_first", k->shared, g->stages * g->a.bytes);
     c->a = descriptor_of(k, g->a.order, a, &c->a_step);
     c->b = descriptor_of(k, g->b.order, b, &c->b_step);
@@ -170,6 +171,54 @@ static void emit_tiles(consumer *c) {
     }
 }
 
+// ---- consumers in turn: each warp group computes every other tile, and stores its results beside the products of the other one
+//
+// The stages of a block's tiles follow each other. So that a group waits for no phase of a stage but the next one (it sees only
+// whether a phase is even), it waits for its turn, which the other one gives it when all stages of the tile before are full.
+
+// The named barrier at which a group waits for its turn is its number, 1 or 2.
+static void take_turn(const gemm_kernel *k, cj_reg tile) {
+    CJ_UNLESS(k->f, cj_eq(k->f, "is_first", tile, k->cluster), "first_tile")
+    cj_ptx(k->f, "bar.sync $1, $2; // its turn: all stages of the tile before are full", k->group, 2 * GEMM_GROUP);
+}
+
+static void give_turn(const gemm_kernel *k, cj_reg tile) {
+    cj_reg next = cj_add(k->f, "next_tile", tile, k->clusters), other = cj_sub(k->f, "other_group", 3, k->group);
+    CJ_IF(k->f, cj_lt(k->f, "has_next", next, k->whole), "no_next_tile")
+    cj_ptx(k->f, "bar.arrive $1, $2; // the other group's turn", other, 2 * GEMM_GROUP);
+}
+
+// Over so many stages, which the other group takes.
+static void skip_stages(const consumer *c, cj_reg steps) {
+    cj_func       *f = c->k->f;
+    const uint32_t stages = c->k->g->stages;
+    cj_reg         at = cj_add(f, "stage_after", c->at.stage, steps), rounds = cj_div(f, "rounds", at, stages);
+    cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", c->at.stage, rounds, -(int)stages, at);
+    cj_ptx(f, "xor.b32 $1, $1, $2;", c->at.parity, cj_and(f, "turns_over", rounds, 1));
+}
+
+static void emit_tiles_in_turn(consumer *c) {
+    const gemm_kernel *k = c->k;
+    cj_func           *f = k->f;
+    cj_reg             steps = cj__load_param(f, "u32", k->steps, "steps"), number = cj_sub(f, "number", k->group, 1);
+    cj_reg             first = cj_mad(f, "first_tile", number, k->clusters, k->cluster);
+    c->at = cj_pipeline_begin(f, &k->stages, CJ_CONSUMER);
+    skip_stages(c, cj_mul(f, "steps_before", number, steps));
+    CJ_STRIDE(f, tile, first, cj_shl(f, "every_other", k->clusters, 1), k->whole) {
+        take_turn(k, tile);
+        emit_products(c, true);
+        cj_step(f, "beside products that run: where the tile is");
+        const gemm_place place = cj__gemm_place(k, tile);
+        cj__gemm_values_bias(k, &c->results.values, &place);
+        emit_steps(c, cj_sub(f, "other_steps", steps, 1));
+        give_turn(k, tile);
+        cj_wgmma_wait(f, 0, "the tile's sums are there");
+        release(c, NULL);
+        skip_stages(c, steps);
+        cj__gemm_results_take(k, &c->results, c->sum, &place);
+    }
+}
+
 // ---- stream-K: this cluster's shares of the tiles that are left
 
 // A share may have only one step: all deferred subtiles of the tile before are stored during it.
@@ -221,13 +270,15 @@ static void emit_split(consumer *c) {
 
 void cj__gemm_consume(gemm_kernel *k) {
     consumer c = {.k = k};
-    cj_step(k->f, "the consumers: 64 rows a warp group");
+    cj_step(k->f, k->g->teams > 1 ? "the consumers: tiles in turn" : "the consumers: 64 rows a warp group");
     cj_setmaxnreg_inc(k->f, REGISTERS, NULL);
     begin(&c);
     cj__gemm_wait(k);
     cj__gemm_results_begin(k, &c.results);
     if (cj__gemm_is_split(k->g)) {
         emit_split(&c);
+    } else if (k->g->teams > 1) {
+        emit_tiles_in_turn(&c);
     } else {
         emit_tiles(&c);
         if (k->g->stream_k) emit_shares(&c);

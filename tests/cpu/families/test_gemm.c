@@ -68,6 +68,18 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
     are_right(words, CJ_TEST_COUNT(words));
 }
 
+// More tiles than clusters, an odd number of them, fewer steps than stages and many more.
+static void tiles_that_consumers_take_in_turn_are_right(void **state) {
+    (void)state;
+    static const char *const words[] = {
+        "m=700 n=700 k=130 tile=64x64 cluster=1 cluster-n=1 batch=3 consumers=in-turn",
+        "m=260 n=500 k=700 tile=64x64 cluster=2 batch=15 stages=2 consumers=in-turn c=yes bias=m",
+        "m=500 n=1000 k=60 tile=64x128 cluster=2 cluster-n=2 batch=5 consumers=in-turn b=column out=f32 bias=n activation=gelu",
+        "m=130 n=1100 k=300 tile=64x256 cluster=0 batch=19 consumers=in-turn dtype=e4m3 b=column out=e4m3 c=yes d=column",
+    };
+    are_right(words, CJ_TEST_COUNT(words));
+}
+
 // Fewer steps than clusters, shares of one step and of a whole tile, whole tiles before them, edges of M and N.
 static void tiles_that_are_left_are_shared(void **state) {
     (void)state;
@@ -322,6 +334,9 @@ static void what_cannot_be_is_refused_by_name(void **state) {
          CJ_INVALID_ARGUMENT},
         {"tile=64x64 cluster=1 split=16 sums=ring stages=2", NULL,
          "sums: ring, but the sums of 16 blocks take 61440 bytes, and 2 stages have 32768", CJ_CONTRACT},
+        {"tile=128x128 consumers=in-turn", NULL, "consumers: in-turn, but a tile of 128x128", CJ_INVALID_ARGUMENT},
+        {"split=2 cluster=1 consumers=in-turn", NULL, "consumers: in-turn, but a tile of", CJ_INVALID_ARGUMENT},
+        {"tile=64x64 consumers=in-turn rest=shared", NULL, "consumers: in-turn, but rest=shared", CJ_INVALID_ARGUMENT},
         {"tile=128x256 cluster=1 split=8 sums=apart", NULL, "split: the sums of 8 blocks take 114688 bytes", CJ_CONTRACT},
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
@@ -340,6 +355,7 @@ int main(void) {
         cmocka_unit_test(a_cluster_of_two_shares_what_it_loads),
         cmocka_unit_test(every_layout_is_right),
         cmocka_unit_test(tiles_whose_k_is_shared_are_right),
+        cmocka_unit_test(tiles_that_consumers_take_in_turn_are_right),
         cmocka_unit_test(no_schedule_finds_fault_with_shared_k),
         cmocka_unit_test(few_tiles_and_a_long_k_are_shared),
         cmocka_unit_test(clusters_that_share_a_k_share_both_operands),
