@@ -13,13 +13,9 @@
 //   P3  bar.sync   the counter was incremented: all threads learn whether the block came last, and see what others have written
 #include "topk.h"
 
-enum { COUNTER_BYTES = 16, FLIGHT = 8 };  // FLIGHT: candidates that a thread loads at once, fewer than a round has elements
+enum { FLIGHT = 8 };  // FLIGHT: candidates that a thread loads at once, fewer than a round has elements
 
 _Static_assert(FLIGHT <= TOPK_SLICES * TOPK_EACH, "a round's places of a warp have room");
-
-uint64_t cj__topk_row_bytes(const topk_shape *s) {
-    return COUNTER_BYTES + (uint64_t)s->parts * s->k * TOPK_CANDIDATE;
-}
 
 static void write_candidates(const topk_kernel *k) {
     cj_func *f = k->f;
@@ -29,7 +25,7 @@ static void write_candidates(const topk_kernel *k) {
         cj_reg there = cj_lt(f, "there", i, k->count), at = cj_mad(f, "from", i, TOPK_CANDIDATE, k->pool);
         cj_reg candidate = cj__topk_candidate(k, there, at);
         cj_reg to = cj_mad_wide(f, "to", cj_add(f, "place", k->own, i), TOPK_CANDIDATE, k->space);
-        cj_ptx(f, "st.global.b64 [$1 + $2], $3;", to, (int)COUNTER_BYTES, candidate);
+        cj_ptx(f, "st.global.b64 [$1 + $2], $3;", to, (int)TOPK_COUNTER, candidate);
     }
 }
 
@@ -72,7 +68,7 @@ static void read_candidates(const topk_kernel *k, cj_reg full) {
             cj_ptx(f, "setp.ge.and.u32 $1, $2, $3, $1;", there, cj_sub(f, "from_own", i, k->own), k->s.k);
             cj_reg at = cj_mad_wide(f, "at", i, TOPK_CANDIDATE, k->space);
             candidate[u] = cj_mov(f, "u64", "candidate", 0);
-            cj_ptx(f, "@$1 ld.global.b64 $2, [$3 + $4];", there, candidate[u], at, (int)COUNTER_BYTES);
+            cj_ptx(f, "@$1 ld.global.b64 $2, [$3 + $4];", there, candidate[u], at, (int)TOPK_COUNTER);
         }
         for (unsigned u = 0; u < FLIGHT; u++) keep(k, candidate[u], cj_ge(f, "passes", candidate[u], k->least));
         cj__topk_select_if_full(k, full, TOPK_AFTER_SOME);

@@ -106,6 +106,10 @@ static uint64_t most_parts(const cj_plan *plan, const cj_limits *limits, const t
                      cj__least(value[TOPK_COLUMNS] / least, TOPK_PART_CANDIDATES / value[TOPK_K]));
 }
 
+uint64_t cj__topk_row_bytes(const topk_shape *s) {
+    return TOPK_COUNTER + (uint64_t)s->parts * s->k * TOPK_CANDIDATE;
+}
+
 // Parts, if these are asked for, or more blocks than a cluster would be.
 static bool plan_parts(cj_plan *plan, const cj_limits *limits, topk_shape *s) {
     uint64_t  *value = plan->params.value;

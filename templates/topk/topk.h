@@ -16,6 +16,9 @@ enum {
 enum { TOPK_AUTO, TOPK_SIFT, TOPK_RADIX, TOPK_BY_WARP };  // the words of form
 enum { TOPK_LOAD = 16, TOPK_WARP = 32, TOPK_SLICES = 4, TOPK_EACH = 4, TOPK_EACH_MAX = 8, TOPK_CANDIDATE = 8 };
 
+// Of a row in parts: bytes of its counter.
+enum { TOPK_COUNTER = 16 };
+
 // form=warp: bits of a lane; candidates of a lane, at most; columns of a row, at most.
 enum { TOPK_WARP_BITS = 5, TOPK_WARP_EACH = 8, TOPK_WARP_MOST = TOPK_WARP_EACH * TOPK_WARP };
 
@@ -81,6 +84,9 @@ typedef struct topk_kernel {
 void      cj__topk_shape(const cj_plan *plan, topk_shape *s);
 cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
+// Of the workspace: bytes of a row in parts.
+uint64_t cj__topk_row_bytes(const topk_shape *s);
+
 // ---- sift.c
 
 // A u32 in the order of the elements, of an element in the upper bits of a word: of 16 bits the upper half of the key has all.
@@ -114,7 +120,6 @@ void cj__topk_radix(topk_kernel *k);
 
 // ---- parts.c: the candidates of all parts of the row, in the block that comes last; the others exit. It selects from them.
 
-uint64_t cj__topk_row_bytes(const topk_shape *s);  // of the workspace
 void     cj__topk_begin_parts(topk_kernel *k);     // before any selection
 void     cj__topk_parts(const topk_kernel *k, cj_reg full);
 

@@ -46,7 +46,6 @@ static const struct {
     {"softmax", "softmax_stream", "sm_90", "rows=5 columns=32 form=stream cluster=1 warps=2 grid=2 stages=1"},
     {"logsoftmax", "logsoftmax_mask", "sm_90", "rows=4096 columns=64 dtype=f16 out=f16 align=2 resident=no mask=yes"},
     {"layernorm", "layernorm_warp_residual", "sm_90", "columns=100 residual=yes stats=yes bias=yes"},
-    {"rmsnorm", "rmsnorm_gradients_warp", "sm_90", "rows=2^20 columns=128 pass=backward weight-gradient=yes"},
     {"crossentropy", "crossentropy_warp", "sm_90", "rows=300 columns=64 warps=1 label=i32"},
     {"argmax", "argmax_block", "sm_80", "columns=1000 block=64"},
     {"argmax", "argmax_lanes", "sm_90", "rows=300 columns=76"},

@@ -9,7 +9,7 @@ problem=(gemm --device cpu --m 100 --n 72 --k 40 --split 1 --parts 1)
 
 # Times of the CPU device mean nothing: it is refused before anything is made.
 refuses 4 'say nothing about a GPU' tune gemm --device cpu --m 2^20 --n 2^20 --k 2^20
-refuses 64 'nothing is left to tune' tune topk --device cpu --cluster 1 --block 128 --form sift
+refuses 64 'nothing is left to tune' tune topk --device cpu --cluster 1 --block 128 --form sift --parts 1
 refuses 4 'no parameters that tuning may choose' tune exchange --device cpu
 refuses 64 'which kernel family?' tune
 refuses 64 'which kernel family?' tune --json
