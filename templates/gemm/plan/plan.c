@@ -119,11 +119,11 @@ static void shape_launch(cj_plan *plan, const cj_limits *limits, gemm_shape *g) 
     cj_occupancy o;
     cj__occupancy(&use, limits, &o);
     uint64_t       clusters = g->clustered ? o.active_clusters : (uint64_t)o.blocks_per_sm * limits->sm_count;
+    if (cj__gemm_may_stream_k(&plan->params)) g->stream_k = cj__gemm_stream_k_pays(g, cj__most(clusters, 1));
     const uint64_t wanted = cj__gemm_tile_count(g) * (g->stream_k ? g->steps : 1);
     if (clusters > wanted) clusters = wanted;
     plan->grid = (cj_dim3){(uint32_t)(clusters ? clusters * blocks : blocks), 1, 1};
     plan->resident = blocks;
-    if (cj__gemm_may_stream_k(&plan->params)) g->stream_k = cj__gemm_stream_k_pays(g, clusters_of(plan, g));
 }
 
 // What each plan derives; D's extents follow for the ends of ragged lines.
