@@ -386,8 +386,9 @@ def read_all(arrays: Sequence[Array], outs: Sequence[Array]) -> tuple[list[Any],
 
 
 class Known:
-    """The arrays of a call, as later calls are held against them: by their keys; and from the second such call on, if they are
-    tensors, by torch's own test, in a third of the time. ``count``: the arrays that the test takes; 0 if there is none. ``test``: None: not yet asked for; False: there is none.
+    """The arrays of a call, as later calls are held against them: by their keys; and once they have come twice, if they are
+    aligned tensors, by torch's own test, in a third of the time. ``test``: None: not yet made; False: there is none. ``count``:
+    the arrays that the test takes; 0 without one.
     """
 
     __slots__ = ("keys", "count", "test")
