@@ -43,7 +43,7 @@ typedef struct cj_gpus cj_gpus;
 
 typedef struct cj_gpus_options {
     CJ_STRUCT_SIZE(cj_gpus_options);
-    uint64_t mail_bytes;  // of one of a mailbox's two sets, a multiple of 1024, 1024 to 2^30; 0: 8 MiB. Each device has two sets
+    uint64_t mail_bytes;  // of a set of mail, a multiple of 1024, 1024 to 2^30; 0: 8 MiB. Each device has three sets
     uint64_t limit;       // times that a thread looks for a peer's message before it gives up, below 2^32; 0: 2^25, some 20 s
     uint32_t timeout_ms;  // of one process a GPU: how long a rank waits for the others when it exchanges with them; 0: 60000
 } cj_gpus_options;

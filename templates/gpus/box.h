@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPU's box: the memory in which its peers leave messages.
 //
-//   box:  | failed | hello[2][GPUS] | epoch[blocks] | mail[2]: slots of each sender | flag[2][GPUS][blocks] |
+//   box:  | failed | hello[2][GPUS] | epoch[blocks] | mail[2]: slots of each sender | words[2] | flag[2][GPUS][blocks] |
+//
+// Words without tags have memory of their own: what stays there from an earlier launch could look like a word with a tag that is waited for.
 //
 // Flags are of kernels that copy into the arrays themselves: that a block of a GPU has begun, and that it has ended.
 //
@@ -17,7 +19,7 @@ enum {
     CJ_BOX_HELLO_SET = 8 * CJ_BOX_GPUS,
     CJ_BOX_EPOCH = 512,  // u32 each: of the last launch
     CJ_BOX_MAIL = CJ_BOX_EPOCH + 4 * CJ_BOX_BLOCKS,
-    CJ_BOX_SETS = 2,  // of mail
+    CJ_BOX_SETS = 3,  // of mail: two with tags, and one whose halves are the sets of words without tags
     CJ_BOX_FLAGS_SENDER = 8 * CJ_BOX_BLOCKS,
     CJ_BOX_FLAGS_PHASE = CJ_BOX_GPUS * CJ_BOX_FLAGS_SENDER,
     CJ_BOX_FLAGS = 2 * CJ_BOX_FLAGS_PHASE  // bytes, after the mail

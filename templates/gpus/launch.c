@@ -66,7 +66,10 @@ void cj__gpus_open_mail(gpus_kernel *k) {
     cj_reg   box[CJ_BOX_GPUS];
     cj_step(f, "this set of mail: the own one, and those of the peers, of which each rank has an order of its own");
     cj__gpus_by_peer(k, "box_of_peer", k->box, box);
-    for (uint32_t i = 0; i < k->s.gpus; i++) k->mail[i] = cj_mad_wide(f, "mail", k->set, k->s.mail, box[i]);
+    for (uint32_t i = 0; i < k->s.gpus; i++) {
+        k->mail[i] = cj_mad_wide(f, "mail", k->set, k->s.by_blocks ? k->s.mail / 2 : k->s.mail, box[i]);
+        if (k->s.by_blocks) cj_update(f, k->mail[i], "add", 2 * k->s.mail);
+    }
 }
 
 cj_reg cj__gpus_peer_box(const gpus_kernel *k) {

@@ -416,7 +416,7 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     cj_head(b, "\nLaunch: on each GPU, beside each other: grid %" PRIu32 ", block %" PRIu32 " threads, %" PRIu32 " blocks on a row.",
             plan->grid.x, s.block, s.cluster);
     k.g.f = cj__entry(plan, b);
-    cj__registers(plan, k.g.f, k.s.gpus > CJ_BOX_GPUS / 2 ? 2 * GPUS_REGISTERS : GPUS_REGISTERS, false);
+    cj__registers(plan, k.g.f, k.s.gpus > CJ_BOX_GPUS / 2 ? 2 * GPUS_REGISTERS : GPUS_REGISTERS, !s.by_blocks);  // of those with tags ptxas spills some
     declare(&k);
     cj__gpus_open_thread(&k.g);
     open_arrays(&k);

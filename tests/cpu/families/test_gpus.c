@@ -354,7 +354,7 @@ static void a_rank_with_another_description_is_named(void **state) {
 // flag. It says so in its box, and copies nothing.
 static void a_rank_with_arrays_at_another_place_is_named(void **state) {
     (void)state;
-    enum { BOX = 512 + 1024 + 2 * 1024 + 32768, X = 64, DIFFERS = 2 << 8 };
+    enum { BOX = 512 + 1024 + 3 * 1024 + 32768, X = 64, DIFFERS = 2 << 8 };
     cj_error   error = {0};
     cj_ptr     x[2], box[2];
     uint32_t   found = 0;

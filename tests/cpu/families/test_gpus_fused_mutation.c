@@ -11,7 +11,7 @@
 #include "models/row_model.h"
 #include "mutation.h"
 
-enum { SEEDS = 20, SHARE = 2, ARRAY_BYTES = 10880, BOX_BYTES = 1536 + 2 * 10240 + 32768, TIMES = 3, LIMIT = 20000 };
+enum { SEEDS = 20, SHARE = 2, ARRAY_BYTES = 10880, BOX_BYTES = 1536 + 3 * 10240 + 32768, TIMES = 3, LIMIT = 20000 };
 
 static const char *const kernels[] = {
     // A thread has one unit: it waits for each message. A block has no row, and waits for no other warp before its epoch.
