@@ -67,7 +67,8 @@ static sample_sums sum_parts(const sample_kernel *k) {
     }
     cj__sample_sync(k, "S19: every block has the sums of all parts");
     cj_reg words[] = {cj_mov(f, "u64", "mass", 0), cj_mov(f, "u64", "ties_word", 0)};
-    cj__load(f, cj_lt(f, "is_part", k->lane, k->s.parts * k->s.blocks), "ld.shared", "b64", words, 2, cj_mad(f, "part_at", k->lane, SAMPLE_RECORD, table), 0);
+    cj_reg is_part = cj_lt(f, "is_part", k->lane, k->s.parts * k->s.blocks);
+    cj__load(f, is_part, "ld.shared", "b64", words, 2, cj_mad(f, "part_at", k->lane, SAMPLE_RECORD, table), 0);
     return (sample_sums){words[0], cj_cvt(f, "u32", "ties", words[1])};
 }
 

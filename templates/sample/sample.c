@@ -5,15 +5,17 @@
 // greatest logit. From it every logit has a mass, a whole number of units of 2^-40 (number.c): sums of masses are the same in any
 // order, so the token depends on logits, values and the random number alone, not on the plan.
 //
-// A thread that has few vectors keeps them in registers from the first pass to the list: after a cluster barrier L1 is empty.
+// A thread that has few vectors keeps them in registers from the first pass on: after a cluster barrier L1 is empty.
 // Where top-k asks for few, the greatest elements of groups of lanes give a threshold that k logits are not less than, and hardly more.
 // What passes it goes to a list of rank 0, which filters and draws there (list.c). Else the last kept key of each filter is found digit by
-// digit (search.c), and a last pass sums what is kept of each warp (draw.c).
+// digit (search.c), and a last pass sums what is kept of each warp (draw.c). Of long rows of bf16 the first pass counts the keys (count.c): then
+// the last kept key of top-p is found without a pass, and where a block has much of the row, the draw goes through a part of it (part.c).
 //
 //   x: | warp 0's vectors | warp 1's | …   global; read once from memory, then from L1 or L2
 //        greatest of groups --push--> maxima[], every block
 //        list:    elements not less than a threshold --push--> rank 0's list[]
 //        search:  bins of weights, a digit at a time, shared; summed over the blocks
+//        or:      bins of counts of keys, of each part of the block's vectors, in the first pass
 //        draw:    kept mass of every warp --push--> records[], every block
 //   tokens[row]                             global
 //
@@ -30,6 +32,12 @@
 //   S16  cluster    slices[] has the sums of all blocks' slices of the bins
 //   S10  cluster    the digit is told, and all blocks have read the bins
 //   S11  cluster    records[] has all warps' masses
+// and with counts of keys:
+//   S17  bar.sync   the counts are clear; S2 then says that all blocks have counted
+//   S21  cluster    the bin is told, and all blocks have read the counts, after S9 and S16
+//   S18  bar.sync   the warps' sums of each part are written
+//   S19  cluster    parts[] has the sums of all parts
+//   S20  bar.sync   records[] has the masses of the part's warps
 // and where more is told (tell.c):
 //   S12  cluster    all blocks have read the masses, before the rounds of the most probable tokens
 //   S13  cluster    records[] has all warps' best of a round; rounds take its two words in turn

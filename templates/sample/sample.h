@@ -116,17 +116,27 @@ cj_reg cj__sample_quotient(const sample_kernel *k, const char *name, cj_reg valu
 // Bits of a key that follow from the others: 16-bit logits do not have them, unless penalties change them.
 unsigned cj__sample_low_bits(const sample_kernel *k);
 
-void   cj__sample_cap(const sample_kernel *k, cj_reg v);       // v, or the greatest number if that is less
-void   cj__sample_cap_up(const sample_kernel *k, cj_reg v);    // v, or infinity if it is the greatest number
-void   cj__sample_load_settings(sample_kernel *k);             // the row's values, on their way while the row is read
-void   cj__sample_settings(sample_kernel *k);
-void   cj__sample_random(sample_kernel *k);                    // 64 bits of Philox
-cj_reg cj__sample_exponent(const sample_kernel *k, cj_reg v);  // f32: log2 of the mass's share of 2^40, from -64 to 0
-cj_reg cj__sample_mass(const sample_kernel *k, cj_reg exponent);  // u64
-cj_reg cj__sample_key(const sample_kernel *k, cj_reg v);          // u32, in the order of the logits
-cj_reg cj__sample_value(const sample_kernel *k, cj_reg key);      // the way back
-cj_reg cj__sample_share(const sample_kernel *k, cj_reg mass);     // the least u64 that is not less than p times mass
-cj_reg cj__sample_goal(const sample_kernel *k, cj_reg mass);      // from 0 to mass - 1, by the random number
+// v, or the greatest number if that is less.
+void cj__sample_cap(const sample_kernel *k, cj_reg v);
+// v, or infinity if it is the greatest number.
+void cj__sample_cap_up(const sample_kernel *k, cj_reg v);
+// The row's values, on their way while the row is read.
+void cj__sample_load_settings(sample_kernel *k);
+void cj__sample_settings(sample_kernel *k);
+// 64 bits of Philox.
+void cj__sample_random(sample_kernel *k);
+// f32: log2 of the mass's share of 2^40, from -64 to 0.
+cj_reg cj__sample_exponent(const sample_kernel *k, cj_reg v);
+// u64, of an exponent.
+cj_reg cj__sample_mass(const sample_kernel *k, cj_reg exponent);
+// u32, in the order of the logits.
+cj_reg cj__sample_key(const sample_kernel *k, cj_reg v);
+// The way back.
+cj_reg cj__sample_value(const sample_kernel *k, cj_reg key);
+// The least u64 that is not less than p times mass.
+cj_reg cj__sample_share(const sample_kernel *k, cj_reg mass);
+// From 0 to mass - 1, by the random number.
+cj_reg cj__sample_goal(const sample_kernel *k, cj_reg mass);
 
 // ---- pass.c
 
@@ -139,7 +149,8 @@ typedef void sample_visit_batch(sample_kernel *k, sample_batch *b, void *own);
 void         cj__sample_batches(sample_kernel *k, unsigned flight, sample_visit_batch *visit, void *own);
 void         cj__sample_values(sample_kernel *k, const sample_batch *b, unsigned i, cj_reg *v);
 void         cj__sample_best(sample_kernel *k, sample_batch *b);
-void         cj__sample_keep(sample_kernel *k);  // loads those that stay in registers
+// Loads those that stay in registers.
+void cj__sample_keep(sample_kernel *k);
 
 // One vector of each lane: `vector` is its number.
 void cj__sample_load(sample_kernel *k, cj_reg vector, cj_reg *v, cj_reg *column);
@@ -149,17 +160,22 @@ void cj__sample_finish(sample_kernel *k, const cj_reg *word, cj_reg vector, cj_r
 // Over the lanes that compare one candidate, in each of them.
 void cj__sample_add_up(const sample_kernel *k, unsigned lanes, const char *type, cj_reg value);
 
-void   cj__sample_sync(const sample_kernel *k, const char *why);  // of the blocks of a row
+// Of the blocks of a row.
+void cj__sample_sync(const sample_kernel *k, const char *why);
 void   cj__sample_push(const sample_kernel *k, cj_reg when, const char *type, const cj_reg *value, unsigned count,
                        cj_reg at);  // to all blocks of the row
 cj_reg cj__sample_peer(const sample_kernel *k, cj_reg at, unsigned rank);
-cj_reg cj__sample_sum(const sample_kernel *k, const char *type, cj_reg value);  // over the warp, in all lanes
+// Over the warp, in all lanes.
+cj_reg cj__sample_sum(const sample_kernel *k, const char *type, cj_reg value);
 
 // ---- count.c
 void cj__sample_count_clear(sample_kernel *k);
-void cj__sample_count(const sample_kernel *k, cj_reg table, const cj_reg *v);  // of a vector
-cj_reg cj__sample_count_table(const sample_kernel *k);                         // where 0 of the warp's part is counted
-cj_reg cj__sample_count_value(const sample_kernel *k, cj_reg bin);             // f32: the bin's logit, 0 of the middle one
+// Counts the keys of a vector.
+void cj__sample_count(const sample_kernel *k, cj_reg table, const cj_reg *v);
+// Where 0 of the warp's part is counted.
+cj_reg cj__sample_count_table(const sample_kernel *k);
+// f32: the bin's logit, 0 of the middle one.
+cj_reg cj__sample_count_value(const sample_kernel *k, cj_reg bin);
 // The mass of a logit of the bin; `fails` where the bin does not say it. Threads with `fails` tell all blocks so.
 cj_reg cj__sample_count_mass(const sample_kernel *k, cj_reg bin, cj_reg fails);
 void   cj__sample_count_fails(const sample_kernel *k, cj_reg fails);
