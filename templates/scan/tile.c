@@ -137,7 +137,8 @@ void cj__scan_warp(const scan_kernel *k, scan_tile *t, bool prefixes, bool total
     cj_reg            all[SCAN_LOADS_MAX] = {{0}}, first = {0};
     cj_heads          heads[SCAN_LOADS_MAX];
     cj_step(k->f, "warp: every load's total, scanned over the lanes; then the loads one after the other");
-    if (prefixes) first = cj_eq(k->f, "first_lane", cj_and(k->f, "lane_of_row", k->p.lane, s->lanes - 1), 0);
+    const bool alone = s->lanes == 1;  // nothing of the load is before it
+    if (prefixes && !alone) first = cj_eq(k->f, "first_lane", cj_and(k->f, "lane_of_row", k->p.lane, s->lanes - 1), 0);
     for (unsigned v = 0; v < s->loads; v++) fold_load(k, t, v, all[v] = cj__prefix_value(&k->p, "all"));
     for (unsigned v = 0; v < s->loads; v++) {
         heads[v] = cj__scan_heads_of_load(k, t, v);
@@ -145,10 +146,10 @@ void cj__scan_warp(const scan_kernel *k, scan_tile *t, bool prefixes, bool total
     }
     for (unsigned v = 0; v < s->loads; v++) cj__prefix_lanes(&k->p, all[v], &heads[v], s->lanes);
     for (unsigned v = 0; v < s->loads && prefixes; v++) {
-        t->prefix[v] = s->lanes > 1 ? cj__prefix_previous(&k->p, "prefix", all[v], s->lanes)
-                                    : cj__prefix_value(&k->p, "prefix");
-        cj__prefix_clear_if(&k->p, first, t->prefix[v]);
-        if (s->lanes > 1) all[v] = cj__prefix_pick(&k->p, "all", all[v], CJ_ARG(s->lanes - 1), s->lanes);
+        t->prefix[v] = alone ? cj__prefix_identity(&k->p, "prefix")
+                             : cj__prefix_previous(&k->p, "prefix", all[v], s->lanes);
+        if (!alone) cj__prefix_clear_if(&k->p, first, t->prefix[v]);
+        if (!alone) all[v] = cj__prefix_pick(&k->p, "all", all[v], CJ_ARG(s->lanes - 1), s->lanes);
     }
     t->total = all[0];
     for (unsigned v = 1; v < s->loads; v++) {
