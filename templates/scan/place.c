@@ -14,6 +14,7 @@ void cj__scan_find_left(const scan_kernel *k, scan_tile *t) {
     t->first = cj_cvt(f, "u64", "first", t->place);
     if (s->tiles > 1 || s->tail) t->first = cj_mad_wide(f, "first", t->number, s->threads * s->loads, t->first);
     cj_reg columns = cj__load_param(f, "u64", k->columns, "columns");
+    if (s->head) columns = cj_sub(f, "columns_left", columns, k->skipped);
     cj_reg loads = cj_let(f, "s64", "loads", "div.u64 $1, $2, $3;", columns, s->width);
     cj_reg left = cj_min(f, "at_most", cj_sub(f, "loads_left", loads, t->first), INT32_MAX);
     t->left = cj_let(f, "s32", "left", "cvt.u32.u64 $1, $2;", cj_max(f, "at_least", left, -1));
@@ -31,6 +32,7 @@ cj_reg cj__scan_address(const scan_kernel *k, const scan_tile *t, cj_var array, 
     cj_reg   base = cj__load_pointer(f, array, name);
     cj_reg   step = cj__load_param(f, "u64", stride, "stride");
     cj_reg   begin = cj_mul(f, "row_begin", cj_cvt(f, "u64", "row", t->row), step), element;
+    if (k->s.head) begin = cj_add(f, "row_begin", begin, k->skipped);
     if (k->reverse) {
         cj_reg end = cj_add(f, "row_end", begin, cj__load_param(f, "u64", k->columns, "columns"));
         cj_reg back = cj_add(f, "back", t->first, 1);

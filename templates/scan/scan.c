@@ -85,6 +85,9 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
     if (s->ragged)
         cj_head(b, "Strides are multiples of %u elements, x and out of %u bytes; the last %u elements of a row come one by one.",
                 s->access, s->access * s->bytes, s->ragged);
+    else if (s->head)
+        cj_head(b, "x and out are multiples of %u bytes; elements before x's first and after its last whole %u bytes come one by one.",
+                s->access * s->bytes, SCAN_LOAD);
     else if (s->tail)
         cj_head(b, "x and out are multiples of %u bytes; the last %u elements come one by one.", s->width * s->bytes,
                 s->tail);
@@ -117,6 +120,15 @@ static bool spills(const scan_kernel *k) {
     return s->bytes == 4 && (segmented ? s->loads < SCAN_SEGMENT_LOADS : s->tail && k->exclusive);
 }
 
+// Elements up to the first multiple of a load.
+static void find_head(scan_kernel *k) {
+    cj_func *f = k->f;
+    cj_step(f, "elements of x before its first multiple of %d bytes", SCAN_LOAD);
+    cj_reg x = cj__load_pointer(f, k->x, "x");
+    cj_reg above = cj_and(f, "above", cj_let(f, "u64", "below", "neg.s64 $1, $2;", x), SCAN_LOAD - 1);
+    k->skipped = cj_min(f, "head", cj_div(f, "head", above, k->s.bytes), k->s.columns);
+}
+
 static void declare(scan_kernel *k) {
     const uint32_t others = cj__scan_segmented(&k->s) ? SCAN_ASKED_SEGMENTED : SCAN_ASKED_PLAIN;
     const uint32_t registers = others + k->s.loads * k->s.width * k->s.computed / 4;
@@ -135,6 +147,7 @@ static void declare(scan_kernel *k) {
     k->thread = cj_mov(f, "u32", "thread", "%tid.x");
     k->p.lane = cj_and(f, "lane", k->thread, 31);
     k->warp = cj_shr(f, "warp", k->thread, 5);
+    if (k->s.head) find_head(k);
 }
 
 // A tile a block, or one of a few rows that a block has at once.

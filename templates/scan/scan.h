@@ -43,7 +43,8 @@ typedef struct scan_shape {
     bool        whole_rows;  // a block of a stream takes a row, and has its tiles one after the other
     unsigned    access;      // elements of an access to global memory: a load of a direct tile is one, or two of half its width
     unsigned    ragged;      // direct tiles: elements of the row's last load, where that is not a whole one; else 0
-    unsigned    tail;        // elements after the last whole load of one array: in a stream, one tile more
+    unsigned    head;        // elements before the first whole load of one array, at most, if a stream finds them; else 0
+    unsigned    tail;        // elements after the last whole load of one array: in a stream, one tile more; with a head, at most
     uint64_t    rows, columns, tile, tiles;  // elements a tile; tiles a row
     scan_heads  heads;
     uint64_t    segments;  // offsets: how many
@@ -95,6 +96,7 @@ typedef struct scan_kernel {
     bool           exclusive, reverse;
     cj_var         x, out, heads, rows, columns, stride, out_stride, workspace;
     cj_reg         thread, warp;
+    cj_reg         skipped;  // u64: elements of the head
 } scan_kernel;
 
 // What a thread has of a tile. Loads are in the order of the scan, and so are their elements.

@@ -45,11 +45,18 @@ uint64_t cj__scan_groups(const scan_shape *s) {
 }
 
 // One array may end anywhere: its elements after the last whole load are a tile of their own. In reverse they would be the first
-// tile, which is not written. A stream's block: summing and scanning warps, the producer's warp, the posting one, and unless it
+// tile, which is not written. An array that is aligned to less than a load has a head, too, which the kernel finds: its elements belong
+// to the first tile, and the last tile may have none. A stream's block: summing and scanning warps, the producer's warp, the posting one, and unless it
 // takes whole rows the one that looks back.
 static void shape_stream(const cj_plan *plan, scan_shape *s) {
     const uint64_t *value = plan->params.value;
-    if (s->rows == 1 && !value[SCAN_REVERSE] && !value[SCAN_ALIGN]) s->width = s->access = SCAN_LOAD / s->bytes;
+    const unsigned access = cj__load_width(value[SCAN_ALIGN], s->bytes, 0);
+    const bool     one = s->rows == 1 && !value[SCAN_REVERSE];
+    if (one && (!value[SCAN_ALIGN] || (!cj__scan_segmented(s) && access * s->bytes >= 4))) {
+        s->width = SCAN_LOAD / s->bytes;
+        s->access = access;
+        s->head = access < s->width ? s->width - 1 : 0;
+    }
     s->threads = cj__asked_or(plan, SCAN_BLOCK, SCAN_STREAM_BLOCK);
     s->loads = loads_of(plan, s, SCAN_STREAM_BYTES);
     if (!cj__is_asked(plan, SCAN_LOADS) && s->bytes == 4 && !cj__scan_segmented(s) &&
@@ -61,8 +68,8 @@ static void shape_stream(const cj_plan *plan, scan_shape *s) {
     s->lanes = SCAN_WARP;
     s->warps = s->threads / SCAN_WARP;
     s->tile = (uint64_t)s->threads * s->loads * s->width;
-    s->tail = (unsigned)(s->columns % s->width);
-    s->tiles = cj__ceil_div(s->columns - s->tail, s->tile);
+    s->tail = s->head ? s->head : (unsigned)(s->columns % s->width);
+    s->tiles = cj__ceil_div(s->columns - (s->head ? 0 : s->tail), s->tile);
     s->stages = (unsigned)value[SCAN_STAGES];
     s->whole_rows = value[SCAN_CLAIM] == SCAN_CLAIM_ROW;
     s->block = SCAN_WARP * (2 * s->warps + (s->whole_rows ? 2 : 3));

@@ -73,13 +73,26 @@ static cj_reg row_begin(const scan_kernel *k, cj_reg row, cj_reg x, cj_reg strid
     return k->reverse ? cj_add(k->f, "row_at", at, k->s.columns * k->s.bytes) : at;
 }
 
+// Of an array with a head: what is left of its whole loads, up to a tile of them.
+static cj_reg bytes_after_head(const scan_kernel *k, const work_tile *tile) {
+    const scan_shape *s = &k->s;
+    cj_func          *f = k->f;
+    cj_reg            count = cj_sub(f, "body", s->columns, k->skipped);
+    cj_reg            body = cj_mul(f, "body_bytes", cj_div(f, "body_loads", count, s->width), SCAN_LOAD);
+    cj_reg            before = cj_mul_wide(f, "bytes_before", tile->number, cj__scan_tile_bytes(s));
+    cj_reg            left = cj_let(f, "s64", "bytes_left", "sub.s64 $1, $2, $3;", body, before);
+    cj_update(f, left, "max", 0);
+    cj_update(f, left, "min", cj__scan_tile_bytes(s));
+    return cj_cvt(f, "u32", "tile_bytes", left);
+}
+
 // How many bytes of the tile are copied: none after the last tile, nor of the tail.
 static cj_reg bytes_of(const scan_kernel *k, const work_tile *tile, cj_reg over) {
     const scan_shape *s = &k->s;
     const uint64_t    last = (s->columns - s->tail) * s->bytes % cj__scan_tile_bytes(s);
     cj_func          *f = k->f;
-    cj_reg            bytes = cj_mov(f, "u32", "tile_bytes", cj__scan_tile_bytes(s));
-    if (last) cj_set_if(f, cj_eq(f, "is_last", tile->number, s->tiles - 1), bytes, last);
+    cj_reg            bytes = s->head ? bytes_after_head(k, tile) : cj_mov(f, "u32", "tile_bytes", cj__scan_tile_bytes(s));
+    if (last && !s->head) cj_set_if(f, cj_eq(f, "is_last", tile->number, s->tiles - 1), bytes, last);
     if (s->tail) cj_set_if(f, cj_eq(f, "is_tail", tile->number, s->tiles), bytes, 0);
     cj_set_if(f, over, tile->row, NO_ROW);
     cj_set_if(f, over, bytes, 0);
@@ -168,6 +181,7 @@ static void emit_producer(stream *t) {
     cj_step(f, "the producer, a thread");
     cj_ptx(f, "@$1 bra $2;", cj_ne(f, "other_lane", k->p.lane, 0), t->done);
     cj_reg workspace = cj__load_pointer(f, k->workspace, "workspace"), x = cj__load_pointer(f, k->x, "x");
+    if (s->head) x = cj_mad(f, "x_body", k->skipped, s->bytes, x);
     cj_reg stride = cj__load_param(f, "u64", k->stride, "stride");
     cj_reg all = cj_add(f, "all_numbers", cj_mov(f, "u32", "takers", "%nctaid.x"), numbers), over;
     t->at = cj_pipeline_begin(f, &t->ring, CJ_PRODUCER);
@@ -234,6 +248,30 @@ static cj_reg own_slot(const stream *t, cj_reg member) {
     return cj_mad(t->k->f, "slot", member, cj__scan_slot(&t->k->s), slots);
 }
 
+// Of the first tile, by its first warp: the head's elements, one by one, by one lane. All lanes get their total.
+static cj_reg scan_head(const stream *t, const scan_tile *of, bool stores) {
+    scan_kernel k = *t->k;
+    scan_tile   tile = {.row = of->row, .number = of->number, .carry = cj_none()};
+    cj_func    *f = k.f;
+    k.s.lanes = k.s.width = k.s.access = 1;
+    k.s.loads = k.s.head;
+    k.s.head = 0;
+    cj_step(f, "before the first tile: the array's first elements, at most %u, by the first lane", k.s.loads);
+    tile.first = cj_mov(f, "u64", "first", 0);
+    cj_reg other = cj_ne(f, "other_lane", k.p.lane, 0), count = cj_cvt(f, "u32", "count", k.skipped);
+    tile.left = cj_let(f, "s32", "left", "selp.s32 $1, 0, $2, $3;", count, other);
+    cj__scan_load_found(&k, &tile);
+    cj__scan_warp(&k, &tile, stores, true);
+    cj_reg total = cj__prefix_pick(&k.p, "head_total", tile.total, CJ_ARG(0), SCAN_WARP);
+    if (stores) cj__scan_store(&k, &tile);
+    return total;
+}
+
+// A predicate: the warp has the first elements of the array's first tile.
+static cj_reg has_head(const stream *t, const scan_tile *tile, cj_reg member) {
+    return cj_eq(t->k->f, "has_head", cj_or(t->k->f, "tile_or_member", tile->number, member), 0);
+}
+
 static void emit_summing(stream *t) {
     const scan_kernel *k = t->k;
     begin(t, "warps that sum each tile");
@@ -242,6 +280,8 @@ static void emit_summing(stream *t) {
     CJ_LOOP(k->f, tiles, "next_to_sum", "no_tile") {
         scan_tile tile = load_tile(t, place);
         cj__scan_warp_total(k, &tile);
+        if (k->s.head) CJ_IF_UNI(k->f, has_head(t, &tile, member), "no_head")
+            cj__prefix_before(&k->p, cj_always(), tile.total, scan_head(t, &tile, false));
         cj_reg slot = own_slot(t, member);
         cj__scan_store_slot(k, last, slot, tile.total, tile.headed);
         arrive(t, t->summed, "S4: this warp's total is in its slot");
@@ -328,6 +368,19 @@ static void emit_look_back(stream *t) {
     }
 }
 
+// Where the tail is, and of how many elements.
+static cj_reg tail_of(const stream *t, scan_tile *tile) {
+    const scan_kernel *k = t->k;
+    cj_func           *f = k->f;
+    if (!k->s.head) {
+        tile->first = cj_mov(f, "u64", "first", k->s.columns - k->s.tail);
+        return cj_mov(f, "u32", "count", k->s.tail);
+    }
+    cj_reg body = cj_sub(f, "body", k->s.columns, k->skipped);
+    tile->first = cj_and(f, "first", body, -(int64_t)k->s.width);
+    return cj_cvt(f, "u32", "count", cj_sub(f, "rest", body, tile->first));
+}
+
 // The elements after the last whole load, one by one, by one lane: for the first warp's other lanes they are out of bounds.
 static void emit_tail(const stream *t, const scan_tile *last) {
     scan_kernel k = *t->k;
@@ -339,9 +392,8 @@ static void emit_tail(const stream *t, const scan_tile *last) {
     cj_reg skips = cj_lt(f, "skips", tile.number, k.s.tiles);
     cj_ptx(f, "setp.ne.or.u32 $1, $2, 0, $1;", skips, k.warp);
     CJ_UNLESS(f, skips, "no_tail") {
-        tile.first = cj_mov(f, "u64", "first", k.s.columns - k.s.tail);
-        cj_reg other = cj_ne(f, "other_lane", k.p.lane, 0);
-        tile.left = cj_let(f, "s32", "left", "selp.s32 $1, 0, $2, $3;", k.s.tail, other);
+        cj_reg count = tail_of(t, &tile), other = cj_ne(f, "other_lane", k.p.lane, 0);
+        tile.left = cj_let(f, "s32", "left", "selp.s32 $1, 0, $2, $3;", count, other);
         cj__scan_load_found(&k, &tile);
         cj__scan_warp(&k, &tile, true, false);
         cj__scan_store(&k, &tile);
@@ -367,6 +419,7 @@ static void emit_scanning(stream *t) {
             heads = cj_let(k->f, "u32", "heads_before", "ld.shared.u32 $1, [$2 + $3];", slot, k->s.computed);
         arrive(t, t->ring.empty, "S2: this warp has read the stage");
         cj__prefix_append(&k->p, tile.carry, prefix, heads);
+        if (k->s.head) CJ_IF_UNI(k->f, has_head(t, &tile, member), "no_head") cj_set(k->f, tile.carry, scan_head(t, &tile, true));
         cj__scan_store(k, &tile);
         if (k->s.tail) emit_tail(t, &tile);
         cj_pipeline_next(k->f, &t->ring, &t->at);

@@ -76,8 +76,9 @@ static void fetch(const scan_kernel *k, scan_tile *t, transfer transfers[SCAN_LO
         const transfer of = transfers[v] = transfer_of(k, t->element[v]);
         for (unsigned w = 0; w < of.words; w++)
             cj_set(k->f, of.word[w], is_half(k) ? "0" : cj_combine_identity(k->p.combine));
-        for (unsigned a = 0; a < accesses(k); a++)
-            cj__load(k->f, there, load, of.type, of.word + a * of.words / accesses(k), of.words / accesses(k), at,
+        const unsigned parts = k->s.head ? 1 : accesses(k);  // a stage has whole ones
+        for (unsigned a = 0; a < parts; a++)
+            cj__load(k->f, there, load, of.type, of.word + a * of.words / parts, of.words / parts, at,
                      cj__scan_offset(k, v, k->s.bytes) + (int)(a * k->s.access * k->s.bytes));
         if (k->s.ragged) fetch_part(k, t, &of, v, load, at);
     }
@@ -136,7 +137,8 @@ void cj__scan_warp(const scan_kernel *k, scan_tile *t, bool prefixes, bool total
     cj_reg            all[SCAN_LOADS_MAX] = {{0}}, first = {0};
     cj_heads          heads[SCAN_LOADS_MAX];
     cj_step(k->f, "warp: every load's total, scanned over the lanes; then the loads one after the other");
-    if (prefixes) first = cj_eq(k->f, "first_lane", cj_and(k->f, "lane_of_row", k->p.lane, s->lanes - 1), 0);
+    const bool alone = s->lanes == 1;  // nothing of the load is before it
+    if (prefixes && !alone) first = cj_eq(k->f, "first_lane", cj_and(k->f, "lane_of_row", k->p.lane, s->lanes - 1), 0);
     for (unsigned v = 0; v < s->loads; v++) fold_load(k, t, v, all[v] = cj__prefix_value(&k->p, "all"));
     for (unsigned v = 0; v < s->loads; v++) {
         heads[v] = cj__scan_heads_of_load(k, t, v);
@@ -144,10 +146,10 @@ void cj__scan_warp(const scan_kernel *k, scan_tile *t, bool prefixes, bool total
     }
     for (unsigned v = 0; v < s->loads; v++) cj__prefix_lanes(&k->p, all[v], &heads[v], s->lanes);
     for (unsigned v = 0; v < s->loads && prefixes; v++) {
-        t->prefix[v] = s->lanes > 1 ? cj__prefix_previous(&k->p, "prefix", all[v], s->lanes)
-                                    : cj__prefix_value(&k->p, "prefix");
-        cj__prefix_clear_if(&k->p, first, t->prefix[v]);
-        if (s->lanes > 1) all[v] = cj__prefix_pick(&k->p, "all", all[v], CJ_ARG(s->lanes - 1), s->lanes);
+        t->prefix[v] = alone ? cj__prefix_identity(&k->p, "prefix")
+                             : cj__prefix_previous(&k->p, "prefix", all[v], s->lanes);
+        if (!alone) cj__prefix_clear_if(&k->p, first, t->prefix[v]);
+        if (!alone) all[v] = cj__prefix_pick(&k->p, "all", all[v], CJ_ARG(s->lanes - 1), s->lanes);
     }
     t->total = all[0];
     for (unsigned v = 1; v < s->loads; v++) {
@@ -218,11 +220,19 @@ static void store_part(const scan_kernel *k, const scan_tile *t, const transfer 
     }
 }
 
+// A whole store, where out has the head of x. A predicate: whether there is one in parts instead.
+static cj_reg store_whole(const scan_kernel *k, const transfer *to, cj_reg there, cj_reg same, cj_reg at, unsigned v) {
+    cj_reg whole = cj_and(k->f, "whole", there, same);
+    cj__store(k->f, whole, "st.global", to->type, to->word, to->words, at, cj__scan_offset(k, v, k->s.bytes));
+    return cj_let(k->f, "pred", "in_parts", "xor.pred $1, $2, $3;", there, whole);
+}
+
 void cj__scan_store(const scan_kernel *k, scan_tile *t) {
     const scan_shape *s = &k->s;
     const char       *store = s->form == SCAN_STREAM ? "st.global" : "st.global.cs";
     cj_step(k->f, "each load's prefix runs over its elements, which are stored");
-    cj_reg at = cj__scan_address(k, t, k->out, k->out_stride, s->bytes, "to");
+    cj_reg at = cj__scan_address(k, t, k->out, k->out_stride, s->bytes, "to"), same = {0};
+    if (s->head) same = cj_eq(k->f, "same_head", cj_and(k->f, "low_bits", cj_cvt(k->f, "u32", "low_word", at), SCAN_LOAD - 1), 0);
     for (unsigned v = 0; v < s->loads; v++) {
         cj_reg running = t->prefix[v], there = cj__scan_has_load(k, t, v);
         if (!cj_is_none(t->carry)) cj__prefix_before(&k->p, cj__scan_is_open(k, t, v), running, t->carry);
@@ -236,6 +246,7 @@ void cj__scan_store(const scan_kernel *k, scan_tile *t) {
         }
         const transfer to = transfer_of(k, t->element[v]);
         convert(k, &to, t->element[v], pack);
+        if (s->head) there = store_whole(k, &to, there, same, at, v);
         for (unsigned a = 0; a < accesses(k); a++)
             cj__store(k->f, there, store, to.type, to.word + a * to.words / accesses(k), to.words / accesses(k), at,
                       cj__scan_offset(k, v, s->bytes) + (int)(a * s->access * s->bytes));

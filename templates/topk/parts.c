@@ -2,7 +2,11 @@
 // A row in parts, a block each: for long rows that are fewer than the blocks that the GPU holds. Each block selects the first k of
 // its part and writes them to the workspace; the block that comes last reads those of the others, and selects from them and its own.
 //
-//   workspace, of each row:   | counter | k candidates of part 0 | of part 1 | …     16 bytes; 8 bytes each, 0: none
+//   workspace, of each row:   | counter | k candidates of part 0 | of part 1 | … | bound of each part     16 bytes; 8 bytes each, 0: none
+//
+// Bounds. If each of n parts has k / n candidates that are not less than its bound, then k of all are not less than the least bound: no
+// other candidate is wanted. So each part searches this bound among its k, and of the n k candidates the last block takes in hardly more than
+// k: of 64 x 1024 about 1800, where the least of its own k lets nearly all of them pass.
 //
 // A part is a run of columns. The last block takes only candidates that are not less than the least of k that it has: these are
 // compared with their columns, so that the order in which parts are read does not matter.
@@ -17,10 +21,28 @@ enum { FLIGHT = 8 };  // FLIGHT: candidates that a thread loads at once, fewer t
 
 _Static_assert(FLIGHT <= TOPK_SLICES * TOPK_EACH, "a round's places of a warp have room");
 
+// Candidates that each part must have for k of all.
+static unsigned share_of(const topk_kernel *k) { return (unsigned)cj__ceil_div(k->s.k, k->s.parts); }
+
+static bool has_bounds(const topk_kernel *k) { return k->s.k >= TOPK_PART_BOUNDS; }
+
+static int bounds_at(const topk_kernel *k) { return (int)(TOPK_COUNTER + k->s.parts * k->s.k * TOPK_CANDIDATE); }
+
+static void write_bound(const topk_kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   bound = cj_mov(f, "u64", "bound_of_part", 1);
+    cj_step(f, "the part's bound: %u of its candidates are not less", share_of(k));
+    cj__topk_find_bound(k, share_of(k), bound);
+    cj_reg first = cj_eq(f, "first_thread", k->thread, 0);
+    cj_reg to = cj_mad_wide(f, "bound_at", k->part, TOPK_CANDIDATE, k->space);
+    cj_ptx(f, "@$1 st.global.b64 [$2 + $3], $4;", first, to, bounds_at(k), bound);
+}
+
 static void write_candidates(const topk_kernel *k) {
     cj_func *f = k->f;
-    cj_step(f, "the part's first %u go to the workspace", k->s.k);
     cj_ptx(f, "bar.sync 0; // P1: the candidates are selected");
+    if (has_bounds(k)) write_bound(k);
+    cj_step(f, "the part's first %u go to the workspace", k->s.k);
     CJ_SHARE(f, i, "i", k->thread, 1, k->s.block, k->s.k) {
         cj_reg there = cj_lt(f, "there", i, k->count), at = cj_mad(f, "from", i, TOPK_CANDIDATE, k->pool);
         cj_reg candidate = cj__topk_candidate(k, there, at);
@@ -53,6 +75,21 @@ static void keep(const topk_kernel *k, cj_reg candidate, cj_reg passes) {
     cj_reg   at = cj_mad(f, "candidate_at", cj_add(f, "place", before, k->mine), TOPK_CANDIDATE, k->own_at);
     cj_ptx(f, "@$1 st.shared.b64 [$2], $3;", passes, at, candidate);
     cj_update(f, k->mine, "add", cj_let(f, "u32", "found", "popc.b32 $1, $2;", ballot));
+}
+
+// The least bound of all parts; each warp reads all of them.
+static void read_bounds(const topk_kernel *k) {
+    cj_func *f = k->f;
+    cj_step(f, "%u candidates are not less than the least bound of a part", k->s.k);
+    cj_reg least = cj_mov(f, "u64", "least_bound", UINT64_MAX);
+    CJ_STRIDE(f, part, cj_mov(f, "u32", "bound_number", k->lane), TOPK_WARP, k->s.parts) {
+        cj_reg at = cj_mad_wide(f, "bound_at", part, TOPK_CANDIDATE, k->space);
+        cj_reg bound = cj_let(f, "u64", "bound_of_other", "ld.global.u64 $1, [$2 + $3];", at, bounds_at(k));
+        cj_update(f, least, "min", bound);
+    }
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // B11: lanes with one bound less are with the others again");
+    cj_warp_reduce(f, (cj_combine){.op = CJ_COMBINE_MIN, .type = "u64"}, least, TOPK_WARP);
+    cj_update(f, k->least, "max", least);
 }
 
 // Rounds of candidates of all parts but the block's own, which it has.
@@ -89,6 +126,7 @@ void cj__topk_parts(const topk_kernel *k, cj_reg full) {
     cj_func *f = k->f;
     write_candidates(k);
     only_last(k);
+    if (has_bounds(k)) read_bounds(k);
     read_candidates(k, full);
     cj_ptx(f, "@$1 bra.uni $2;", full, k->after[TOPK_AFTER_PARTS]);
     cj_set(f, k->resume, TOPK_AFTER_PARTS);

@@ -107,7 +107,7 @@ static uint64_t most_parts(const cj_plan *plan, const cj_limits *limits, const t
 }
 
 uint64_t cj__topk_row_bytes(const topk_shape *s) {
-    return TOPK_COUNTER + (uint64_t)s->parts * s->k * TOPK_CANDIDATE;
+    return TOPK_COUNTER + (uint64_t)s->parts * (s->k + 1) * TOPK_CANDIDATE;
 }
 
 // Parts, if these are asked for, or more blocks than a cluster would be.

@@ -131,11 +131,11 @@ static void skip_to_index(const topk_kernel *k, cj_reg mask, cj_reg least) {
     }
 }
 
-// A number that exactly k candidates are not less than, of more than k.
-static void find_least(const topk_kernel *k, const census *all, cj_reg least) {
+// A number that exactly `wanted` candidates are not less than, of more than these.
+static void find_least(const topk_kernel *k, const census *all, unsigned wanted, cj_reg least) {
     cj_func *f = k->f;
     cj_step(f, "the greatest number that %u candidates are not less than, bit by bit, until it is exactly so many",
-            k->s.k);
+            wanted);
     cj_reg differ = cj_let(f, "u32", "differ", "bfind.u32 $1, $2;", cj_xor(f, "differ", all->greatest, k->threshold));
     cj_reg bit = cj_let(f, "u32", "bit", "add.u32 $1, $2, 32; // the key's bits, above the index's", differ);
     cj_reg mask = cj_mov(f, "u64", "mask", 1);
@@ -145,8 +145,8 @@ static void find_least(const topk_kernel *k, const census *all, cj_reg least) {
     cj_ptx(f, "and.b64 $1, $1, $2; // the bits above are the same in all", least, above);
     CJ_ONCE_UNI(f, search, "found") CJ_DO_UNI(f, "next_bit", cj_ne(f, "more", mask, 0)) {
         cj_reg probe = cj_or(f, "probe", least, mask), passing = count(k, all->most, probe);
-        cj_set_if(f, cj_ge(f, "enough", passing, k->s.k), least, probe);
-        cj_leave(&search, cj_eq(f, "exact", passing, k->s.k));
+        cj_set_if(f, cj_ge(f, "enough", passing, wanted), least, probe);
+        cj_leave(&search, cj_eq(f, "exact", passing, wanted));
         cj_update(f, mask, "shr", 1);
         skip_to_index(k, mask, least);
     }
@@ -189,7 +189,7 @@ void cj__topk_select(const topk_kernel *k) {
     const census all = combine_warps(k);
     cj_reg       least = cj_let(f, "u64", "least", "mov.u64 $1, 1; // no candidate is less");
     CJ_UNLESS_UNI(f, cj_le(f, "are_few", all.total, k->s.k), "all_stay") {
-        find_least(k, &all, least);
+        find_least(k, &all, k->s.k, least);
         cj_ptx(f, "mov.b64 {$1, $2}, $3;", low, k->threshold, least);
         fill_key(k, k->threshold);
         cj_ptx(f, "setp.ne.u32 $1, 0, 0;", k->filling);
@@ -209,4 +209,9 @@ void cj__topk_select_if_full(const topk_kernel *k, cj_reg full, unsigned way) {
     cj_set(f, k->resume, way);
     cj_ptx(f, "@$1 bra.uni $2;", full, k->select);
     cj_label_here(f, k->after[way]);
+}
+
+void cj__topk_find_bound(const topk_kernel *k, unsigned wanted, cj_reg bound) {
+    const census all = combine_warps(k);
+    CJ_UNLESS_UNI(k->f, cj_le(k->f, "are_few", all.total, wanted), "no_bound") find_least(k, &all, wanted, bound);
 }

@@ -111,6 +111,9 @@ void cj__topk_sift_tail(const topk_kernel *k);         // the row's last element
 // ---- select.c: of more candidates than k the first k stay, in any order
 
 void   cj__topk_select(const topk_kernel *k);
+// bound: a number that `wanted` of the selected candidates are not less than, if there are more; they are all selected.
+void cj__topk_find_bound(const topk_kernel *k, unsigned wanted, cj_reg bound);
+
 void   cj__topk_select_if_full(const topk_kernel *k, cj_reg full, unsigned way);  // after a round; full: whether it was needed
 cj_reg cj__topk_candidate(const topk_kernel *k, cj_reg there, cj_reg at);  // the one at that address; 0 if not `there`
 

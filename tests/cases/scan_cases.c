@@ -184,7 +184,7 @@ static void check_rows(const problem *p, const unsigned char *x, const unsigned 
 typedef struct arrays {
     unsigned char *x, *out, *again;
     unsigned char *begins, *given;  // where segments begin, and the flags or offsets that the kernel gets
-    size_t         bytes, out_bytes, shift, count, given_bytes, given_shift;
+    size_t         bytes, out_bytes, shift, out_shift, count, given_bytes, given_shift;
     cj_ptr         at, to, heads;
 } arrays;
 
@@ -243,6 +243,7 @@ static arrays make_arrays(cj_device *device, const problem *p, unsigned shift, u
     arrays   a = {.count = (p->rows - 1) * p->stride + p->columns, .shift = shift * p->bytes};
     cj_error error = {0};
     a.bytes = a.count * p->bytes;
+    a.out_shift = seed % 3 ? a.shift : 0;  // mostly as x
     make_heads(device, p, &a, shift, seed);
     a.out_bytes = ((p->rows - 1) * p->out_stride + p->columns) * p->bytes;
     a.x = malloc(a.bytes);
@@ -269,7 +270,7 @@ static void free_arrays(cj_device *device, const arrays *a) {
 
 static void launch(cj_device *device, const problem *p, cj_kernel *kernel, const arrays *a, unsigned char *out) {
     cj_error error = {0};
-    cj_ptr   from = a->at + a->shift, to = a->to + a->shift + GUARD, heads = a->heads + a->given_shift;
+    cj_ptr   from = a->at + a->shift, to = a->to + a->out_shift + GUARD, heads = a->heads + a->given_shift;
     void    *arguments[] = {&from, &to, &heads};
     cj_test_ok(cj_mem_fill(device, a->to, POISON, a->out_bytes + a->shift + 2 * GUARD, NULL, &error), &error);
     if (cj_kernel_launch(kernel, NULL, arguments, p->heads ? 3 : 2, &error))

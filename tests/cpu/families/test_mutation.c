@@ -80,6 +80,7 @@ static const char *const kernels[] = {
     "scan columns=1000 block=64 loads=1 cluster=4 heads=flags",
     "scan columns=4700 form=stream claim=tile block=32 loads=1 stages=2 grid=8",
     "scan rows=2 columns=1000 form=stream claim=tile block=64 loads=1 stages=3 grid=3 dtype=f64 reverse=yes",
+    "scan columns=4703 form=stream claim=tile block=32 loads=1 stages=2 grid=8 align=8",
     "scan rows=3 columns=700 form=stream claim=row block=64 loads=1 stages=2 grid=2 dtype=i32 op=max",
     "scan rows=2 columns=1000 form=stream claim=tile block=64 loads=1 stages=2 grid=3 heads=flags dtype=u32 reverse=yes",
     "topk rows=1 columns=2900 k=300 result=kth block=64 form=sift",
