@@ -95,6 +95,7 @@ static double choose_quad(const cj_params *p, const cj_limits *limits, gemm_shap
 }
 
 static double choose_cluster(const cj_params *p, const cj_limits *limits, uint64_t tile, gemm_shape *g) {
+    g->split = g->parts = 1;
     cj__gemm_set_tile(g, tile);
     choose_pair(p, g);
     double       least = choose_split(p, limits, true, g);
