@@ -44,7 +44,10 @@ static double global_clocks(const gemm_shape *g, const cj_limits *limits, double
 // Two things at the same time: where they take about as long, neither hides the other.
 static double beside(double clocks, double others) { return cbrt(clocks * clocks * clocks + others * others * others); }
 
-static double tile_clocks(const gemm_shape *g) { return cj__gemm_tiles[g->tile].step * gpu->step; }
+static double tile_clocks(const gemm_shape *g) {
+    if (g->teams > 1 && gpu->turn_step > 0) return gpu->turn_step * g->tile_n / cj__gemm_tiles[1].n;
+    return cj__gemm_tiles[g->tile].step * gpu->step;
+}
 
 // L2 reads whole lines: where a matrix's lines are no multiple of them, each 128 bytes of a box lie in two.
 static double l2_lines(const gemm_operand *o) { return o->is_cut ? 2 : 1; }
