@@ -6,7 +6,8 @@
 static const gemm_constants *const gpu = &cj__gemm_constants;
 
 bool cj__gemm_may_stream_k(const cj_params *p) {
-    return p->value[GEMM_REST] == GEMM_REST_AUTO && p->value[GEMM_PARTS] != 1 && p->value[GEMM_CONSUMERS] != GEMM_CONSUMERS_IN_TURN;
+    return p->value[GEMM_REST] == GEMM_REST_AUTO && p->value[GEMM_PARTS] != 1 &&
+           p->value[GEMM_CONSUMERS] != GEMM_CONSUMERS_IN_TURN;
 }
 
 // ---- splits of a tile and a multicast group

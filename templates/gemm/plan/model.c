@@ -108,7 +108,8 @@ static double stream_k_clocks(const gemm_shape *g, uint64_t clusters, uint64_t l
 bool cj__gemm_stream_k_pays(const gemm_shape *g, uint64_t clusters) {
     const gemm_tile_cost *largest = &cj__gemm_tiles[1];
     const uint64_t        tiles = cj__gemm_tile_count(g), left = tiles % clusters;
-    if (cj__gemm_is_split(g) || g->in_turn || 2 * tiles < clusters || !left || g->steps * clusters > INT32_MAX) return false;
+    if (cj__gemm_is_split(g) || g->in_turn || 2 * tiles < clusters || !left || g->steps * clusters > INT32_MAX)
+        return false;
     const double part = (double)(g->tile_m * g->tile_n) / (largest->m * largest->n);
     const double tile = (double)g->steps * gpu->step * part;
     return tile * (1 - (double)left / (double)clusters) > stream_k_clocks(g, clusters, left) * gpu->margin;
@@ -136,8 +137,7 @@ static double step_clocks_unsplit(const gemm_shape *g, const cj_limits *limits, 
 static double unhidden_clocks(const gemm_shape *g, double results) {
     const double end = cj__gemm_tiles[g->tile].end * gpu->step;
     if (g->teams > 1) return 0;
-    return g->deferred || g->subtiles <= GEMM_STORES ? end
-                                                     : end + results * (g->subtiles - GEMM_STORES) / g->subtiles;
+    return g->deferred || g->subtiles <= GEMM_STORES ? end : end + results * (g->subtiles - GEMM_STORES) / g->subtiles;
 }
 
 // The first tile's steps and the last tile's results, and of each round between the slower of both.
