@@ -70,6 +70,23 @@ static cj_status check_leading(const cj_gemm_desc *desc, cj_error *error) {
     return CJ_OK;
 }
 
+// Where lines begin, if gaps between them make that other than their lengths say.
+static cj_status describe_lines(const cj_gemm_desc *desc, cj_params *params, cj_error *error) {
+    enum { LINE = 128 };  // bytes that L2 reads at once
+    const struct {
+        uint64_t leading, length;
+    } rows[] = {{desc->lda, desc->a ? desc->m : desc->k}, {desc->ldb, desc->b ? desc->k : desc->n}};
+    const uint64_t bytes = cj_dtype_size(desc->dtype);
+    bool           is_cut = false, differs = false;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const uint64_t leading = rows[i].leading ? rows[i].leading : rows[i].length;
+        const bool     cut = leading * bytes % LINE != 0;
+        is_cut |= cut;
+        differs |= cut != (rows[i].length * bytes % LINE != 0);
+    }
+    return differs ? cj_params_set(params, "lines", is_cut ? "cut" : "whole", error) : CJ_OK;
+}
+
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
     const cj_gemm_desc *desc = from;
     cj_status           status = cj__call_family(params, "gemm", error);
@@ -88,6 +105,7 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status) status = cj__call_number(params, "split", desc->split, error);
     if (!status) status = cj__call_number(params, "parts", desc->parts, error);
     if (!status) status = describe_results(desc, params, error);
+    if (!status) status = describe_lines(desc, params, error);
     return status ? status : check_leading(desc, error);
 }
 

@@ -23,6 +23,9 @@
 // fewer steps than such subtiles. f32 results are stored by 32 columns, and those of tiles of 256 columns at once: there are no
 // registers for them beside the next tile's sums.
 //
+// With consumers=in-turn two consumers of 64 rows each compute tiles of their own in turn: one stores its results while the other
+// one multiplies, and nothing is deferred.
+//
 // Tiles are taken in the order of their number, one product of a batch after the other, bands of 8 rows of them, column by
 // column: what is being read stays in the L2 cache. The tensor maps say what is out of bounds: zero of A and B, nothing of C and
 // D; they have a third dimension for batches. Tensor stores write whole units of 16 bytes: tail.c stores the ends of lines that
@@ -47,6 +50,9 @@
 //   empty[stage]  an arrival of each consumer warp of every block that this block multicasts to or receives from: a stage is
 //                 overwritten, here and in the peers, after the products that read it (wgmma.wait_group). Nothing is
 //                 published, so the arrival needs no fence.
+//   bar 1, 2     consumers in turn: a group waits for its turn, which the other one gives it when all stages of the tile before
+//                 are full. So nobody waits for a phase but the next one of a stage, and all that an mbarrier shows is whether
+//                 its phase is even. Nothing is published.
 //   wgmma.fence  before a tile's first product: the sums were scaled. (ptxas wants one in each step.)
 //   bar.warp.sync before results are written to a buffer: lane 0 has waited for the copy from it, now all lanes know; after
 //                 each lane's fence.proxy.async: all rows are there for the copy that lane 0 starts; between subtiles of C:

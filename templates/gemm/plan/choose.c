@@ -6,7 +6,8 @@
 static const gemm_constants *const gpu = &cj__gemm_constants;
 
 bool cj__gemm_may_stream_k(const cj_params *p) {
-    return p->value[GEMM_REST] == GEMM_REST_AUTO && p->value[GEMM_PARTS] != 1 && p->value[GEMM_CONSUMERS] != GEMM_CONSUMERS_IN_TURN;
+    return p->value[GEMM_REST] == GEMM_REST_AUTO && p->value[GEMM_PARTS] != 1 &&
+           p->value[GEMM_CONSUMERS] != GEMM_CONSUMERS_IN_TURN;
 }
 
 // ---- splits of a tile and a multicast group
@@ -95,6 +96,7 @@ static double choose_quad(const cj_params *p, const cj_limits *limits, gemm_shap
 }
 
 static double choose_cluster(const cj_params *p, const cj_limits *limits, uint64_t tile, gemm_shape *g) {
+    g->split = g->parts = 1;
     cj__gemm_set_tile(g, tile);
     choose_pair(p, g);
     double       least = choose_split(p, limits, true, g);
@@ -123,15 +125,26 @@ static void turn_pair(const cj_params *p, gemm_shape *g) {
         cj__gemm_set_cluster(g, 1, 2);
 }
 
+// Whether tiles are tried by consumers that compute them together, and in turn.
+static bool may_be(const cj_params *p, bool in_turn) {
+    const uint64_t asked = p->value[GEMM_CONSUMERS];
+    if (asked != GEMM_CONSUMERS_AUTO) return in_turn == (asked == GEMM_CONSUMERS_IN_TURN);
+    return !in_turn || (gpu->turn_step > 0 && p->value[GEMM_REST] != GEMM_REST_SHARED);
+}
+
 void cj__gemm_choose(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
-    const uint64_t asked = p->value[GEMM_TILE];
+    const uint64_t asked = p->value[GEMM_TILE], first = asked ? asked : 1, last = asked ? asked : GEMM_TILES - 1;
     double         least = INFINITY;
-    uint64_t       best = asked ? asked : 1;
-    for (uint64_t tile = 1; !asked && tile < GEMM_TILES; tile++) {
-        if (g->in_turn && cj__gemm_tiles[tile].m > GEMM_GROUP_ROWS) continue;
-        const double cost = choose_cluster(p, limits, tile, g);
-        if (cost < least) least = cost, best = tile;
-    }
+    uint64_t       best = first;
+    bool           best_in_turn = g->in_turn;
+    for (int in_turn = 0; in_turn < 2; in_turn++)
+        for (uint64_t tile = first; may_be(p, in_turn) && tile <= last; tile++) {
+            if (in_turn && cj__gemm_tiles[tile].m > GEMM_GROUP_ROWS) continue;
+            g->in_turn = in_turn;
+            const double cost = choose_cluster(p, limits, tile, g);
+            if (cost < least) least = cost, best = tile, best_in_turn = in_turn;
+        }
+    g->in_turn = best_in_turn;
     choose_cluster(p, limits, best, g);
     cj__gemm_set_tile(g, best);  // its deferred subtiles depend on the split
     turn_pair(p, g);

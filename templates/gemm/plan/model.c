@@ -44,17 +44,17 @@ static double global_clocks(const gemm_shape *g, const cj_limits *limits, double
 // Two things at the same time: where they take about as long, neither hides the other.
 static double beside(double clocks, double others) { return cbrt(clocks * clocks * clocks + others * others * others); }
 
-static double tile_clocks(const gemm_shape *g) { return cj__gemm_tiles[g->tile].step * gpu->step; }
+static double tile_clocks(const gemm_shape *g) {
+    if (g->teams > 1 && gpu->turn_step > 0) return gpu->turn_step * g->tile_n / cj__gemm_tiles[1].n;
+    return cj__gemm_tiles[g->tile].step * gpu->step;
+}
 
 // L2 reads whole lines: where a matrix's lines are no multiple of them, each 128 bytes of a box lie in two.
-static double l2_lines(const gemm_shape *g, const gemm_operand *o) {
-    const uint64_t length = o->order == CJ_BY_K ? g->k : o->extent;
-    return length * o->type->bytes % GEMM_ROW ? 2 : 1;
-}
+static double l2_lines(const gemm_operand *o) { return o->is_cut ? 2 : 1; }
 
 // Bytes of L2's lines for a stage that a block loads itself: its multicast group loads the others.
 static double loaded_bytes(const gemm_shape *g) {
-    return g->a.bytes / g->a.loaders * l2_lines(g, &g->a) + g->b.bytes / g->b.loaders * l2_lines(g, &g->b);
+    return g->a.bytes / g->a.loaders * l2_lines(&g->a) + g->b.bytes / g->b.loaders * l2_lines(&g->b);
 }
 
 // A step of so many blocks: the slowest of products, loads, and refills of all stages but one.
@@ -108,7 +108,8 @@ static double stream_k_clocks(const gemm_shape *g, uint64_t clusters, uint64_t l
 bool cj__gemm_stream_k_pays(const gemm_shape *g, uint64_t clusters) {
     const gemm_tile_cost *largest = &cj__gemm_tiles[1];
     const uint64_t        tiles = cj__gemm_tile_count(g), left = tiles % clusters;
-    if (cj__gemm_is_split(g) || g->in_turn || 2 * tiles < clusters || !left || g->steps * clusters > INT32_MAX) return false;
+    if (cj__gemm_is_split(g) || g->in_turn || 2 * tiles < clusters || !left || g->steps * clusters > INT32_MAX)
+        return false;
     const double part = (double)(g->tile_m * g->tile_n) / (largest->m * largest->n);
     const double tile = (double)g->steps * gpu->step * part;
     return tile * (1 - (double)left / (double)clusters) > stream_k_clocks(g, clusters, left) * gpu->margin;
@@ -131,9 +132,12 @@ static double step_clocks_unsplit(const gemm_shape *g, const cj_limits *limits, 
     return fmax(step, gpu->refill_once / (double)(cj__least(g->stages, GEMM_STAGES_MAX) - 1));
 }
 
-// What of a tile's clocks neither products nor results hide. Consumers in turn hide it beside each other's products.
-static double unhidden_clocks(const gemm_shape *g) {
-    return g->teams > 1 ? 0 : cj__gemm_tiles[g->tile].end * gpu->step;
+// What of a tile's results no products hide: those of consumers in turn are hidden, and so are deferred ones, but for what
+// comes before they are stored. Others wait for buffers, but for the last ones.
+static double unhidden_clocks(const gemm_shape *g, double results) {
+    const double end = cj__gemm_tiles[g->tile].end * gpu->step;
+    if (g->teams > 1) return 0;
+    return g->deferred || g->subtiles <= GEMM_STORES ? end : end + results * (g->subtiles - GEMM_STORES) / g->subtiles;
 }
 
 // The first tile's steps and the last tile's results, and of each round between the slower of both.
@@ -143,7 +147,7 @@ double cj__gemm_cost_unsplit(const gemm_shape *g, const cj_limits *limits, bool 
     const double   blocks = (double)(cj__least(tiles, room) * cj__gemm_multicast(g));
     const double   rounds = streams ? (double)tiles / (double)room : (double)cj__ceil_div(tiles, room);
     const double steps = (double)g->steps * step_clocks_unsplit(g, limits, blocks), results = result_clocks(g, blocks);
-    const double round = fmax(steps + unhidden_clocks(g), results) + (g->teams > 1 ? 0 : gpu->turn);
+    const double round = fmax(steps + unhidden_clocks(g, results), results) + (g->teams > 1 ? 0 : gpu->turn);
     const double combine = streams ? stream_k_clocks(g, room, left) : 0;
     return beside(steps + (rounds - 1) * round + last_result_clocks(g, blocks) + combine,
                   global_clocks(g, limits, blocks)) /

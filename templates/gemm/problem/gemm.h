@@ -73,9 +73,10 @@ enum {
     GEMM_BIAS_MAX = 8
 };
 
-// In the order of the words of `rest`, `sums` and `consumers`.
+// In the order of the words of `rest`, `sums`, `lines` and `consumers`.
 enum { GEMM_REST_AUTO, GEMM_REST_WHOLE, GEMM_REST_SHARED };
 enum { GEMM_SUMS_AUTO, GEMM_SUMS_APART, GEMM_SUMS_RING };
+enum { GEMM_LINES_AUTO, GEMM_LINES_WHOLE, GEMM_LINES_CUT };
 enum { GEMM_CONSUMERS_AUTO, GEMM_CONSUMERS_TOGETHER, GEMM_CONSUMERS_IN_TURN };
 
 // In the order of the words of `form`. Which instructions multiply: wgmma (sm_90a), or mma.sync (mma.h, skinny.h).
@@ -99,6 +100,7 @@ typedef struct gemm_operand {
     const gemm_type *type;
     cj_matrix_order  order;
     bool             shared;   // one matrix for all products of a batch
+    bool             is_cut;   // its lines begin within the 128 bytes that L2 reads at once
     uint64_t         extent;   // lines of the matrix
     uint32_t         lines;    // and of a tile
     uint32_t         bytes;    // of a stage

@@ -28,6 +28,11 @@ static void transpose(gemm_shape *g) {
     if (g->bias) g->bias = g->bias == GEMM_BIAS_ROWS ? GEMM_BIAS_COLUMNS : GEMM_BIAS_ROWS;
 }
 
+static bool is_cut(uint64_t lines, const gemm_operand *o, uint64_t k) {
+    const uint64_t length = o->order == CJ_BY_K ? k : o->extent;
+    return lines == GEMM_LINES_CUT || (lines == GEMM_LINES_AUTO && length * o->type->bytes % GEMM_ROW != 0);
+}
+
 void cj__gemm_problem(const cj_params *p, gemm_shape *g) {
     const uint64_t *value = p->value;
     const unsigned  a = (unsigned)value[GEMM_DTYPE], b = value[GEMM_DTYPE_B] ? of_b[value[GEMM_DTYPE_B]] : a;
@@ -53,6 +58,8 @@ void cj__gemm_problem(const cj_params *p, gemm_shape *g) {
                       .activation = (gemm_activation)value[GEMM_ACTIVATION],
                       .in_turn = value[GEMM_CONSUMERS] == GEMM_CONSUMERS_IN_TURN,
                       .teams = 1};
+    g->a.is_cut = is_cut(value[GEMM_LINES], &g->a, g->k);
+    g->b.is_cut = is_cut(value[GEMM_LINES], &g->b, g->k);
     g->step = GEMM_ROW / g->a.type->bytes;
     g->steps = cj__ceil_div(g->k, g->step);
     if (g->flipped) transpose(g);

@@ -80,8 +80,8 @@ static uint32_t column_of(uint32_t i) { return i / 2 * 2 * LANES + i % 2; }
 static void load_bias_of_rows(const gemm_kernel *k, const gemm_values *v, const gemm_place *place) {
     cj_func *f = k->f;
     cj_step(f, "the bias of this thread's two rows");
-    cj_reg warp = cj__gemm_warp_of_tile(k), half[2];
-    cj_reg down = cj_mad(f, "row_of_tile", warp, GEMM_WARP_ROWS, cj_shr(f, "row_of_warp", k->lane, 2));
+    cj_reg     warp = cj__gemm_warp_of_tile(k), half[2];
+    cj_reg     down = cj_mad(f, "row_of_tile", warp, GEMM_WARP_ROWS, cj_shr(f, "row_of_warp", k->lane, 2));
     const bool wide = k->g->c_type->bytes == 4;
     for (uint32_t i = 0; i < 2; i++) half[i] = wide ? v->bias[i] : cj_register(f, "b16", "half");
     load_bias(k, cj_add(f, "bias_first", place->row, down), 2, row_of, half);
@@ -157,8 +157,7 @@ static cj_reg power_of(const gemm_kernel *k, cj_reg x) {
 static void activate(const gemm_kernel *k, const cj_reg *x, uint32_t count) {
     const gemm_activation activation = k->g->activation;
     cj_reg                power[2];
-    for (uint32_t i = 0; activation == GEMM_RELU && i < count; i++)
-        cj_ptx(k->f, "max.NaN.f32 $1, $1, $2;", x[i], 0.0F);
+    for (uint32_t i = 0; activation == GEMM_RELU && i < count; i++) cj_ptx(k->f, "max.NaN.f32 $1, $1, $2;", x[i], 0.0F);
     if (activation != GEMM_GELU && activation != GEMM_SILU) return;
     for (uint32_t i = 0; i < count; i++) power[i] = power_of(k, x[i]);
     apply_sigmoid(k->f, x, power, count);

@@ -50,7 +50,7 @@ static void begin(consumer *c) {
     cj_reg             own = cj_sub(f, "consumer_group", k->group, 1);
     cj_reg             a = k->shared;
     if (g->teams == 1) a = cj_mad(f, "a_first", own, GEMM_GROUP_ROWS * GEMM_ROW, k->shared);
-    cj_reg             b = cj_add(f, "b_first", k->shared, g->stages * g->a.bytes);
+    cj_reg b = cj_add(f, "b_first", k->shared, g->stages * g->a.bytes);
     c->a = descriptor_of(k, g->a.order, a, &c->a_step);
     c->b = descriptor_of(k, g->b.order, b, &c->b_step);
     c->fresh = cj_ne(f, "fresh", own, own);
@@ -254,7 +254,7 @@ static void emit_shares(consumer *c) {
 
 static void emit_split(consumer *c) {
     const gemm_kernel *k = c->k;
-    const gemm_place place = cj__gemm_place(k, k->cluster);
+    const gemm_place   place = cj__gemm_place(k, k->cluster);
     cj__gemm_values_bias(k, &c->results.values, &place);
     cj_step(k->f, "this block's steps of the tile");
     c->at = cj_pipeline_begin(k->f, &k->stages, CJ_CONSUMER);
