@@ -3,7 +3,7 @@
 // elements are loaded one by one, where addresses or parts are not multiples of 16.
 //
 // A thread has the same unit in each part. It loads all that it sends before it stores anything, so out may be x; the loads are on their
-// way together, and beside that of the epoch, for which hellos and messages wait.
+// way together.
 #include "gpus.h"
 
 enum { PER_WORD = 2 };  // elements in a word, at most
