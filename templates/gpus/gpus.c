@@ -16,6 +16,8 @@
 // fence is needed (docs/maintaining/kit.md, "Mailbox"). Everything is combined in one order, that of a cluster's collectives, so
 // all GPUs get the same bits, in each run.
 //
+// Hellos are said and awaited by a block that has no messages where there is room for one: the others do not wait for it.
+//
 // Epochs. Each block of a box keeps the epoch of the last launch, and this launch's is one more: no host step, so a graph may
 // launch this again and again. Block b writes the epochs of all blocks k with k mod grid = b, so that launches of other
 // grids find the same epoch. No two blocks touch the same one.

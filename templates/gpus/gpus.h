@@ -42,6 +42,7 @@ typedef struct gpus_shape {
     uint32_t       all;        // units of x: of two shots those of all parts, of which the last may be shorter
     uint32_t       shots, root, block, grid;
     bool           direct;     // into registered arrays, without mail
+    uint32_t       speaker;    // the block that says hello: 0, or the last one if it has nothing else to do
     bool           by_blocks;  // through mail without tags: a flag of each block says that its words have come
     uint64_t       mail, used; // bytes of a set, and those that this kernel uses
     cj_combine     combine;
@@ -66,7 +67,7 @@ typedef struct gpus_kernel {
     cj_reg     epoch, set;                           // of this launch; 0 or 1
     cj_reg     mail[CJ_BOX_GPUS];                    // of peer i: its box, and the bytes before the set; [0]: the own
     cj_reg     left;                                 // polls that this thread may still make
-    cj_reg     speaks;                               // thread q of block 0, which speaks with GPU q
+    cj_reg     speaks;                               // thread q of the block `speaker`, which speaks with GPU q
     cj_mailbox message;
     uint32_t   checksum;                             // of what all ranks must have in common
     cj_reg     what;                                 // in flags: the same; s.direct: with which arrays they are

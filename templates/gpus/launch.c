@@ -37,8 +37,8 @@ void cj__gpus_open_boxes(gpus_kernel *k) {
     k->epoch = cj_let(f, "u32", "epoch", "ld.global.u32 $1, [$2 + $3];", last, CJ_BOX_EPOCH);
     cj_update(f, k->epoch, "add", 1);
     k->set = cj_and(f, "set", k->epoch, 1);
-    cj_reg is_first_block = cj_eq(f, "is_first_block", k->block, 0);
-    k->speaks = cj_let(f, "pred", "speaks", "setp.lt.and.u32 $1, $2, $3, $4;", k->thread, k->s.gpus, is_first_block);
+    cj_reg is_speaker = cj_eq(f, "is_speaker", k->block, k->s.speaker);
+    k->speaks = cj_let(f, "pred", "speaks", "setp.lt.and.u32 $1, $2, $3, $4;", k->thread, k->s.gpus, is_speaker);
 }
 
 bool cj__gpus_are_paired(const gpus_kernel *k) { return !(k->s.gpus & (k->s.gpus - 1)); }

@@ -3,7 +3,7 @@
 // elements are loaded one by one, where addresses or parts are not multiples of 16.
 //
 // A thread has the same unit in each part. It loads all that it sends before it stores anything, so out may be x; the loads are on their
-// way together, and beside that of the epoch, for which hellos and messages wait.
+// way together.
 #include "gpus.h"
 
 enum { PER_WORD = 2 };  // elements in a word, at most
@@ -123,9 +123,9 @@ cj_mailbox cj__gpus_message(uint32_t words, uint32_t units) {
     return (cj_mailbox){.words = words, .paired = words > 1, .apart = words > 1 ? units * GPUS_PAIR : 0, .scope = "sys"};
 }
 
-// Thread q of block 0 has unit q in its first turn.
+// Thread q of block 0 has unit q in its first turn. Its hello stands behind the loads; that of a block without units, behind the loop.
 static void say_hello(const gpus_kernel *k, const place *here) {
-    cj__gpus_say_hello(k, cj_lt(k->f, "speaks_now", here->unit, k->s.gpus));
+    if (!k->s.speaker) cj__gpus_say_hello(k, cj_lt(k->f, "speaks_now", here->unit, k->s.gpus));
 }
 
 // Bytes before the messages of `sender` in a box, of shot 0 or 1.
@@ -363,5 +363,8 @@ void cj__gpus_move(gpus_kernel *k) {
         else
             one_shot(k, &here);
     }
-    if (k->s.units < k->s.gpus) cj__gpus_say_hello(k, cj_let(f, "pred", "has_no_unit", "setp.ge.and.u32 $1, $2, $3, $4;", k->thread, k->s.units, k->speaks));
+    cj_reg speaks = k->speaks;
+    if (!k->s.speaker && k->s.units < k->s.gpus)
+        speaks = cj_let(f, "pred", "has_no_unit", "setp.ge.and.u32 $1, $2, $3, $4;", k->thread, k->s.units, k->speaks);
+    if (k->s.speaker || k->s.units < k->s.gpus) cj__gpus_say_hello(k, speaks);
 }

@@ -48,6 +48,7 @@ gpus_shape cj__gpus_shape(const cj_plan *plan) {
     if (s.op->from_root) s.root = value_of(plan, GPUS_ROOT);
     const bool by_parts = s.direct && !s.op->by_rank && !s.op->gathers;
     if (s.shots == 2 || by_parts) s.units = (uint32_t)cj__ceil_div(s.all, s.gpus);
+    if (s.grid > 1 && s.units <= (uint64_t)(s.grid - 1) * s.block) s.speaker = s.grid - 1;
     s.used = s.op->moves && !s.direct ? (uint64_t)s.shots * s.gpus * s.units * s.words * (s.by_blocks ? 4 : CJ_MAIL_BYTES) : 0;
     return s;
 }
@@ -144,7 +145,8 @@ cj_status cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     const gpus_shape s = cj__gpus_shape(plan);
     const uint64_t   most = cj__asked_or(plan, GPUS_GRID, cj__least(GPUS_GRID_MOST, limits->sm_count));
     const uint32_t   block = cj__asked_or(plan, GPUS_BLOCK, choose_block(&s, most));
-    const uint64_t   blocks = op->moves ? cj__most(1, cj__least(most, cj__ceil_div(s.units, block))) : 1;
+    const bool       greets = op->moves && !direct && !s.by_blocks;  // by a block of its own, which waits while others work
+    const uint64_t   blocks = op->moves ? cj__most(1, cj__least(most, cj__ceil_div(s.units, block) + greets)) : 1;
     if (op->combines) TRY(cj__refuse_bf16(plan, op->name, s.type, error));
     plan->block = (cj_dim3){block, 1, 1};
     plan->grid = (cj_dim3){cj__asked_or(plan, GPUS_GRID, blocks), 1, 1};

@@ -172,18 +172,8 @@ static const struct {
 } draws_of[] = {{"allreducenorm", draw_norm}, {"shardedcrossentropy", draw_crossentropy}, {"shardedsoftmax", draw_softmax},
                 {"shardedtopk", draw_topk}};
 
-void cj_test_fused_all(cj_gpus *gpus, uint64_t mail, const cj_stream *stream, uint64_t *random, unsigned draws) {
-    for (unsigned i = 0; i < draws; i++) {
-        char           words[WORDS];
-        const size_t   kind = i % CJ_TEST_COUNT(draws_of);
-        const unsigned ahead = below(random, 3) == 0;
-        draws_of[kind].draw(random, words);
-        if (ahead && draws_of[kind].draw != draw_topk) strcat(words, strstr(words, "dtype=f32") ? " align=4" : " align=2");
-        cj_test_fused(gpus, mail, draws_of[kind].family, words, ahead, NULL, stream);
-    }
-}
-
-void cj_test_fused_forms(cj_gpus *gpus, uint64_t mail, const cj_stream *stream) {
+// Words without tags, and rows in shared memory.
+static void test_forms(cj_gpus *gpus, uint64_t mail, const cj_stream *stream) {
     static const struct {
         const char *family, *words;
         uint32_t    least;  // compute capability
@@ -197,4 +187,16 @@ void cj_test_fused_forms(cj_gpus *gpus, uint64_t mail, const cj_stream *stream) 
     const uint32_t capability = cj_device_limits(cj_gpus_device(gpus, 0))->compute_capability;
     for (size_t i = 0; i < CJ_TEST_COUNT(forms); i++)
         if (forms[i].least <= capability) cj_test_fused(gpus, mail, forms[i].family, forms[i].words, 0, NULL, stream);
+}
+
+void cj_test_fused_all(cj_gpus *gpus, uint64_t mail, const cj_stream *stream, uint64_t *random, unsigned draws) {
+    test_forms(gpus, mail, stream);
+    for (unsigned i = 0; i < draws; i++) {
+        char           words[WORDS];
+        const size_t   kind = i % CJ_TEST_COUNT(draws_of);
+        const unsigned ahead = below(random, 3) == 0;
+        draws_of[kind].draw(random, words);
+        if (ahead && draws_of[kind].draw != draw_topk) strcat(words, strstr(words, "dtype=f32") ? " align=4" : " align=2");
+        cj_test_fused(gpus, mail, draws_of[kind].family, words, ahead, NULL, stream);
+    }
 }

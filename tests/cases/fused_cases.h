@@ -17,10 +17,8 @@ typedef cj_status (*cj_fused_call)(cj_gpus *gpus, const fused_model *model, cons
 void cj_test_fused(cj_gpus *gpus, uint64_t mail, const char *family, const char *words, unsigned ahead, cj_fused_call call,
                    const cj_stream *stream);
 
-// Random parameters of all families around every boundary; `random` goes on from case to case.
+// Random parameters of all families around every boundary, and the forms that plans take for larger data; `random` goes on from
+// case to case.
 void cj_test_fused_all(cj_gpus *gpus, uint64_t mail, const cj_stream *stream, uint64_t *random, unsigned draws);
-
-// The forms that a plan takes for larger data than these: words without tags, and rows in shared memory.
-void cj_test_fused_forms(cj_gpus *gpus, uint64_t mail, const cj_stream *stream);
 
 #endif

@@ -54,7 +54,6 @@ static void every_fused_kernel_is_right_for_any_type_size_and_schedule(void **st
         for (uint64_t seed = 0; seed < (cj_test_few() ? 1 : 2); seed++) {
             watch(seed);
             cj_test_fused_all(gpus, MAIL, NULL, &random, counts[i] == CJ_GPUS_MAX ? 6 : 12);
-            cj_test_fused_forms(gpus, MAIL, NULL);
         }
         cj_gpus_destroy(gpus);
     }
