@@ -95,8 +95,8 @@ static void declare(sample_kernel *k) {
     k->columns_at = cj_param(f, "u64", "columns", "logits of a row");
     k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
     cj_param(f, "u64", "workspace", "not used");
-    const bool keeps = k->s.flight > SAMPLE_FLIGHT / 2;
-    cj__registers(k->plan, f, k->s.many ? SAMPLE_REGISTERS_MANY : keeps ? SAMPLE_REGISTERS_KEPT : SAMPLE_REGISTERS, k->s.many || keeps);
+    const bool wide = k->s.flight > SAMPLE_FLIGHT / 2, spills = k->s.many || wide || (k->s.keeps && k->s.flight > SAMPLE_FLIGHT / 4);
+    cj__registers(k->plan, f, k->s.many ? SAMPLE_REGISTERS_MANY : wide ? SAMPLE_REGISTERS_KEPT : SAMPLE_REGISTERS, spills);
 }
 
 static void declare_shared(sample_kernel *k) {

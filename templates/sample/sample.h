@@ -46,7 +46,7 @@ enum {
 enum { SAMPLE_RECORD = 16, SAMPLE_ENTRY = 16 };
 
 // Counts of keys: bins of positive logits, the same of negative ones; bins of a thread, at most; what is told of them.
-enum { SAMPLE_KEYS = 4096, SAMPLE_BINS = 8, SAMPLE_BINS_BYTES = 2 * 4 * SAMPLE_KEYS, SAMPLE_AT_FAILS = 16, SAMPLE_PARTS_MOST = 4 };
+enum { SAMPLE_KEYS = 4096, SAMPLE_BINS = 16, SAMPLE_BINS_BYTES = 2 * 4 * SAMPLE_KEYS, SAMPLE_AT_FAILS = 16, SAMPLE_PARTS_MOST = 4 };
 
 enum { SAMPLE_SHARE = 8, SAMPLE_EXPECTED = 64 };  // lanes that compare one candidate or group with all, at most; candidates that are expected
 enum { SAMPLE_AT_COUNT = 4, SAMPLE_AT_TOTAL = 8 };
