@@ -60,6 +60,7 @@ static void choose_counts(const cj_plan *plan, sample_shape *s) {
     choose_flight(plan, s);
     s->parts = s->counts && !s->many ? cj__asked_or(plan, SAMPLE_PARTS, choose_parts(s)) : 1;
     s->counts = s->counts && (s->top_p || s->parts > 1);
+    s->pushes = s->cluster && !s->lists && !s->many && s->parts == 1;
     if (s->parts > 1) s->keeps = false;
 }
 
