@@ -2,7 +2,7 @@
 // The blocks that read a row, and what each warp has of it.
 #include "sample.h"
 
-enum { THREADS_MOST = 1024, VECTOR = 16 };  // a block's threads; bytes of a load
+enum { THREADS_MOST = 1024, VECTOR = 16, BESIDE_BINS = 8192 };  // a block's threads; bytes of a load, and of shared memory beside bins, at most
 enum { SEARCH_AUTO, SEARCH_DIGITS, SEARCH_COUNTS };
 
 static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16};
@@ -33,10 +33,14 @@ static bool may_count(const cj_plan *plan, const sample_shape *s) {
            cj__power_from(cj__ceil_div(2 * SAMPLE_KEYS, s->blocks)) <= (uint64_t)SAMPLE_BINS << cj__log2(s->block);
 }
 
-// Parts that are counted for themselves pay where a block has much of the row, and cost reads of its peers' bins.
-static uint32_t choose_parts(const sample_shape *s) {
-    if (s->keeps || s->warps % SAMPLE_PARTS_MOST || s->blocks > 2) return 1;
-    return s->blocks == 1 ? SAMPLE_PARTS_MOST : 2;
+// Parts that are counted for themselves pay where a block has much of the row, and cost reads of its peers' bins. Where a block has less
+// shared memory than an H200's, there are fewer.
+static uint32_t choose_parts(const cj_plan *plan, const sample_shape *s) {
+    const cj_limits *limits;
+    uint32_t         parts = s->blocks == 1 ? SAMPLE_PARTS_MOST : 2;
+    if (s->keeps || s->warps % SAMPLE_PARTS_MOST || s->blocks > 2 || cj_limits_builtin(plan->arch, &limits, NULL)) return 1;
+    while (parts > 1 && parts * SAMPLE_BINS_BYTES + BESIDE_BINS > limits->shared_per_block_optin) parts /= 2;
+    return parts;
 }
 
 // Loads of a thread at once, and whether these are all and stay in registers: as many as the passes over them have room for in the code, too.
@@ -58,7 +62,7 @@ static void choose_counts(const cj_plan *plan, sample_shape *s) {
     s->counts = value[SAMPLE_SEARCH] == SEARCH_COUNTS || (value[SAMPLE_SEARCH] == SEARCH_AUTO && value[SAMPLE_COLUMNS] >= least);
     s->counts = s->counts && may_count(plan, s);
     choose_flight(plan, s);
-    s->parts = s->counts && !s->many ? cj__asked_or(plan, SAMPLE_PARTS, choose_parts(s)) : 1;
+    s->parts = s->counts && !s->many ? cj__asked_or(plan, SAMPLE_PARTS, choose_parts(plan, s)) : 1;
     s->counts = s->counts && (s->top_p || s->parts > 1);
     s->pushes = s->cluster && !s->lists && !s->many && s->parts == 1;
     if (s->parts > 1) s->keeps = false;
