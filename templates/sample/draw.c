@@ -51,11 +51,20 @@ static sample_sums sum_own(sample_kernel *k) {
     return (sample_sums){mass, ties};
 }
 
-static void tell_own(sample_kernel *k, cj_reg table, const sample_sums *own) {
-    cj_func     *f = k->f;
-    const cj_reg words[] = {own->mass, cj_cvt(f, "u64", "ties_word", own->ties)};
-    cj_reg       at = cj_mad(f, "record_at", k->record, SAMPLE_RECORD, table), first_lane = cj_eq(f, "first_lane", k->lane, 0);
-    cj__sample_push(k, first_lane, "b64", words, 2, at);
+// Tells all blocks the warp's mass and ties, and waits for those of all warps.
+static void exchange(sample_kernel *k, cj_reg table, const sample_sums *own) {
+    static const char why[] = "S11: every block has all warps' masses";
+    cj_func          *f = k->f;
+    const cj_reg      words[] = {own->mass, cj_cvt(f, "u64", "ties_word", own->ties)};
+    cj_reg            at = cj_mad(f, "record_at", k->record, SAMPLE_RECORD, table);
+    if (!k->s.pushes) {
+        cj__sample_spread(k, SAMPLE_WARP, "b64", words, 2, at);
+        cj__sample_sync(k, why);
+        return;
+    }
+    const sample_target t = cj__sample_target(k, SAMPLE_WARP, at);
+    cj_st_async(f, t.writes, "b64", words, 2, t.at, 0, cj__push_gate(f, &k->push, t.rank));
+    cj__push_wait(f, &k->push, why);
 }
 
 static void seek_kept(sample_kernel *k, cj_reg left, cj_reg ties, cj_reg mass) {
@@ -131,8 +140,7 @@ void cj__sample_draw(sample_kernel *k) {
     }
     cj_step(f, "the draw: every warp's kept mass");
     own = sum_own(k);
-    tell_own(k, table, &own);
-    cj__sample_sync(k, "S11: every block has all warps' masses");
+    exchange(k, table, &own);
     cj__sample_gather(k, table, k->s.records, k->record, &all, &before);
     cj_reg row_ties = cj_min(f, "row_ties", all.ties, k->ties), first = cj_min(f, "first_ties", before.ties, k->ties);
     cj_reg upto = cj_min(f, "ties_upto", cj_add(f, "ties_upto", before.ties, own.ties), k->ties);

@@ -128,12 +128,15 @@ void cj__sample_greatest(sample_kernel *k) {
         cj_reg other = cj_let(f, "f32", "other", "shfl.sync.bfly.b32 $1, $2, $3, 31, 0xffffffff;", best, step);
         cj_ptx(f, "max.f32 $1, $1, $2;", best, other);
     }
-    if (k->s.cluster) cj_cluster_wait(f, "S1: all blocks have started");
+    if (k->s.pushes) {
+        cj_reg first = cj_eq(f, "first_thread", k->thread, 0);
+        cj__push_expect(f, &k->push, "S1: all blocks have started", first, CJ_ARG(SAMPLE_RECORD * k->s.records), "the masses of all warps");
+    } else if (k->s.cluster) {
+        cj_cluster_wait(f, "S1: all blocks have started");
+    }
     cj_reg table = cj_shared_address(f, k->maxima);
     cj_reg group = cj_mad(f, "group", k->record, groups, cj__sample_quotient(k, "in_warp", k->lane, k->s.lanes));
-    cj_reg leads = cj_always();
-    if (k->s.lanes > 1) leads = cj_eq(f, "leads", cj_and(f, "in_group", k->lane, k->s.lanes - 1), 0);
-    cj__sample_push(k, leads, "f32", &best, 1, cj_mad(f, "group_at", group, 4, table));
+    cj__sample_spread(k, k->s.lanes, "f32", &best, 1, cj_mad(f, "group_at", group, 4, table));
     if (k->s.cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELEASE, "S2: this block's groups' greatest elements are pushed");
     cj__sample_random(k);  // while the others arrive
     if (k->s.cluster) cj_cluster_wait(f, "S2: every block has all groups' greatest elements");

@@ -63,7 +63,7 @@ static sample_sums sum_parts(const sample_kernel *k) {
         cj__load(f, cj_lt(f, "has_warp", k->lane, k->s.warps), "ld.shared", "b64", words, 2, at, 0);
         const cj_reg sums[] = {cj__sample_sum(k, "u64", words[0]), cj__sample_sum(k, "u64", words[1])};
         cj_reg       number = k->s.cluster ? cj_mad(f, "part_number", k->rank, k->s.parts, k->warp) : k->warp;
-        cj__sample_push(k, leads, "b64", sums, 2, cj_mad(f, "part_at", number, SAMPLE_RECORD, table));
+        cj__sample_spread(k, SAMPLE_WARP, "b64", sums, 2, cj_mad(f, "part_at", number, SAMPLE_RECORD, table));
     }
     cj__sample_sync(k, "S19: every block has the sums of all parts");
     cj_reg words[] = {cj_mov(f, "u64", "mass", 0), cj_mov(f, "u64", "ties_word", 0)};

@@ -173,6 +173,27 @@ void cj__sample_push(const sample_kernel *k, cj_reg when, const char *type, cons
     }
 }
 
+sample_target cj__sample_target(const sample_kernel *k, unsigned lanes, cj_reg at) {
+    cj_func      *f = k->f;
+    sample_target t = {.rank = lanes == SAMPLE_WARP ? k->lane : cj_and(f, "to", k->lane, lanes - 1)};
+    t.writes = cj_lt(f, "writes", t.rank, k->s.cluster);
+    t.rank = cj_min(f, "to", t.rank, k->s.cluster - 1);
+    t.at = cj_cluster_map_address(f, at, t.rank);
+    return t;
+}
+
+void cj__sample_spread(const sample_kernel *k, unsigned lanes, const char *type, const cj_reg *value, unsigned count, cj_reg at) {
+    cj_func *f = k->f;
+    if (k->s.cluster && k->s.cluster <= lanes) {
+        const sample_target t = cj__sample_target(k, lanes, at);
+        cj_dsmem_store(f, t.writes, type, value, count, t.at, 0);
+        return;
+    }
+    cj_reg leads = cj_always();
+    if (lanes > 1) leads = cj_eq(f, "leads", cj_and(f, "in_group", k->lane, lanes - 1), 0);
+    cj__sample_push(k, leads, type, value, count, at);
+}
+
 cj_reg cj__sample_sum(const sample_kernel *k, const char *type, cj_reg value) {
     cj_reg sum = cj_mov(k->f, type, "sum", value);
     cj_warp_reduce(k->f, (cj_combine){.op = CJ_COMBINE_SUM, .type = type}, sum, SAMPLE_WARP);

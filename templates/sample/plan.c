@@ -2,7 +2,7 @@
 // The blocks that read a row, and what each warp has of it.
 #include "sample.h"
 
-enum { THREADS_MOST = 1024, VECTOR = 16 };  // a block's threads; bytes of a load
+enum { THREADS_MOST = 1024, VECTOR = 16, BESIDE_BINS = 8192 };  // a block's threads; bytes of a load, and of shared memory beside bins, at most
 enum { SEARCH_AUTO, SEARCH_DIGITS, SEARCH_COUNTS };
 
 static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16};
@@ -33,10 +33,27 @@ static bool may_count(const cj_plan *plan, const sample_shape *s) {
            cj__power_from(cj__ceil_div(2 * SAMPLE_KEYS, s->blocks)) <= (uint64_t)SAMPLE_BINS << cj__log2(s->block);
 }
 
-// Parts that are counted for themselves pay where a block has much of the row, and cost reads of its peers' bins.
-static uint32_t choose_parts(const sample_shape *s) {
-    if (s->keeps || s->warps % SAMPLE_PARTS_MOST || s->blocks > 2) return 1;
-    return s->blocks == 1 ? SAMPLE_PARTS_MOST : 2;
+// Parts that are counted for themselves pay where a block has much of the row, and cost reads of its peers' bins. Where a block has less
+// shared memory than an H200's, there are fewer.
+static uint32_t choose_parts(const cj_plan *plan, const sample_shape *s) {
+    const cj_limits *limits;
+    uint32_t         parts = s->blocks == 1 ? SAMPLE_PARTS_MOST : 2;
+    if (s->keeps || s->warps % SAMPLE_PARTS_MOST || s->blocks > 2 || cj_limits_builtin(plan->arch, &limits, NULL)) return 1;
+    while (parts > 1 && parts * SAMPLE_BINS_BYTES + BESIDE_BINS > limits->shared_per_block_optin) parts /= 2;
+    return parts;
+}
+
+// Loads of a thread at once, and whether these are all and stay in registers: as many as the passes over them have room for in the code, too.
+static void choose_flight(const cj_plan *plan, sample_shape *s) {
+    const uint64_t rounds = cj__ceil_div(cj__ceil_div(plan->params.value[SAMPLE_COLUMNS] / s->width, s->records), SAMPLE_WARP);
+    const bool     small = s->block <= SAMPLE_BLOCK_MANY, wide = s->lists && !s->many && small;  // threads have registers for more
+    const bool     digits = s->top_k || (s->top_p && !s->counts);
+    const unsigned half = SAMPLE_FLIGHT / 2, quarter = SAMPLE_FLIGHT / 4;
+    s->flight = (unsigned)cj__least(rounds, wide ? (unsigned)SAMPLE_FLIGHT : half);
+    if (s->lists)
+        s->keeps = rounds <= (wide ? (unsigned)SAMPLE_FLIGHT : quarter);
+    else
+        s->keeps = !s->many && rounds <= (small && !digits ? half : quarter);
 }
 
 // Without top-p counts are of use for the draw alone, from one of some parts.
@@ -44,8 +61,10 @@ static void choose_counts(const cj_plan *plan, sample_shape *s) {
     const uint64_t *value = plan->params.value, least = s->top_p ? SAMPLE_COUNTS_LEAST : SAMPLE_COUNTS_DRAW;
     s->counts = value[SAMPLE_SEARCH] == SEARCH_COUNTS || (value[SAMPLE_SEARCH] == SEARCH_AUTO && value[SAMPLE_COLUMNS] >= least);
     s->counts = s->counts && may_count(plan, s);
-    s->parts = s->counts && !s->many ? cj__asked_or(plan, SAMPLE_PARTS, choose_parts(s)) : 1;
+    choose_flight(plan, s);
+    s->parts = s->counts && !s->many ? cj__asked_or(plan, SAMPLE_PARTS, choose_parts(plan, s)) : 1;
     s->counts = s->counts && (s->top_p || s->parts > 1);
+    s->pushes = s->cluster && !s->lists && !s->many && s->parts == 1;
     if (s->parts > 1) s->keeps = false;
 }
 
@@ -82,10 +101,6 @@ void cj__sample_shape(const cj_plan *plan, sample_shape *s) {
     s->lanes = SAMPLE_WARP;
     while (s->lanes > 1 && s->records * (SAMPLE_WARP / s->lanes) < SAMPLE_GROUPS) s->lanes /= 2;
     s->groups = s->records * (SAMPLE_WARP / s->lanes);
-    const uint64_t rounds = cj__ceil_div(cj__ceil_div(columns / s->width, s->records), SAMPLE_WARP);
-    const bool wide = s->lists && !s->many && s->block <= SAMPLE_BLOCK_MANY;  // threads have registers for more
-    s->flight = (unsigned)cj__least(rounds, wide ? (unsigned)SAMPLE_FLIGHT : SAMPLE_FLIGHT / 2);
-    s->keeps = (s->lists || !s->many) && rounds <= (wide ? (unsigned)SAMPLE_FLIGHT : SAMPLE_FLIGHT / 4);
     s->digit = cj__log2(s->block) + 3 < 11 ? cj__log2(s->block) + 3 : 11;
     choose_counts(plan, s);
 }
@@ -108,13 +123,21 @@ static uint32_t choose_cluster(const cj_plan *plan, const cj_limits *limits) {
     return cluster == 1 ? 0 : cluster;
 }
 
+// Whether the row's passes have few instructions: keys are counted, or nothing is searched.
+static bool is_light(const cj_plan *plan) {
+    const uint64_t *value = plan->params.value;
+    const bool      counts = dtypes[value[SAMPLE_DTYPE]] == CJ_BF16 && value[SAMPLE_SEARCH] != SEARCH_DIGITS && value[SAMPLE_COLUMNS] >= SAMPLE_COUNTS_LEAST;
+    return !value[SAMPLE_TOP_K] && !has_penalties(plan) && (real_of(plan, SAMPLE_TOP_P) == 1 || counts);
+}
+
 // Threads of a block that has so much of a row. Of lists most instructions are a warp's, however much it has of the row: there a thread
-// keeps as much as it has registers for.
+// keeps as much as it has registers for. The same holds where a key is counted, or nothing is searched: a warp has some 900 instructions beside.
 static uint64_t choose_block(const cj_plan *plan, uint64_t part) {
     const uint64_t *value = plan->params.value;
-    const bool      few = may_list(plan) && !has_many(plan);
-    const uint64_t  width = VECTOR / cj_dtype_size(dtypes[value[SAMPLE_DTYPE]]), each = few ? SAMPLE_FLIGHT * width : SAMPLE_EACH;
-    return cj__least(cj__most(cj__power_from(part / each), 128), few || has_many(plan) ? SAMPLE_BLOCK_MANY : THREADS_MOST);
+    const bool      few = may_list(plan) && !has_many(plan), light = is_light(plan);
+    const uint64_t  width = VECTOR / cj_dtype_size(dtypes[value[SAMPLE_DTYPE]]);
+    const uint64_t  each = few ? SAMPLE_FLIGHT * width : light ? SAMPLE_FLIGHT / 2 * width : SAMPLE_EACH;
+    return cj__least(cj__most(cj__power_from(part / each), 128), few || light || has_many(plan) ? SAMPLE_BLOCK_MANY : THREADS_MOST);
 }
 
 static cj_status check_values(const cj_plan *plan, cj_error *error) {

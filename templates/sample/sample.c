@@ -95,8 +95,8 @@ static void declare(sample_kernel *k) {
     k->columns_at = cj_param(f, "u64", "columns", "logits of a row");
     k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
     cj_param(f, "u64", "workspace", "not used");
-    const bool keeps = k->s.flight > SAMPLE_FLIGHT / 2;
-    cj__registers(k->plan, f, k->s.many ? SAMPLE_REGISTERS_MANY : keeps ? SAMPLE_REGISTERS_KEPT : SAMPLE_REGISTERS, k->s.many || keeps);
+    const bool wide = k->s.flight > SAMPLE_FLIGHT / 2, spills = k->s.many || wide || (k->s.keeps && k->s.flight > SAMPLE_FLIGHT / 4);
+    cj__registers(k->plan, f, k->s.many ? SAMPLE_REGISTERS_MANY : wide ? SAMPLE_REGISTERS_KEPT : SAMPLE_REGISTERS, spills);
 }
 
 static void declare_shared(sample_kernel *k) {
@@ -163,7 +163,13 @@ static void begin(sample_kernel *k) {
         cj_reg first = cj_eq(f, "first_thread", k->thread, 0);
         cj_ptx(f, "@$1 st.shared.u32 [$2 + $3], 0; // no bin fails", first, cj_shared_address(f, k->told), (int)SAMPLE_AT_FAILS);
     }
-    if (k->s.cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "S1: this block has started");
+    if (k->s.pushes) {
+        k->push = cj__push_new(f, "masses");
+        cj_reg first = cj_eq(f, "first_thread", k->thread, 0);
+        cj__push_open(f, &k->push, first, "publishes the mbarrier, at S1", "S1: this block has started");
+    } else if (k->s.cluster) {
+        cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "S1: this block has started");
+    }
     begin_row(k);
     cj__wait_for_launches(k->plan, f);
     cj__launch_dependents(k->plan, f);

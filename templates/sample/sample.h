@@ -46,7 +46,7 @@ enum {
 enum { SAMPLE_RECORD = 16, SAMPLE_ENTRY = 16 };
 
 // Counts of keys: bins of positive logits, the same of negative ones; bins of a thread, at most; what is told of them.
-enum { SAMPLE_KEYS = 4096, SAMPLE_BINS = 8, SAMPLE_BINS_BYTES = 2 * 4 * SAMPLE_KEYS, SAMPLE_AT_FAILS = 16, SAMPLE_PARTS_MOST = 4 };
+enum { SAMPLE_KEYS = 4096, SAMPLE_BINS = 16, SAMPLE_BINS_BYTES = 2 * 4 * SAMPLE_KEYS, SAMPLE_AT_FAILS = 16, SAMPLE_PARTS_MOST = 4 };
 
 enum { SAMPLE_SHARE = 8, SAMPLE_EXPECTED = 64 };  // lanes that compare one candidate or group with all, at most; candidates that are expected
 enum { SAMPLE_AT_COUNT = 4, SAMPLE_AT_TOTAL = 8 };
@@ -62,6 +62,7 @@ typedef struct sample_shape {
     bool     keeps;                   // these are all, and stay in registers
     unsigned digit;                   // bits of a digit in the search
     bool     counts;                  // top-p is found by counts of keys
+    bool     pushes;                  // the masses of warps, by st.async: no launch of the kernel ends without them
     unsigned parts;                   // of a block's logits, of which each is counted for itself; 1: all are drawn from
     bool     top_k, top_p, min_p, mask, penalties;
     bool     lists, log_probability, distribution, draft;  // lists: top-k may end in the list
@@ -81,6 +82,7 @@ typedef struct sample_kernel {
     sample_shape   s;
     cj_var         x, tokens, array[SAMPLE_SETTINGS], all[SAMPLE_SETTINGS], mask_at, counts_at, columns_at, stride_at;
     cj_reg         thread, lane, warp, row, rank, record;  // record: the warp's number in its row
+    cj_push        push;                                   // of the masses of warps
     cj_reg         vectors, each;                          // of the row; of a warp
     cj_reg         bins_at, counted;                       // counted: a predicate, the counts have said the last kept key
     cj_reg         base, columns, first, end;              // the row's address; the warp's vectors, in order
@@ -165,6 +167,13 @@ void cj__sample_sync(const sample_kernel *k, const char *why);
 void   cj__sample_push(const sample_kernel *k, cj_reg when, const char *type, const cj_reg *value, unsigned count,
                        cj_reg at);  // to all blocks of the row
 cj_reg cj__sample_peer(const sample_kernel *k, cj_reg at, unsigned rank);
+
+// The same of a value that so many lanes have: each of them writes it to another block. And to which: `at` there, if the lane writes.
+typedef struct sample_target {
+    cj_reg writes, rank, at;
+} sample_target;
+sample_target cj__sample_target(const sample_kernel *k, unsigned lanes, cj_reg at);
+void          cj__sample_spread(const sample_kernel *k, unsigned lanes, const char *type, const cj_reg *value, unsigned count, cj_reg at);
 // Over the warp, in all lanes.
 cj_reg cj__sample_sum(const sample_kernel *k, const char *type, cj_reg value);
 

@@ -169,19 +169,34 @@ static void sum_bins(const sample_kernel *k, const search *s, thread_bins *b) {
     cj_set(f, s->total, sum_table(k, s->sums, k->s.warps, k->warp, &earlier));
     b->before = cj_sub(f, "before", cj_add(f, "before", earlier, upto), b->sum);
     if (k->s.blocks == 1) return;
-    cj_reg slices = cj_shared_address(f, k->slices), first = cj_eq(f, "first_thread", k->thread, 0);
-    cj__sample_push(k, first, "b64", &s->total, 1, cj_mad(f, "slice_at", k->rank, 8, slices));
+    cj_reg slices = cj_shared_address(f, k->slices), at = cj_mad(f, "slice_at", k->rank, 8, slices);
+    CJ_IF_UNI(f, cj_eq(f, "first_warp", k->warp, 0), "not_first_warp") cj__sample_spread(k, SAMPLE_WARP, "b64", &s->total, 1, at);
     cj__sample_sync(k, "S16: every block has the sums of all slices");
     cj_set(f, s->total, sum_table(k, slices, k->s.blocks, k->rank, &earlier));
     cj_update(f, b->before, "add", earlier);
 }
 
+// What the lane has found goes to all blocks, from its whole warp.
+static void tell_found(const sample_kernel *k, const search *s, cj_reg finds, cj_reg digit, cj_reg left) {
+    cj_func        *f = k->f;
+    const cj_prefix word = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u32"}, .lane = k->lane};
+    const cj_prefix wide = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u64"}, .lane = k->lane};
+    cj_reg          who = cj_let(f, "u32", "finder", "vote.sync.ballot.b32 $1, $2, 0xffffffff;", finds);
+    CJ_IF_UNI(f, cj_ne(f, "has_found", who, 0), "found_by_another") {
+        cj_ptx(f, "bfind.u32 $1, $1;", who);
+        cj_reg one = cj__prefix_pick(&word, "digit", digit, CJ_ARG(who), SAMPLE_WARP), rest = cj__prefix_pick(&wide, "left", left, CJ_ARG(who), SAMPLE_WARP);
+        cj__sample_spread(k, SAMPLE_WARP, "u32", &one, 1, s->record);
+        cj__sample_spread(k, SAMPLE_WARP, "u64", &rest, 1, cj_add(f, "left_at", s->record, (int)AT_LEFT));
+    }
+}
+
 static void tell(const sample_kernel *k, const search *s, const thread_bins *b) {
     cj_func *f = k->f;
     cj_reg   finds = cj_lt(f, "finds", b->before, s->needed), reach = cj_add(f, "reach", b->before, b->sum);
+    cj_reg   digit = cj_mov(f, "u32", "digit", 0), left = cj_mov(f, "u64", "left", 0);
     cj_ptx(f, "setp.ge.and.u64 $1, $2, $3, $1;", finds, reach, s->needed);
-    CJ_IF(f, finds, "found_by_another") {
-        cj_reg digit = cj_u32(f, "digit"), before = cj_mov(f, "u64", "before", b->before);
+    CJ_IF(f, finds, "does_not_find") {
+        cj_reg before = cj_mov(f, "u64", "before", b->before);
         CJ_ONCE(f, walk, "bin_is_found") for (unsigned i = b->each; i--;) {
             cj_ptx(f, "add.u32 $1, $2, $3;", digit, b->first, i);
             if (!i) break;
@@ -189,11 +204,10 @@ static void tell(const sample_kernel *k, const search *s, const thread_bins *b) 
             cj_leave(&walk, cj_ge(f, "reaches", upto, s->needed));
             cj_set(f, before, upto);
         }
-        cj_reg left = cj_sub(f, "left", s->needed, before);
-        cj__sample_push(k, cj_always(), "u32", &digit, 1, s->record);
-        cj__sample_push(k, cj_always(), "u64", &left, 1, cj_add(f, "left_at", s->record, (int)AT_LEFT));
+        cj_set(f, left, cj_sub(f, "left", s->needed, before));
     }
     cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
+    tell_found(k, s, finds, digit, left);
 }
 
 // ---- one filter
