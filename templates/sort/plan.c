@@ -58,7 +58,8 @@ unsigned cj__sort_registers(const sort_shape *s) {
 // Digits of the prefix, and their bits: a cluster takes longer digits where these are fewer, as each pass goes through other SMs.
 static void shape_of_digits(const cj_plan *plan, sort_shape *s) {
     const bool     settles = s->bits >= 32 && s->form != SORT_BY_GRID;
-    const unsigned bits = cj__log2(cj__power_from(plan->params.value[SORT_COLUMNS])) + SORT_PREFIX_MORE +
+    const unsigned bits = cj__log2(cj__power_from(plan->params.value[SORT_COLUMNS])) +
+                          (s->form == SORT_BY_CLUSTER ? (unsigned)SORT_PREFIX_CLUSTER : (unsigned)SORT_PREFIX_MORE) +
                           (s->dtype == CJ_F64 ? (unsigned)SORT_PREFIX_F64 : 0);
     const unsigned fewest = (bits + DIGIT_MOST - 1) / DIGIT_MOST;
     const bool     longer = settles && s->form == SORT_BY_CLUSTER && (bits + SORT_DIGIT_BITS - 1) / SORT_DIGIT_BITS > fewest;

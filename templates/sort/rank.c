@@ -30,7 +30,8 @@ static void clear_own_counts(const sort_kernel *k) {
     warp_sync(k, "W1: the warp's counts are clear");
 }
 
-// A digit that is a byte of the key is taken by one prmt; bfe with a shift in a register is four instructions of sm_90.
+// A digit that is a byte of the key is taken by one prmt; bfe with a shift in a register is four instructions of sm_90, a shift
+// and a mask are two.
 static bool is_byte(const sort_shape *s) { return s->digit == 8 && s->bits <= 32; }
 
 void cj__sort_take_digit(sort_kernel *k, cj_reg shift) {
@@ -42,9 +43,8 @@ void cj__sort_take_digit(sort_kernel *k, cj_reg shift) {
 cj_reg cj__sort_digit(const sort_kernel *k, unsigned item) {
     cj_func *f = k->f;
     if (is_byte(&k->s)) return cj_let(f, "u32", "digit", "prmt.b32 $1, $2, 0, $3;", k->key[item], k->byte);
-    if (!strcmp(k->s.type, "u32"))
-        return cj_let(f, "u32", "digit", "bfe.u32 $1, $2, $3, $4;", k->key[item], k->shift, k->s.digit);
-    cj_reg rest = cj_cvt(f, "u32", "rest", cj_shr(f, "rest", k->key[item], k->shift));
+    cj_reg rest = cj_shr(f, "rest", k->key[item], k->shift);
+    if (strcmp(k->s.type, "u32")) rest = cj_cvt(f, "u32", "rest", rest);
     return cj_and(f, "digit", rest, k->s.bins - 1);
 }
 
