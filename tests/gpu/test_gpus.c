@@ -73,14 +73,9 @@ static void every_fused_kernel_is_right_for_any_type_and_size(void **state) {
         cj_gpus *gpus = NULL;
         cj_test_ok(cj_gpus_create(device, many, &options, &gpus, &error), &error);
         cj_test_fused_all(gpus, mail, streams, &random, cj_test_few() ? 9 : 300);
-<<<<<<< HEAD
-        cj_test_fused_forms(gpus, mail, streams);
         const bool all = !cj_test_few() || many == count;  // the host computes millions of elements for each GPU
         for (size_t i = 0; i < CJ_TEST_COUNT(large) && !streams && all; i++)
             if (cj_test_chosen(i, 3)) cj_test_fused(gpus, mail, large[i].family, large[i].words, 0, NULL, NULL);
-=======
-        for (size_t i = 0; i < CJ_TEST_COUNT(large) && !streams; i++) cj_test_fused(gpus, mail, large[i].family, large[i].words, 0, NULL, NULL);
->>>>>>> h/gpus
         cj_gpus_destroy(gpus);
     }
 }
