@@ -84,7 +84,8 @@ static void declare(topk_kernel *k) {
     k->workspace = cj_param(f, "u64", "workspace", k->s.parts > 1 ? "the parts' candidates" : "not used");
     if (k->s.lanes) return;
     const bool many = k->s.radix && k->s.block < TOPK_RADIX_BLOCK;  // bins a thread
-    cj__registers(k->plan, f, many ? 2 * TOPK_REGISTERS : TOPK_REGISTERS, k->s.width * k->s.bytes < TOPK_LOAD);
+    const uint32_t registers = k->s.parts > 1 ? TOPK_REGISTERS_PARTS : TOPK_REGISTERS;
+    cj__registers(k->plan, f, many ? 2 * registers : registers, k->s.width * k->s.bytes < TOPK_LOAD);
 }
 
 static void begin_pool(topk_kernel *k) {
