@@ -24,7 +24,7 @@ double cj__gpus_predict(cj_gpus_by by, cj_gpus_traffic traffic, uint32_t gpus, d
     switch (by) {
     case CJ_BY_ONE_SHOT: return GPUS_BASE_NS + MAIL_FACTOR * out / GPUS_LINK_GBS;
     case CJ_BY_TWO_SHOTS: return GPUS_BASE_NS + GPUS_WAY_NS + MAIL_FACTOR * out / GPUS_LINK_GBS;
-    case CJ_BY_BLOCKS: return GPUS_BASE_NS + GPUS_WAY_NS + 2 * GPUS_FENCES_NS + out / GPUS_LINK_GBS;
+    case CJ_BY_BLOCKS: return GPUS_BASE_NS + GPUS_WAY_NS + 2 * GPUS_FENCES_NS + out / BLOCKS_LINK_GBS;
     case CJ_BY_ARRAYS: return ARRAYS_BASE_NS + out / ARRAYS_LINK_GBS;
     case CJ_BY_NCCL_CALL: break;
     }

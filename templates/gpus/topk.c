@@ -254,6 +254,7 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     k.g.meets = true;  // at T1: each block has a row
     cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
     k.g.f = cj__entry(plan, b);
+    cj__registers(plan, k.g.f, GPUS_REGISTERS, false);
     declare(&k);
     cj__gpus_open_thread(&k.g);
     open_arrays(&k);
