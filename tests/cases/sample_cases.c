@@ -315,12 +315,12 @@ void cj_test_sample_boundaries(cj_device *device, uint64_t seed) {
     }
 }
 
-void cj_test_sample_counts(cj_device *device, void (*before)(unsigned turn)) {
+void cj_test_sample_counts(cj_device *device, unsigned every, void (*before)(unsigned turn)) {
     static const struct { uint32_t block, cluster; } plans[] = {
         {1024, CJ_SAMPLE_NO_CLUSTER}, {512, 2}, {512, 3}, {256, 4}, {160, 8}, {64, 16}, {0, 0}};
     static const float temperatures[] = {0.7f, 0, 1, 40, 0.05f};
     uint64_t seed = 9;
-    for (unsigned turn = 0; turn < CJ_TEST_COUNT(plans) * CJ_SAMPLE_FILLS; turn++) {
+    for (unsigned turn = 0; turn < CJ_TEST_COUNT(plans) * CJ_SAMPLE_FILLS; turn += every) {
         cj_sample_desc   d = {CJ_INIT(d),       .rows = 2,     .columns = (turn % 7 < 2 ? 17000 : 8200) + turn % 3 * 4, .dtype = CJ_BF16,
                               .top_p = true,    .block = plans[turn % CJ_TEST_COUNT(plans)].block,
                               .min_p = turn % 5 == 1, .cluster = plans[turn % CJ_TEST_COUNT(plans)].cluster};
@@ -332,7 +332,7 @@ void cj_test_sample_counts(cj_device *device, void (*before)(unsigned turn)) {
         if (before) before(turn);
         cj_test_sample(device, &d, &v, (cj_sample_fill)(turn / CJ_TEST_COUNT(plans)), turn % 2, cj_test_random(&seed));
     }
-    for (unsigned fill = 0; fill < CJ_SAMPLE_FILLS; fill++) {  // draws from parts without top-p
+    for (unsigned fill = 0; fill < CJ_SAMPLE_FILLS; fill += every) {  // draws from parts without top-p
         cj_sample_desc   d = {CJ_INIT(d), .rows = 1, .columns = 65544, .dtype = CJ_BF16, .block = fill % 3 ? 1024 : 512,
                               .min_p = fill % 2, .cluster = fill % 3 ? CJ_SAMPLE_NO_CLUSTER : 2};
         cj_sample_arrays v = {CJ_INIT(v), .temperature = temperatures[fill % CJ_TEST_COUNT(temperatures)], .seed = fill};

@@ -26,8 +26,9 @@ void cj_test_sample(cj_device *device, const cj_sample_desc *desc, const cj_samp
 // Sizes about a load, a warp and a block, of each fill, with every filter alone and with all.
 void cj_test_sample_boundaries(cj_device *device, uint64_t seed);
 
-// top-p alone over bf16 logits, of rows that are long enough for counts of keys, of each fill and on plans that share the bins otherwise.
-void cj_test_sample_counts(cj_device *device, void (*before)(unsigned turn));
+// top-p alone over bf16 logits, of rows that are long enough for counts of keys, of each fill and on plans that share the bins otherwise;
+// every so many of these cases.
+void cj_test_sample_counts(cj_device *device, unsigned every, void (*before)(unsigned turn));
 
 // A kernel, values and logits drawn from the seed, with rows of at most `most` logits.
 void cj_test_sample_random(cj_device *device, uint64_t *seed, uint64_t most);

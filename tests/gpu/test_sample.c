@@ -35,7 +35,7 @@ static void long_rows_of_every_kind_are_right(void **state) {
 
 static void counts_of_keys_find_what_digits_do(void **state) {
     (void)state;
-    if (!cj_test_few()) cj_test_sample_counts(cj_test_device, NULL);
+    cj_test_sample_counts(cj_test_device, cj_test_few() ? 13 : 1, NULL);
 }
 
 static void draws_have_the_frequencies_of_each_filter_on_every_plan(void **state) {

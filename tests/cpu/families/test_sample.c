@@ -65,7 +65,7 @@ static void watch_turn(unsigned turn) { cj_test_watch(turn % 3); }
 
 static void counts_of_keys_find_what_digits_do(void **state) {
     (void)state;
-    cj_test_sample_counts(cj_test_device, watch_turn);
+    cj_test_sample_counts(cj_test_device, 1, watch_turn);
 }
 
 static void draws_have_the_frequencies_of_each_filter_on_every_plan(void **state) {
