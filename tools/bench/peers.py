@@ -203,6 +203,17 @@ CALLS = {"softmax": softmax, "norm": norm, "crossentropy": crossentropy, "topk":
          "histogram": histogram, "reduce": reduce, "gemm": product}
 
 
+def with_gaps(request, run):
+    """`run`, whose results go where the request's have gaps between their rows: no operator of torch's or QuACK's writes there itself."""
+    gaps = {array.name: array.stride for array in request.outputs if array.rows > 1 and array.stride != array.columns}
+    if not run or not gaps or request.call == "gemm":  # a product of torch's may have any distance of rows
+        return run
+
+    def into(found, stride):
+        return pt.empty_strided(found.shape, (stride, 1), dtype=found.dtype, device=found.device).copy_(found)
+    return lambda x: {name: into(found, gaps[name]) if name in gaps else found for name, found in run(x).items()}
+
+
 def torch_function(request, types, fused):
     """What people write with torch for a request; `types` are torch's types of the outputs, by name."""
     make, form = CALLS[request.call], dict(request.form)
@@ -211,7 +222,7 @@ def torch_function(request, types, fused):
         form["weight"] = any(array.name == "weight" for array in request.inputs)
     if request.call == "gemm" and request.inputs[0].dtype == "e4m3":
         form["one"] = pt.ones((), device="cuda")
-    return make(form, types, fused)
+    return with_gaps(request, make(form, types, fused))
 
 
 def types_of(store, request):
@@ -374,7 +385,7 @@ def functions(request, store, cub, compiled):
     if request.call == "sort" and request.inputs[0].rows > 1:
         every["cub radix"] = lambda: cub_function(request, cub, SORT_RADIX)
     if has_quack():
-        every["quack"] = lambda: quack_function(request, types)
+        every["quack"] = lambda: with_gaps(request, quack_function(request, types))
     if compiled:
         every["compile"] = lambda: torched.compiled(pt, torch_function(request, types, True))
     return every
