@@ -110,16 +110,18 @@ uint64_t cj__topk_row_bytes(const topk_shape *s) {
     return TOPK_COUNTER + (uint64_t)s->parts * (s->k + 1) * TOPK_CANDIDATE;
 }
 
-// Parts, if these are asked for, or more blocks than a cluster would be.
-static bool plan_parts(cj_plan *plan, const cj_limits *limits, topk_shape *s) {
+// Parts, if these are asked for; or if they are more blocks than a cluster would be, and each of the cluster's would read for longer than
+// the parts' selections and their merge take.
+static bool plan_parts(cj_plan *plan, const cj_limits *limits, uint32_t cluster, topk_shape *s) {
     uint64_t  *value = plan->params.value;
     const bool open = value[TOPK_PARTS] == CJ_PARAM_AUTO;
     if (open && (cj__is_asked(plan, TOPK_CLUSTER) || value[TOPK_ROWS] * 2 > limits->sm_count)) return false;
+    if (open && value[TOPK_COLUMNS] < (uint64_t)TOPK_PARTS_READ * cluster) return false;
     if (open) value[TOPK_PARTS] = 1;
     plan->cluster = (cj_dim3){0};
     choose_block(plan, limits, s);
     const uint64_t parts = open ? most_parts(plan, limits, s) : value[TOPK_PARTS];
-    if (parts < (open ? (uint64_t)TOPK_PARTS_OF_CLUSTER * largest_cluster(plan, limits) : 2)) return false;
+    if (parts < (open ? (uint64_t)TOPK_PARTS_OF_CLUSTER * cluster : 2)) return false;
     value[TOPK_PARTS] = parts;
     cj__topk_shape(plan, s);
     return true;
@@ -136,7 +138,7 @@ static void plan_sift(cj_plan *plan, const cj_limits *limits, bool clusters, top
     const uint64_t asked = cj__cluster_asked(plan, TOPK_CLUSTER, clusters);
     const bool     open = asked == CJ_PARAM_AUTO;
     uint32_t       cluster = open ? largest_cluster(plan, limits) : (uint32_t)asked;
-    if (plan_parts(plan, limits, s)) return;
+    if (plan_parts(plan, limits, cluster ? cluster : 1, s)) return;
     do {
         if (open && cluster == 1) cluster = 0;
         plan->cluster = cluster ? (cj_dim3){cluster, 1, 1} : (cj_dim3){0};
@@ -173,12 +175,11 @@ static bool radix_pays(const cj_plan *plan, const cj_limits *limits) {
     return (k >= TOPK_RADIX_LEAST && k * reach >= columns) || (k >= TOPK_RADIX_SMALL && columns <= TOPK_RADIX_SHORT);
 }
 
-// A warp, or a part of one, where it has the row in registers: a sort of all columns, which for a small k costs more than a
-// comparison of each.
+// A warp, or a part of one, where it has the row in registers.
 static bool warp_pays(const cj_plan *plan) {
-    const uint64_t *value = plan->params.value, columns = value[TOPK_COLUMNS];
+    const uint64_t *value = plan->params.value;
     if (value[TOPK_CLUSTER] && cj__is_asked(plan, TOPK_CLUSTER)) return false;
-    return columns <= TOPK_WARP_COLUMNS || (columns <= TOPK_WARP_MOST && value[TOPK_K] >= TOPK_WARP_LEAST);
+    return value[TOPK_COLUMNS] <= TOPK_WARP_MOST;
 }
 
 static void plan_warp(cj_plan *plan, topk_shape *s) {
@@ -186,7 +187,7 @@ static void plan_warp(cj_plan *plan, topk_shape *s) {
     cj__topk_shape(plan, s);
 }
 
-// A warp where it pays; else radix where that pays, if the row fits.
+// A warp where it has the row; else radix where that pays, if the row fits.
 static void choose_form(cj_plan *plan, const cj_limits *limits, bool clusters, topk_shape *s) {
     uint64_t      *value = plan->params.value;
     const bool     parts = cj__is_asked(plan, TOPK_PARTS) && value[TOPK_PARTS] > 1;

@@ -29,21 +29,21 @@ const char *cj__topk_number(const topk_kernel *k) { return is_float(k) ? "f32" :
 
 // ---- elements
 
+// 16-bit elements that are loaded side by side stay two in a word until they are compared: ptxas 13.0 moves halves of words right after
+// their load, and so waits for it.
+static bool is_packed(const topk_kernel *k) { return k->s.bytes == 2 && k->s.width > 1; }
+
+static unsigned in_register(const topk_kernel *k) { return is_packed(k) ? 2 : 1; }
+
+static const char *slice_register(const topk_kernel *k) { return is_packed(k) ? "b32" : cj__topk_register(k); }
+
 // Load l of slice i, whose first element is in `column`. Out of bounds a thread loads nothing, and keeps what it has.
 static void load(const topk_kernel *k, unsigned i, unsigned l) {
     const topk_shape *s = &k->s;
-    const cj_reg     *to = &k->element[i][l * s->width], column = k->column[i][l];
-    const char       *op = "ld.global.nc.L1::no_allocate";
-    cj_reg            inside = cj_lt(k->f, "inside", column, k->end);
-    cj_reg            at = cj_mad_wide(k->f, "at", column, s->bytes, k->base), word[4];
-    if (s->width < TOPK_EACH_MAX) {
-        cj__load(k->f, inside, op, cj__topk_register(k), to, s->width, at, 0);
-        return;
-    }
-    for (unsigned w = 0; w < 4; w++)
-        word[w] = cj_let(k->f, "b32", "word", "mov.b32 $1, {$2, $3};", to[2 * w], to[2 * w + 1]);
-    cj__load(k->f, inside, op, "b32", word, 4, at, 0);
-    for (unsigned w = 0; w < 4; w++) cj_ptx(k->f, "mov.b32 {$1, $2}, $3;", to[2 * w], to[2 * w + 1], word[w]);
+    const unsigned    count = s->width / in_register(k);
+    const cj_reg      column = k->column[i][l], inside = cj_lt(k->f, "inside", column, k->end);
+    cj_reg            at = cj_mad_wide(k->f, "at", column, s->bytes, k->base);
+    cj__load(k->f, inside, "ld.global.nc.L1::no_allocate", slice_register(k), &k->element[i][l * count], count, at, 0);
 }
 
 void cj__topk_load_first(topk_kernel *k) {
@@ -53,9 +53,9 @@ void cj__topk_load_first(topk_kernel *k) {
     if (s->cluster) own = cj_mad(k->f, "own", k->rank, s->slice, own);
     if (s->parts > 1) own = cj_add(k->f, "own", own, k->from);
     for (unsigned i = 0; i < TOPK_SLICES; i++) {
-        for (unsigned e = 0; e < each_of(k); e++) {
-            k->element[i][e] = cj_register(k->f, cj__topk_register(k), "element");
-            cj_ptx(k->f, "mov.b$1 $2, 0;", 8 * s->bytes, k->element[i][e]);
+        for (unsigned e = 0; e < each_of(k) / in_register(k); e++) {
+            k->element[i][e] = cj_register(k->f, slice_register(k), "element");
+            cj_ptx(k->f, "mov.b$1 $2, 0;", 8 * s->bytes * in_register(k), k->element[i][e]);
         }
         for (unsigned l = 0; l < s->loads; l++) {
             k->column[i][l] = cj_add(k->f, "column", own, i * s->slice * blocks_of(k) + l * s->block * s->width);
@@ -82,6 +82,21 @@ static cj_reg number_of(const topk_kernel *k, cj_reg element) {
     if (k->s.bytes == 4) return element;
     if (k->s.dtype == CJ_F16) return cj_let(k->f, "f32", "number", "cvt.f32.f16 $1, $2;", element);
     return cj_let(k->f, "f32", "number", "mov.b32 $1, {0, $2};", element);
+}
+
+// Elements of slice i, `count` from `first` on: whole loads.
+static void numbers_of(const topk_kernel *k, unsigned i, unsigned first, unsigned count, cj_reg *number) {
+    const cj_reg *from = &k->element[i][first / in_register(k)];
+    for (unsigned e = 0; e < count; e += in_register(k), from++) {
+        if (!is_packed(k)) {
+            number[e] = number_of(k, *from);
+            continue;
+        }
+        cj_reg low = cj_register(k->f, "b16", "low_half"), high = cj_register(k->f, "b16", "high_half");
+        cj_ptx(k->f, "mov.b32 {$1, $2}, $3;", low, high, *from);
+        number[e] = number_of(k, low);
+        number[e + 1] = number_of(k, high);
+    }
 }
 
 unsigned cj__topk_key_low(const topk_kernel *k) { return k->s.dtype == CJ_BF16 ? 16 : k->s.dtype == CJ_F16 ? 13 : 0; }
@@ -157,15 +172,14 @@ static cj_reg passes_bound(const topk_kernel *k, cj_reg number, cj_reg also) {
 static cj_reg find_greatest(const topk_kernel *k) {
     const topk_shape *s = &k->s;
     const char       *op = s->smallest ? "min" : "max";
-    cj_reg            first = number_of(k, k->element[0][0]);
-    cj_reg            best = cj_let(k->f, cj__topk_number(k), "greatest", "mov.b32 $1, $2;", first);
+    cj_reg            number[TOPK_EACH_MAX], best = cj_register(k->f, cj__topk_number(k), "greatest");
     for (unsigned l = 0; l < TOPK_SLICES * s->loads; l++) {
         const unsigned slice = l / s->loads, of_slice = l % s->loads;
         cj_reg         inside = l ? cj_lt(k->f, "inside", k->column[slice][of_slice], k->end) : cj_always();
-        for (unsigned e = !l; e < s->width; e++) {
-            cj_reg number = number_of(k, k->element[slice][of_slice * s->width + e]);
-            cj_ptx(k->f, l ? "@$1 $2.$3 $4, $4, $5;" : "$2.$3 $4, $4, $5;", inside, op, number_type(k), best, number);
-        }
+        numbers_of(k, slice, of_slice * s->width, s->width, number);
+        if (!l) cj_ptx(k->f, "mov.b32 $1, $2;", best, number[0]);
+        for (unsigned e = !l; e < s->width; e++)
+            cj_ptx(k->f, l ? "@$1 $2.$3 $4, $4, $5;" : "$2.$3 $4, $4, $5;", inside, op, number_type(k), best, number[e]);
     }
     cj_reg key = key_of(k, best);
     cj_set_if(k->f, cj_ge(k->f, "none", k->column[0][0], k->end), key, 0);
@@ -218,10 +232,8 @@ static void sift_element(const topk_kernel *k, cj_reg column, unsigned offset, c
 void cj__topk_sift(const topk_kernel *k, unsigned i) {
     cj_reg number[TOPK_EACH_MAX], any = k->filling;
     cj_step(k->f, "slice %u: elements greater than the threshold become candidates", i);
-    for (unsigned e = 0; e < each_of(k); e++) {
-        number[e] = number_of(k, k->element[i][e]);
-        any = passes_bound(k, number[e], any);
-    }
+    numbers_of(k, i, 0, each_of(k), number);
+    for (unsigned e = 0; e < each_of(k); e++) any = passes_bound(k, number[e], any);
     CJ_IF_UNI(k->f, cj_let(k->f, "pred", "any", "vote.sync.any.pred $1, $2, 0xffffffff;", any), "no_candidate") {
         for (unsigned e = 0; e < each_of(k); e++) {
             cj_reg column = k->column[i][e / k->s.width], inside = cj_lt(k->f, "inside", column, k->end);

@@ -67,7 +67,7 @@ typedef struct topk_kernel {
     cj_reg         pool, own_at;   // addresses of places: of the selected candidates, of the warp's own
 
     // Registers that change from slice to slice.
-    cj_reg element[TOPK_SLICES][TOPK_EACH_MAX], column[TOPK_SLICES][TOPK_EACH];  // of a load's first element
+    cj_reg element[TOPK_SLICES][TOPK_EACH_MAX], column[TOPK_SLICES][TOPK_EACH];  // two in a word if packed (sift.c); of a load's first element
     cj_reg threshold, filling;                                                   // a key; every element is a candidate
     cj_reg bound;        // as a number: no element greater than the threshold is less than it
     cj_reg count, mine;  // selected candidates; the warp's own
