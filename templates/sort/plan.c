@@ -55,18 +55,22 @@ unsigned cj__sort_registers(const sort_shape *s) {
     return s->items * (s->bits / 32 + (s->bits < 32) + (s->carries && !s->packed)) + places + others;
 }
 
-// Digits of the prefix, and their bits: a cluster takes longer digits where these are fewer, as each pass goes through other SMs.
+static unsigned digits_of(unsigned bits, unsigned digit) { return (bits + digit - 1) / digit; }
+
+// Digits of the prefix, and their bits. If none is asked for, there is one where it saves passes enough; a cluster then takes longer
+// digits where these are fewer, as each pass goes through other SMs.
 static void shape_of_digits(const cj_plan *plan, sort_shape *s) {
-    const bool     settles = s->bits >= 32 && s->form != SORT_BY_GRID;
+    const bool     can_settle = s->bits >= 32 && s->form != SORT_BY_GRID, in_cluster = s->form == SORT_BY_CLUSTER;
     const unsigned bits = cj__log2(cj__power_from(plan->params.value[SORT_COLUMNS])) +
-                          (s->form == SORT_BY_CLUSTER ? (unsigned)SORT_PREFIX_CLUSTER : (unsigned)SORT_PREFIX_MORE) +
+                          (in_cluster ? (unsigned)SORT_PREFIX_CLUSTER : (unsigned)SORT_PREFIX_MORE) +
                           (s->dtype == CJ_F64 ? (unsigned)SORT_PREFIX_F64 : 0);
-    const unsigned fewest = (bits + DIGIT_MOST - 1) / DIGIT_MOST;
-    const bool     longer = settles && s->form == SORT_BY_CLUSTER && (bits + SORT_DIGIT_BITS - 1) / SORT_DIGIT_BITS > fewest;
+    const unsigned digits = digits_of(bits, SORT_DIGIT_BITS);
+    const bool     pays = can_settle && digits + SORT_PREFIX_PAYS <= digits_of(s->bits, SORT_DIGIT_BITS);
+    const bool     longer = pays && in_cluster && digits_of(bits, DIGIT_MOST) < digits;
     s->digit = cj__asked_or(plan, SORT_DIGIT, longer ? DIGIT_MOST : SORT_DIGIT_BITS);
     s->bins = 1u << s->digit;
-    s->prefix = cj__asked_or(plan, SORT_PREFIX, (bits + s->digit - 1) / s->digit);
-    s->settles = settles && s->prefix * s->digit < s->bits;
+    s->prefix = cj__asked_or(plan, SORT_PREFIX, pays ? digits_of(bits, s->digit) : sort_passes(s));
+    s->settles = can_settle && s->prefix * s->digit < s->bits;
     if (!s->settles) s->prefix = sort_passes(s);
 }
 
@@ -149,13 +153,21 @@ static bool cut_cluster_of(const cj_plan *plan, const cj_limits *limits, unsigne
     return cj__is_power(s->tile) && (uint64_t)s->tile * ranks >= columns && fits(s, limits);
 }
 
-// If none is asked for, the least cluster that holds the row: of blocks with few threads, which share an SM, else of any.
+// If none is asked for, the least cluster that holds the row: of blocks with few threads, else of any.
 static bool cut_cluster(const cj_plan *plan, const cj_limits *limits, uint64_t asked, sort_shape *s) {
     if (asked != CJ_PARAM_AUTO) return cut_cluster_of(plan, limits, (unsigned)asked, s);
+    const unsigned few = s->bytes > 2 ? SORT_CLUSTER_BLOCK : SORT_CLUSTER_BLOCK_SHORT;
     for (unsigned any = 0; any < 2; any++)
         for (unsigned ranks = 2; ranks <= CLUSTER_MOST; ranks *= 2)
-            if (cut_cluster_of(plan, limits, ranks, s) && (any || s->block <= SORT_CLUSTER_BLOCK)) return true;
+            if (cut_cluster_of(plan, limits, ranks, s) && (any || s->block <= few)) return true;
     return false;
+}
+
+// Threads of a tile of the grid: twice as many where only then each tile has an SM to itself, as they all run at once.
+static uint64_t threads_of_grid(const cj_plan *plan, const cj_limits *limits, uint64_t items) {
+    const uint64_t rows = plan->params.value[SORT_ROWS], columns = plan->params.value[SORT_COLUMNS], tile = SORT_GRID_BLOCK * items;
+    const bool     is_better = rows * cj__ceil_div(columns, tile) > limits->sm_count && rows * cj__ceil_div(columns, 2 * tile) <= limits->sm_count;
+    return is_better ? 2 * SORT_GRID_BLOCK : SORT_GRID_BLOCK;
 }
 
 // A tile of the grid: a thread for each bin, and a warp for each pass.
@@ -164,8 +176,8 @@ static bool cut_grid(const cj_plan *plan, const cj_limits *limits, sort_shape *s
     s->cluster = 0;
     shape_of_digits(plan, s);
     const uint64_t threads = cj__most(s->bins, cj__power_from(SORT_WARP * sort_passes(s)));
-    s->block = cj__asked_or(plan, SORT_BLOCK, cj__most(SORT_GRID_BLOCK, threads));
     s->items = cj__asked_or(plan, SORT_ITEMS, s->bits == 64 ? SORT_GRID_ITEMS / 2 : SORT_GRID_ITEMS);
+    s->block = cj__asked_or(plan, SORT_BLOCK, cj__most(threads_of_grid(plan, limits, s->items), threads));
     shape_of_tile(plan, s);
     while (!cj__is_asked(plan, SORT_ITEMS) && s->items > 1 && !fits(s, limits)) {
         s->items--;

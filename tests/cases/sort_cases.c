@@ -230,16 +230,20 @@ void cj_test_sort_bounds(cj_device *device, uint64_t seed) {
 
 // ---- drawn from a seed
 
+// Elements that a block of any GPU holds of any type; one of a cluster holds twice as many. Of more, the plan may leave a row to the grid, which has
+// no prefix and no segments.
+enum { HELD = 4096 };
+
 static uint64_t below(uint64_t *seed, uint64_t end) { return cj_test_random(seed) % end; }
 
 void cj_test_sort_random(cj_device *device, uint64_t *seed, uint64_t most) {
-    static const char *const results[] = {"both", "values", "indices"}, *const clusters[] = {"0", "auto", "2", "3",
-                                                                                             "8"};
+    static const char *const results[] = {"both", "values", "indices"}, *const clusters[] = {"0", "auto", "8", "3", "2"};
     const uint64_t power = UINT64_C(2) << below(seed, 15), columns = 1 + below(seed, power < most ? power : most);
     static const char *const prefixes[] = {"auto", "1", "2", "3"};
     const bool     by_grid = !below(seed, 6);
     const cj_dtype type = dtypes[below(seed, 12)];
-    const char    *cluster = by_grid ? "auto" : clusters[below(seed, 5)];
+    const char    *cluster = by_grid ? "auto" : clusters[below(seed, columns > 4 * HELD ? 4 : 5)];
+    const bool     may_be_grid = by_grid || (columns > HELD && (!strcmp(cluster, "0") || !strcmp(cluster, "auto")));
     char           words[256];
     snprintf(words, sizeof words,
              "rows=%u columns=%" PRIu64 " dtype=%s order=%s index=%s result=%s stride=%" PRIu64
@@ -248,7 +252,7 @@ void cj_test_sort_random(cj_device *device, uint64_t *seed, uint64_t most) {
              below(seed, 2) ? "ascending" : "descending", below(seed, 2) ? "i64" : "u32", results[below(seed, 3)],
              columns + below(seed, 2) * below(seed, 20), cluster, below(seed, 4) ? "any" : "ballots",
              below(seed, 3) || by_grid ? 8 : (unsigned)(5 + below(seed, 5)),
-             by_grid ? "grid block=256 items=1" : "auto", cj_dtype_size(type) >= 4 && !by_grid ? prefixes[below(seed, 4)] : "auto");
+             by_grid ? "grid block=256 items=1" : "auto", cj_dtype_size(type) >= 4 && !may_be_grid ? prefixes[below(seed, 4)] : "auto");
     cj_test_sort(device, words, (cj_sort_fill)below(seed, CJ_SORT_FILLS), *seed);
 }
 
@@ -300,7 +304,7 @@ void cj_test_sort_segments(cj_device *device, uint64_t *seed, uint64_t most) {
     problem               p = {.words = "segments", .dtype = dtypes[below(seed, 12)], .rows = 1 + below(seed, 40), .columns = 1 + below(seed, most),
                                .values = true, .indices = true, .descending = below(seed, 2), .index_bytes = below(seed, 2) ? 8 : 4};
     const cj_sort_desc    desc = {CJ_INIT(desc), .rows = p.rows, .columns = p.columns, .dtype = p.dtype, .descending = p.descending,
-                                  .index_u32 = p.index_bytes == 4, .cluster = clusters[below(seed, 5)], .offsets = wide ? CJ_I64 : CJ_I32};
+                                  .index_u32 = p.index_bytes == 4, .cluster = p.columns > HELD ? 4 * (uint32_t)below(seed, 2) : clusters[below(seed, 5)], .offsets = wide ? CJ_I64 : CJ_I32};
     p.bytes = cj_dtype_size(p.dtype);
     p.stride = p.columns + 1;  // room for what stands before the first segment
     make_arrays(device, &p, (cj_sort_fill)below(seed, CJ_SORT_FILLS), *seed, &a);
