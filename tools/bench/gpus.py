@@ -36,7 +36,7 @@ class Side:
     """One way to do it: `call()` returns what it found, a tensor or a tuple; `reset()` makes its inputs new; `ready()` compiles what it needs,
     without other ranks."""
 
-    def __init__(self, name, call, reset=lambda: None, ready=lambda: None):
+    def __init__(self, name, call, reset=lambda: None, ready=None):
         self.name, self.call, self.reset, self.ready, self.why, self.times = name, call, reset, ready, "", []
 
 
@@ -376,9 +376,9 @@ def capture(r, side):
 def prepare(r, side, want):
     """All that is done before a side is measured; False, with the reason, if a rank has failed. Ranks agree after each step: one that
     went on alone, with a graph that others do not have, would wait for them until its limit, and leave epochs out of step."""
-    steps = (lambda: within(READY_S, side.ready), lambda: call_first(r, side, want), lambda: estimate(r, side), lambda: capture(r, side),
-             lambda: side.graph.replay())
-    for step in steps:
+    steps = (lambda: call_first(r, side, want), lambda: estimate(r, side), lambda: capture(r, side), lambda: side.graph.replay())
+    ready = (lambda: within(READY_S, side.ready),) if side.ready else ()
+    for step in ready + steps:
         try:
             step()
             r.pt.cuda.synchronize()
