@@ -125,7 +125,8 @@ static cj_status refuse(const cj_plan *plan, const gpus_shape *s, cj_error *erro
     return CJ_OK;
 }
 
-// A unit for each thread, on as many SMs as there are: an SM stores 51 GB/s to a peer, and loads 8 (4 x H200).
+// A unit for each thread, on as many SMs as there are: an SM stores 51 GB/s to a peer, and loads 8 (4 x H200). Threads of registered
+// arrays have several loads on their way, so half the blocks do, with half the flags.
 static uint64_t choose_block(const gpus_shape *s, uint64_t most) {
     if (!s->op->moves) return 32;
     return cj__least(GPUS_THREADS, cj__most(GPUS_THREADS_LEAST, cj__round_up(cj__ceil_div(s->units, most), 32)));
@@ -143,7 +144,7 @@ cj_status cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     plan->params.value[GPUS_STRIDE] = stride;
     choose(plan, op, direct);
     const gpus_shape s = cj__gpus_shape(plan);
-    const uint64_t   most = cj__asked_or(plan, GPUS_GRID, cj__least(GPUS_GRID_MOST, limits->sm_count));
+    const uint64_t   most = cj__asked_or(plan, GPUS_GRID, cj__least(direct ? ARRAYS_GRID_MOST : GPUS_GRID_MOST, limits->sm_count));
     const uint32_t   block = cj__asked_or(plan, GPUS_BLOCK, choose_block(&s, most));
     const bool       greets = op->moves && !direct && !s.by_blocks;  // by a block of its own, which waits while others work
     const uint64_t   blocks = op->moves ? cj__most(1, cj__least(most, cj__ceil_div(s.units, block) + greets)) : 1;

@@ -25,7 +25,7 @@ double cj__gpus_predict(cj_gpus_by by, cj_gpus_traffic traffic, uint32_t gpus, d
     case CJ_BY_ONE_SHOT: return GPUS_BASE_NS + MAIL_FACTOR * out / GPUS_LINK_GBS;
     case CJ_BY_TWO_SHOTS: return GPUS_BASE_NS + GPUS_WAY_NS + MAIL_FACTOR * out / GPUS_LINK_GBS;
     case CJ_BY_BLOCKS: return GPUS_BASE_NS + GPUS_WAY_NS + 2 * GPUS_FENCES_NS + out / BLOCKS_LINK_GBS;
-    case CJ_BY_ARRAYS: return ARRAYS_BASE_NS + out / ARRAYS_LINK_GBS;
+    case CJ_BY_ARRAYS: return ARRAYS_BASE_NS + out / (traffic == CJ_TRAFFIC_PART_EACH ? PARTS_LINK_GBS : ARRAYS_LINK_GBS);
     case CJ_BY_NCCL_CALL: break;
     }
     const double small = NCCL_SMALL_NS + out / NCCL_SMALL_GBS, large = NCCL_LARGE_NS + out / NCCL_LARGE_GBS;
@@ -51,10 +51,14 @@ static double product(uint32_t gpus, uint32_t sms, double rows, double n, double
     return PRODUCT_BASE_NS + up(tiles, sms) * 2.0 * TILE_ROWS * TILE_COLUMNS * k / PRODUCT_SM_FLOP;
 }
 
+// How much longer a product takes beside an exchange, in chunks of so many rows of a rank.
+static double slower(double rows) { return (rows <= TILE_ROWS ? ONE_TILE_PERCENT : BESIDE_PERCENT) / 100.0; }
+
 // The first product or exchange is alone, and so is the last one; between them the longer one counts.
 static double overlapped(uint32_t gpus, uint32_t sms, double rows, double n, double k, double row_bytes, double chunks) {
     const uint32_t side = chunks > 1 ? SIDE_BLOCKS : 0;  // SMs that the exchange has
-    const double one = product(gpus, side < sms ? sms - side : 1, rows / chunks, n, k);
+    const double alone = product(gpus, side < sms ? sms - side : 1, rows / chunks, n, k);
+    const double one = chunks > 1 ? alone * slower(rows / chunks) : alone;
     const double other = cj__gpus_predict(CJ_BY_ARRAYS, CJ_TRAFFIC_PART_EACH, gpus, rows / chunks * row_bytes);
     return one + other + (chunks - 1) * (one > other ? one : other);
 }

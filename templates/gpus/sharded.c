@@ -254,7 +254,10 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     write_head(plan, &s, b);
     if (s.stage) cj_declare(b, ".extern .shared .align 16 .b8 sharded_rows[];");
     k.g.f = cj__entry(plan, b);
-    if (!s.hold && !s.stage) cj__blocks_per_sm(plan, k.g.f, 2);
+    if (s.hold || s.stage)
+        cj__registers(plan, k.g.f, 2 * GPUS_REGISTERS, s.smoothing > 0);  // as one block has an SM; with smoothing ptxas spills some
+    else
+        cj__blocks_per_sm(plan, k.g.f, 2);
     k.kind = partials(k.g.f, &s);
     declare(&k);
     cj__gpus_open_thread(&k.g);
