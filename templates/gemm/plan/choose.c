@@ -87,12 +87,22 @@ static bool is_open(uint64_t asked, uint32_t along, uint64_t length, uint32_t ti
     return asked == along || (asked == CJ_PARAM_AUTO && length > (uint64_t)tile * (along - 1));
 }
 
-// Unsplit tiles by fours, which load less than a pair does: they pay where L2 bounds the steps of a pair.
+// What the prediction of unsplit tiles by fours is multiplied by before it is compared with a pair's: they must be faster by a
+// margin, but in a few rounds of a long K they were measured faster than the model says.
+static double quad_times(const gemm_shape *g, const cj_limits *limits) {
+    const double rounds = (double)(cj__gemm_tile_count(g) * cj__gemm_multicast(g)) / limits->sm_count;
+    const bool   is_long = (double)g->steps >= gpu->quad_steps && rounds > 1 && rounds <= gpu->quad_rounds;
+    return is_long && !cj__gemm_is_split(g) ? gpu->quad_long : gpu->quad;
+}
+
+// Unsplit tiles by fours, which load less than a pair does: they pay where L2 bounds the steps of a pair. By consumers in turn
+// they never were faster.
 static double choose_quad(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
-    if (!is_open(p->value[GEMM_CLUSTER], 2, g->m, g->tile_m)) return INFINITY;
+    if (g->in_turn || !is_open(p->value[GEMM_CLUSTER], 2, g->m, g->tile_m)) return INFINITY;
     if (!is_open(p->value[GEMM_CLUSTER_N], 2, g->n, g->tile_n)) return INFINITY;
     cj__gemm_set_cluster(g, 2, 2);
-    return choose_split(p, limits, true, g) * gpu->quad;
+    const double cost = choose_split(p, limits, true, g);
+    return cost * quad_times(g, limits);
 }
 
 static double choose_cluster(const cj_params *p, const cj_limits *limits, uint64_t tile, gemm_shape *g) {
@@ -117,12 +127,15 @@ static double choose_cluster(const cj_params *p, const cj_limits *limits, uint64
 
 // ---- tiles
 
-// A pair of square tiles is turned side by side if D is no wider than high: that takes 1 to 3 % less (H200, 2026-11-21).
+// A pair of square tiles is turned side by side if D is no wider than high: that takes 1 to 3 % less (H200, 2026-11-21), but not
+// where a column of tiles would have no other beside it.
 static void turn_pair(const cj_params *p, gemm_shape *g) {
     const bool open = p->value[GEMM_CLUSTER] == CJ_PARAM_AUTO && p->value[GEMM_CLUSTER_N] == CJ_PARAM_AUTO;
     const bool square = g->groups > 1 && g->tile_m == g->tile_n && g->n > g->tile_n && g->n <= g->m;
-    if (open && square && g->cluster_m == 2 && g->cluster_n == 1 && !cj__gemm_is_split(g))
-        cj__gemm_set_cluster(g, 1, 2);
+    const uint64_t tiles = cj__gemm_tile_count(g);
+    if (!open || !square || g->cluster_m != 2 || g->cluster_n != 1 || cj__gemm_is_split(g)) return;
+    cj__gemm_set_cluster(g, 1, 2);
+    if (cj__gemm_tile_count(g) > tiles) cj__gemm_set_cluster(g, 2, 1);
 }
 
 // Whether tiles are tried by consumers that compute them together, and in turn.
@@ -132,6 +145,14 @@ static bool may_be(const cj_params *p, bool in_turn) {
     return !in_turn || (gpu->turn_step > 0 && p->value[GEMM_REST] != GEMM_REST_SHARED);
 }
 
+// Consumers take tiles of 64 rows in turn; unless they are asked to, the widest alone, smaller ones were measured slower.
+static bool may_take_turns(const cj_params *p, const cj_limits *limits, const gemm_shape *g, uint64_t tile) {
+    const uint32_t rows = cj__gemm_tiles[tile].m, columns = cj__gemm_tiles[tile].n;
+    const double   tiles = (double)(cj__ceil_div(g->m, rows) * cj__ceil_div(g->n, columns) * g->batches);
+    if (rows > GEMM_GROUP_ROWS || p->value[GEMM_CONSUMERS] != GEMM_CONSUMERS_AUTO) return rows <= GEMM_GROUP_ROWS;
+    return columns == cj__gemm_tiles[1].n && tiles >= gpu->turn_rounds * limits->sm_count;
+}
+
 void cj__gemm_choose(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
     const uint64_t asked = p->value[GEMM_TILE], first = asked ? asked : 1, last = asked ? asked : GEMM_TILES - 1;
     double         least = INFINITY;
@@ -139,7 +160,7 @@ void cj__gemm_choose(const cj_params *p, const cj_limits *limits, gemm_shape *g)
     bool           best_in_turn = g->in_turn;
     for (int in_turn = 0; in_turn < 2; in_turn++)
         for (uint64_t tile = first; may_be(p, in_turn) && tile <= last; tile++) {
-            if (in_turn && cj__gemm_tiles[tile].m > GEMM_GROUP_ROWS) continue;
+            if (in_turn && !may_take_turns(p, limits, g, tile)) continue;
             g->in_turn = in_turn;
             const double cost = choose_cluster(p, limits, tile, g);
             if (cost < least) least = cost, best = tile, best_in_turn = in_turn;

@@ -2,7 +2,7 @@
 // What a shape takes, predicted: "The cost model" in docs/maintaining/gemm.md has the formulas, constants.def the numbers.
 #include "plan.h"
 
-enum { LARGE_TILE = 128 * 256, SMALLEST_TILE = 64 * 64 };
+enum { LARGE_TILE = 128 * 256, SQUARE_TILE = 128 * 128, SMALLEST_TILE = 64 * 64 };
 
 static const gemm_constants *const gpu = &cj__gemm_constants;
 
@@ -49,27 +49,33 @@ static double tile_clocks(const gemm_shape *g) {
     return cj__gemm_tiles[g->tile].step * gpu->step;
 }
 
-// L2 reads whole lines: where a matrix's lines are no multiple of them, each 128 bytes of a box lie in two.
-static double l2_lines(const gemm_operand *o) { return o->is_cut ? 2 : 1; }
+// L2 reads whole lines: where a matrix's lines are no multiple of them, each 128 bytes of a box lie in two. Where all SMs compute
+// many tiles that costs less, but not by consumers in turn.
+static double l2_lines(const gemm_shape *g, const gemm_operand *o, const cj_limits *limits) {
+    const double rounds = (double)g->m * (double)g->n * (double)g->batches / (SQUARE_TILE * (double)limits->sm_count);
+    if (!o->is_cut) return 1;
+    return g->teams > 1 || rounds < gpu->cut_rounds ? 2 : gpu->cut_lines;
+}
 
 // Bytes of L2's lines for a stage that a block loads itself: its multicast group loads the others.
-static double loaded_bytes(const gemm_shape *g) {
-    return g->a.bytes / g->a.loaders * l2_lines(&g->a) + g->b.bytes / g->b.loaders * l2_lines(&g->b);
+static double loaded_bytes(const gemm_shape *g, const cj_limits *limits) {
+    return g->a.bytes / g->a.loaders * l2_lines(g, &g->a, limits) + g->b.bytes / g->b.loaders * l2_lines(g, &g->b, limits);
 }
 
 // A step of so many blocks: the slowest of products, loads, and refills of all stages but one.
 static double step_clocks(const gemm_shape *g, const cj_limits *limits, double blocks) {
-    const double loads = fmax(cj__gemm_stage_bytes(g) / gpu->block_bytes, loaded_bytes(g) * blocks / gpu->l2_bytes);
+    const double loads = fmax(cj__gemm_stage_bytes(g) / gpu->block_bytes, loaded_bytes(g, limits) * blocks / gpu->l2_bytes);
     const double refill = global_clocks(g, limits, blocks) > 0 ? gpu->refill / (g->stages - 1) : 0;
     return fmax(tile_clocks(g), fmax(loads, refill));
 }
 
 // ---- results
 
+static bool is_large(const gemm_shape *g) { return g->tile_m * g->tile_n >= LARGE_TILE && g->d_type->bytes <= 2; }
+
 // A tile's results on their way to memory, while so many blocks write theirs.
 static double result_clocks(const gemm_shape *g, double blocks) {
-    const bool   is_large = g->tile_m * g->tile_n >= LARGE_TILE && g->d_type->bytes <= 2;
-    const double bytes = (double)(g->tile_m * g->tile_n * g->d_type->bytes) * (is_large ? gpu->large_results : 1);
+    const double bytes = (double)(g->tile_m * g->tile_n * g->d_type->bytes) * (is_large(g) ? gpu->large_results : 1);
     return fmax(bytes / gpu->store_bytes, bytes * blocks / gpu->stores_bytes);
 }
 
@@ -124,20 +130,27 @@ static uint64_t room_unsplit(const gemm_shape *g, const cj_limits *limits) {
     return limits->sm_count > multicast ? limits->sm_count / multicast : 1;
 }
 
-// A step where hundreds of blocks load: most of it from L2, unless one row (column) of tiles reads all of B (A) once.
+// A step where hundreds of blocks load: most of it from L2, unless few rows (columns) of tiles read all of B (A) at once.
 static double step_clocks_unsplit(const gemm_shape *g, const cj_limits *limits, double blocks) {
-    const bool   is_once = g->tiles_m == 1 || g->tiles_n == 1;
-    const double step = fmax(tile_clocks(g), loaded_bytes(g) / gpu->l2_bytes_whole);
+    const bool   is_once = (double)cj__least(g->tiles_m, g->tiles_n) <= gpu->once_tiles;
+    const double step = fmax(tile_clocks(g), loaded_bytes(g, limits) / gpu->l2_bytes_whole);
     if (!is_once || !(global_clocks(g, limits, blocks) > 0)) return step;
-    return fmax(step, gpu->refill_once / (double)(cj__least(g->stages, GEMM_STAGES_MAX) - 1));
+    return beside(step, gpu->refill_once / (double)(cj__least(g->stages, GEMM_STAGES_MAX) - 1));
 }
 
-// What of a tile's results no products hide: those of consumers in turn are hidden, and so are deferred ones, but for what
-// comes before they are stored. Others wait for buffers, but for the last ones.
+// Scaling and packing beside no products; the special functions of GELU and SiLU are most of it.
+static double end_clocks(const gemm_shape *g) {
+    const bool is_special = g->activation == GEMM_GELU || g->activation == GEMM_SILU;
+    return cj__gemm_tiles[g->tile].end * gpu->step + (is_special ? g->tile_m * g->tile_n / gpu->activate : 0);
+}
+
+// What of a tile's results no products hide: those of consumers in turn are hidden, and so are deferred ones of 16 bits,
+// but for what comes before they are stored. Others wait for buffers, but for the last ones.
 static double unhidden_clocks(const gemm_shape *g, double results) {
-    const double end = cj__gemm_tiles[g->tile].end * gpu->step;
+    const double end = end_clocks(g);
     if (g->teams > 1) return 0;
-    return g->deferred || g->subtiles <= GEMM_STORES ? end : end + results * (g->subtiles - GEMM_STORES) / g->subtiles;
+    if ((g->deferred && g->d_type->bytes <= 2) || g->subtiles <= GEMM_STORES) return end;
+    return end + results * (g->subtiles - GEMM_STORES) / g->subtiles;
 }
 
 // The first tile's steps and the last tile's results, and of each round between the slower of both.
@@ -146,8 +159,10 @@ double cj__gemm_cost_unsplit(const gemm_shape *g, const cj_limits *limits, bool 
     const bool     streams = may_stream_k && cj__gemm_stream_k_pays(g, room);
     const double   blocks = (double)(cj__least(tiles, room) * cj__gemm_multicast(g));
     const double   rounds = streams ? (double)tiles / (double)room : (double)cj__ceil_div(tiles, room);
-    const double steps = (double)g->steps * step_clocks_unsplit(g, limits, blocks), results = result_clocks(g, blocks);
-    const double round = fmax(steps + unhidden_clocks(g, results), results) + (g->teams > 1 ? 0 : gpu->turn);
+    const double steps = (double)g->steps * step_clocks_unsplit(g, limits, blocks);
+    const double results = result_clocks(g, blocks), busy = steps + unhidden_clocks(g, results);
+    const double slower = g->deferred && is_large(g) ? beside(busy, results) : fmax(busy, results);
+    const double round = slower + (g->teams > 1 ? 0 : gpu->turn);
     const double combine = streams ? stream_k_clocks(g, room, left) : 0;
     return beside(steps + (rounds - 1) * round + last_result_clocks(g, blocks) + combine,
                   global_clocks(g, limits, blocks)) /
@@ -162,6 +177,8 @@ double cj__gemm_cost_split(const gemm_shape *g, const cj_limits *limits, uint64_
     const double   blocks = (double)(at_once * cj__gemm_multicast(g) * g->split);
     const double   steps = (double)cj__ceil_div(g->steps, cj__gemm_splits(g)) * step_clocks(g, limits, blocks);
     const double   partials = rounds * (exchange_clocks(g) + meeting_clocks(g));
-    const double   global = global_clocks(g, limits, blocks), takes = beside(rounds * steps, global) + partials;
+    const bool     is_narrow = g->m <= g->tile_m || g->n <= g->tile_n;
+    const double   times = is_narrow && cj__gemm_multicast(g) > 1 ? gpu->coupled : 1;
+    const double   global = global_clocks(g, limits, blocks) * times, takes = beside(rounds * steps, global) + partials;
     return (global + (takes - global) * gpu->margin) / gpu->step;
 }
