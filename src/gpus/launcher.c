@@ -40,12 +40,14 @@ static const struct launcher *find(void) {
     return NULL;
 }
 
-// Processes without a job's name have one parent.
+// The job's name; else the port at which its ranks are told to meet, whatever has started them on each node; else their parent.
 static uint64_t job_of(const struct launcher *by) {
     char        name[256];
-    const char *job = cj__getenv(by->job);
+    const char *job = cj__getenv(by->job), *own = cj__getenv("CLUSTERJIT_PORT"), *port = own ? own : cj__getenv("MASTER_PORT");
     if (job)
         snprintf(name, sizeof name, "%s %.200s", by->name, job);
+    else if (port)
+        snprintf(name, sizeof name, "%s at %.200s", by->name, port);
     else
         snprintf(name, sizeof name, "%s child of %ld", by->name, (long)getppid());
     return cj__hash(name, strlen(name));

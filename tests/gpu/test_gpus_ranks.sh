@@ -32,7 +32,7 @@ all_right() {
     port=$((port + 2))
     for ((rank = 0; rank < count; rank++)); do start $rank $count "$@"; done
     for ((rank = 0; rank < count; rank++)); do
-        wait "${pid[rank]}" || fail "rank $rank of $count, $*: exit $?: $(cat "$dir/$rank")"
+        wait "${pid[rank]}" || fail "rank $rank of $count, $*: exit $?: $(tail -n 3 "$dir"/[0-9]*)"
     done
 }
 

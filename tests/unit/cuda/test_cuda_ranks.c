@@ -243,6 +243,26 @@ static void the_variables_of_each_launcher_are_read(void **state) {
     assert_true(rank == 3 && size == 4 && local == 1);
 }
 
+// timeout, numactl, or a shell on each node: each rank has a parent of its own.
+static void ranks_with_a_parent_each_are_of_one_job_by_their_port(void **state) {
+    (void)state;
+    static const char *const ports[] = {"MASTER_PORT", "CLUSTERJIT_PORT"};
+    for (size_t i = 0; i < CJ_TEST_COUNT(ports); i++) {
+        cj_launched mine, its;
+        cj_error    error = {0};
+        int         status;
+        setenv("RANK", "0", 1);
+        set_number(ports[i], 21000);
+        cj_test_ok(cj__launched(&mine, &error), &error);
+        const pid_t child = fork();
+        if (!child) _exit(cj__launched(&its, &error) || its.job != mine.job);
+        assert_true(waitpid(child, &status, 0) == child && !status);
+        set_number(ports[i], 21002);
+        cj_test_ok(cj__launched(&its, &error), &error);
+        assert_true(its.job != mine.job);
+    }
+}
+
 static void environments_that_cannot_be_are_refused_by_name(void **state) {
     (void)state;
     static const struct {
@@ -402,6 +422,7 @@ int main(void) {
         cmocka_unit_test_setup(processes_open_each_others_mailboxes_and_launch, start),
         cmocka_unit_test_setup(processes_open_each_others_registered_memory, start),
         cmocka_unit_test_setup(the_variables_of_each_launcher_are_read, start),
+        cmocka_unit_test_setup(ranks_with_a_parent_each_are_of_one_job_by_their_port, start),
         cmocka_unit_test_setup(environments_that_cannot_be_are_refused_by_name, start),
         cmocka_unit_test_setup(a_rank_that_never_comes_is_named, start),
         cmocka_unit_test_setup(a_rank_0_that_never_comes_is_named, start),
