@@ -3,6 +3,9 @@
 `CJ_WHEEL=FILE tests/gpu/run python` runs it.
 """
 import os
+import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -155,3 +158,39 @@ def test_a_kernel_of_cuda_in_clusters():
     assert out.tolist() == [1001, 1002, 1003, 1000] * 2
     with pytest.raises(cj.InvalidArgument, match="it is in the host's memory"):
         kernel(np.zeros(8, np.int32), grid=8, block=1, cluster=4)
+
+
+RANK = """
+import os, signal, torch, clusterjit.gpus
+rank, dies, turns = int(os.environ["RANK"]), int(os.environ["DIES"]), 6
+torch.cuda.set_device(rank)
+gpus = clusterjit.gpus.Gpus.from_env(limit=1 << 20)
+x = torch.ones(1000, device="cuda")
+for turn in range(turns):
+    if rank == dies and turn == turns - 1:
+        torch.cuda.synchronize()
+        os.kill(os.getpid(), signal.SIGKILL)
+    found = gpus.all_reduce(x)
+torch.cuda.synchronize()
+try:
+    gpus.check()
+    print("right" if bool((found == int(os.environ["WORLD_SIZE"])).all()) else "wrong")
+except clusterjit.Error as error:
+    print(error)
+os._exit(0)  # close would wait for the one that was killed
+"""
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there are fewer than two GPUs")
+@pytest.mark.parametrize("dies", [-1, 1])
+def test_processes_of_a_gpu_each_and_one_that_is_killed_is_named(dies):
+    size, port = min(4, torch.cuda.device_count()), 20000 + random.randrange(12000)
+    ranks = []
+    for rank in range(size):
+        said = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "DIES": dies}
+        ranks.append(subprocess.Popen([sys.executable, "-c", RANK], env={**os.environ, **{name: str(value) for name, value in said.items()}},
+                                      stdout=subprocess.PIPE, text=True))
+    said = [rank.communicate(timeout=120)[0] for rank in ranks]
+    for rank, text in enumerate(said):
+        if rank != dies:
+            assert ("right" if dies < 0 else f"rank {dies} did not come") in text, said
