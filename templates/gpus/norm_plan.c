@@ -36,11 +36,14 @@ static uint32_t choose_shots(const norm_shape *s) {
     return s->by_blocks || cj__gpus_by_mail(s->gpus, bytes) != CJ_BY_ONE_SHOT ? 2 : 1;
 }
 
+// Words that a thread holds: of more without tags, ptxas spills up to 32 bytes (7 or 8 units of 16 bytes for sm_75 to sm_89).
+static uint32_t held(bool by_blocks) { return by_blocks ? NORM_HELD * 3 / 4 : NORM_HELD; }
+
 // A block has one flag a launch and shot, so one row.
 static uint64_t choose_tags(const norm_shape *s) {
     const double bytes = (double)s->rows * s->columns * s->unit.bytes;
-    const bool   faster = cj__gpus_by_mail(s->gpus, bytes) == CJ_BY_BLOCKS;
-    return s->shots == 2 && s->teams == s->rows && faster ? NORM_TAGS_BLOCKS : NORM_TAGS_WORDS;
+    const bool   faster = cj__gpus_by_mail(s->gpus, bytes) == CJ_BY_BLOCKS, fits = s->per * s->unit.words <= held(true);
+    return s->shots == 2 && s->teams == s->rows && faster && fits ? NORM_TAGS_BLOCKS : NORM_TAGS_WORDS;
 }
 
 // Of few rows several blocks send each, and of long ones several hold each.
@@ -73,7 +76,7 @@ static void choose_grid(cj_plan *plan, const cj_limits *limits, bool clusters) {
 }
 
 static cj_status refuse(const cj_plan *plan, const norm_shape *s, const cj_limits *limits, cj_error *error) {
-    const uint32_t align = 16u >> value_of(plan, NORM_ALIGN), most = NORM_HELD / s->unit.words;
+    const uint32_t align = 16u >> value_of(plan, NORM_ALIGN), most = held(s->by_blocks) / s->unit.words;
     REFUSE_IF(align < s->unit.bytes,
               "align: %" PRIu32 " bytes are less than an element's %" PRIu32 CJ_HINT "elements lie at multiples of their size",
               align, s->unit.bytes);
@@ -88,7 +91,7 @@ static cj_status refuse(const cj_plan *plan, const norm_shape *s, const cj_limit
               " SMs" CJ_HINT "choose at most so many blocks", plan->grid.x, s->rows, (uint32_t)limits->sm_count);
     REFUSE_IF(s->per > most,
               "columns: %" PRIu32 " are more than the %" PRIu32 " that %" PRIu32 " blocks of %" PRIu32 " threads hold" CJ_HINT
-              "choose more threads or a larger cluster; rows of whole 16 bytes, aligned so, may be longest",
+              "choose more threads or a larger cluster; rows of whole 16 bytes, aligned so, and with tags=words may be longest",
               s->columns, most * s->block * s->cluster * s->unit.each, s->cluster, s->block);
     const uint64_t set = s->by_blocks ? s->mail / 2 : s->mail;
     REFUSE_IF(s->used > set,
