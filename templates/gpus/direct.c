@@ -12,18 +12,13 @@
 // 367 (4 x H200); what loads cost more is latency, once a launch. x may be out of allreduce and broadcast: a unit is read and
 // written by one thread of one GPU.
 //
-// Flags take the place of hellos. A flag is the checksum of what this launch is beside its epoch, one store of 64 bits. Between a flag and the data stand
-// fences (.sys), and barriers pass the order on to the block's other threads:
+// Flags (flags.c) take the place of hellos:
 //
 //   begin  earlier kernels' writes -> flag (release) …> flag seen (acquire) -> D1 -> loads from and stores to peers
 //   end    loads and stores -> D2 -> flag (release) …> flag seen (acquire) -> the end of the block -> later kernels
 //
-// One flag of each block suffices: a launch has ended when its blocks have, so each block of each peer has. A flag is written
-// again only by the next launch of registered memory, after its block has seen this launch's flag of the other phase, which its
-// reader sends when it has read this one. A block that misses a flag, or finds another checksum, touches no array.
-//
-// No deadlock: block b waits for blocks b alone, blocks begin in the order of their numbers, and the least that has not ended is
-// on each GPU.
+// One flag of each block suffices: a launch has ended when its blocks have, so each block of each peer has. A block that misses a
+// flag, or finds another checksum, touches no array.
 #include "gpus.h"
 
 static bool loads_from_all(const gpus_shape *s) { return s->op->combines || s->op->from_root; }
@@ -90,10 +85,10 @@ static void turn(const gpus_kernel *k, const char *name, cj_reg array[CJ_BOX_GPU
     memcpy(array, of_peer, k->s.gpus * sizeof *array);
 }
 
+// Where unit 0 of this GPU's work lies in the arrays: of the parts that belong to it, or of all.
+//
 // What is combined may come in the order of paired peers alone: neighbours are combined first, and peers 2 i and 2 i + 1 are neighbours then,
 // so that results have the same bits as through mail. Else it is loaded in the order of ranks.
-//
-// Where unit 0 of this GPU's work lies in the arrays: of the parts that belong to it, or of all.
 static void place_arrays(gpus_kernel *k) {
     cj_func       *f = k->f;
     const uint64_t part = is_by_parts(&k->s) ? (uint64_t)k->s.units * unit_bytes(&k->s) : (uint64_t)k->s.stride * k->s.bytes;

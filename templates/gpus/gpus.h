@@ -52,6 +52,8 @@ gpus_shape cj__gpus_shape(const cj_plan *plan);
 uint32_t   cj__gpus_slot(uint32_t words);                  // bytes from a unit's message to the next unit's
 cj_mailbox cj__gpus_message(uint32_t words, uint32_t units);  // of units that lie side by side
 uint32_t   cj__gpus_checksum(const gpus_shape *s);  // of what all ranks must have in common
+// Bytes of a set of mail: the set of words without tags is a half of one that has the room of a set with them (box.h).
+static inline uint64_t cj__gpus_set_bytes(uint64_t mail, bool by_blocks) { return by_blocks ? mail / 2 : mail; }
 cj_status  cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
 typedef struct gpus_kernel {
@@ -81,6 +83,7 @@ void cj__gpus_open_thread(gpus_kernel *k);
 void cj__gpus_open_boxes(gpus_kernel *k);
 cj_reg cj__gpus_peer_box(const gpus_kernel *k);  // of thread q: the box of GPU q
 void cj__gpus_say_hello(const gpus_kernel *k, cj_reg speaks);  // by threads for which it holds: k->speaks, each once
+void cj__gpus_say_hello_at_row(const gpus_kernel *k, cj_reg row);  // in a loop over rows, of which block 0 has row 0 in its first turn
 void cj__gpus_close(const gpus_kernel *k);  // waits for hellos (unless flags say more), keeps the epoch, returns
 
 // Peers are written to, and read from, in an order of each rank's own: if all GPUs began with GPU 0, its links would be full while the

@@ -67,7 +67,7 @@ void cj__gpus_open_mail(gpus_kernel *k) {
     cj_step(f, "this set of mail: the own one, and those of the peers, of which each rank has an order of its own");
     cj__gpus_by_peer(k, "box_of_peer", k->box, box);
     for (uint32_t i = 0; i < k->s.gpus; i++) {
-        k->mail[i] = cj_mad_wide(f, "mail", k->set, k->s.by_blocks ? k->s.mail / 2 : k->s.mail, box[i]);
+        k->mail[i] = cj_mad_wide(f, "mail", k->set, cj__gpus_set_bytes(k->s.mail, k->s.by_blocks), box[i]);
         if (k->s.by_blocks) cj_update(f, k->mail[i], "add", 2 * k->s.mail);
     }
 }
@@ -93,8 +93,11 @@ void cj__gpus_say_hello(const gpus_kernel *k, cj_reg speaks) {
     }
 }
 
-// The hello of GPU q, by thread q: they take one way to memory and back, not one each.
+void cj__gpus_say_hello_at_row(const gpus_kernel *k, cj_reg row) {
+    cj__gpus_say_hello(k, cj_let(k->f, "pred", "speaks_now", "setp.eq.and.u32 $1, $2, 0, $3;", row, k->speaks));
+}
 
+// The hello of GPU q, by thread q: they take one way to memory and back, not one each.
 static void await_hellos(const gpus_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "all peers have begun this launch, so they have ended the one before");

@@ -369,11 +369,6 @@ static void open_sums(kernel *k) {
     k->own_thread = cj_mad(f, "own_thread", place, k->s.block, k->g.thread);
 }
 
-// Block 0 has row 0 in its first turn.
-static void say_hello(const kernel *k) {
-    cj__gpus_say_hello(&k->g, cj_let(k->g.f, "pred", "speaks_now", "setp.eq.and.u32 $1, $2, 0, $3;", k->row, k->g.speaks));
-}
-
 static void work(kernel *k) {
     cj_func *f = k->g.f;
     cj__gpus_open_mail(&k->g);
@@ -384,7 +379,7 @@ static void work(kernel *k) {
         cj_reg mean = cj_none();
         k->row = row;
         load_row(k);
-        if (!k->s.by_blocks) say_hello(k);
+        if (!k->s.by_blocks) cj__gpus_say_hello_at_row(&k->g, row);
         (k->s.by_blocks ? by_blocks : k->s.shots == 2 ? two_shots : one_shot)(k);
         cj_reg rstd = deviation(k, &mean);
         write_row(k, mean, rstd);

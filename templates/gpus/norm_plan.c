@@ -93,7 +93,7 @@ static cj_status refuse(const cj_plan *plan, const norm_shape *s, const cj_limit
               "columns: %" PRIu32 " are more than the %" PRIu32 " that %" PRIu32 " blocks of %" PRIu32 " threads hold" CJ_HINT
               "choose more threads or a larger cluster; rows of whole 16 bytes, aligned so, and with tags=words may be longest",
               s->columns, most * s->block * s->cluster * s->unit.each, s->cluster, s->block);
-    const uint64_t set = s->by_blocks ? s->mail / 2 : s->mail;
+    const uint64_t set = cj__gpus_set_bytes(s->mail, s->by_blocks);
     REFUSE_IF(s->used > set,
               "rows: %" PRIu32 " of %" PRIu32 " columns take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
               "make mail larger, or take fewer rows a launch", s->rows, s->columns, s->used, set);

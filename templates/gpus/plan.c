@@ -117,7 +117,7 @@ static cj_status refuse(const cj_plan *plan, const gpus_shape *s, cj_error *erro
     REFUSE_IF(!s->direct && (s->op->by_rank || s->op->gathers) && (uint64_t)s->stride * s->bytes * (s->gpus - 1) > INT32_MAX,
               "stride: the parts of %" PRIu32 " GPUs begin up to %" PRIu64 " bytes apart, and 2^31 - 1 are the most" CJ_HINT
               "make it smaller: copy, or call more often", s->gpus, (uint64_t)s->stride * s->bytes * (s->gpus - 1));
-    const uint64_t set = s->by_blocks ? s->mail / 2 : s->mail;
+    const uint64_t set = cj__gpus_set_bytes(s->mail, s->by_blocks);
     REFUSE_IF(s->used > set,
               "count: %" PRIu32 " elements take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
               "make mail larger, or count smaller: several launches, one after the other, do the whole",

@@ -13,11 +13,11 @@
 //
 //   B1  bar.sync: all warps' parts of this row are in shared memory, before the first warp combines them; and all have read the result
 //       of the row before the last one, before it writes that of the last one.
-// hold=shared: the block's next row is on its way to shared memory, by one bulk copy, while it combines this one and writes the
-// last one: so HBM reads and writes all the time. Behind B1 all threads have written from the stage that the copy goes to.
-//
 //   B2  bar.sync: the result of the last row is in shared memory, before all threads read it; and the parts of this row have been read, before
 //       those of the next one are written.
+//
+// hold=shared: the block's next row is on its way to shared memory, by one bulk copy, while it combines this one and writes the
+// last one: so HBM reads and writes all the time. Behind B1 all threads have written from the stage that the copy goes to.
 //
 // Epochs, hellos and sets are gpus.c's. A block sends a row before it waits for the row before; all blocks are on the GPU at once
 // where they take several rows (refuse): so the least row that is not finished has been sent by all, or will be, by blocks that

@@ -133,11 +133,6 @@ static void send(const topk_kernel *k, cj_reg from) {
     }
 }
 
-// Block 0 has row 0 in its first turn.
-static void say_hello(const topk_kernel *k, cj_reg row) {
-    cj__gpus_say_hello(&k->g, cj_let(k->g.f, "pred", "speaks_now", "setp.eq.and.u32 $1, $2, 0, $3;", row, k->g.speaks));
-}
-
 static void receive(const topk_kernel *k, cj_reg from) {
     cj_func *f = k->g.f;
     cj_step(f, "the lists of the others");
@@ -224,7 +219,7 @@ static void work(topk_kernel *k) {
     CJ_FOR(f, row, "u32", "row", k->g.block, k->s.rows, k->s.grid) {
         cj_reg from = cj_mul(f, "row_first", row, k->s.k);
         send(k, from);
-        say_hello(k, row);
+        cj__gpus_say_hello_at_row(&k->g, row);
         receive(k, from);
         cj_ptx(f, "bar.sync 0; // T1: all lists are here, and the own k have been read");
         cj_step(f, "each candidate to its place, if that is below k");
