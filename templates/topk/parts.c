@@ -67,16 +67,6 @@ static void only_last(const topk_kernel *k) {
     CJ_UNLESS_UNI(f, cj_eq(f, "came_last", before, k->s.parts - 1), "receive") { cj_ptx(f, "ret;"); }
 }
 
-// The lane's candidate goes to the warp's places, if it `passes`.
-static void keep(const topk_kernel *k, cj_reg candidate, cj_reg passes) {
-    cj_func *f = k->f;
-    cj_reg   ballot = cj_let(f, "b32", "ballot", "vote.sync.ballot.b32 $1, $2, 0xffffffff;", passes);
-    cj_reg   before = cj_let(f, "u32", "before", "popc.b32 $1, $2;", cj_and(f, "lanes_before", ballot, k->below));
-    cj_reg   at = cj_mad(f, "candidate_at", cj_add(f, "place", before, k->mine), TOPK_CANDIDATE, k->own_at);
-    cj_ptx(f, "@$1 st.shared.b64 [$2], $3;", passes, at, candidate);
-    cj_update(f, k->mine, "add", cj_let(f, "u32", "found", "popc.b32 $1, $2;", ballot));
-}
-
 // The least bound of all parts; each warp reads all of them.
 static void read_bounds(const topk_kernel *k) {
     cj_func *f = k->f;
@@ -107,7 +97,10 @@ static void read_candidates(const topk_kernel *k, cj_reg full) {
             candidate[u] = cj_mov(f, "u64", "candidate", 0);
             cj_ptx(f, "@$1 ld.global.b64 $2, [$3 + $4];", there, candidate[u], at, (int)TOPK_COUNTER);
         }
-        for (unsigned u = 0; u < FLIGHT; u++) keep(k, candidate[u], cj_ge(f, "passes", candidate[u], k->least));
+        for (unsigned u = 0; u < FLIGHT; u++) {
+            const topk_place to = cj__topk_take_place(k, cj_ge(f, "passes", candidate[u], k->least));
+            cj__topk_put(k, &to, candidate[u]);
+        }
         cj__topk_select_if_full(k, full, TOPK_AFTER_SOME);
     }
 }

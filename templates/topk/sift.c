@@ -209,6 +209,19 @@ void cj__topk_guess(const topk_kernel *k) {
 
 // ---- candidates
 
+topk_place cj__topk_take_place(const topk_kernel *k, cj_reg passes) {
+    cj_func *f = k->f;
+    cj_reg   ballot = cj_let(f, "b32", "ballot", "vote.sync.ballot.b32 $1, $2, 0xffffffff;", passes);
+    cj_reg   before = cj_let(f, "u32", "before", "popc.b32 $1, $2;", cj_and(f, "lanes_before", ballot, k->below));
+    cj_reg   at = cj_mad(f, "candidate_at", cj_add(f, "place", before, k->mine), TOPK_CANDIDATE, k->own_at);
+    return (topk_place){passes, ballot, at};
+}
+
+void cj__topk_put(const topk_kernel *k, const topk_place *place, cj_reg candidate) {
+    cj_ptx(k->f, "@$1 st.shared.b64 [$2], $3;", place->passes, place->at, candidate);
+    cj_update(k->f, k->mine, "add", cj_let(k->f, "u32", "found", "popc.b32 $1, $2;", place->ballot));
+}
+
 // An element of each lane, `offset` after `column`, becomes a candidate if it is greater than the threshold.
 static void sift_element(const topk_kernel *k, cj_reg column, unsigned offset, cj_reg inside, cj_reg number) {
     cj_func *f = k->f;
@@ -218,14 +231,11 @@ static void sift_element(const topk_kernel *k, cj_reg column, unsigned offset, c
         cj_reg greater = cj_let(f, "pred", "is_greater", "setp.gt.or.u32 $1, $2, $3, $4;", key, k->threshold,
                                 k->filling);
         cj_reg passes = cj_and(f, "passes", greater, inside);
-        cj_reg ballot = cj_let(f, "b32", "ballot", "vote.sync.ballot.b32 $1, $2, 0xffffffff;", passes);
-        cj_reg before = cj_let(f, "u32", "before", "popc.b32 $1, $2;", cj_and(f, "lanes_before", ballot, k->below));
-        cj_reg at = cj_mad(f, "candidate_at", cj_add(f, "place", before, k->mine), TOPK_CANDIDATE, k->own_at);
+        const topk_place place = cj__topk_take_place(k, passes);
         cj_reg index = cj_add(f, "index", column, offset);
         cj_reg low = cj_let(f, "u32", "low", "not.b32 $1, $2;", index);
         cj_reg candidate = cj_let(f, "b64", "candidate", "mov.b64 $1, {$2, $3};", low, key);
-        cj_ptx(f, "@$1 st.shared.b64 [$2], $3;", passes, at, candidate);
-        cj_update(f, k->mine, "add", cj_let(f, "u32", "found", "popc.b32 $1, $2;", ballot));
+        cj__topk_put(k, &place, candidate);
     }
 }
 

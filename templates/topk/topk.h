@@ -106,6 +106,14 @@ void cj__topk_load_next(const topk_kernel *k, unsigned i);
 void cj__topk_guess(const topk_kernel *k);             // the first threshold
 void cj__topk_set_bound(const topk_kernel *k);         // from the threshold
 void cj__topk_sift(const topk_kernel *k, unsigned i);  // slice i: its candidates go to the warp's places
+// A place among the warp's own for the candidate of each lane where it `passes`; and the candidate to that place.
+typedef struct topk_place {
+    cj_reg passes, ballot, at;
+} topk_place;
+
+topk_place cj__topk_take_place(const topk_kernel *k, cj_reg passes);
+void       cj__topk_put(const topk_kernel *k, const topk_place *place, cj_reg candidate);
+
 void cj__topk_sift_tail(const topk_kernel *k);         // the row's last elements, fewer than a load has
 
 // ---- select.c: of more candidates than k the first k stay, in any order
