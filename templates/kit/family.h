@@ -148,6 +148,9 @@ cj_status cj__refuse_bf16(const cj_plan *plan, const char *name, const char *typ
 void cj__launch_dependents(const cj_plan *plan, cj_func *f);
 void cj__wait_for_launches(const cj_plan *plan, cj_func *f);
 
+// How a kernel loads what it is given: one that may start before others have ended must not say that nobody writes it.
+const char *cj__load_given(const cj_plan *plan);
+
 // Where bulk copies may go: the first multiple of 128 bytes in `pool`, the kernel's unsized array of shared memory,
 // which takes CJ_POOL_SLACK bytes more for it; a new u32 register. Copies to elsewhere are an eighth slower on an H200.
 // An .align of the array would do, but the driver's linker keeps none beyond 16.

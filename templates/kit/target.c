@@ -117,6 +117,8 @@ void cj__launch_dependents(const cj_plan *plan, cj_func *f) {
     cj_ptx(f, "griddepcontrol.launch_dependents;");
 }
 
+const char *cj__load_given(const cj_plan *plan) { return plan->programmatic ? "ld.global" : "ld.global.nc"; }
+
 void cj__wait_for_launches(const cj_plan *plan, cj_func *f) {
     if (!plan->programmatic) return;
     cj_step(f, "what the kernels before have written can be read");

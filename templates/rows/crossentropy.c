@@ -43,7 +43,7 @@ static cj_reg load_target(row_kernel *k, cj_reg label) {
     cj_ptx(f, "mad.lo.s64 $1, $2, $3, $1;", at, label, k->s->in_bytes);
     cj_reg bits = cj_let(f, narrow ? "b16" : "f32", "target",
                          narrow ? "mov.b16 $1, 0x7fff;" : "mov.f32 $1, 0f7FFFFFFF;");
-    cj_ptx(f, "@$1 $2.$3 $4, [$5];", there, cj__row_load_global(k), narrow ? "b16" : "f32", bits, at);
+    cj_ptx(f, "@$1 $2.$3 $4, [$5];", there, cj__load_given(k->plan), narrow ? "b16" : "f32", bits, at);
     cj_reg target = narrow ? cj_f32(f, "target") : bits;
     if (narrow) cj__widen_half(f, cj__row_type(k->plan, ROW_DTYPE), target, bits);
     return target;

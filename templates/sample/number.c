@@ -55,7 +55,7 @@ static cj_reg load_setting(const sample_kernel *k, unsigned which) {
     cj_reg     value = wide ? all : cj_let(f, "u32", name, "cvt.u32.u64 $1, $2;", all);
     cj_reg     given = cj_ne(f, "is_array", array, 0);
     cj_reg     at = cj_mad_wide(f, "at", k->row, wide ? 8 : 4, array);
-    cj__load(f, given, sample_reads(k), wide ? "u64" : "u32", &value, 1, at, 0);
+    cj__load(f, given, cj__load_given(k->plan), wide ? "u64" : "u32", &value, 1, at, 0);
     return value;
 }
 

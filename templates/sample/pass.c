@@ -17,11 +17,11 @@ void cj__sample_load_raw(sample_kernel *k, cj_reg vector, cj_reg *word, cj_reg *
     cj_reg at = cj_mad_wide(f, "at", *column, s->bytes, k->base);
     for (unsigned w = 0; w < words_of(k); w++) word[w] = cj_let(f, "b32", "word", "mov.b32 $1, $2;", none);
     if (s->width * s->bytes >= 4) {
-        cj__load(f, inside, sample_reads(k), "b32", word, words_of(k), at, 0);
+        cj__load(f, inside, cj__load_given(k->plan), "b32", word, words_of(k), at, 0);
         return;
     }
     cj_reg half = cj_let(f, "b16", "half", "mov.b32 {$1, _}, $2;", word[0]);
-    cj__load(f, inside, sample_reads(k), "b16", &half, 1, at, 0);
+    cj__load(f, inside, cj__load_given(k->plan), "b16", &half, 1, at, 0);
     cj_ptx(f, "mov.b32 $1, {$2, $2};", word[0], half);
 }
 
@@ -45,7 +45,7 @@ static void penalize(const sample_kernel *k, cj_reg inside, cj_reg column, cj_re
     cj_reg   count[SAMPLE_WIDTH], at = cj_mad_wide(f, "counts_at", column, 4, k->counts);
     for (unsigned e = 0; e < k->s.width; e++) {
         count[e] = cj_mov(f, "u32", "count", 0);
-        cj__load(f, inside, sample_reads(k), "u32", &count[e], 1, at, 4 * e);
+        cj__load(f, inside, cj__load_given(k->plan), "u32", &count[e], 1, at, 4 * e);
     }
     for (unsigned e = 0; e < k->s.width; e++) {
         CJ_IF(f, cj_ne(f, "counted", count[e], 0), "not_counted") {
@@ -63,7 +63,7 @@ static void apply_mask(const sample_kernel *k, cj_reg inside, cj_reg column, cj_
     cj_func *f = k->f;
     cj_reg   at = cj_mad_wide(f, "mask_at", cj_shr(f, "mask_word", column, 5), 4, k->mask),
            bits = cj_mov(f, "u32", "bits", 0);
-    cj__load(f, inside, sample_reads(k), "u32", &bits, 1, at, 0);
+    cj__load(f, inside, cj__load_given(k->plan), "u32", &bits, 1, at, 0);
     cj_reg own = cj_shr(f, "own_bits", bits, cj_and(f, "first_bit", column, 31));
     for (unsigned e = 0; e < k->s.width; e++) {
         cj_reg denied = cj_eq(f, "denied", cj_and(f, "bit", own, 1u << e), 0);

@@ -103,9 +103,6 @@ typedef struct sample_kernel {
     cj_var maxima, codes, told, list, sums, bins, slices, records, upto, parts;  // shared memory
 } sample_kernel;
 
-// A dependent launch may start before the kernel that writes the logits has ended, so they are no constants.
-static inline const char *sample_reads(const sample_kernel *k) { return k->plan->programmatic ? "ld.global" : "ld.global.nc"; }
-
 // ---- plan.c
 void      cj__sample_shape(const cj_plan *plan, sample_shape *s);
 cj_status cj__sample_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);

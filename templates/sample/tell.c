@@ -153,7 +153,7 @@ void cj__sample_rest(sample_kernel *k, cj_reg *weight, cj_reg column, cj_reg ins
     cj_reg   at = cj_mad_wide(f, "draft_at", column, 4, k->draft_row);
     for (unsigned e = 0; e < k->s.width; e++) {
         cj_reg p = cj_mov(f, "f32", "draft_p", 0.0f);
-        cj__load(f, inside, sample_reads(k), "f32", &p, 1, at, 4 * e);
+        cj__load(f, inside, cj__load_given(k->plan), "f32", &p, 1, at, 4 * e);
         cj_reg t = draft_share(k, p, mass);
         if (share) share[e] = t;
         cj_reg taken = cj_min(f, "taken", weight[e], t);
@@ -189,7 +189,7 @@ cj_reg cj__sample_draft(sample_kernel *k, cj_reg mass, cj_reg ties, cj_reg *goal
     cj_step(f, "the draft's token, and what is left of the masses without the draft's");
     cj_reg one = cj_mov(f, "u32", "one", 1), token = cj_u32(f, "draft_token"), table = cj_shared_address(f, k->records);
     k->draft_row = row_of(k, k->draft_p_at, "draft_row", k->columns);
-    cj__load(f, cj_always(), sample_reads(k), "u32", &token, 1, row_of(k, k->draft_tokens_at, "draft_token_at", one), 0);
+    cj__load(f, cj_always(), cj__load_given(k->plan), "u32", &token, 1, row_of(k, k->draft_tokens_at, "draft_token_at", one), 0);
     cj_reg has = cj_lt(f, "has_draft", token, k->columns);
     sums   s = {cj_mov(f, "u64", "own_rest", 0), cj_mov(f, "u32", "own_accepts", 0), token, k->second, mass};
     cj_set_if(f, k->greedy, s.number, 0);

@@ -105,7 +105,7 @@ static bool shares_lines(const row_shape *s) {
 // A row of several pieces is read again, from the L2 cache if it is still there.
 void cj__row_load_piece(row_kernel *k) {
     const char *once = k->plan->programmatic ? "ld.global.L1::no_allocate" : "ld.global.nc.L1::no_allocate";
-    if (shares_lines(k->s)) once = cj__row_load_global(k);
+    if (shares_lines(k->s)) once = cj__load_given(k->plan);
     load_vectors(k, k->s->pieces > 1 ? "ld.global" : once, false);
 }
 
@@ -269,7 +269,7 @@ static void load_column(row_kernel *k, unsigned operand, unsigned v, const cj_re
     }
     cj_reg     at = resident ? cj_mad(k->f, "column_at", k->column, k->s->in_bytes, k->resident_at[operand])
                              : cj_mad_wide(k->f, "column_at", k->column, k->s->in_bytes, k->base[operand]);
-    load_words(k, resident ? "ld.shared" : cj__row_load_global(k), word, at, v * step_of(k, in_bytes(k)));
+    load_words(k, resident ? "ld.shared" : cj__load_given(k->plan), word, at, v * step_of(k, in_bytes(k)));
 }
 
 void cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg into[ROW_ELEMENTS]) {
@@ -317,7 +317,7 @@ static cj_reg each_address(row_kernel *k, unsigned operand) {
 
 cj_reg cj__row_load_each(row_kernel *k, unsigned operand) {
     const row_operand *o = &k->op->operand[operand];
-    return cj_let(k->f, o->type, o->name, "$3.$4 $1, [$2];", each_address(k, operand), cj__row_load_global(k), o->type);
+    return cj_let(k->f, o->type, o->name, "$3.$4 $1, [$2];", each_address(k, operand), cj__load_given(k->plan), o->type);
 }
 
 void cj__row_store_each(row_kernel *k, unsigned operand, cj_reg value) {

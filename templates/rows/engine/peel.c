@@ -95,7 +95,7 @@ static bool may_be_last(const row_shape *s, unsigned v) {
 // What a column has behind its last whole vector: fewer elements than one, in loads of 8, 4 and 2 bytes.
 static void load_rest(row_kernel *k, cj_reg when, cj_reg at, uint64_t offset, const cj_reg *word) {
     const unsigned bytes = k->s->in_bytes, rest = (unsigned)(k->s->columns % k->s->elements) * bytes;
-    const char    *type = bytes == 4 ? "f32" : "b32", *load = cj__row_load_global(k);
+    const char    *type = bytes == 4 ? "f32" : "b32", *load = cj__load_given(k->plan);
     unsigned       done = 0;
     if (rest & 8) {
         cj__load(k->f, when, load, type, word, 2, at, (int64_t)offset);
@@ -133,7 +133,7 @@ void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_
     const row_shape *s = k->s;
     const unsigned   bytes = s->elements * s->in_bytes, words = bytes / 4;
     const uint64_t   first = (uint64_t)v * cj__row_threads(s), offset = first * bytes;
-    const char      *type = s->in_bytes == 4 ? "f32" : "b32", *load = cj__row_load_global(k);
+    const char      *type = s->in_bytes == 4 ? "f32" : "b32", *load = cj__load_given(k->plan);
     cj_reg           both[2 * ROW_WORDS], when = cj_always();
     cj_reg           at = cj_mad_wide(f, "column_at", k->aligned, s->in_bytes, k->base[operand]);
     cj_registers(f, type, k->op->operand[operand].name, 2 * words, both);

@@ -204,9 +204,4 @@ static inline const char *cj__row_store_global(const row_kernel *k) {
     return k->plan->params.value[ROW_STORE] == ROW_STORE_PLAIN ? "st.global" : "st.global.cs";
 }
 
-// A kernel that may start before others have ended must not say that nobody writes what it reads.
-static inline const char *cj__row_load_global(const row_kernel *k) {
-    return k->plan->programmatic ? "ld.global" : "ld.global.nc";
-}
-
 #endif

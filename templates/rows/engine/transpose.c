@@ -82,7 +82,7 @@ static void load_images(row_kernel *k, const image *m, unsigned width) {
             cj_reg  at = place_of(k, &m[i], n, width, &offset);
             cj_registers(k->f, type_of(&m[i], width), "moved", words_of(&m[i], width), word[i][n]);
             if (width == 1) cj_set(k->f, word[i][n][0], 0);
-            cj__load(k->f, has[n], cj__row_load_global(k), type_of(&m[i], width), word[i][n], words_of(&m[i], width),
+            cj__load(k->f, has[n], cj__load_given(k->plan), type_of(&m[i], width), word[i][n], words_of(&m[i], width),
                      at, offset);
         }
     for (unsigned i = 0; i < k->op->inputs; i++) {
