@@ -38,8 +38,8 @@ CALL_HANDLE(cj_reduce)
 
 enum { OUT_ALIGN = 8 };
 
-static cj_status run(cj_kernel *kernel, const cj_reduce_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream,
-                     cj_error *error) {
+cj_status cj__reduce_run(cj_kernel *kernel, const cj_reduce_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream,
+                         cj_error *error) {
     uint64_t  n = desc->n;
     cj_status status = cj__call_array("x", x, (uint32_t)cj_dtype_size(desc->dtype), NULL, error);
     if (!status) status = cj__call_array("out", out, OUT_ALIGN, NULL, error);
@@ -50,16 +50,12 @@ static cj_status run(cj_kernel *kernel, const cj_reduce_desc *desc, cj_ptr x, cj
 
 cj_status cj_reduce_run(cj_reduce *reduce, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
     REQUIRE(reduce);
-    return run(reduce->call.kernel, &reduce->desc, x, out, stream, error);
+    return cj__reduce_run(reduce->call.kernel, &reduce->desc, x, out, stream, error);
 }
 
 // ---- of several GPUs
 
 cj_status cj__reduce_describe(const cj_reduce_desc *desc, cj_params *params, cj_error *error) { return describe(desc, params, error); }
-
-cj_status cj__reduce_run(cj_kernel *kernel, const cj_reduce_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
-    return run(kernel, desc, x, out, stream, error);
-}
 
 // ---- one call
 
@@ -92,5 +88,5 @@ cj_status cj_reduce_launch(cj_device *device, const cj_reduce_desc *desc, cj_ptr
     cj_kernel     *kernel;
     const call_key key = key_of(desc);
     cj_status      status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);
-    return status ? status : run(kernel, desc, x, out, stream, error);
+    return status ? status : cj__reduce_run(kernel, desc, x, out, stream, error);
 }

@@ -32,8 +32,8 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
 
 CALL_HANDLE(cj_topk)
 
-static cj_status run(cj_kernel *kernel, const cj_topk_desc *desc, cj_ptr x, cj_ptr values, cj_ptr indices,
-                     cj_stream stream, cj_error *error) {
+cj_status cj__topk_run(cj_kernel *kernel, const cj_topk_desc *desc, cj_ptr x, cj_ptr values, cj_ptr indices,
+                       cj_stream stream, cj_error *error) {
     const uint32_t element = (uint32_t)cj_dtype_size(desc->dtype), align = cj__call_align(desc->align, desc->dtype);
     const uint32_t index = desc->index_u32 ? sizeof(uint32_t) : sizeof(int64_t);
     cj_status      status = cj__call_array("x", x, align, "say in align what it is a multiple of", error);
@@ -46,17 +46,12 @@ static cj_status run(cj_kernel *kernel, const cj_topk_desc *desc, cj_ptr x, cj_p
 
 cj_status cj_topk_run(cj_topk *topk, cj_ptr x, cj_ptr values, cj_ptr indices, cj_stream stream, cj_error *error) {
     REQUIRE(topk);
-    return run(topk->call.kernel, &topk->desc, x, values, indices, stream, error);
+    return cj__topk_run(topk->call.kernel, &topk->desc, x, values, indices, stream, error);
 }
 
 // ---- of several GPUs
 
 cj_status cj__topk_describe(const cj_topk_desc *desc, cj_params *params, cj_error *error) { return describe(desc, params, error); }
-
-cj_status cj__topk_run(cj_kernel *kernel, const cj_topk_desc *desc, cj_ptr x, cj_ptr values, cj_ptr indices, cj_stream stream,
-                       cj_error *error) {
-    return run(kernel, desc, x, values, indices, stream, error);
-}
 
 // ---- one call
 
@@ -90,5 +85,5 @@ cj_status cj_topk_launch(cj_device *device, const cj_topk_desc *desc, cj_ptr x, 
     cj_kernel     *kernel;
     const call_key key = key_of(desc);
     cj_status      status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);
-    return status ? status : run(kernel, desc, x, values, indices, stream, error);
+    return status ? status : cj__topk_run(kernel, desc, x, values, indices, stream, error);
 }
