@@ -13,7 +13,7 @@ import math
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Union
 
 from ._library import call, ffi, lib, made, sized, text
-from .arrays import READERS, Array, Shape, View, address_of, dtype_name, stream_handle
+from .arrays import READERS, Array, Shape, View, address_of, dtype_name, reader_of, stream_handle
 from .families import ARITHMETIC
 from .devices import Device, device
 from .errors import Closed, Error, InvalidArgument, UnsupportedType
@@ -457,10 +457,7 @@ class Gpus:
         return outs if isinstance(x, (list, tuple)) else outs[0]
 
     def _view(self, array: Array, index: int, name: str = "x") -> View:
-        reader = READERS[type(array)]
-        if reader is None:
-            raise UnsupportedType(f"{name}: a {type(array).__name__} is no array")
-        view: View = reader.view(array, name, index)
+        view: View = reader_of(array, f"{name}: ").view(array, name, index)
         if view.device != self.devices[index].ordinal:
             raise view.refuse(f"it is in {view.place}, and this rank is {self.devices[index]!r}", "move it there")
         if not view.contiguous:

@@ -29,7 +29,7 @@ os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # each rank compile
 GRAPH_US, ROUND_US, CALLS = 4000, 20000, 64
 COLLECTIVE_S, READY_S = 60, 45  # after which a collective fails; a rank may compile for less, as the others wait for it in one
 ALLREDUCE = {1 << 14: 3.0, 1 << 16: 3.6, 1 << 18: 5.5, 1 << 20: 10, 1 << 22: 25, 1 << 26: None, 1 << 28: None}  # bytes, goal in us
-TOLERANCE = {"bfloat16": 4e-2, "float16": 1e-2, "float32": 1e-4}  # of the largest element of the reference
+TOLERANCE = 4e-2  # of bf16: of the largest element of the reference
 
 
 class Side:
@@ -250,7 +250,7 @@ FAMILIES = {one.__name__: one for one in (allreduce, norm, crossentropy, topk, w
 
 def where(r, found, want):
     """How many elements are wrong, and of the first: its index, whose part it is, what is there, and what should be."""
-    off = ((found.double() - want).abs() <= TOLERANCE["bfloat16"] * want.abs().max()).logical_not_()
+    off = ((found.double() - want).abs() <= TOLERANCE * want.abs().max()).logical_not_()
     count = int(off.sum())
     if not count:
         return ""
@@ -264,16 +264,11 @@ def repeat(r, label, mine, theirs, want, waits):
     """20 calls, each into fresh poison; `waits`: all ranks have poisoned theirs before one begins."""
     said, wrong, longest = [], 0, 0.0
     for call in range(20):
-        begin, end = r.pt.cuda.Event(enable_timing=True), r.pt.cuda.Event(enable_timing=True)
         theirs.fill_(math.nan)
         if waits:
             r.pt.cuda.synchronize()
             r.dist.barrier()
-        begin.record()
-        r.gpus.all_reduce(mine, out=theirs)
-        end.record()
-        r.pt.cuda.synchronize()
-        longest = max(longest, begin.elapsed_time(end))
+        longest = max(longest, torched.milliseconds(r.pt, lambda: r.gpus.all_reduce(mine, out=theirs), 1))
         why, gpus = where(r, theirs, want), r.gpus
         wrong += not r.agree(not why)
         why = "; ".join(filter(None, (why, r.check())))
@@ -347,19 +342,13 @@ def call_first(r, side, want):
     found = side.call()
     r.pt.cuda.synchronize()
     wrong = 0 if want is None else error_of(r.pt, found, want)
-    if wrong > TOLERANCE["bfloat16"]:
+    if wrong > TOLERANCE:
         side.why = f"wrong by {wrong:.2g}"
 
 
 def estimate(r, side):
     """How many calls a graph has, and how often a round replays it: the same on all ranks."""
-    begin, end = r.pt.cuda.Event(enable_timing=True), r.pt.cuda.Event(enable_timing=True)
-    begin.record()
-    for _ in range(4):
-        side.call()
-    end.record()
-    r.pt.cuda.synchronize()
-    us = r.pt.tensor([begin.elapsed_time(end) * 1e3 / 4], device="cuda")
+    us = r.pt.tensor([torched.milliseconds(r.pt, side.call, 4) * 1e3 / 4], device="cuda")
     r.dist.all_reduce(us, r.dist.ReduceOp.MAX)
     us = max(2, float(us))
     side.calls = max(1, min(CALLS, math.ceil(GRAPH_US / us)))
@@ -404,17 +393,11 @@ def measure(r, case):
             say(f"{case.label}: {side.name}: {why}")
         if gpus is not r.gpus:  # graphs of ours are of mailboxes that are gone
             able = [one for one in able if not one.name.startswith("ours")]
-    begin, end = pt.cuda.Event(enable_timing=True), pt.cuda.Event(enable_timing=True)
     for _ in range(r.options.rounds):
         for side in able:
             side.graph.replay()
             r.dist.barrier()
-            begin.record()
-            for _ in range(side.repeat):
-                side.graph.replay()
-            end.record()
-            pt.cuda.synchronize()
-            us = pt.tensor([begin.elapsed_time(end) * 1e3 / side.repeat / side.calls], device="cuda")
+            us = pt.tensor([torched.milliseconds(pt, side.graph.replay, side.repeat) * 1e3 / side.repeat / side.calls], device="cuda")
             r.dist.all_reduce(us, r.dist.ReduceOp.MAX)
             side.times.append(float(us))
     row = {"case": case.label, "goal": case.goal,

@@ -41,7 +41,7 @@ class Torch:
     def __init__(self, breaks=False):
         self.done, self.stream = [], "default"
         self.cuda = types.SimpleNamespace(
-            CUDAGraph=Graph, Event=lambda **_: types.SimpleNamespace(record=lambda: None, elapsed_time=lambda _: 1.0), graph=self.graph,
+            CUDAGraph=Graph, Event=lambda **_: types.SimpleNamespace(record=lambda: None, synchronize=lambda: None, elapsed_time=lambda _: 1.0), graph=self.graph,
             graph_pool_handle=lambda: (0, 1), current_stream=lambda: self.stream, set_stream=self.set_stream, current_device=lambda: 3,
             synchronize=lambda: None)
         self._C = types.SimpleNamespace(_cuda_endAllocateToPool=lambda *given: self.done.append(("end", *given)),
