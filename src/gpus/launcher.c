@@ -40,41 +40,47 @@ static const struct launcher *find(void) {
     return NULL;
 }
 
-// The job's name; else the port at which its ranks are told to meet, whatever has started them on each node; else their parent.
-static uint64_t job_of(const struct launcher *by) {
+// The port at which the ranks are told to meet; -1 if nobody says it. MASTER_PORT is torchrun's own; the next one is ours.
+static cj_status read_port(int32_t *port, cj_error *error) {
+    const bool is_own = cj__getenv("CLUSTERJIT_PORT");
+    uint32_t   said;
+    *port = -1;
+    if (!is_own && !cj__getenv("MASTER_PORT")) return CJ_OK;
+    TRY(is_own ? read_number("CLUSTERJIT_PORT", UINT16_MAX, &said, error) : read_number("MASTER_PORT", UINT16_MAX - 1, &said, error));
+    *port = (int32_t)said + !is_own;
+    return CJ_OK;
+}
+
+// The job's name; else the port, whatever has started the ranks on each node; else their parent.
+static uint64_t job_of(const struct launcher *by, int32_t port) {
     char        name[256];
-    const char *job = cj__getenv(by->job), *own = cj__getenv("CLUSTERJIT_PORT"), *port = own ? own : cj__getenv("MASTER_PORT");
+    const char *job = cj__getenv(by->job);
     if (job)
         snprintf(name, sizeof name, "%s %.200s", by->name, job);
-    else if (port)
-        snprintf(name, sizeof name, "%s at %.200s", by->name, port);
+    else if (port >= 0)
+        snprintf(name, sizeof name, "%s at %" PRId32, by->name, port);
     else
         snprintf(name, sizeof name, "%s child of %ld", by->name, (long)getppid());
     return cj__hash(name, strlen(name));
 }
 
-// MASTER_PORT is torchrun's own; the next one is ours.
-static cj_status find_address(const struct launcher *by, cj_launched *who, cj_error *error) {
+static cj_status find_address(const struct launcher *by, int32_t port, cj_launched *who, cj_error *error) {
     const char *address = cj__getenv("MASTER_ADDR");
-    uint32_t    local_size = who->size, port = PORT_LEAST + (uint32_t)(who->job % PORTS);
+    uint32_t    local_size = who->size;
     if (by->local_size && cj__getenv(by->local_size)) TRY(read_number(by->local_size, RANKS_MOST, &local_size, error));
     REFUSE_IF(!address && local_size < who->size,
               "%s has started %" PRIu32 " of %" PRIu32 " processes on this node, and MASTER_ADDR is "
               "not set" CJ_HINT "set MASTER_ADDR to the address of rank 0's node",
               by->name, local_size, who->size);
-    if (cj__getenv("CLUSTERJIT_PORT")) {
-        TRY(read_number("CLUSTERJIT_PORT", UINT16_MAX, &port, error));
-    } else if (cj__getenv("MASTER_PORT")) {
-        TRY(read_number("MASTER_PORT", UINT16_MAX - 1, &port, error));
-        port++;
-    }
+    if (port < 0) port = PORT_LEAST + (int32_t)(who->job % PORTS);
     snprintf(who->address, sizeof who->address, "%.255s", address ? address : "127.0.0.1");
-    snprintf(who->port, sizeof who->port, "%" PRIu32, port);
+    snprintf(who->port, sizeof who->port, "%" PRIu16, (uint16_t)port);
     return CJ_OK;
 }
 
 cj_status cj__launched(cj_launched *who, cj_error *error) {
     const struct launcher *by = find();
+    int32_t                port;
     *who = (cj_launched){0};
     REFUSE_IF(!by, "no launcher has started this process: RANK and WORLD_SIZE are not set" CJ_HINT
                    "start the ranks by torchrun, mpirun or srun, or set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and "
@@ -86,8 +92,9 @@ cj_status cj__launched(cj_launched *who, cj_error *error) {
               who->size);
     who->local = who->rank;
     if (cj__getenv(by->local)) TRY(read_number(by->local, RANKS_MOST, &who->local, error));
-    who->job = job_of(by);
-    return find_address(by, who, error);
+    TRY(read_port(&port, error));
+    who->job = job_of(by, port);
+    return find_address(by, port, who, error);
 }
 
 cj_status cj_gpus_env(uint32_t *rank, uint32_t *size, uint32_t *local, cj_error *error) {
