@@ -42,6 +42,9 @@ for family in allreduce reducescatter allgather alltoall broadcast; do
 done
 all_right allreducenorm --rows 33 --columns 8192 --dtype bf16
 all_right shardedtopk --rows 16 --columns 32064 --dtype bf16 --k 50
+all_right shardedcrossentropy --rows 33 --columns 8192 --dtype bf16
+all_right reduce --n 100000
+all_right histogram --n 100000
 
 # The last rank never comes: rank 0 names it when its time is over (60 s), and tells the others.
 port=$((port + 2))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fused kernels of several GPUs: the command's device is rank 0, the others are opened beside it. Compared with the model, and
-// what all GPUs have in common bit for bit with GPU 0's.
+// The fused kernels of several GPUs: all of this process, the command's device first, or one of a launcher's ranks. Compared with the
+// model, and what all GPUs have in common bit for bit with the first one's here.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,16 +19,16 @@ enum { POISON = 0xa5, SHOWN = 8 };
 typedef struct state {
     fused_model    model;
     ranks          ranks;
-    cj_ptr         at[CJ_GPUS_ARRAYS][CJ_GPUS_MAX];
-    unsigned char *data[CJ_GPUS_MAX][CJ_GPUS_ARRAYS];      // what is read; what was found
-    double        *expected[CJ_GPUS_MAX][CJ_GPUS_ARRAYS];  // of what is written
+    cj_ptr         at[CJ_GPUS_ARRAYS][CJ_GPUS_MAX];    // of the GPUs of this process
+    unsigned char *data[CJ_GPUS_MAX][CJ_GPUS_ARRAYS];  // of all GPUs: what is read; of this process's: what was found
+    double        *expected[CJ_GPUS_MAX][CJ_GPUS_ARRAYS];  // of what is written, on all GPUs
 } state;
 
 static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for the arrays of several GPUs"); }
 
 static uint64_t elements(const state *s, unsigned i) { return s->model.array[i].rows * s->model.array[i].width; }
 static size_t   bytes(const state *s, unsigned i) {
-    return (size_t)elements(s, i) * cj_dtype_size(s->model.array[i].type);
+      return (size_t)elements(s, i) * cj_dtype_size(s->model.array[i].type);
 }
 
 static int open_array(state *s, unsigned i) {
@@ -42,8 +42,10 @@ static int open_array(state *s, unsigned i) {
         if (a->written) continue;
         for (uint64_t at = 0; at < elements(s, i); at++)
             row_model_write(a->type, s->data[g][i], at, fused_model_fill(&s->model, i, g, at));
-        if (cj_mem_write(s->ranks.device[g], s->at[i][g], s->data[g][i], bytes(s, i), NULL, &error)) return message_failure(&error);
     }
+    for (uint32_t r = 0; r < s->ranks.local && !a->written; r++)
+        if (cj_mem_write(s->ranks.device[r], s->at[i][r], s->data[s->ranks.first + r][i], bytes(s, i), NULL, &error))
+            return message_failure(&error);
     return CODE_OK;
 }
 
@@ -78,14 +80,14 @@ static cj_status poison(workload *w, unsigned copy, cj_error *error) {
     const state *s = w->state;
     (void)copy;
     for (unsigned i = 0; i < s->model.count; i++)
-        for (uint32_t g = 0; g < s->model.gpus && s->model.array[i].written; g++) {
-            const cj_status status = cj_mem_fill(s->ranks.device[g], s->at[i][g], POISON, bytes(s, i), NULL, error);
+        for (uint32_t r = 0; r < s->ranks.local && s->model.array[i].written; r++) {
+            const cj_status status = cj_mem_fill(s->ranks.device[r], s->at[i][r], POISON, bytes(s, i), NULL, error);
             if (status) return status;
         }
     return CJ_OK;
 }
 
-// Rank 0 launches on `stream`, the others on their default stream.
+// The first rank here launches on `stream`, the others on their default stream.
 static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
     state          *s = w->state;
     const cj_stream streams[CJ_GPUS_MAX] = {stream};
@@ -94,7 +96,8 @@ static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream
     (void)copy;
     for (unsigned i = 0; i < s->model.count; i++) array[i] = s->at[i];
     return status ? status
-                  : cj_gpus_launch_arrays(s->ranks.gpus, s->ranks.kernel, s->model.gpus, array, s->model.count, streams, error);
+                  : cj_gpus_launch_arrays(s->ranks.gpus, s->ranks.kernel, s->ranks.local, array, s->model.count,
+                                          streams, error);
 }
 
 static const char *text_of(cj_dtype type, const void *from, uint64_t index, char buffer[ELEMENT_TEXT]) {
@@ -109,13 +112,14 @@ static void check_array(const state *s, unsigned i, uint32_t g, workload_verdict
     char               text[ELEMENT_TEXT];
     for (uint64_t at = 0; at < elements(s, i); at++) {
         const double found = row_model_read(a->type, s->data[g][i], at), expected = s->expected[g][i][at];
-        const bool   alike = !a->same || !memcmp(s->data[g][i] + at * size, s->data[0][i] + at * size, size);
+        const bool alike = !a->same || !memcmp(s->data[g][i] + at * size, s->data[s->ranks.first][i] + at * size, size);
         const double error = found > expected ? found - expected : expected - found;
         if (error > verdict->error) verdict->error = error;
         if (fused_model_same(a->type, found, expected) && alike) continue;
         if (verdict->ok)
-            snprintf(verdict->text, sizeof verdict->text, "%s: element %" PRIu64 " of GPU %" PRIu32 " is %s, not %g%s", a->name, at, g,
-                     text_of(a->type, s->data[g][i], at, text), expected, alike ? "" : ", and is another one on GPU 0");
+            snprintf(verdict->text, sizeof verdict->text, "%s: element %" PRIu64 " of GPU %" PRIu32 " is %s, not %g%s",
+                     a->name, at, g, text_of(a->type, s->data[g][i], at, text), expected,
+                     alike ? "" : ", and is another one on the first GPU here");
         verdict->ok = false;
     }
 }
@@ -125,15 +129,16 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
     cj_error error;
     (void)kernel, (void)copy;
     *verdict = (workload_verdict){.ok = true, .bound = fused_model_bound(s->model.type)};
-    for (uint32_t g = 0; g < s->model.gpus; g++)
+    for (uint32_t r = 0; r < s->ranks.local; r++)
         for (unsigned i = 0; i < s->model.count; i++)
-            if (s->model.array[i].written && (cj_mem_read(s->ranks.device[g], s->data[g][i], s->at[i][g], bytes(s, i), NULL, &error) ||
-                                              cj_synchronize(s->ranks.device[g], NULL, &error)))
+            if (s->model.array[i].written && (cj_mem_read(s->ranks.device[r], s->data[s->ranks.first + r][i],
+                                                          s->at[i][r], bytes(s, i), NULL, &error) ||
+                                              cj_synchronize(s->ranks.device[r], NULL, &error)))
                 return message_failure(&error);
     if (cj_gpus_check(s->ranks.gpus, &error)) return message_failure(&error);
-    for (uint32_t g = 0; g < s->model.gpus; g++)
+    for (uint32_t r = 0; r < s->ranks.local; r++)
         for (unsigned i = 0; i < s->model.count; i++)
-            if (s->model.array[i].written) check_array(s, i, g, verdict);
+            if (s->model.array[i].written) check_array(s, i, s->ranks.first + r, verdict);
     return CODE_OK;
 }
 
@@ -146,9 +151,11 @@ static void print(const workload *w, const cj_kernel *kernel) {
     for (unsigned i = 0; i < s->model.count; i++) {
         const fused_array *a = &s->model.array[i];
         char               text[ELEMENT_TEXT];
-        for (uint32_t g = 0; g < (a->same ? 1 : s->model.gpus) && a->written; g++) {
+        for (uint32_t r = 0; r < (a->same ? 1 : s->ranks.local) && a->written; r++) {
+            const uint32_t g = s->ranks.first + r;
             printf("%s of GPU %" PRIu32 ":", a->name, g);
-            for (uint64_t at = 0; at < elements(s, i) && at < SHOWN; at++) printf(" %s", text_of(a->type, s->data[g][i], at, text));
+            for (uint64_t at = 0; at < elements(s, i) && at < SHOWN; at++)
+                printf(" %s", text_of(a->type, s->data[g][i], at, text));
             printf("%s, expected", elements(s, i) > SHOWN ? " …" : "");
             for (uint64_t at = 0; at < elements(s, i) && at < SHOWN; at++) printf(" %.6g", s->expected[g][i][at]);
             puts(elements(s, i) > SHOWN ? " …" : "");
@@ -157,14 +164,15 @@ static void print(const workload *w, const cj_kernel *kernel) {
 }
 
 static json_t *json_array_of(const state *s, unsigned i, bool expected) {
-    json_t *array = json_array();
+    const uint32_t g = s->ranks.first;
+    json_t        *array = json_array();
     for (uint64_t at = 0; at < elements(s, i); at++)
-        json_array_append_new(array, json_real(expected ? s->expected[0][i][at]
-                                                        : row_model_read(s->model.array[i].type, s->data[0][i], at)));
+        json_array_append_new(array, json_real(expected ? s->expected[g][i][at]
+                                                        : row_model_read(s->model.array[i].type, s->data[g][i], at)));
     return array;
 }
 
-// GPU 0's arrays that are written.
+// The arrays that the first GPU of this process has written.
 static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
     const state *s = w->state;
     json_t      *expected = json_object(), *result = json_object();
@@ -178,7 +186,7 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
     json_object_set_new(object, "result", result);
 }
 
-// Rank 0's.
+// Those of the first GPU of this process.
 static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
     const state *s = w->state;
     unsigned     count = 0;
@@ -186,15 +194,25 @@ static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_out
     for (unsigned i = 0; i < s->model.count; i++) {
         const fused_array *a = &s->model.array[i];
         if (a->written)
-            list[count++] = (workload_output){.name = a->name, .type = a->type, .at = s->at[i][0], .dims = 2,
-                                              .extent = {a->rows, a->width}, .stride = {a->width, 1}};
+            list[count++] = (workload_output){.name = a->name,
+                                              .type = a->type,
+                                              .at = s->at[i][0],
+                                              .dims = 2,
+                                              .extent = {a->rows, a->width},
+                                              .stride = {a->width, 1}};
     }
     return count;
 }
 
-#define WORK(name)                                                                                                    \
-    const workload_type work_##name = {.family = #name, .open = open_fused, .close = close_fused, .poison = poison,   \
-                                       .launch = launch, .check = check, .print = print, .json = json,                \
+#define WORK(name)                                           \
+    const workload_type work_##name = {.family = #name,      \
+                                       .open = open_fused,   \
+                                       .close = close_fused, \
+                                       .poison = poison,     \
+                                       .launch = launch,     \
+                                       .check = check,       \
+                                       .print = print,       \
+                                       .json = json,         \
                                        .outputs = outputs}
 
 WORK(allreducenorm);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives of GPUs: the command's device is rank 0, the others are opened beside it. Compared with the model, bit for bit.
+// The collectives of GPUs: all of this process, the command's device first, or one of a launcher's ranks. Compared with the model, bit
+// for bit.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,7 +141,7 @@ static cj_status poison(workload *w, unsigned copy, cj_error *error) {
     return CJ_OK;
 }
 
-// Rank 0 launches on `stream`, the others on their default stream.
+// The first rank here launches on `stream`, the others on their default stream.
 static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
     state          *s = w->state;
     const cj_stream streams[CJ_GPUS_MAX] = {stream};
