@@ -38,7 +38,7 @@ static range range_of(uint64_t asked, uint64_t most) {
 
 // The split that takes least of all that fit; the least one that was asked for if none fits. `unsplit`: no split is tried, too.
 // Splits in a cluster double: clusters of a power of two blocks fit as counted; the last of 40 clusters of 3, or of 20 of 6,
-// ran late.
+// ran late. Clusters of a split that do not run at once are not tried: nothing hides the results of the first ones.
 static double choose_split(const cj_params *p, const cj_limits *limits, bool unsplit, gemm_shape *g) {
     const uint64_t *value = p->value, tiles = cj__gemm_tile_count(g);
     const uint64_t  peers = limits->max_cluster < GEMM_SPLIT_MAX ? limits->max_cluster : GEMM_SPLIT_MAX;
@@ -55,6 +55,7 @@ static double choose_split(const cj_params *p, const cj_limits *limits, bool uns
         for (g->parts = (uint32_t)parts.from; g->parts <= parts.to; g->parts++) {
             choose_sums(p, limits, g);
             if (g->stages < stages || (cj__gemm_is_split(g) ? g->in_turn : !unsplit)) continue;
+            if (g->split > 1 && !value[GEMM_SPLIT] && tiles * g->parts > room) continue;
             const double cost = cj__gemm_is_split(g)
                                     ? cj__gemm_cost_split(g, limits, room)
                                     : cj__gemm_cost_unsplit(g, limits, g->stream_k || cj__gemm_may_stream_k(p));
