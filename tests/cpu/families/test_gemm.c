@@ -80,14 +80,12 @@ static void tiles_that_consumers_take_in_turn_are_right(void **state) {
     are_right(words, CJ_TEST_COUNT(words));
 }
 
-// Fewer steps than clusters, shares of one step and of a whole tile, whole tiles before them, few tiles left after one round and after
-// three, edges of M and N.
+// Fewer steps than clusters, shares of one step and of a whole tile, whole tiles before them, edges of M and N.
 static void tiles_that_are_left_are_shared(void **state) {
     (void)state;
     static const char *const words[] = {
         "m=300 n=100 k=700 tile=64x64 cluster=1 cluster-n=1 rest=shared",
         "m=768 n=770 k=130 tile=64x64 cluster=1 cluster-n=1 rest=shared",
-        "m=64 n=25600 k=90 tile=64x64 cluster=1 cluster-n=1 rest=shared",
         "m=130 n=140 k=330 tile=64x64 cluster=2 cluster-n=2 rest=shared c=yes dtype=f16",
         "m=200 n=300 k=70 tile=64x128 cluster=0 rest=shared a=column b=column",
         "m=200 n=300 k=400 tile=128x256 cluster=2 rest=shared b=column bias=n",
