@@ -46,7 +46,7 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
             limits->compute_capability == 90 ? "name sm_90a, or no target: devices of compute capability 9.0 run it"
                                              : "form=mma runs on devices of compute capability 8.0 and later");
     TRY(check_cluster(plan->params.value, g, error));
-    REFUSE_IF(g->stream_k && 2 * g->steps * limits->sm_count > INT32_MAX,
+    REFUSE_IF(g->stream_k && g->steps * limits->sm_count > INT32_MAX,
               "rest: shared, but %" PRIu64 " steps of K are too many for it" CJ_HINT "leave rest at its default",
               g->steps);
     REFUSE_IF(plan->params.value[GEMM_SUMS] == GEMM_SUMS_RING && !g->sums_in_stages,

@@ -207,10 +207,6 @@ static inline uint32_t cj__gemm_cluster_warps(const gemm_shape *g) {
 static inline uint32_t cj__gemm_warp_bytes(const gemm_shape *g) { return g->subtiles * cj__gemm_subtile_bytes(g); }
 enum { GEMM_COUNTERS_ALIGN = 1024 };
 
-// The tiles whose steps so many clusters share by stream-K: those that are left after whole rounds. Where these are few, each would
-// have many shares, which one cluster adds up; then the clusters share a round's tiles, too, and a tile has two or three.
-uint64_t cj__gemm_shared_tiles(const gemm_shape *g, uint64_t clusters);
-
 // Whether D's lines end within 16 bytes, of which tensor stores write all or none. Then the kernel takes D's address,
 // leading dimension and stride (elements) too, after the scales.
 enum { GEMM_STORED_UNIT = 16 };  // bytes that a tensor store writes as a whole

@@ -59,16 +59,11 @@ static size_t split_workspace(const gemm_shape *g) {
     return (size_t)(cj__gemm_tile_count(g) * cj__gemm_multicast(g) * (counters + cj__gemm_post_bytes(g)));
 }
 
-uint64_t cj__gemm_shared_tiles(const gemm_shape *g, uint64_t clusters) {
-    const uint64_t tiles = cj__gemm_tile_count(g), left = tiles % clusters;
-    return left && 2 * left < clusters && tiles >= clusters ? left + clusters : left;
-}
-
-// Boundaries of clusters, of which there are fewer than `clusters`, cut the shared tiles into shares.
+// The tiles that are left are fewer than the clusters, and at most `clusters` boundaries of clusters cut them into shares.
 static size_t stream_k_workspace(const gemm_shape *g, uint64_t clusters) {
-    const uint64_t shared = cj__gemm_shared_tiles(g, clusters), warps = cj__gemm_cluster_warps(g);
-    return (size_t)(cj__round_up(shared * warps * sizeof(uint32_t), GEMM_COUNTERS_ALIGN) +
-                    (shared + clusters) * warps * cj__gemm_warp_bytes(g));
+    const uint64_t counters = clusters * cj__gemm_cluster_warps(g) * sizeof(uint32_t);
+    return (size_t)(cj__round_up(counters, GEMM_COUNTERS_ALIGN) +
+                    2 * clusters * cj__gemm_cluster_warps(g) * cj__gemm_warp_bytes(g));
 }
 
 size_t cj__gemm_workspace(const gemm_shape *g, uint64_t clusters) {

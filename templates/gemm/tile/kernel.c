@@ -84,18 +84,6 @@ static void find_split(gemm_kernel *k) {
     s->steps = cj_div(f, "steps", s->steps, cj__gemm_splits(g));
 }
 
-// Stream-K: the tiles that all clusters share, as cj__gemm_shared_tiles counts them.
-static void find_shared(gemm_kernel *k) {
-    cj_func *f = k->f;
-    k->left = cj_rem(f, "tiles_left", k->count, k->clusters);
-    k->whole = cj_sub(f, "whole_tiles", k->count, k->left);
-    cj_reg some = cj_ne(f, "some_left", k->left, 0), round = cj_ge(f, "has_round", k->whole, k->clusters);
-    cj_reg few = cj_lt(f, "few", cj_shl(f, "twice_left", k->left, 1), k->clusters);
-    few = cj_and(f, "few_left", cj_and(f, "few", few, some), round);
-    cj_ptx(f, "@$1 add.u32 $2, $2, $3; // a tile has two or three shares then, not many", few, k->left, k->clusters);
-    cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", few, k->whole, k->clusters);
-}
-
 static void find_place_in_group(gemm_kernel *k) {
     const gemm_shape *g = k->g;
     if (cj__gemm_multicast(g) == 1) return;
@@ -123,7 +111,10 @@ void cj__gemm_identify(gemm_kernel *k) {
         k->count = cj_mul(f, "tiles_in_all", k->count, cj__load_param(f, "u32", k->batches, "batches"));
     }
     k->whole = k->count;
-    if (g->stream_k) find_shared(k);
+    if (g->stream_k) {
+        k->left = cj_rem(f, "tiles_left", k->count, k->clusters);
+        k->whole = cj_sub(f, "whole_tiles", k->count, k->left);
+    }
     if (cj__gemm_is_split(g)) find_split(k);
     find_place_in_group(k);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stream-K for the tiles that are left after whole rounds: the steps of all of them are one row, which is divided evenly among
-// all clusters, so that no cluster waits while others compute a last round. Where few are left, they and those of the last whole
-// round are shared.
+// all clusters, so that no cluster waits while others compute a last round.
 //
 //   steps     | tile 0           | tile 1           | tile 2           |
 //   clusters  |0         |1         |2         |3         |4         |      3 tiles are left, 5 clusters
@@ -10,7 +9,7 @@
 // Cluster c's share of tile t is number c + t: the shares of a tile follow each other. A consumer warp stores its partials of a
 // share in the workspace and increments the tile's counter for such warps (partials.c); the warp that comes last adds up those
 // of all shares in their order, and the sums become results as those of a whole tile do. So results are the same each time, and
-// no warp waits for another one. A tile that is one share has no partials.
+// no warp waits for another one.
 //
 //   workspace   | counters: tile, block of the cluster, warp | partials: share, block, warp; as registers hold them |
 #include "wgmma.h"
@@ -83,7 +82,7 @@ static cj_reg warp_number(const gemm_kernel *k, cj_reg which) {
 static cj_reg partials_of(const gemm_kernel *k, cj_reg share) {
     cj_func *f = k->f;
     cj_reg   at = cj__load_pointer(f, k->workspace, "partials");
-    cj_reg   bytes = cj_mul(f, "counters", k->left, cj__gemm_cluster_warps(k->g) * (uint32_t)sizeof(uint32_t));
+    cj_reg   bytes = cj_mul(f, "counters", k->clusters, cj__gemm_cluster_warps(k->g) * (uint32_t)sizeof(uint32_t));
     bytes = cj_and(f, "counters", cj_add(f, "counters", bytes, GEMM_COUNTERS_ALIGN - 1), -GEMM_COUNTERS_ALIGN);
     at = cj_let(f, "u64", "partials", "mad.wide.u32 $1, $2, 1, $3; // after all counters", bytes, at);
     at = cj_mad_wide(f, "partials", warp_number(k, share), cj__gemm_warp_bytes(k->g), at);
@@ -110,29 +109,17 @@ static void add_up(const gemm_kernel *k, const shares *s, const cj_reg *sum) {
     }
 }
 
-// This warp's partials of a share are stored: a predicate, whether it comes last of those that have some of the tile.
-static cj_reg meet(const gemm_kernel *k, const gemm_share *share, const shares *of_tile, const cj_reg *sum) {
+void cj__gemm_stream_results(const gemm_kernel *k, gemm_results *r, const gemm_stream *s, const gemm_share *share,
+                             const cj_reg *sum) {
+    const shares of_tile = shares_of(k, s, share);
     cj_step(k->f, "the partials of this share are stored");
     cj_reg number = cj_add(k->f, "share", k->cluster, share->number);
     cj__gemm_sums_store(k, sum, sums_of(k->g), partials_of(k, number));
     cj_reg counter = cj__load_pointer(k->f, k->workspace, "counter");
     counter = cj_mad_wide(k->f, "counter", warp_number(k, share->number), 4, counter);
-    return cj__gemm_comes_last(k, counter, CJ_ARG(of_tile->others));
-}
-
-void cj__gemm_stream_results(const gemm_kernel *k, gemm_results *r, const gemm_stream *s, const gemm_share *share,
-                             const cj_reg *sum) {
-    const shares of_tile = shares_of(k, s, share);
-    cj_reg       has_sums = cj_eq(k->f, "has_sums", of_tile.others, 0);
-    CJ_UNLESS(k->f, has_sums, "only_share") {
-        const cj_reg last = meet(k, share, &of_tile, sum);
-        cj_ptx(k->f, "and.pred $1, $2, $2;", has_sums, last);
-        CJ_IF(k->f, last, "not_last") {
-            cj__gemm_see_partials(k);
-            add_up(k, &of_tile, sum);
-        }
-    }
-    CJ_IF(k->f, has_sums, "others_are_later") {
+    CJ_IF(k->f, cj__gemm_comes_last(k, counter, CJ_ARG(of_tile.others)), "not_last") {
+        cj__gemm_see_partials(k);
+        add_up(k, &of_tile, sum);
         const gemm_place place = cj__gemm_place(k, share->tile);
         cj__gemm_results_take(k, r, sum, &place);
     }
