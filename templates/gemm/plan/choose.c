@@ -160,9 +160,9 @@ void cj__gemm_choose(const cj_params *p, const cj_limits *limits, gemm_shape *g)
     bool           best_in_turn = g->in_turn;
     for (int in_turn = 0; in_turn < 2; in_turn++)
         for (uint64_t tile = first; may_be(p, in_turn) && tile <= last; tile++) {
-            if (in_turn && !may_take_turns(p, limits, g, tile)) continue;
+            if (!cj__gemm_tiles[tile].m || (in_turn && !may_take_turns(p, limits, g, tile))) continue;
             g->in_turn = in_turn;
-            const double cost = choose_cluster(p, limits, tile, g);
+            const double cost = choose_cluster(p, limits, tile, g) * (tile >= GEMM_TILE_128x224 ? gpu->between : 1);
             if (cost < least) least = cost, best = tile, best_in_turn = in_turn;
         }
     g->in_turn = best_in_turn;

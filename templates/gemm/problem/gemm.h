@@ -32,13 +32,31 @@ typedef struct gemm_constants {
 
 extern const gemm_constants cj__gemm_constants;
 
-// Of tiles, in the order of the words of `tile`; 0 is auto.
+// In the order of the words of `tile`, of all forms. Those of the form wgmma by name, of the forms mma and skinny the first one.
+enum {
+    GEMM_TILE_128x256 = 1,
+    GEMM_TILE_128x128,
+    GEMM_TILE_64x256,
+    GEMM_TILE_64x128,
+    GEMM_TILE_64x64,
+    GEMM_TILE_MMA,
+    GEMM_TILE_SKINNY = GEMM_TILE_MMA + 4,
+    GEMM_TILE_128x224 = GEMM_TILE_SKINNY + 3,
+    GEMM_TILE_128x192,
+    GEMM_TILE_128x160,
+    GEMM_TILE_128x96,
+    GEMM_TILE_64x192,
+    GEMM_TILE_64x160,
+    GEMM_TILE_64x96,
+    GEMM_TILES
+};
+
+// Of the form wgmma; m is 0 where a word names no tile of it.
 typedef struct gemm_tile_cost {
     uint32_t m, n;
     double   step, end;
 } gemm_tile_cost;
 
-enum { GEMM_TILES = 6 };
 extern const gemm_tile_cost cj__gemm_tiles[GEMM_TILES];
 
 // Parameters.
@@ -50,6 +68,7 @@ enum {
 enum {
     GEMM_ROW = 128,            // bytes of a row of a stage: the bytes of K of a step, and a row of a swizzle pattern
     GEMM_BOX = 64,             // lines of a tensor copy's box, where 16-bit elements lie by line
+    GEMM_NARROW = 32,          // columns of a subtile of results that is narrower
     GEMM_GROUP_ROWS = 64,      // rows of D of a consumer warp group
     GEMM_WARP_ROWS = 16,       // and of each of its warps
     GEMM_GROUP = 128,          // threads of a warp group
@@ -68,8 +87,9 @@ enum {
     GEMM_SPLIT_MAX = 16,  // blocks of a cluster, and clusters, that split the K of a tile
     GEMM_PARTS_MAX = 64,
     GEMM_SUBTILES_MAX = 8,
-    GEMM_DEFERRED_MAX = 4,  // subtiles that registers hold during the next tile's mainloop
-    GEMM_SUMS_MAX = 128,    // f32 sums of a thread
+    GEMM_SUMS_MAX = 128,   // f32 sums of a thread
+    GEMM_PACKED_MAX = 96,  // registers of a tile's packed results, and of these and the next tile's sums
+    GEMM_HELD_MAX = 192,
     GEMM_BIAS_MAX = 8
 };
 

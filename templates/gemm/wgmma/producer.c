@@ -57,7 +57,7 @@ static position find_position(const gemm_kernel *k, const loader *l, cj_reg line
 static void load_operand(const gemm_kernel *k, const loader *l, const position *p, cj_reg batch, cj_reg stage,
                          cj_reg full) {
     const bool     by_k = l->o->order == CJ_BY_K;
-    const uint32_t boxes = by_k ? 1 : l->o->lines / GEMM_BOX;
+    const uint32_t boxes = by_k ? 1 : l->o->bytes / (GEMM_BOX * GEMM_ROW);
     cj_reg         to = cj_mad(k->f, "to", stage, l->o->bytes, l->base), line = p->line, at[3];
     for (uint32_t box = 0; box < boxes; box++) {
         if (box) line = cj_add(k->f, "box_line", p->line, box * GEMM_BOX);
