@@ -96,9 +96,10 @@ static cj_reg column_of(const gemm_kernel *k, cj_reg first, uint32_t subtile) {
 }
 
 // Whether a copy that was started before may still read the subtile's buffer: one of this tile, or (several a block) of
-// the tile before.
+// the tile before; where the first subtile waits for all of these, not before the second one.
 static bool may_be_read(const gemm_shape *g, uint32_t subtile) {
-    return !cj__gemm_is_split(g) || subtile >= buffers_of(g);
+    const bool is_waited_for = subtile && ends_in_first_buffer(g);
+    return subtile >= buffers_of(g) || (!cj__gemm_is_split(g) && !is_waited_for);
 }
 
 // ---- sums to results

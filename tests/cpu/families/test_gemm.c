@@ -68,6 +68,37 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
     are_right(words, CJ_TEST_COUNT(words));
 }
 
+// Widths between those: an odd number of subtiles, which share two buffers; subtiles of 32 columns, boxes of lines that the tile
+// ends within; several tiles a block, with C and ragged lines; split-K, stream-K and consumers in turn.
+static void tiles_of_other_widths_are_right(void **state) {
+    (void)state;
+    static const char *const words[] = {
+        "m=70 n=500 k=300 tile=64x192 cluster=1 batch=40 b=column c=yes bias=n",
+        "m=70 n=500 k=300 tile=64x96 cluster=2 batch=30 a=column b=row c=yes dtype=f16 bias=m activation=gelu",
+        "m=130 n=517 k=450 tile=128x224 cluster=0 batch=20 b=row c=yes bias=n",
+        "m=130 n=517 k=450 tile=128x160 cluster=1 cluster-n=2 batch=20 b=column c=yes bias=n activation=silu",
+        "m=200 n=517 k=70 tile=128x160 cluster=2 cluster-n=2 batch=12 b=row c=yes d=column",
+        "m=200 n=421 k=300 tile=128x96 cluster=4 batch=12 out=f32 c=yes bias=n",
+        "m=130 n=447 k=170 tile=128x224 cluster=1 batch=20 out=f32 b=column c=yes bias=n",
+        "m=130 n=387 k=330 tile=128x192 cluster=2 batch=20 out=f32 b=row c=yes",
+        "m=70 n=309 k=700 tile=64x160 cluster=1 batch=40 dtype=e4m3 b=column out=e4m3 c=yes bias=n",
+        "m=70 n=400 k=900 tile=64x192 cluster=1 cluster-n=4 batch=20 dtype=e5m2 b=column out=e5m2 c=yes d=column",
+        "m=70 n=309 k=90 tile=64x96 cluster=0 dtype=tf32 b=column out=bf16 c=yes",
+        "m=70 n=500 k=400 tile=64x192 cluster=1 split=8 parts=2 c=yes bias=n",
+        "m=130 n=500 k=400 tile=128x160 cluster=2 split=4 b=column bias=n activation=relu",
+        "m=130 n=500 k=400 tile=128x96 cluster=1 split=16 b=row out=f32",
+        "m=130 n=300 k=900 tile=128x224 cluster=1 split=2 parts=3 sums=ring b=row c=yes",
+        "m=300 n=300 k=700 tile=64x96 cluster=1 rest=shared b=row bias=n",
+        "m=300 n=500 k=700 tile=128x160 cluster=2 rest=shared b=column c=yes",
+        "m=300 n=600 k=700 tile=128x192 cluster=1 cluster-n=2 rest=shared out=f32",
+        "m=300 n=700 k=700 tile=128x224 cluster=1 rest=shared dtype=e4m3 b=column out=e4m3 bias=m",
+        "m=500 n=700 k=130 tile=64x96 cluster=2 batch=9 consumers=in-turn c=yes bias=n",
+        "m=500 n=703 k=130 tile=64x192 cluster=1 cluster-n=2 batch=9 consumers=in-turn c=yes out=f32",
+        "m=500 n=703 k=130 tile=64x160 cluster=1 batch=9 consumers=in-turn b=column c=yes",
+    };
+    are_right(words, CJ_TEST_COUNT(words));
+}
+
 // More tiles than clusters, an odd number of them, fewer steps than stages and many more.
 static void tiles_that_consumers_take_in_turn_are_right(void **state) {
     (void)state;
@@ -355,6 +386,7 @@ int main(void) {
         cmocka_unit_test(a_cluster_of_two_shares_what_it_loads),
         cmocka_unit_test(every_layout_is_right),
         cmocka_unit_test(tiles_whose_k_is_shared_are_right),
+        cmocka_unit_test(tiles_of_other_widths_are_right),
         cmocka_unit_test(tiles_that_consumers_take_in_turn_are_right),
         cmocka_unit_test(no_schedule_finds_fault_with_shared_k),
         cmocka_unit_test(few_tiles_and_a_long_k_are_shared),
