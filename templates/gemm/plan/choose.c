@@ -153,6 +153,12 @@ static bool may_take_turns(const cj_params *p, const cj_limits *limits, const ge
     return columns == cj__gemm_tiles[1].n && tiles >= gpu->turn_rounds * limits->sm_count;
 }
 
+// What the prediction of a tile's best shape is multiplied by: splits were fitted to the tiles that are measured alone.
+static double tile_times(const gemm_shape *g, uint64_t tile) {
+    if (tile < GEMM_TILE_128x224) return 1;
+    return gpu->between * (cj__gemm_is_split(g) ? gpu->margin : 1);
+}
+
 void cj__gemm_choose(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
     const uint64_t asked = p->value[GEMM_TILE], first = asked ? asked : 1, last = asked ? asked : GEMM_TILES - 1;
     double         least = INFINITY;
@@ -162,7 +168,8 @@ void cj__gemm_choose(const cj_params *p, const cj_limits *limits, gemm_shape *g)
         for (uint64_t tile = first; may_be(p, in_turn) && tile <= last; tile++) {
             if (!cj__gemm_tiles[tile].m || (in_turn && !may_take_turns(p, limits, g, tile))) continue;
             g->in_turn = in_turn;
-            const double cost = choose_cluster(p, limits, tile, g) * (tile >= GEMM_TILE_128x224 ? gpu->between : 1);
+            double cost = choose_cluster(p, limits, tile, g);
+            cost *= tile_times(g, tile);
             if (cost < least) least = cost, best = tile, best_in_turn = in_turn;
         }
     g->in_turn = best_in_turn;
