@@ -149,8 +149,8 @@ static double end_clocks(const gemm_shape *g) {
 static double unhidden_clocks(const gemm_shape *g, double results) {
     const double end = end_clocks(g);
     if (g->teams > 1) return 0;
-    if ((g->deferred && g->d_type->bytes <= 2) || g->subtiles <= GEMM_STORES) return end;
-    return end + results * (g->subtiles - GEMM_STORES) / g->subtiles;
+    if ((g->deferred && g->d_type->bytes <= 2) || g->subtiles <= cj__gemm_stores(g)) return end;
+    return end + results * (g->subtiles - cj__gemm_stores(g)) / g->subtiles;
 }
 
 // The first tile's steps and the last tile's results, and of each round between the slower of both.

@@ -48,6 +48,9 @@ enum {
     GEMM_TILE_64x192,
     GEMM_TILE_64x160,
     GEMM_TILE_64x96,
+    GEMM_TILE_192x192,
+    GEMM_TILE_192x160,
+    GEMM_TILE_192x128,
     GEMM_TILES
 };
 
@@ -75,8 +78,8 @@ enum {
     GEMM_WARPS = 4,            // warps of a warp group
     GEMM_WARP = 32,            // lanes
     GEMM_SHARED_ALIGN = 1024,  // bytes after which a swizzle pattern repeats: the stages begin at a multiple
-    GEMM_STORE_BYTES = GEMM_WARP_ROWS * GEMM_ROW,  // a warp's buffer for a subtile of results, and how many it has
-    GEMM_STORES = 2,
+    GEMM_STORE_BYTES = GEMM_WARP_ROWS * GEMM_ROW,  // a warp's buffer for a subtile of results, and how many it has: of three
+    GEMM_STORES = 2,                               // groups one, which leaves room for a stage
     GEMM_MBARRIER_BYTES = 512  // static shared memory: the mbarriers, at most
 };
 
@@ -88,8 +91,9 @@ enum {
     GEMM_PARTS_MAX = 64,
     GEMM_SUBTILES_MAX = 8,
     GEMM_SUMS_MAX = 128,   // f32 sums of a thread
-    GEMM_PACKED_MAX = 96,  // registers of a tile's packed results, and of these and the next tile's sums
-    GEMM_HELD_MAX = 192,
+    GEMM_PACKED_MAX = 96,  // registers of a tile's packed results, and of these and the next tile's sums: of one or two
+    GEMM_HELD_MAX = 192,   // consumer groups, and of three
+    GEMM_HELD_MAX_OF_THREE = 120,
     GEMM_BIAS_MAX = 8
 };
 
@@ -164,6 +168,16 @@ static inline uint32_t cj__gemm_multicast(const gemm_shape *g) { return g->clust
 static inline bool     cj__gemm_is_split(const gemm_shape *g) { return g->split > 1 || g->parts > 1; }
 // Threads of a block: a warp group of the producer, and those of the consumers.
 static inline uint32_t cj__gemm_threads(const gemm_shape *g) { return GEMM_GROUP * (g->groups * g->teams + 1); }
+
+// Registers of a thread at the start; the roles then give up and take some (setmaxnreg), which must not be more in all.
+typedef struct gemm_registers {
+    uint32_t start, producer, consumer;
+} gemm_registers;
+
+static inline gemm_registers cj__gemm_registers(const gemm_shape *g) {
+    return g->groups > 2 ? (gemm_registers){128, 32, 160} : (gemm_registers){168, 40, 232};
+}
+
 static inline uint32_t cj__gemm_splits(const gemm_shape *g) { return g->split * g->parts; }
 
 // ---- the problem (problem.c)
@@ -206,8 +220,9 @@ static inline uint32_t cj__gemm_peer_bytes_apart(const gemm_shape *g) {
 
 // Bytes of shared memory of a block. The stages that fit beside all else.
 static inline uint32_t cj__gemm_stage_bytes(const gemm_shape *g) { return g->a.bytes + g->b.bytes; }
+static inline uint32_t cj__gemm_stores(const gemm_shape *g) { return g->groups > 2 ? 1 : GEMM_STORES; }
 static inline uint32_t cj__gemm_store_bytes(const gemm_shape *g) {
-    return cj__gemm_consumer_warps(g) * GEMM_STORES * GEMM_STORE_BYTES;
+    return cj__gemm_consumer_warps(g) * cj__gemm_stores(g) * GEMM_STORE_BYTES;
 }
 uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits);
 

@@ -5,7 +5,8 @@
 // Whether registers hold a tile's packed results beside the next tile's sums, and that has a step for each of them.
 static bool may_defer(const gemm_shape *g) {
     const uint32_t sums = g->tile_n / 2, packed = sums * g->d_type->bytes / 4;
-    return sums + packed <= GEMM_HELD_MAX && g->subtiles <= g->steps && !cj__gemm_is_split(g) && g->teams == 1;
+    const uint32_t most = g->groups > 2 ? GEMM_HELD_MAX_OF_THREE : GEMM_HELD_MAX;
+    return sums + packed <= most && g->subtiles <= g->steps && !cj__gemm_is_split(g) && g->teams == 1;
 }
 
 // Boxes of lines are loaded whole, also where a tile ends within one.

@@ -57,7 +57,7 @@ void cj__gemm_results_begin(const gemm_kernel *k, gemm_results *r) {
     cj_func          *f = k->f;
     const uint32_t    packed = (g->deferred ? g->subtiles : 1) * packed_of(g);
     cj_reg            own = cj_sub(f, "consumer_warp", k->warp, GEMM_WARPS);
-    r->buffer = cj_mad(f, "results", own, GEMM_STORES * GEMM_STORE_BYTES, k->shared);
+    r->buffer = cj_mad(f, "results", own, cj__gemm_stores(g) * GEMM_STORE_BYTES, k->shared);
     r->buffer = cj_add(f, "results", r->buffer, g->stages * cj__gemm_stage_bytes(g));
     r->fragment = fragment_address(k, r->buffer);
     if (has_cells(g->d_type)) r->cell = cell_address(k, r->buffer);
@@ -76,14 +76,19 @@ void cj__gemm_results_begin(const gemm_kernel *k, gemm_results *r) {
 }
 
 // Subtiles take the warp's buffers in turns. A tile of one subtile has one buffer, for the next tile's would follow in it.
-static uint32_t buffers_of(const gemm_shape *g) { return g->subtiles < GEMM_STORES ? g->subtiles : GEMM_STORES; }
+static uint32_t buffers_of(const gemm_shape *g) {
+    return g->subtiles < cj__gemm_stores(g) ? g->subtiles : cj__gemm_stores(g);
+}
 
-// Whether a tile's last subtile has the first buffer, as the next tile's first one has.
-static bool ends_in_first_buffer(const gemm_shape *g) { return (g->subtiles - 1) % buffers_of(g) == 0; }
+// Whether a subtile has the buffer of the one that is stored before it: of the same tile, or of the tile before.
+static bool follows_in_buffer(const gemm_shape *g, uint32_t subtile) {
+    const uint32_t before = (subtile ? subtile : g->subtiles) - 1;
+    return before % buffers_of(g) == subtile % buffers_of(g);
+}
 
 // Copies that may still read when a subtile takes its buffer: those from the other buffer.
 static uint32_t copies_beside(const gemm_shape *g, uint32_t subtile) {
-    return !subtile && ends_in_first_buffer(g) ? 0 : buffers_of(g) - 1;
+    return follows_in_buffer(g, subtile) ? 0 : buffers_of(g) - 1;
 }
 
 static cj_reg in_buffer(const gemm_kernel *k, cj_reg first, uint32_t subtile) {
@@ -98,7 +103,7 @@ static cj_reg column_of(const gemm_kernel *k, cj_reg first, uint32_t subtile) {
 // Whether a copy that was started before may still read the subtile's buffer: one of this tile, or (several a block) of
 // the tile before; where the first subtile waits for all of these, not before the second one.
 static bool may_be_read(const gemm_shape *g, uint32_t subtile) {
-    const bool is_waited_for = subtile && ends_in_first_buffer(g);
+    const bool is_waited_for = subtile && follows_in_buffer(g, 0);
     return subtile >= buffers_of(g) || (!cj__gemm_is_split(g) && !is_waited_for);
 }
 
@@ -129,11 +134,11 @@ static void read_fragments(const gemm_kernel *k, cj_reg first, cj_reg *c) {
     }
 }
 
-// A tile's first subtile may come to where lanes read the ends of the last one's lines. Before any other, a subtile was stored in the
-// other buffer since, with such a barrier; and consumers in turn have waited for their turn.
+// C may come to where lanes read the ends of lines of the subtile before. Of those before that one a barrier says that they have
+// read them, as consumers' turns do.
 static void claim_for_c(const gemm_kernel *k, uint32_t subtile, const char *why) {
     cj_bulk_wait_read(k->f, copies_beside(k->g, subtile), why);
-    if (!subtile && ends_in_first_buffer(k->g) && cj__gemm_is_ragged(k->g) && k->g->teams == 1)
+    if (follows_in_buffer(k->g, subtile) && cj__gemm_is_ragged(k->g) && k->g->teams == 1)
         cj_ptx(k->f, "bar.warp.sync -1; // all lanes have read the ends of their lines there");
 }
 

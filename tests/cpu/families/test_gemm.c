@@ -99,6 +99,24 @@ static void tiles_of_other_widths_are_right(void **state) {
     are_right(words, CJ_TEST_COUNT(words));
 }
 
+// Three consumer groups, whose warps have one buffer each for results that are deferred or not.
+static void tiles_of_three_groups_are_right(void **state) {
+    (void)state;
+    static const char *const words[] = {
+        "m=300 n=309 k=450 tile=192x128 cluster=1 batch=30 b=column c=yes bias=n",
+        "m=300 n=320 k=330 tile=192x160 cluster=2 cluster-n=2 batch=20 a=column b=row bias=m activation=gelu",
+        "m=200 n=381 k=200 tile=192x192 cluster=1 cluster-n=2 batch=40 b=row c=yes",
+        "m=400 n=309 k=130 tile=192x128 cluster=2 batch=40 out=f32 b=row c=yes bias=n",
+        "m=300 n=261 k=130 tile=192x160 cluster=0 batch=30 dtype=e4m3 b=column out=e4m3 c=yes d=column",
+        "m=300 n=261 k=230 tile=192x192 cluster=4 batch=30 dtype=tf32 b=column",
+        "m=200 n=200 k=700 tile=192x128 cluster=1 split=4 parts=2 c=yes",
+        "m=200 n=205 k=700 tile=192x160 cluster=2 split=2 b=column out=f32 c=yes",
+        "m=300 n=500 k=700 tile=192x192 cluster=1 rest=shared c=yes bias=n",
+        "m=300 n=500 k=700 tile=192x128 cluster=2 rest=shared b=column",
+    };
+    are_right(words, CJ_TEST_COUNT(words));
+}
+
 // More tiles than clusters, an odd number of them, fewer steps than stages and many more.
 static void tiles_that_consumers_take_in_turn_are_right(void **state) {
     (void)state;
@@ -387,6 +405,7 @@ int main(void) {
         cmocka_unit_test(every_layout_is_right),
         cmocka_unit_test(tiles_whose_k_is_shared_are_right),
         cmocka_unit_test(tiles_of_other_widths_are_right),
+        cmocka_unit_test(tiles_of_three_groups_are_right),
         cmocka_unit_test(tiles_that_consumers_take_in_turn_are_right),
         cmocka_unit_test(no_schedule_finds_fault_with_shared_k),
         cmocka_unit_test(few_tiles_and_a_long_k_are_shared),
