@@ -78,8 +78,7 @@ enum {
     GEMM_WARPS = 4,            // warps of a warp group
     GEMM_WARP = 32,            // lanes
     GEMM_SHARED_ALIGN = 1024,  // bytes after which a swizzle pattern repeats: the stages begin at a multiple
-    GEMM_STORE_BYTES = GEMM_WARP_ROWS * GEMM_ROW,  // a warp's buffer for a subtile of results, and how many it has: of three
-    GEMM_STORES = 2,                               // groups one, which leaves room for a stage
+    GEMM_STORE_BYTES = GEMM_WARP_ROWS * GEMM_ROW,  // a warp's buffer for a subtile of results
     GEMM_MBARRIER_BYTES = 512  // static shared memory: the mbarriers, at most
 };
 
@@ -220,7 +219,11 @@ static inline uint32_t cj__gemm_peer_bytes_apart(const gemm_shape *g) {
 
 // Bytes of shared memory of a block. The stages that fit beside all else.
 static inline uint32_t cj__gemm_stage_bytes(const gemm_shape *g) { return g->a.bytes + g->b.bytes; }
-static inline uint32_t cj__gemm_stores(const gemm_shape *g) { return g->groups > 2 ? 1 : GEMM_STORES; }
+
+// Buffers of a warp for subtiles of results: one where that makes room for a stage more.
+static inline uint32_t cj__gemm_stores(const gemm_shape *g) {
+    return g->groups > 2 || (g->groups == 2 && g->tile_n == 192) ? 1 : 2;
+}
 static inline uint32_t cj__gemm_store_bytes(const gemm_shape *g) {
     return cj__gemm_consumer_warps(g) * cj__gemm_stores(g) * GEMM_STORE_BYTES;
 }
