@@ -7,7 +7,7 @@
 //
 // Algorithm. A persistent block computes one tile of D after another (128 x 128 or 128 x 256 where there is enough of it). Its
 // first warp group is the producer: one thread of it starts the tensor copies (TMA) that bring steps of A and B, 128 bytes of K
-// each, into the stages of a pipeline. The other one or two warp groups are consumers of 64 rows each: they multiply a stage
+// each, into the stages of a pipeline. The other one to three warp groups are consumers of 64 rows each: they multiply a stage
 // (wgmma, out of shared memory) into registers. All blocks of a column of a multicast group need the same of B, all of a row the
 // same of A: each of them loads a part and multicasts it to the others.
 //
@@ -57,7 +57,7 @@
 //   bar.warp.sync before results are written to a buffer: lane 0 has waited for the copy from it, now all lanes know; after
 //                 each lane's fence.proxy.async: all rows are there for the copy that lane 0 starts; between subtiles of C:
 //                 all lanes have read the one before, and before 8-bit results take its place.
-//                 Where a tile is one subtile with C, before the next tile's C: all lanes have stored their lines' ends.
+//                 Before C comes into the buffer of the subtile that was stored last: all lanes have stored their lines' ends.
 //   c_ready[warp] C has come (only with c=yes).
 //   empty[stage], once more for every stage, by the producer at its end (in multicast groups of several blocks, but with
 //                 sums=ring): peers arrive at this block's mbarriers no more, so that it can leave.
