@@ -351,8 +351,7 @@ static uint32_t draw_size(uint64_t *random, uint32_t most) {
 static void draw_blocks(uint64_t *random, char *words, size_t size) {
     const bool  shares = draw(random, 0, 2) == 0;
     const char *tile = PICK(random, "auto", "128x256", "128x128", "64x256", "64x128", "64x64", "128x224", "128x192",
-                             "128x160", "128x96", "64x192", "64x160", "64x96", "192x192",
-                             "192x160", "192x128");
+                             "128x160", "128x96", "64x192", "64x160", "64x96", "192x192", "192x160", "192x128");
     const char *blocks = shares
                              ? PICK(random, "cluster=auto split=2", "cluster=0 parts=3",
                                     "cluster=1 split=16 cluster-n=1", "cluster=2 parts=2",

@@ -7,9 +7,9 @@
 #include "emit.h"
 #include "test.h"
 
-static const char *const tiles[] = {"128x256", "128x128", "64x256",  "64x128", "64x64",  "128x224",
-                                    "128x192", "128x160", "128x96", "64x192", "64x160", "64x96",
-                                    "192x192", "192x160", "192x128"};
+static const char *const tiles[] = {"128x256", "128x128", "64x256",  "64x128",  "64x64",
+                                    "128x224", "128x192", "128x160", "128x96",  "64x192",
+                                    "64x160",  "64x96",   "192x192", "192x160", "192x128"};
 static const char *const clusters[] = {"cluster=0",
                                        "cluster=1",
                                        "cluster=2",

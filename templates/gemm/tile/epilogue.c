@@ -46,7 +46,8 @@ static cj_reg fragment_address(const gemm_kernel *k, cj_reg own) {
     const uint32_t row_bytes = k->g->subtile * k->g->c_type->bytes;
     cj_func       *f = k->f;
     if (row_bytes == GEMM_ROW) return cj_fragment_address(f, own, k->lane);
-    cj_reg row = cj_and(f, "fragment_row", k->lane, GEMM_WARP_ROWS - 1), at = cj_mad(f, "fragment", row, row_bytes, own);
+    cj_reg row = cj_and(f, "fragment_row", k->lane, GEMM_WARP_ROWS - 1);
+    cj_reg at = cj_mad(f, "fragment", row, row_bytes, own);
     cj_reg turn = cj_shr(f, "fragment_turn", row, 1), piece = cj_shr(f, "fragment_piece", k->lane, 4);
     piece = cj_let(f, "u32", "fragment_piece", "xor.b32 $1, $2, $3; // chunks turn by each row of 128 bytes", piece, turn);
     return cj_mad(f, "fragment", cj_and(f, "fragment_piece", piece, row_bytes / CHUNK - 1), CHUNK, at);
