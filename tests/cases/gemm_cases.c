@@ -376,9 +376,10 @@ static void draw_types(uint64_t *random, char *words, size_t size) {
         PICK(random, "dtype=tf32", "dtype=e4m3", "dtype=e5m2", "dtype=e4m3 dtype-b=e5m2", "dtype=e5m2 dtype-b=e4m3"));
 }
 
-// Two stages of the largest tile have no room for the sums of many blocks.
+// Two stages of the largest tile have no room for the sums of many blocks, nor have three of one of 192 rows.
 static const char *draw_stages(uint64_t *random, const char *blocks) {
     const char *stages = PICK(random, "0", "0", "2", "3");
+    if (strstr(blocks, "tile=192") && strstr(blocks, "split=")) return "0";
     return *stages == '2' && strstr(blocks, "tile=128x2") && strstr(blocks, "split=") ? "3" : stages;
 }
 
