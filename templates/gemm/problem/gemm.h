@@ -220,10 +220,8 @@ static inline uint32_t cj__gemm_peer_bytes_apart(const gemm_shape *g) {
 // Bytes of shared memory of a block. The stages that fit beside all else.
 static inline uint32_t cj__gemm_stage_bytes(const gemm_shape *g) { return g->a.bytes + g->b.bytes; }
 
-// Buffers of a warp for subtiles of results: one where that makes room for a stage more.
-static inline uint32_t cj__gemm_stores(const gemm_shape *g) {
-    return g->groups > 2 || (g->groups == 2 && g->tile_n == 192) ? 1 : 2;
-}
+// Buffers of a warp for subtiles of results: of three groups one, which makes room for a stage more.
+static inline uint32_t cj__gemm_stores(const gemm_shape *g) { return g->groups > 2 ? 1 : 2; }
 static inline uint32_t cj__gemm_store_bytes(const gemm_shape *g) {
     return cj__gemm_consumer_warps(g) * cj__gemm_stores(g) * GEMM_STORE_BYTES;
 }
