@@ -110,23 +110,28 @@ static double choose_quad(const cj_params *p, const cj_limits *limits, gemm_shap
     return cost * quad_times(g, limits);
 }
 
-// Four tiles of the other widths in a row, all of D's columns or rows, whose operands come from global memory: the time is as the
-// bytes that a block loads. In a pair those are more, but for what the prediction does not see.
+// What the prediction of four in a row is multiplied by: where the operands come from global memory, a pair's prediction is right,
+// and the time of four is as the bytes that a block loads.
+static double row_times(const gemm_shape *g, const cj_limits *limits, const gemm_operand *common) {
+    const double bytes = (double)g->k * g->a.type->bytes * (double)g->batches * ((double)g->m + (double)g->n);
+    const double own = cj__gemm_stage_bytes(g) - common->bytes, all = (double)common->extent * GEMM_ROW;
+    const double loaded = (own + all / GEMM_CLUSTER_MAX) / (own + all / 2);
+    return bytes > (double)limits->l2_bytes ? gpu->between * loaded : gpu->quad;
+}
+
+// Four tiles in a row, all of D's columns or rows, which have at least half of the lines that a tile has room for.
 static double choose_row(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
     const bool     is_column = g->n <= g->tile_n, is_split = p->value[GEMM_SPLIT] > 1 || p->value[GEMM_PARTS] > 1;
     const uint32_t along_m = is_column ? GEMM_CLUSTER_MAX : 1, along_n = is_column ? 1 : GEMM_CLUSTER_MAX;
-    const double   bytes = (double)g->k * g->a.type->bytes * (double)g->batches * ((double)g->m + (double)g->n);
-    if (g->tile < GEMM_TILE_128x224 || g->in_turn || g->stream_k || is_split || bytes <= (double)limits->l2_bytes)
+    const gemm_operand *common = is_column ? &g->b : &g->a;
+    if (g->in_turn || g->stream_k || is_split || common->extent > common->lines || 2 * common->extent < common->lines)
         return INFINITY;
-    if (!is_column && g->m > g->tile_m) return INFINITY;
     if (!is_open(p->value[GEMM_CLUSTER], along_m, g->m, g->tile_m)) return INFINITY;
     if (!is_open(p->value[GEMM_CLUSTER_N], along_n, g->n, g->tile_n)) return INFINITY;
     g->split = g->parts = 1;
     cj__gemm_set_cluster(g, along_m, along_n);
     choose_sums(p, limits, g);
-    const gemm_operand *common = is_column ? &g->b : &g->a, *own = is_column ? &g->a : &g->b;
-    const double        all = (double)cj__least(common->extent, common->lines) * GEMM_ROW;
-    return cj__gemm_cost_unsplit(g, limits, false) * (own->bytes + all / GEMM_CLUSTER_MAX) / (own->bytes + all / 2);
+    return cj__gemm_cost_unsplit(g, limits, false) * row_times(g, limits, common);
 }
 
 static double choose_cluster(const cj_params *p, const cj_limits *limits, uint64_t tile, gemm_shape *g) {
