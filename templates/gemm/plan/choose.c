@@ -131,6 +131,7 @@ static double choose_row(const cj_params *p, const cj_limits *limits, gemm_shape
     g->split = g->parts = 1;
     cj__gemm_set_cluster(g, along_m, along_n);
     choose_sums(p, limits, g);
+    if (g->stages < cj__most(p->value[GEMM_STAGES], GEMM_STAGES_MIN)) return INFINITY;
     return cj__gemm_cost_unsplit(g, limits, false) * row_times(g, limits, common);
 }
 
