@@ -29,7 +29,17 @@ typedef enum cj_gemm_tile {
     CJ_GEMM_TILE_16X128,
     CJ_GEMM_TILE_16X64,  // and from here on with CJ_GEMM_FORM_SKINNY
     CJ_GEMM_TILE_16X32,
-    CJ_GEMM_TILE_16X16
+    CJ_GEMM_TILE_16X16,
+    CJ_GEMM_TILE_128X224,  // and from here on with CJ_GEMM_FORM_WGMMA again
+    CJ_GEMM_TILE_128X192,
+    CJ_GEMM_TILE_128X160,
+    CJ_GEMM_TILE_128X96,
+    CJ_GEMM_TILE_64X192,
+    CJ_GEMM_TILE_64X160,
+    CJ_GEMM_TILE_64X96,
+    CJ_GEMM_TILE_192X192,
+    CJ_GEMM_TILE_192X160,
+    CJ_GEMM_TILE_192X128
 } cj_gemm_tile;
 
 // Which instructions multiply: wgmma, which compute capability 9.0 alone has (sm_90a), or mma.sync, from 8.0 on and without

@@ -14,8 +14,10 @@
 // ---- from a description to parameters
 
 static const char *const orders[] = {"row", "column"};
-static const char *const tile_words[] = {"auto",   "128x256", "128x128", "64x256", "64x128", "64x64", "256x128",
-                                         "128x64", "32x128",  "16x128",  "16x64",  "16x32",  "16x16"};
+static const char *const tile_words[] = {"auto",    "128x256", "128x128", "64x256",  "64x128", "64x64",
+                                         "256x128", "128x64",  "32x128",  "16x128",  "16x64",  "16x32",
+                                         "16x16",   "128x224", "128x192", "128x160", "128x96", "64x192",
+                                         "64x160",  "64x96",   "192x192", "192x160", "192x128"};
 static const char *const form_words[] = {"auto", "wgmma", "mma", "skinny"};
 
 static cj_status set_extent(cj_params *params, const char *name, uint64_t value, cj_error *error) {

@@ -7,7 +7,7 @@
 //
 // Algorithm. A persistent block computes one tile of D after another (128 x 128 or 128 x 256 where there is enough of it). Its
 // first warp group is the producer: one thread of it starts the tensor copies (TMA) that bring steps of A and B, 128 bytes of K
-// each, into the stages of a pipeline. The other one or two warp groups are consumers of 64 rows each: they multiply a stage
+// each, into the stages of a pipeline. The other one to three warp groups are consumers of 64 rows each: they multiply a stage
 // (wgmma, out of shared memory) into registers. All blocks of a column of a multicast group need the same of B, all of a row the
 // same of A: each of them loads a part and multicasts it to the others.
 //
@@ -20,8 +20,8 @@
 //
 // The packed results of a tile are stored 64 columns at a time during the mainloop of the tile that follows, as far from each
 // other as possible, so that neither the tensor cores nor the copies wait for them. Results are stored at once where a tile has
-// fewer steps than such subtiles. f32 results are stored by 32 columns, and those of tiles of 256 columns at once: there are no
-// registers for them beside the next tile's sums.
+// fewer steps than such subtiles. f32 results are stored by 32 columns, and those of tiles of more than 192 columns at once: there are no
+// registers for them beside the next tile's sums. Tiles of 96, 160 and 224 columns store all results by 32 columns.
 //
 // With consumers=in-turn two consumers of 64 rows each compute tiles of their own in turn: one stores its results while the other
 // one multiplies, and nothing is deferred.
@@ -57,7 +57,7 @@
 //   bar.warp.sync before results are written to a buffer: lane 0 has waited for the copy from it, now all lanes know; after
 //                 each lane's fence.proxy.async: all rows are there for the copy that lane 0 starts; between subtiles of C:
 //                 all lanes have read the one before, and before 8-bit results take its place.
-//                 Where a tile is one subtile with C, before the next tile's C: all lanes have stored their lines' ends.
+//                 Before C comes into the buffer of the subtile that was stored last: all lanes have stored their lines' ends.
 //   c_ready[warp] C has come (only with c=yes).
 //   empty[stage], once more for every stage, by the producer at its end (in multicast groups of several blocks, but with
 //                 sums=ring): peers arrive at this block's mbarriers no more, so that it can leave.
@@ -157,17 +157,30 @@ static uint64_t choose_form(const cj_plan *plan, const cj_limits *limits) {
     return cj__skinny_pays(&plan->params, limits) ? GEMM_FORM_SKINNY : GEMM_FORM_WGMMA;
 }
 
+static bool has_tile(uint64_t form, uint64_t tile) {
+    const bool is_skinny = tile >= SKINNY_TILE_FIRST && tile < SKINNY_TILE_FIRST + SKINNY_TILES;
+    if (form == GEMM_FORM_WGMMA) return cj__gemm_tiles[tile].m > 0;
+    return form == GEMM_FORM_MMA ? tile < MMA_TILES : is_skinny;
+}
+
+static cj_status check_tile(const cj_params *p, cj_error *error) {
+    static const char *const words[] = {"auto", "wgmma", "mma", "skinny"};
+    const uint64_t           form = p->value[GEMM_FORM], tile = p->value[GEMM_TILE];
+    uint64_t                 other = GEMM_FORM_WGMMA;
+    char                     word[16];
+    if (!tile || has_tile(form, tile)) return CJ_OK;
+    while (!has_tile(other, tile)) other++;
+    return cj__fail(error, CJ_INVALID_ARGUMENT, "tile: %s is none of form=%s" CJ_HINT "form=%s has it",
+                    cj_params_word(p, "tile", word, sizeof word), words[form], words[other]);
+}
+
 static cj_status plan_gemm(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     uint64_t *value = plan->params.value;
     if (!value[GEMM_FORM]) value[GEMM_FORM] = choose_form(plan, limits);
+    TRY(check_tile(&plan->params, error));
     if (value[GEMM_FORM] == GEMM_FORM_SKINNY) return cj__skinny_plan(plan, limits, error);
-    const bool is_mma = value[GEMM_FORM] == GEMM_FORM_MMA;
-    if (value[GEMM_TILE] >= (is_mma ? MMA_TILES : GEMM_TILES)) {
-        const mma_tile *tile = &cj__mma_tiles[value[GEMM_TILE]];
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "tile: %ux%u is none of form=%s" CJ_HINT "form=%s has it", tile->m,
-                        tile->n, is_mma ? "mma" : "wgmma", value[GEMM_TILE] < MMA_TILES ? "mma" : "skinny");
-    }
-    return is_mma ? cj__mma_plan(plan, limits, error) : cj__gemm_plan(plan, limits, clusters, error);
+    if (value[GEMM_FORM] == GEMM_FORM_MMA) return cj__mma_plan(plan, limits, error);
+    return cj__gemm_plan(plan, limits, clusters, error);
 }
 
 static void emit_gemm(const cj_plan *plan, cj_builder *b) {

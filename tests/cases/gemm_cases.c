@@ -350,7 +350,8 @@ static uint32_t draw_size(uint64_t *random, uint32_t most) {
 // One in three uses split-K; some of the others use stream-K, or consumers in turn where the tile has them.
 static void draw_blocks(uint64_t *random, char *words, size_t size) {
     const bool  shares = draw(random, 0, 2) == 0;
-    const char *tile = PICK(random, "auto", "128x256", "128x128", "64x256", "64x128", "64x64");
+    const char *tile = PICK(random, "auto", "128x256", "128x128", "64x256", "64x128", "64x64", "128x224", "128x192",
+                             "128x160", "128x96", "64x192", "64x160", "64x96", "192x192", "192x160", "192x128");
     const char *blocks = shares
                              ? PICK(random, "cluster=auto split=2", "cluster=0 parts=3",
                                     "cluster=1 split=16 cluster-n=1", "cluster=2 parts=2",
@@ -375,10 +376,11 @@ static void draw_types(uint64_t *random, char *words, size_t size) {
         PICK(random, "dtype=tf32", "dtype=e4m3", "dtype=e5m2", "dtype=e4m3 dtype-b=e5m2", "dtype=e5m2 dtype-b=e4m3"));
 }
 
-// Two stages of the largest tile have no room for the sums of many blocks.
+// Two stages of the largest tile have no room for the sums of many blocks, nor have three of one of 192 rows.
 static const char *draw_stages(uint64_t *random, const char *blocks) {
     const char *stages = PICK(random, "0", "0", "2", "3");
-    return *stages == '2' && strstr(blocks, "tile=128x256") && strstr(blocks, "split=") ? "3" : stages;
+    if (strstr(blocks, "tile=192") && strstr(blocks, "split=")) return "0";
+    return *stages == '2' && strstr(blocks, "tile=128x2") && strstr(blocks, "split=") ? "3" : stages;
 }
 
 // The words of a problem with these types, and tile, blocks and what splits K as `blocks` has them.

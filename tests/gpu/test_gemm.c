@@ -30,6 +30,13 @@ static void large_problems_are_right(void **state) {
         "m=3000 n=4500 k=1040 dtype=e4m3 b=column tile=128x256 out=e4m3 bias=n activation=relu",
         "m=3000 n=4500 k=1040 dtype=e5m2 dtype-b=e4m3 b=column c=yes",
         "m=700 n=900 k=520 batch=9 shared=b c=yes",
+        "m=3000 n=4501 k=520 tile=128x160 b=row cluster=2 c=yes bias=n",
+        "m=3000 n=4500 k=520 tile=64x96 a=column b=row cluster=1 cluster-n=2 c=yes consumers=in-turn",
+        "m=3000 n=4501 k=1040 tile=128x224 dtype=e4m3 b=column out=e4m3 cluster=2 cluster-n=2 bias=n activation=gelu",
+        "m=3000 n=4500 k=520 tile=128x192 b=column out=f32 c=yes bias=m d=column",
+        "m=3000 n=4501 k=520 tile=192x192 b=row cluster=2 c=yes bias=n",
+        "m=3000 n=4501 k=520 tile=192x160 b=column cluster=1 cluster-n=4 bias=n activation=silu",
+        "m=3000 n=4500 k=520 tile=192x128 b=column cluster=2 cluster-n=2 out=f32",
     };
     are_right(words, cj_test_few() ? 0 : CJ_TEST_COUNT(words));
 }
@@ -45,6 +52,8 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
         "m=130 n=70 k=5000 tile=64x64 cluster=0 parts=5 a=column",
         "m=250 n=500 k=30000 tile=128x128 cluster=2 cluster-n=2 split=2 parts=3 sums=ring c=yes",
         "m=120 n=500 k=20000 tile=128x256 cluster=1 cluster-n=2 split=8 sums=ring",
+        "m=250 n=500 k=9000 tile=64x160 cluster=2 split=4 parts=2 c=yes",
+        "m=250 n=500 k=9000 tile=192x128 cluster=1 split=3 parts=5 b=column",
     };
     are_right(words, cj_test_few() ? 1 : CJ_TEST_COUNT(words));
 }
@@ -57,6 +66,8 @@ static void tiles_that_are_left_are_shared(void **state) {
         "m=3000 n=3100 k=1040 dtype=e4m3 b=column tile=128x128 out=e4m3 rest=shared bias=n activation=relu",
         "m=700 n=900 k=9000 out=f32 tile=64x256 cluster=0 rest=shared bias=m",
         "m=1111 n=999 k=2000 tile=64x64 cluster=2 cluster-n=2 rest=shared d=column dtype=f16 batch=3",
+        "m=3000 n=4500 k=4000 b=column tile=192x160 rest=shared c=yes",
+        "m=3000 n=4500 k=4000 tile=128x224 rest=shared",
     };
     are_right(words, cj_test_few() ? 1 : CJ_TEST_COUNT(words));
 }

@@ -7,7 +7,9 @@
 #include "emit.h"
 #include "test.h"
 
-static const char *const tiles[] = {"128x256", "128x128", "64x256", "64x128", "64x64"};
+static const char *const tiles[] = {"128x256", "128x128", "64x256",  "64x128",  "64x64",
+                                    "128x224", "128x192", "128x160", "128x96",  "64x192",
+                                    "64x160",  "64x96",   "192x192", "192x160", "192x128"};
 static const char *const clusters[] = {"cluster=0",
                                        "cluster=1",
                                        "cluster=2",
@@ -36,6 +38,10 @@ static void kernels_that_share_k_assemble(void **state) {
     assemble("tile=128x256 cluster=2 rest=shared out=f32 c=yes bias=m batch=2");
     assemble("tile=128x128 cluster=1 cluster-n=2 rest=shared dtype=e4m3 b=column out=e4m3");
     assemble("tile=64x256 cluster=2 consumers=in-turn out=f32 c=yes bias=m batch=2 activation=silu");
+    assemble("tile=128x224 cluster=2 cluster-n=2 split=2 parts=7 c=yes b=column");
+    assemble("tile=192x128 cluster=1 split=2 parts=15 out=f32 c=yes");
+    assemble("tile=192x192 cluster=1 cluster-n=2 rest=shared c=yes bias=n activation=gelu");
+    assemble("tile=64x192 cluster=2 consumers=in-turn out=f32 c=yes bias=m batch=2 activation=silu");
     assemble("n=4500 tile=64x256 cluster=1 cluster-n=2 consumers=in-turn c=yes bias=n activation=gelu");
 }
 
@@ -45,6 +51,10 @@ static void ragged_kernels_assemble(void **state) {
     assemble("n=4500 tile=128x256 cluster=2 c=yes bias=n activation=gelu batch=2");
     assemble("n=4501 tile=128x256 cluster=2 out=f32 c=yes bias=n activation=gelu batch=2");
     assemble("n=4500 tile=128x256 cluster=2 dtype=e4m3 b=column out=e4m3 c=yes bias=n activation=gelu batch=2");
+    assemble("n=4501 tile=128x192 cluster=2 out=f32 c=yes bias=n activation=gelu batch=2");
+    assemble("n=4501 tile=192x160 cluster=2 c=yes bias=n activation=gelu batch=2");
+    assemble("n=4501 tile=192x192 cluster=2 out=f32 c=yes bias=n activation=silu batch=2");
+    assemble("n=4500 tile=128x224 cluster=2 dtype=e4m3 b=column out=e4m3 c=yes bias=n activation=gelu batch=2");
     assemble("m=1001 d=column tile=64x256 dtype=f16 split=2 parts=3 cluster=1");
     assemble("n=5 tile=64x64 dtype=tf32 b=column cluster=0 c=yes");
 }

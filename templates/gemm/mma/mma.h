@@ -31,7 +31,7 @@ enum {
 };
 
 // In the order of the words of `tile`; 0 is auto. The last ones are those of the form skinny.
-enum { MMA_TILES = 10, MMA_ALL_TILES = 13 };
+enum { MMA_TILES = GEMM_TILE_SKINNY, MMA_ALL_TILES = MMA_TILES + 3 };
 extern const mma_tile cj__mma_tiles[MMA_ALL_TILES];
 
 static inline uint32_t cj__mma_warps(const mma_tile *t) { return t->warps_m * t->warps_n; }

@@ -68,7 +68,8 @@ static double choose_split(const cj_params *p, const cj_limits *limits, bool uns
 
 // ---- clusters of a tile
 
-// Unsplit tiles: pairs multicast what they load, wherever there is a pair.
+// Unsplit tiles: pairs multicast what they load, wherever there is a pair; those of other widths side by side where that leaves
+// fewer without a mate.
 static void choose_pair(const cj_params *p, gemm_shape *g) {
     uint64_t   along_m = p->value[GEMM_CLUSTER], along_n = p->value[GEMM_CLUSTER_N];
     const bool open_n = along_n == CJ_PARAM_AUTO;
@@ -78,10 +79,14 @@ static void choose_pair(const cj_params *p, gemm_shape *g) {
         if (along_m == 1 && open_n && g->n > g->tile_n) along_n = 2;
     }
     cj__gemm_set_cluster(g, along_m, along_n);
+    const uint64_t tiles = cj__gemm_tile_count(g);
+    if (g->tile < GEMM_TILE_128x224 || !open_n || p->value[GEMM_CLUSTER] != CJ_PARAM_AUTO || g->n <= g->tile_n) return;
+    cj__gemm_set_cluster(g, 1, 2);
+    if (cj__gemm_tile_count(g) >= tiles) cj__gemm_set_cluster(g, along_m, along_n);
 }
 
 // Tiles whose K is split: these are tried, too. Of those that cost the same the last one is taken, which multicasts more and
-// was measured faster; but four along one axis never were.
+// was measured faster; four along one axis are tried whole alone (choose_row).
 static const struct { uint32_t m, n; } split_clusters[] = {{1, 1}, {1, 2}, {2, 1}, {2, 2}};
 
 static bool is_open(uint64_t asked, uint32_t along, uint64_t length, uint32_t tile) {
@@ -106,6 +111,31 @@ static double choose_quad(const cj_params *p, const cj_limits *limits, gemm_shap
     return cost * quad_times(g, limits);
 }
 
+// What the prediction of four in a row is multiplied by: where the operands come from global memory, a pair's prediction is right,
+// and the time of four is as the bytes that a block loads.
+static double row_times(const gemm_shape *g, const cj_limits *limits, const gemm_operand *common) {
+    const double bytes = (double)g->k * g->a.type->bytes * (double)g->batches * ((double)g->m + (double)g->n);
+    const double own = cj__gemm_stage_bytes(g) - common->bytes, all = (double)common->extent * GEMM_ROW;
+    const double loaded = (own + all / GEMM_CLUSTER_MAX) / (own + all / 2);
+    return bytes > (double)limits->l2_bytes ? gpu->between * loaded : gpu->quad;
+}
+
+// Four tiles in a row, all of D's columns or rows, which have at least half of the lines that a tile has room for.
+static double choose_row(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
+    const bool     is_column = g->n <= g->tile_n, is_split = p->value[GEMM_SPLIT] > 1 || p->value[GEMM_PARTS] > 1;
+    const uint32_t along_m = is_column ? GEMM_CLUSTER_MAX : 1, along_n = is_column ? 1 : GEMM_CLUSTER_MAX;
+    const gemm_operand *common = is_column ? &g->b : &g->a;
+    if (g->in_turn || g->stream_k || is_split || common->extent > common->lines || 2 * common->extent < common->lines)
+        return INFINITY;
+    if (!is_open(p->value[GEMM_CLUSTER], along_m, g->m, g->tile_m)) return INFINITY;
+    if (!is_open(p->value[GEMM_CLUSTER_N], along_n, g->n, g->tile_n)) return INFINITY;
+    g->split = g->parts = 1;
+    cj__gemm_set_cluster(g, along_m, along_n);
+    choose_sums(p, limits, g);
+    if (g->stages < cj__most(p->value[GEMM_STAGES], GEMM_STAGES_MIN)) return INFINITY;
+    return cj__gemm_cost_unsplit(g, limits, false) * row_times(g, limits, common);
+}
+
 static double choose_cluster(const cj_params *p, const cj_limits *limits, uint64_t tile, gemm_shape *g) {
     g->split = g->parts = 1;
     cj__gemm_set_tile(g, tile);
@@ -114,6 +144,8 @@ static double choose_cluster(const cj_params *p, const cj_limits *limits, uint64
     gemm_shape   best = *g;
     const double quad = choose_quad(p, limits, g);
     if (quad < least) least = quad, best = *g;
+    const double row = choose_row(p, limits, g);
+    if (row < least) least = row, best = *g;
     for (size_t i = 0; i < sizeof split_clusters / sizeof *split_clusters; i++) {
         const uint32_t along_m = split_clusters[i].m, along_n = split_clusters[i].n;
         if (!is_open(p->value[GEMM_CLUSTER], along_m, g->m, g->tile_m)) continue;
@@ -154,6 +186,15 @@ static bool may_take_turns(const cj_params *p, const cj_limits *limits, const ge
     return columns == cj__gemm_tiles[1].n && tiles >= gpu->turn_rounds * limits->sm_count;
 }
 
+// What the prediction of a tile's best shape is multiplied by: those of other widths were measured in one round of whole tiles.
+static double tile_times(const cj_params *p, const cj_limits *limits, const gemm_shape *g) {
+    const uint64_t room = cj__most(cj__gemm_room(g, limits), 1);
+    const bool     streams = g->stream_k || (cj__gemm_may_stream_k(p) && cj__gemm_stream_k_pays(g, room));
+    if (g->tile < GEMM_TILE_128x224) return 1;
+    if (cj__gemm_is_split(g) || streams) return gpu->beyond * gpu->margin;
+    return cj__gemm_tile_count(g) > room ? gpu->beyond : gpu->between;
+}
+
 void cj__gemm_choose(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
     const uint64_t asked = p->value[GEMM_TILE], first = asked ? asked : 1, last = asked ? asked : GEMM_TILES - 1;
     double         least = INFINITY;
@@ -161,9 +202,10 @@ void cj__gemm_choose(const cj_params *p, const cj_limits *limits, gemm_shape *g)
     bool           best_in_turn = g->in_turn;
     for (int in_turn = 0; in_turn < 2; in_turn++)
         for (uint64_t tile = first; may_be(p, in_turn) && tile <= last; tile++) {
-            if (in_turn && !may_take_turns(p, limits, g, tile)) continue;
+            if (!cj__gemm_tiles[tile].m || (in_turn && !may_take_turns(p, limits, g, tile))) continue;
             g->in_turn = in_turn;
-            const double cost = choose_cluster(p, limits, tile, g);
+            double cost = choose_cluster(p, limits, tile, g);
+            cost *= tile_times(p, limits, g);
             if (cost < least) least = cost, best = tile, best_in_turn = in_turn;
         }
     g->in_turn = best_in_turn;

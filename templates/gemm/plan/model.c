@@ -110,11 +110,13 @@ static double stream_k_clocks(const gemm_shape *g, uint64_t clusters, uint64_t l
 }
 
 // The last round takes its part of a tile's steps instead of all of them, and then the shares of each tile are combined. It may
-// be the only one; where fewer tiles than half the clusters are left, splits of all tiles have less to combine.
+// be the only one; where fewer tiles than half the clusters are left, splits of all tiles have less to combine. Four blocks in a row
+// are chosen where bytes bound the steps, which sharing these makes no fewer.
 bool cj__gemm_stream_k_pays(const gemm_shape *g, uint64_t clusters) {
     const gemm_tile_cost *largest = &cj__gemm_tiles[1];
     const uint64_t        tiles = cj__gemm_tile_count(g), left = tiles % clusters;
-    if (cj__gemm_is_split(g) || g->in_turn || 2 * tiles < clusters || !left || g->steps * clusters > INT32_MAX)
+    const bool            is_row = g->cluster_m == GEMM_CLUSTER_MAX || g->cluster_n == GEMM_CLUSTER_MAX;
+    if (cj__gemm_is_split(g) || g->in_turn || is_row || 2 * tiles < clusters || !left || g->steps * clusters > INT32_MAX)
         return false;
     const double part = (double)(g->tile_m * g->tile_n) / (largest->m * largest->n);
     const double tile = (double)g->steps * gpu->step * part;
@@ -149,8 +151,8 @@ static double end_clocks(const gemm_shape *g) {
 static double unhidden_clocks(const gemm_shape *g, double results) {
     const double end = end_clocks(g);
     if (g->teams > 1) return 0;
-    if ((g->deferred && g->d_type->bytes <= 2) || g->subtiles <= GEMM_STORES) return end;
-    return end + results * (g->subtiles - GEMM_STORES) / g->subtiles;
+    if ((g->deferred && g->d_type->bytes <= 2) || g->subtiles <= cj__gemm_stores(g)) return end;
+    return end + results * (g->subtiles - cj__gemm_stores(g)) / g->subtiles;
 }
 
 // The first tile's steps and the last tile's results, and of each round between the slower of both.

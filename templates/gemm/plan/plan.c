@@ -55,7 +55,7 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
               g->split);
     REFUSE_IF(g->in_turn && g->teams == 1,
               "consumers: in-turn, but a tile of %ux%u with split %u, parts %u has no two that compute tiles of 64 rows" CJ_HINT
-              "tile=64x256 and 64x128 have them, and no split",
+              "tiles of 64 rows have them, and no split",
               g->tile_m, g->tile_n, g->split, g->parts);
     REFUSE_IF(g->in_turn && g->stream_k, "consumers: in-turn, but rest=shared splits tiles" CJ_HINT
                                          "rest=whole, or rest=auto, goes with consumers=in-turn");

@@ -8,8 +8,7 @@ const gemm_constants cj__gemm_constants = {
 };
 
 const gemm_tile_cost cj__gemm_tiles[GEMM_TILES] = {
-    {0, 0, 0, 0},
 #define GEMM_CONSTANT(...)
-#define GEMM_TILE(m, n, step, end, ...) {m, n, step, end},
+#define GEMM_TILE(m, n, step, end, ...) [GEMM_TILE_##m##x##n] = {m, n, step, end},
 #include "constants.def"
 };

@@ -32,13 +32,34 @@ typedef struct gemm_constants {
 
 extern const gemm_constants cj__gemm_constants;
 
-// Of tiles, in the order of the words of `tile`; 0 is auto.
+// In the order of the words of `tile`, of all forms. Those of the form wgmma by name, of the forms mma and skinny the first one.
+enum {
+    GEMM_TILE_128x256 = 1,
+    GEMM_TILE_128x128,
+    GEMM_TILE_64x256,
+    GEMM_TILE_64x128,
+    GEMM_TILE_64x64,
+    GEMM_TILE_MMA,
+    GEMM_TILE_SKINNY = GEMM_TILE_MMA + 4,
+    GEMM_TILE_128x224 = GEMM_TILE_SKINNY + 3,
+    GEMM_TILE_128x192,
+    GEMM_TILE_128x160,
+    GEMM_TILE_128x96,
+    GEMM_TILE_64x192,
+    GEMM_TILE_64x160,
+    GEMM_TILE_64x96,
+    GEMM_TILE_192x192,
+    GEMM_TILE_192x160,
+    GEMM_TILE_192x128,
+    GEMM_TILES
+};
+
+// Of the form wgmma; m is 0 where a word names no tile of it.
 typedef struct gemm_tile_cost {
     uint32_t m, n;
     double   step, end;
 } gemm_tile_cost;
 
-enum { GEMM_TILES = 6 };
 extern const gemm_tile_cost cj__gemm_tiles[GEMM_TILES];
 
 // Parameters.
@@ -50,14 +71,14 @@ enum {
 enum {
     GEMM_ROW = 128,            // bytes of a row of a stage: the bytes of K of a step, and a row of a swizzle pattern
     GEMM_BOX = 64,             // lines of a tensor copy's box, where 16-bit elements lie by line
+    GEMM_NARROW = 32,          // columns of a subtile of results that is narrower
     GEMM_GROUP_ROWS = 64,      // rows of D of a consumer warp group
     GEMM_WARP_ROWS = 16,       // and of each of its warps
     GEMM_GROUP = 128,          // threads of a warp group
     GEMM_WARPS = 4,            // warps of a warp group
     GEMM_WARP = 32,            // lanes
     GEMM_SHARED_ALIGN = 1024,  // bytes after which a swizzle pattern repeats: the stages begin at a multiple
-    GEMM_STORE_BYTES = GEMM_WARP_ROWS * GEMM_ROW,  // a warp's buffer for a subtile of results, and how many it has
-    GEMM_STORES = 2,
+    GEMM_STORE_BYTES = GEMM_WARP_ROWS * GEMM_ROW,  // a warp's buffer for a subtile of results
     GEMM_MBARRIER_BYTES = 512  // static shared memory: the mbarriers, at most
 };
 
@@ -68,8 +89,10 @@ enum {
     GEMM_SPLIT_MAX = 16,  // blocks of a cluster, and clusters, that split the K of a tile
     GEMM_PARTS_MAX = 64,
     GEMM_SUBTILES_MAX = 8,
-    GEMM_DEFERRED_MAX = 4,  // subtiles that registers hold during the next tile's mainloop
-    GEMM_SUMS_MAX = 128,    // f32 sums of a thread
+    GEMM_SUMS_MAX = 128,   // f32 sums of a thread
+    GEMM_PACKED_MAX = 96,  // registers of a tile's packed results, and of these and the next tile's sums: of one or two
+    GEMM_HELD_MAX = 192,   // consumer groups, and of three
+    GEMM_HELD_MAX_OF_THREE = 120,
     GEMM_BIAS_MAX = 8
 };
 
@@ -144,6 +167,16 @@ static inline uint32_t cj__gemm_multicast(const gemm_shape *g) { return g->clust
 static inline bool     cj__gemm_is_split(const gemm_shape *g) { return g->split > 1 || g->parts > 1; }
 // Threads of a block: a warp group of the producer, and those of the consumers.
 static inline uint32_t cj__gemm_threads(const gemm_shape *g) { return GEMM_GROUP * (g->groups * g->teams + 1); }
+
+// Registers of a thread at the start; the roles then give up and take some (setmaxnreg), which must not be more in all.
+typedef struct gemm_registers {
+    uint32_t start, producer, consumer;
+} gemm_registers;
+
+static inline gemm_registers cj__gemm_registers(const gemm_shape *g) {
+    return g->groups > 2 ? (gemm_registers){128, 32, 160} : (gemm_registers){168, 40, 232};
+}
+
 static inline uint32_t cj__gemm_splits(const gemm_shape *g) { return g->split * g->parts; }
 
 // ---- the problem (problem.c)
@@ -186,8 +219,11 @@ static inline uint32_t cj__gemm_peer_bytes_apart(const gemm_shape *g) {
 
 // Bytes of shared memory of a block. The stages that fit beside all else.
 static inline uint32_t cj__gemm_stage_bytes(const gemm_shape *g) { return g->a.bytes + g->b.bytes; }
+
+// Buffers of a warp for subtiles of results: of three groups one, which makes room for a stage more.
+static inline uint32_t cj__gemm_stores(const gemm_shape *g) { return g->groups > 2 ? 1 : 2; }
 static inline uint32_t cj__gemm_store_bytes(const gemm_shape *g) {
-    return cj__gemm_consumer_warps(g) * GEMM_STORES * GEMM_STORE_BYTES;
+    return cj__gemm_consumer_warps(g) * cj__gemm_stores(g) * GEMM_STORE_BYTES;
 }
 uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits);
 

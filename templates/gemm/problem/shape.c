@@ -2,20 +2,31 @@
 // Sizes that follow from a problem, its tile and its cluster: steps, shared memory, tensor maps.
 #include "gemm.h"
 
+// Whether registers hold a tile's packed results beside the next tile's sums, and that has a step for each of them.
+static bool may_defer(const gemm_shape *g) {
+    const uint32_t sums = g->tile_n / 2, packed = sums * g->d_type->bytes / 4;
+    const uint32_t most = g->groups > 2 ? GEMM_HELD_MAX_OF_THREE : GEMM_HELD_MAX;
+    return sums + packed <= most && g->subtiles <= g->steps && !cj__gemm_is_split(g) && g->teams == 1;
+}
+
+// Boxes of lines are loaded whole, also where a tile ends within one.
+static uint32_t stage_bytes_of(const gemm_operand *o) {
+    return (o->order == CJ_BY_K ? o->lines : (uint32_t)cj__round_up(o->lines, GEMM_BOX)) * GEMM_ROW;
+}
+
 void cj__gemm_set_tile(gemm_shape *g, uint64_t tile) {
     g->tile = (uint32_t)tile;
     g->tile_m = cj__gemm_tiles[tile].m;
     g->tile_n = cj__gemm_tiles[tile].n;
     g->groups = g->tile_m / GEMM_GROUP_ROWS;
     g->teams = g->in_turn && g->groups == 1 && !cj__gemm_is_split(g) ? 2 : 1;
-    g->subtile = g->d_type->bytes == 4 ? GEMM_ROW / 4 : GEMM_BOX;
+    g->subtile = g->d_type->bytes == 4 || g->tile_n % GEMM_BOX ? GEMM_NARROW : GEMM_BOX;
     g->subtiles = g->tile_n / g->subtile;
-    const bool defers = g->subtiles <= cj__least(GEMM_DEFERRED_MAX, g->steps) && !cj__gemm_is_split(g) && g->teams == 1;
-    g->deferred = defers ? g->subtiles : 0;
+    g->deferred = may_defer(g) ? g->subtiles : 0;
     g->a.lines = g->tile_m;
     g->b.lines = g->tile_n;
-    g->a.bytes = g->a.lines * GEMM_ROW;
-    g->b.bytes = g->b.lines * GEMM_ROW;
+    g->a.bytes = stage_bytes_of(&g->a);
+    g->b.bytes = stage_bytes_of(&g->b);
 }
 
 void cj__gemm_set_cluster(gemm_shape *g, uint64_t along_m, uint64_t along_n) {
@@ -94,7 +105,10 @@ void cj__gemm_map(const gemm_shape *g, unsigned which, gemm_map *map) {
         *map = (gemm_map){.type = which == GEMM_MAP_C ? g->c_type : g->d_type,
                           .dims = {g->n, g->m},
                           .box = {g->subtile, GEMM_WARP_ROWS}};
-    map->swizzle = map->box[0] * map->type->bytes == GEMM_ROW ? CJ_TENSORMAP_SWIZZLE_128B : CJ_TENSORMAP_SWIZZLE_64B;
+    const uint32_t row_bytes = map->box[0] * map->type->bytes;
+    map->swizzle = row_bytes == GEMM_ROW       ? CJ_TENSORMAP_SWIZZLE_128B
+                   : row_bytes == GEMM_ROW / 2 ? CJ_TENSORMAP_SWIZZLE_64B
+                                               : CJ_TENSORMAP_SWIZZLE_32B;
     map->length = map->dims[0];
     if (which == GEMM_MAP_D && cj__gemm_is_ragged(g)) map->dims[0] = columns_of_whole_units(g);
     map->rank = g->batches > 1 && !shared[which] ? 3 : 2;

@@ -90,9 +90,6 @@ static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error
               "parts: %" PRIu64 ", but form=skinny splits K among the warps of a block alone" CJ_HINT
               "form=mma and form=wgmma have parts",
               value[GEMM_PARTS]);
-    REFUSE_IF(g->tile < SKINNY_TILE_FIRST,
-              "tile: %" PRIu32 "x%" PRIu32 " is none of form=skinny" CJ_HINT "it has 16x64, 16x32 and 16x16",
-              cj__mma_tiles[g->tile].m, cj__mma_tiles[g->tile].n);
     REFUSE_IF(!is_few(g->m) && !is_few(g->n),
               "m, n: %" PRIu64 " x %" PRIu64 ", but form=skinny is for at most %d rows or columns" CJ_HINT
               "leave form at its default",

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a tile's sums to D: values (value.c) are rounded to D's type, packed, and stored by tensor stores of 16 rows by a subtile
-// of 64 columns (32 of f32) a warp. Those write whole units of 16 bytes: tail.c stores the end of a line that is none.
+// of 64 columns (32 of f32, and of tiles whose columns are no multiple of 64) a warp. Those write whole units of 16 bytes: tail.c stores the end of a line that is none.
 //
-// A warp's buffer holds a subtile of C or of D, rows of 128 bytes (of 64 for 8-bit results), swizzled as its tensor map says.
+// A warp's buffer holds a subtile of C or of D, rows of 128 bytes (of 64 or 32 for narrow subtiles and 8-bit results), swizzled as
+// its tensor map says.
 // 16-bit elements pass it as fragments of 16 by 16 (ldmatrix, stmatrix). Of other types a thread has two neighbours of row
 // lane / 4 and two of the row 8 below in every 8 columns; it writes and reads them itself, in cells of their own: for f32 the
 // cells of C are those of D.
@@ -40,14 +41,26 @@ static cj_reg cell_of(const gemm_kernel *k, cj_reg first, uint32_t index) {
 // Bytes from a cell to that of the row 8 below.
 static uint32_t cell_below(const gemm_shape *g) { return GEMM_WARP_ROWS / 2 * g->subtile * g->d_type->bytes; }
 
+// Where a lane reads and writes its rows of the first fragment: rows of 128 bytes, or of 64, two of which are a row of the swizzle.
+static cj_reg fragment_address(const gemm_kernel *k, cj_reg own) {
+    const uint32_t row_bytes = k->g->subtile * k->g->c_type->bytes;
+    cj_func       *f = k->f;
+    if (row_bytes == GEMM_ROW) return cj_fragment_address(f, own, k->lane);
+    cj_reg row = cj_and(f, "fragment_row", k->lane, GEMM_WARP_ROWS - 1);
+    cj_reg at = cj_mad(f, "fragment", row, row_bytes, own);
+    cj_reg turn = cj_shr(f, "fragment_turn", row, 1), piece = cj_shr(f, "fragment_piece", k->lane, 4);
+    piece = cj_let(f, "u32", "fragment_piece", "xor.b32 $1, $2, $3; // chunks turn by each row of 128 bytes", piece, turn);
+    return cj_mad(f, "fragment", cj_and(f, "fragment_piece", piece, row_bytes / CHUNK - 1), CHUNK, at);
+}
+
 void cj__gemm_results_begin(const gemm_kernel *k, gemm_results *r) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     const uint32_t    packed = (g->deferred ? g->subtiles : 1) * packed_of(g);
     cj_reg            own = cj_sub(f, "consumer_warp", k->warp, GEMM_WARPS);
-    r->buffer = cj_mad(f, "results", own, GEMM_STORES * GEMM_STORE_BYTES, k->shared);
+    r->buffer = cj_mad(f, "results", own, cj__gemm_stores(g) * GEMM_STORE_BYTES, k->shared);
     r->buffer = cj_add(f, "results", r->buffer, g->stages * cj__gemm_stage_bytes(g));
-    r->fragment = cj_fragment_address(f, r->buffer, k->lane);
+    r->fragment = fragment_address(k, r->buffer);
     if (has_cells(g->d_type)) r->cell = cell_address(k, r->buffer);
     r->place.row = cj_mov(f, "s32", "result_row", 0);
     r->place.column = cj_mov(f, "s32", "result_column", 0);
@@ -64,7 +77,20 @@ void cj__gemm_results_begin(const gemm_kernel *k, gemm_results *r) {
 }
 
 // Subtiles take the warp's buffers in turns. A tile of one subtile has one buffer, for the next tile's would follow in it.
-static uint32_t buffers_of(const gemm_shape *g) { return g->subtiles < GEMM_STORES ? g->subtiles : GEMM_STORES; }
+static uint32_t buffers_of(const gemm_shape *g) {
+    return g->subtiles < cj__gemm_stores(g) ? g->subtiles : cj__gemm_stores(g);
+}
+
+// Whether a subtile has the buffer of the one that is stored before it: of the same tile, or of the tile before.
+static bool follows_in_buffer(const gemm_shape *g, uint32_t subtile) {
+    const uint32_t before = (subtile ? subtile : g->subtiles) - 1;
+    return before % buffers_of(g) == subtile % buffers_of(g);
+}
+
+// Copies that may still read when a subtile takes its buffer: those from the other buffer.
+static uint32_t copies_beside(const gemm_shape *g, uint32_t subtile) {
+    return follows_in_buffer(g, subtile) ? 0 : buffers_of(g) - 1;
+}
 
 static cj_reg in_buffer(const gemm_kernel *k, cj_reg first, uint32_t subtile) {
     const uint32_t buffer = subtile % buffers_of(k->g);
@@ -76,9 +102,10 @@ static cj_reg column_of(const gemm_kernel *k, cj_reg first, uint32_t subtile) {
 }
 
 // Whether a copy that was started before may still read the subtile's buffer: one of this tile, or (several a block) of
-// the tile before.
+// the tile before; where the first subtile waits for all of these, not before the second one.
 static bool may_be_read(const gemm_shape *g, uint32_t subtile) {
-    return !cj__gemm_is_split(g) || subtile >= buffers_of(g);
+    const bool is_waited_for = subtile && follows_in_buffer(g, 0);
+    return subtile >= buffers_of(g) || (!cj__gemm_is_split(g) && !is_waited_for);
 }
 
 // ---- sums to results
@@ -108,13 +135,21 @@ static void read_fragments(const gemm_kernel *k, cj_reg first, cj_reg *c) {
     }
 }
 
+// C may come to where lanes read the ends of lines of the subtile before. Of those before that one a barrier says that they have
+// read them, as consumers' turns do.
+static void claim_for_c(const gemm_kernel *k, uint32_t subtile, const char *why) {
+    cj_bulk_wait_read(k->f, copies_beside(k->g, subtile), why);
+    if (follows_in_buffer(k->g, subtile) && cj__gemm_is_ragged(k->g) && k->g->teams == 1)
+        cj_ptx(k->f, "bar.warp.sync -1; // all lanes have read the ends of their lines there");
+}
+
 // The subtile of C becomes addends, which lie as sums do.
 static void load_addends(const gemm_kernel *k, const gemm_results *r, uint32_t subtile, cj_reg c[2 * PACKED_MAX]) {
     const gemm_shape *g = k->g;
     const uint32_t    bytes = GEMM_WARP_ROWS * g->subtile * g->c_type->bytes, buffer = c_buffer_of(g, subtile);
     cj_reg            at[3], column = column_of(k, r->place.column, subtile), to = in_buffer(k, r->buffer, buffer);
     const uint32_t    rank = cj__gemm_at(k, at, column, r->place.row, r->place.batch, g->shared_c);
-    if (!g->deferred && may_be_read(g, subtile)) cj_bulk_wait_read(k->f, buffers_of(g) - 1, "the buffer is free for C");
+    if (!g->deferred && may_be_read(g, subtile)) claim_for_c(k, subtile, "the buffer is free for C");
     if (g->deferred && subtile) cj_ptx(k->f, "bar.warp.sync -1; // all lanes have read the subtile before");
     cj_mbarrier_arrive_expect(k->f, k->leader, r->c_ready, CJ_ARG((int)bytes), NULL);
     cj_tensor_load(k->f, k->leader, to, r->map_c, at, rank, r->c_ready);
@@ -168,12 +203,7 @@ void cj__gemm_results_take(const gemm_kernel *k, gemm_results *r, const cj_reg *
     cj_step(k->f, g->deferred ? "the sums become results, which are stored during the next tile's mainloop"
                               : "the sums become results, which are stored");
     cj__gemm_results_place(k, r, place);
-    if (g->deferred && g->adds_c) {
-        cj_bulk_wait_read(k->f, buffers_of(g) - 1, "the first buffer is free for C");
-        // With several subtiles, others were stored since lanes read the ends of lines there, with such a barrier.
-        if (cj__gemm_is_ragged(g) && g->subtiles == 1)
-            cj_ptx(k->f, "bar.warp.sync -1; // all lanes have read the ends of their lines there");
-    }
+    if (g->deferred && g->adds_c) claim_for_c(k, 0, "the first buffer is free for C");
     for (uint32_t i = 0; i < g->subtiles; i++) {
         cj__gemm_results_take_subtile(k, r, sum, i);
         if (!g->deferred) cj__gemm_results_store(k, r, i);
@@ -213,7 +243,7 @@ static void claim_buffer(const gemm_kernel *k, uint32_t subtile) {
     if (had_c && has_cells(g->d_type) && !has_cells(g->c_type))
         cj_ptx(k->f, "bar.warp.sync -1; // all lanes have read C");
     if (had_c || !may_be_read(g, subtile)) return;
-    cj_bulk_wait_read(k->f, buffers_of(g) - 1, "the buffer's last copy has read it,");
+    cj_bulk_wait_read(k->f, copies_beside(g, subtile), "the buffer's last copy has read it,");
     cj_ptx(k->f, "bar.warp.sync -1; // which lane 0 says to all");
 }
 

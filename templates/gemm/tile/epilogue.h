@@ -50,7 +50,7 @@ typedef struct gemm_results {
     gemm_tail   tail;
     cj_reg      buffer;                     // the first one
     cj_reg      fragment, cell;             // where a lane reads and writes in it: by matrices, by itself
-    cj_reg      packed[GEMM_SUMS_MAX / 2];  // of the deferred subtiles, or of one
+    cj_reg      packed[GEMM_PACKED_MAX];    // of the deferred subtiles, or of one
     gemm_place  place;                      // of the warp's rows
     cj_reg      some;                       // predicate: `packed` has results that are not stored yet
     cj_reg      map, map_c;

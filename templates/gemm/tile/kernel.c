@@ -2,9 +2,6 @@
 // The kernel's parameters, which thread, block and cluster this is, and the order of tiles.
 #include "kernel.h"
 
-// A thread's registers at the start; the roles then give up and take some (setmaxnreg).
-enum { REGISTERS = 168 };
-
 static const char *unless(bool used, const char *comment) { return used ? comment : "not used"; }
 
 void cj__gemm_declare(gemm_kernel *k) {
@@ -38,7 +35,7 @@ void cj__gemm_declare(gemm_kernel *k) {
     k->workspace = cj_param(
         f, "u64", "workspace",
         unless(g->parts > 1 || g->stream_k, "arrivals of those that share a tile, then their sums"));
-    cj_registers_max(f, REGISTERS);
+    cj_registers_max(f, cj__gemm_registers(g).start);
 }
 
 cj_reg cj__gemm_map_address(const gemm_kernel *k, unsigned which) {

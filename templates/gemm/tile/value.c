@@ -3,7 +3,7 @@
 // times their scale. alpha has the scales of A and B in it.
 //
 // The bias of a tile is loaded during the tile's products and waits in registers: of columns each lane has two of every
-// 64, and a shuffle brings them (two of 16 bits at once) to the lanes whose sums need them.
+// 64 (of a tile that ends within them, also some that are none of its), and a shuffle brings them (two of 16 bits at once) to the lanes whose sums need them.
 //
 // e^x and a reciprocal are 8 clocks of a warp each, as long as all other instructions of a value together: two values share a
 // reciprocal.
@@ -31,6 +31,9 @@ static void multiply_by(const gemm_kernel *k, cj_reg factor, cj_var param, const
     cj_ptx(k->f, "mul.rn.f32 $1, $1, $2;", factor, scale);
 }
 
+// Of the bias of columns, a lane.
+static uint32_t values_of_columns(const gemm_shape *g) { return 2 * (uint32_t)cj__ceil_div(g->tile_n, 2 * LANES); }
+
 void cj__gemm_values_begin(const gemm_kernel *k, gemm_values *v) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
@@ -47,7 +50,7 @@ void cj__gemm_values_begin(const gemm_kernel *k, gemm_values *v) {
     if (!g->bias) return;
     v->quarter = cj_and(f, "quarter", k->lane, 3);
     const bool waits_as_loaded = g->bias == GEMM_BIAS_COLUMNS && g->c_type->bytes == 2;
-    for (uint32_t i = 0; i < (g->bias == GEMM_BIAS_ROWS ? 2 : g->tile_n / LANES); i++)
+    for (uint32_t i = 0; i < (g->bias == GEMM_BIAS_ROWS ? 2 : values_of_columns(g)); i++)
         v->bias[i] = cj_register(f, waits_as_loaded ? "b16" : "f32", "bias");
 }
 
@@ -96,7 +99,7 @@ void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, const gemm
     }
     cj_step(k->f, "the tile's bias: of every 64 columns two a lane");
     cj_reg first = cj_let(k->f, "s32", "bias_first", "mad.lo.s32 $1, $2, 2, $3;", k->lane, place->column);
-    load_bias(k, first, k->g->tile_n / LANES, column_of, v->bias);
+    load_bias(k, first, values_of_columns(k->g), column_of, v->bias);
 }
 
 static cj_reg shuffled(cj_func *f, cj_reg value, cj_reg from) {

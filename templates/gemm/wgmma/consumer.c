@@ -2,7 +2,7 @@
 // The consumers of the matrix product: each warp group multiplies 64 rows of every stage, or the stages of every other tile.
 #include "wgmma.h"
 
-enum { REGISTERS = 232, PRODUCTS = GEMM_ROW / CJ_WGMMA_BYTES };  // a thread's; of a step
+enum { PRODUCTS = GEMM_ROW / CJ_WGMMA_BYTES };  // of a step
 
 typedef struct consumer {
     gemm_kernel   *k;
@@ -271,7 +271,7 @@ static void emit_split(consumer *c) {
 void cj__gemm_consume(gemm_kernel *k) {
     consumer c = {.k = k};
     cj_step(k->f, k->g->teams > 1 ? "the consumers: tiles in turn" : "the consumers: 64 rows a warp group");
-    cj_setmaxnreg_inc(k->f, REGISTERS, NULL);
+    cj_setmaxnreg_inc(k->f, cj__gemm_registers(k->g).consumer, NULL);
     begin(&c);
     cj__gemm_wait(k);
     cj__gemm_results_begin(k, &c.results);

@@ -2,8 +2,6 @@
 // The producer of the matrix product: one thread starts the tensor copies that fill the stages.
 #include "wgmma.h"
 
-enum { REGISTERS = 40 };  // a thread's, that the producer keeps
-
 // This block's part of each stage of A or B, which it loads and multicasts to the blocks along one axis of its multicast group,
 // as each of them does with its own.
 typedef struct loader {
@@ -57,7 +55,7 @@ static position find_position(const gemm_kernel *k, const loader *l, cj_reg line
 static void load_operand(const gemm_kernel *k, const loader *l, const position *p, cj_reg batch, cj_reg stage,
                          cj_reg full) {
     const bool     by_k = l->o->order == CJ_BY_K;
-    const uint32_t boxes = by_k ? 1 : l->o->lines / GEMM_BOX;
+    const uint32_t boxes = by_k ? 1 : l->o->bytes / (GEMM_BOX * GEMM_ROW);
     cj_reg         to = cj_mad(k->f, "to", stage, l->o->bytes, l->base), line = p->line, at[3];
     for (uint32_t box = 0; box < boxes; box++) {
         if (box) line = cj_add(k->f, "box_line", p->line, box * GEMM_BOX);
@@ -114,7 +112,7 @@ static void wait_for_releases(const gemm_kernel *k, const cj_pipeline_at *at) {
 void cj__gemm_produce(gemm_kernel *k, cj_label done) {
     cj_func *f = k->f;
     cj_step(f, "the producer: one thread loads");
-    cj_setmaxnreg_dec(f, REGISTERS, NULL);
+    cj_setmaxnreg_dec(f, cj__gemm_registers(k->g).producer, NULL);
     cj_ptx(f, "@$1 bra $2;", cj_ne(f, "other", k->thread, 0), done);
     producer p = {.a = make_loader(k, &k->g->a)};
     p.b = make_loader(k, &k->g->b);

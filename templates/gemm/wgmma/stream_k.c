@@ -102,8 +102,9 @@ static void add_up(const gemm_kernel *k, const shares *s, const cj_reg *sum) {
         cj_leave(&loop, cj_eq(f, "none_left", left, 0));
         cj_update(f, at, "add", cj__gemm_cluster_warps(k->g) * cj__gemm_warp_bytes(k->g));
         for (uint32_t first = 0; first < count; first += in_flight) {
-            cj__gemm_sums_load(k, "ld.global", summand, in_flight, at, first / GEMM_VECTOR * GEMM_VECTOR_BYTES);
-            cj__gemm_sums_add(k, sum + first, summand, in_flight);
+            const uint32_t these = count - first < in_flight ? count - first : in_flight;
+            cj__gemm_sums_load(k, "ld.global", summand, these, at, first / GEMM_VECTOR * GEMM_VECTOR_BYTES);
+            cj__gemm_sums_add(k, sum + first, summand, these);
         }
         cj_update(f, left, "sub", 1);
     }

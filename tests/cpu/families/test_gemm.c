@@ -68,6 +68,55 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
     are_right(words, CJ_TEST_COUNT(words));
 }
 
+// Widths between those: an odd number of subtiles, which share two buffers; subtiles of 32 columns, boxes of lines that the tile
+// ends within; several tiles a block, with C and ragged lines; split-K, stream-K and consumers in turn.
+static void tiles_of_other_widths_are_right(void **state) {
+    (void)state;
+    static const char *const words[] = {
+        "m=70 n=500 k=300 tile=64x192 cluster=1 batch=40 b=column c=yes bias=n",
+        "m=70 n=500 k=300 tile=64x96 cluster=2 batch=30 a=column b=row c=yes dtype=f16 bias=m activation=gelu",
+        "m=130 n=517 k=450 tile=128x224 cluster=0 batch=20 b=row c=yes bias=n",
+        "m=130 n=517 k=450 tile=128x160 cluster=1 cluster-n=2 batch=20 b=column c=yes bias=n activation=silu",
+        "m=200 n=517 k=70 tile=128x160 cluster=2 cluster-n=2 batch=12 b=row c=yes d=column",
+        "m=200 n=421 k=300 tile=128x96 cluster=4 batch=12 out=f32 c=yes bias=n",
+        "m=130 n=447 k=170 tile=128x224 cluster=1 batch=20 out=f32 b=column c=yes bias=n",
+        "m=130 n=387 k=330 tile=128x192 cluster=2 batch=20 out=f32 b=row c=yes",
+        "m=70 n=309 k=700 tile=64x160 cluster=1 batch=40 dtype=e4m3 b=column out=e4m3 c=yes bias=n",
+        "m=70 n=400 k=900 tile=64x192 cluster=1 cluster-n=4 batch=20 dtype=e5m2 b=column out=e5m2 c=yes d=column",
+        "m=70 n=309 k=90 tile=64x96 cluster=0 dtype=tf32 b=column out=bf16 c=yes",
+        "m=70 n=500 k=400 tile=64x192 cluster=1 split=8 parts=2 c=yes bias=n",
+        "m=130 n=500 k=400 tile=128x160 cluster=2 split=4 b=column bias=n activation=relu",
+        "m=130 n=500 k=400 tile=128x96 cluster=1 split=16 b=row out=f32",
+        "m=130 n=300 k=900 tile=128x224 cluster=1 split=2 parts=3 sums=ring b=row c=yes",
+        "m=300 n=300 k=700 tile=64x96 cluster=1 rest=shared b=row bias=n",
+        "m=300 n=500 k=700 tile=128x160 cluster=2 rest=shared b=column c=yes",
+        "m=300 n=600 k=700 tile=128x192 cluster=1 cluster-n=2 rest=shared out=f32",
+        "m=300 n=700 k=700 tile=128x224 cluster=1 rest=shared dtype=e4m3 b=column out=e4m3 bias=m",
+        "m=500 n=700 k=130 tile=64x96 cluster=2 batch=9 consumers=in-turn c=yes bias=n",
+        "m=500 n=703 k=130 tile=64x192 cluster=1 cluster-n=2 batch=9 consumers=in-turn c=yes out=f32",
+        "m=500 n=703 k=130 tile=64x160 cluster=1 batch=9 consumers=in-turn b=column c=yes",
+    };
+    are_right(words, CJ_TEST_COUNT(words));
+}
+
+// Three consumer groups, whose warps have one buffer each for results that are deferred or not.
+static void tiles_of_three_groups_are_right(void **state) {
+    (void)state;
+    static const char *const words[] = {
+        "m=300 n=309 k=450 tile=192x128 cluster=1 batch=30 b=column c=yes bias=n",
+        "m=300 n=320 k=330 tile=192x160 cluster=2 cluster-n=2 batch=20 a=column b=row bias=m activation=gelu",
+        "m=200 n=381 k=200 tile=192x192 cluster=1 cluster-n=2 batch=40 b=row c=yes",
+        "m=400 n=309 k=130 tile=192x128 cluster=2 batch=40 out=f32 b=row c=yes bias=n",
+        "m=300 n=261 k=130 tile=192x160 cluster=0 batch=30 dtype=e4m3 b=column out=e4m3 c=yes d=column",
+        "m=300 n=261 k=230 tile=192x192 cluster=4 batch=30 dtype=tf32 b=column",
+        "m=200 n=200 k=700 tile=192x128 cluster=1 split=4 parts=2 c=yes",
+        "m=200 n=205 k=700 tile=192x160 cluster=2 split=2 b=column out=f32 c=yes",
+        "m=300 n=500 k=700 tile=192x192 cluster=1 rest=shared c=yes bias=n",
+        "m=300 n=500 k=700 tile=192x128 cluster=2 rest=shared b=column",
+    };
+    are_right(words, CJ_TEST_COUNT(words));
+}
+
 // More tiles than clusters, an odd number of them, fewer steps than stages and many more.
 static void tiles_that_consumers_take_in_turn_are_right(void **state) {
     (void)state;
@@ -182,6 +231,29 @@ static void clusters_that_share_a_k_share_both_operands(void **state) {
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_plan plan;
         plan_for(cases[i].words, &plan);
+        assert_int_equal(cj_params_get(&plan.params, "cluster"), cases[i].cluster);
+        assert_int_equal(cj_params_get(&plan.params, "cluster-n"), cases[i].cluster_n);
+    }
+}
+
+// Tiles of other widths and heights, and four in a row of one column, where an H200 was measured faster by them.
+static void tiles_that_fill_one_round_are_taken(void **state) {
+    (void)state;
+    static const struct {
+        const char *words, *tile;
+        uint64_t    cluster, cluster_n;
+    } cases[] = {{"m=1008 n=2304 k=1288 dtype=f16 b=column", "128x192", 2, 2},
+                 {"m=5120 n=512 k=3592 b=column", "192x128", 2, 2},
+                 {"m=1910 n=2304 k=8192 b=column", "192x192", 2, 1},
+                 {"m=376 n=4096 k=1024 b=column", "128x96", 1, 2},
+                 {"m=6144 n=136 k=12288 b=column", "64x160", 4, 1},
+                 {"m=12632 n=120 k=216 b=column", "64x128", 4, 1},
+                 {"m=4096 n=4096 k=4096 b=column", "128x128", 1, 2}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        char    word[16];
+        cj_plan plan;
+        plan_for(cases[i].words, &plan);
+        assert_string_equal(cj_params_word(&plan.params, "tile", word, sizeof word), cases[i].tile);
         assert_int_equal(cj_params_get(&plan.params, "cluster"), cases[i].cluster);
         assert_int_equal(cj_params_get(&plan.params, "cluster-n"), cases[i].cluster_n);
     }
@@ -355,11 +427,14 @@ int main(void) {
         cmocka_unit_test(a_cluster_of_two_shares_what_it_loads),
         cmocka_unit_test(every_layout_is_right),
         cmocka_unit_test(tiles_whose_k_is_shared_are_right),
+        cmocka_unit_test(tiles_of_other_widths_are_right),
+        cmocka_unit_test(tiles_of_three_groups_are_right),
         cmocka_unit_test(tiles_that_consumers_take_in_turn_are_right),
         cmocka_unit_test(no_schedule_finds_fault_with_shared_k),
         cmocka_unit_test(few_tiles_and_a_long_k_are_shared),
         cmocka_unit_test(clusters_that_share_a_k_share_both_operands),
         cmocka_unit_test(sums_come_into_the_ring_where_it_pays),
+        cmocka_unit_test(tiles_that_fill_one_round_are_taken),
         cmocka_unit_test(many_tiles_or_a_short_k_are_not_shared),
         cmocka_unit_test(tiles_that_are_left_are_shared),
         cmocka_unit_test(tiles_that_are_left_are_shared_where_it_pays),

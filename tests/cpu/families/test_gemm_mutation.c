@@ -24,6 +24,11 @@ static const char *const kernels[] = {
     "bias=n",
     "m=404 n=76 k=320 tile=64x64 cluster=1 cluster-n=2 stages=2 rest=shared",
     "m=300 n=100 k=330 tile=64x64 cluster=1 stages=2 split=1 parts=1 consumers=in-turn c=yes",
+    "m=100 n=381 k=330 tile=64x192 cluster=1 stages=2 split=1 parts=1 c=yes",
+    "m=100 n=287 k=400 tile=64x96 cluster=1 stages=2 split=1 parts=1 b=column",
+    "m=100 n=287 k=800 tile=64x96 cluster=1 stages=2 split=1 parts=1 dtype=e4m3 b=column out=e4m3 c=yes",
+    "m=300 n=253 k=300 tile=192x128 cluster=1 stages=2 split=1 parts=1 b=column c=yes",
+    "m=200 n=252 k=130 tile=192x128 cluster=1 stages=2 split=1 parts=1 b=column out=f32 c=yes",
     "m=60 n=510 k=130 tile=64x256 cluster=1 stages=2 split=1 parts=1 c=yes",
     "m=60 n=300 k=100 tile=64x256 cluster=1 stages=2 split=1 parts=1 out=f32 c=yes batch=2 shared=b",
 };
