@@ -221,6 +221,7 @@ cj_status race_run(race *r, const contest *row, cj_device *device, const peer_li
         r->sides[side].user = r;
         r->sides[side].copies = r->copies;
     }
+    r->sides[PEER].waits = row->waits;
     if (!status) status = launch_all(r, error);
     if (!status) status = compare(r, error);
     if (!status) status = poison(r, error);

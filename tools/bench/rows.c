@@ -79,15 +79,15 @@
 
 // ---- rows in order, with their indices: against the sort of segments, and the radix sort of segments
 
-#define SORT(rows_, columns_, peer_, work_, goal_)                                                                       \
+#define SORT(rows_, columns_, peer_, work_, goal_, waits_)                                                               \
     {.work = "sort", .size = #rows_ " x " #columns_, .peer = peer_, .family = "sort",                                     \
      .params = "rows=" #rows_ " columns=" #columns_ " index=u32",                                                        \
      .problem = {.work = work_, .type = PEER_F32, .n = UINT64_C(rows_) * (columns_), .columns = columns_},               \
-     .goal = goal_, .rotate = true}
+     .goal = goal_, .rotate = true, .waits = waits_}
 
 #define SORTS(rows, columns)                                                                                             \
-    SORT(rows, columns, "CUB DeviceSegmentedSort", PEER_SORT_ROWS, 2),                                                   \
-    SORT(rows, columns, "CUB DeviceSegmentedRadixSort", PEER_SORT_RADIX, 2)
+    SORT(rows, columns, "CUB DeviceSegmentedSort", PEER_SORT_ROWS, 2, true),                                             \
+    SORT(rows, columns, "CUB DeviceSegmentedRadixSort", PEER_SORT_RADIX, 2, false)
 
 const contest contests[] = {
     SUM(f32, "2^12", PEER_F32, 12, 1, 0),
@@ -143,8 +143,8 @@ const contest contests[] = {
     SORTS(4096, 16384),
     SORTS(4096, 65536),
     SORTS(1024, 262144),
-    SORT(1, 1048576, "CUB DeviceRadixSort", PEER_SORT, 1),
-    SORT(1, 67108864, "CUB DeviceRadixSort", PEER_SORT, 1),
+    SORT(1, 1048576, "CUB DeviceRadixSort", PEER_SORT, 1, false),
+    SORT(1, 67108864, "CUB DeviceRadixSort", PEER_SORT, 1, false),
     REFERENCE(10, "4", "cooperative groups"),
     REFERENCE(20, "4", "cooperative groups"),
     REFERENCE(20, "0", "CUDA without clusters"),

@@ -20,6 +20,7 @@ typedef struct contest {
     double       share;   // so much of the ceiling; 0: none
     bool         rotate;  // over inputs that do not stay in the L2 cache
     bool         ideal;   // the peer counts as if it ran at the copy ceiling
+    bool         waits;   // the peer waits for the device within a call, so that no graph holds it
 } contest;
 
 extern const contest  contests[];

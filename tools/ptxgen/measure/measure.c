@@ -42,9 +42,12 @@ static cj_status launch_round(void *user, cj_stream stream, cj_error *error) {
     return status;
 }
 
+static cj_status launch_waiting_round(void *user, cj_error *error) { return launch_round(user, NULL, error); }
+
 static cj_status time_round(cj_device *device, const contender *c, unsigned launches, double *ms, cj_error *error) {
     round_of  r = {c, launches};
-    cj_status status = cj_time_graph(device, launch_round, &r, 1, ms, error);
+    cj_status status = c->waits ? cj_time(device, NULL, launch_waiting_round, &r, ms, error)
+                                : cj_time_graph(device, launch_round, &r, 1, ms, error);
     *ms /= launches;
     return status;
 }

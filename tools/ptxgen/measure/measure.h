@@ -18,11 +18,12 @@ enum { MEASURE_ROUNDS_MAX = 300, MEASURE_ROUNDS_CPU = 3 };
 
 // A kernel (or peer) in a comparison.
 typedef struct contender {
-    // Launches on set `copy` of the buffers. Must be capturable into a graph, and has run before.
+    // Launches on set `copy` of the buffers. Must be capturable into a graph, unless it `waits`, and has run before.
     cj_status (*launch)(void *user, unsigned copy, cj_stream stream, cj_error *error);
     void       *user;
     const char *peer;                       // the library whose kernel it is, if it is not ours: "cuBLAS"
     unsigned    copies;                     // sets of buffers; a round goes through all of them
+    bool        waits;                      // for the device, which no graph holds: its rounds are launched one after the other
     measurement time;                       // the result
     double      round[MEASURE_ROUNDS_MAX];  // milliseconds of a launch in each round, in the order of the rounds
 } contender;
