@@ -50,7 +50,7 @@ static void write_head(const sort_kernel *k, cj_builder *b) {
                          : "");
     cj_head(b, "  keys  --%u digits of %u bits: counts, sums, places in shared memory%s-->  %svalues, indices\n",
             s->prefix, s->digit,
-            s->cluster                ? " of the cluster"
+            sort_exchanges(s)         ? " of the cluster"
             : s->form == SORT_BY_GRID ? ", and in the workspace"
                                       : "",
             s->settles ? "settle among neighbours  -->  " : "");
@@ -134,7 +134,7 @@ static void emit_passes(sort_kernel *k, cj_reg shift) {
         cj__sort_rank(k);
         cj__sort_scan(k);
         cj__sort_scatter(k);
-        if (s->cluster) {
+        if (sort_exchanges(s)) {
             cj__sort_offsets(k);
             cj__sort_exchange(k);
         }
@@ -183,9 +183,11 @@ static void emit_sort(const cj_plan *plan, cj_builder *b) {
     }
     begin_row(&k);
     if (k.s.settles) cj__sort_begin_settle(&k);
-    if (k.s.cluster) cj_cluster_arrive(k.f, CJ_ARRIVE_RELAXED, "C0: this block has started");
+    if (k.s.splits) cj__sort_begin_split(&k);
+    if (k.s.cluster) cj_cluster_arrive(k.f, k.s.splits ? CJ_ARRIVE_RELEASE : CJ_ARRIVE_RELAXED, "C0: this block has started");
     cj__sort_load(&k);
     if (k.s.cluster) cj_cluster_wait(k.f, "C0: all blocks have started");
+    if (k.s.splits) cj__sort_split(&k);
     if (k.s.settles)
         emit_rounds(&k);
     else
