@@ -18,7 +18,7 @@ typedef struct boundary {
     cj_reg is_one;
     cj_reg key, position;  // its digits that are known, and zeros
     cj_reg before, group;  // items of its group that are before it
-    cj_reg all_known;
+    cj_reg all_known, by_key;  // all boundaries, and by their keys alone
 } boundary;
 
 // Where a value's digit is taken from.
@@ -57,14 +57,47 @@ void cj__sort_begin_split(const sort_kernel *k) {
     clear(k);
 }
 
-static void count(const sort_kernel *k, const level *l, const cj_reg *value) {
+// Whether an item of the warp's `some` loads from `first` on is next to a boundary: after two digits few are.
+static cj_reg any_near(const sort_kernel *k, unsigned first, unsigned some) {
+    const unsigned each = k->s.paired ? 2 : 1;
+    cj_func       *f = k->f;
+    cj_reg         groups = cj_mov(f, "u32", "groups", k->place[first / each]);
+    for (unsigned i = first / each + 1; i * each < first + some; i++) cj_update(f, groups, "or", k->place[i]);
+    return cj_let(f, "pred", "any_near", "vote.sync.any.pred $1, $2, 0xffffffff;", cj_ne(f, "near", groups, 0));
+}
+
+static unsigned loads_from(const sort_kernel *k, unsigned first) {
+    enum { LOADS = 4 };
+    return k->s.items - first < LOADS ? k->s.items - first : LOADS;
+}
+
+static void count_item(const sort_kernel *k, const level *l, cj_reg value, cj_reg group, cj_reg counts) {
     cj_func *f = k->f;
+    cj_reg   at = cj_mad(f, "counted_at", group, ROW, cj_mad(f, "digit_at", digit_of(k, l, value), 4, k->counts));
+    cj_ptx(f, "@$1 red.shared.add.u32 [$2 + $3], 1;", counts, at, k->s.at.counted);
+}
+
+// The first digit. Of a key all items are of one group.
+static void count_all(const sort_kernel *k, const level *l, const cj_reg *value) {
+    cj_func *f = k->f;
+    cj_reg   only = cj_mov(f, "u32", "only_group", 1);
     for (unsigned i = 0; i < k->s.items; i++) {
-        cj_reg group = cj__sort_place(k, i), counts = cj_ne(f, "is_near", group, 0), digit = digit_of(k, l, value[i]);
-        cj_reg at = cj_mad(f, "counted_at", group, ROW, cj_mad(f, "digit_at", digit, 4, k->counts));
-        cj_ptx(f, "@$1 red.shared.add.u32 [$2 + $3], 1;", counts, at, k->s.at.counted);
+        count_item(k, l, value[i], only, cj_always());
+        cj__sort_keep_place(k, i, only);
     }
-    cj__sort_sync(k, "P1: the block has counted");
+}
+
+static void count_loads(const sort_kernel *k, const level *l, const cj_reg *value, unsigned first) {
+    cj_func *f = k->f;
+    for (unsigned i = first; i < first + loads_from(k, first); i++) {
+        cj_reg group = cj__sort_place(k, i);
+        count_item(k, l, value[i], group, cj_ne(f, "is_near", group, 0));
+    }
+}
+
+static void count_near(const sort_kernel *k, const level *l, const cj_reg *value) {
+    for (unsigned i = 0; i < k->s.items; i += loads_from(k, i))
+        CJ_IF_UNI(k->f, any_near(k, i, loads_from(k, i)), "far") count_loads(k, l, value, i);
 }
 
 // To rank r what its boundary's group has: four bins a thread and turn.
@@ -147,58 +180,84 @@ static void take_digits(const sort_kernel *k, boundary *b, const level *l, cj_re
     cj_ptx(f, "vote.sync.all.pred $1, $2, 0xffffffff;", b->all_known, cj_eq(f, "is_known", b->before, 0));
 }
 
-// Which group each item has with one digit more.
-static void descend(const sort_kernel *k, const level *l, const cj_reg *value) {
-    cj_func *f = k->f;
-    for (unsigned i = 0; i < k->s.items; i += 2) {
-        const unsigned some = k->s.items - i < 2 ? 1 : 2;
-        cj_reg         group[2];  // two places may share a register
-        for (unsigned j = 0; j < some; j++) group[j] = cj__sort_place(k, i + j);
-        for (unsigned j = 0; j < some; j++) {
-            cj_reg near = cj_ne(f, "is_near", group[j], 0), digit = digit_of(k, l, value[i + j]), next = cj_mov(f, "u32", "next", 0);
-            cj_reg at = cj_mad(f, "next_at", group[j], BINS, cj_add(f, "digit_at", digit, k->counts));
-            cj_ptx(f, "@$1 ld.shared.u8 $2, [$3 + $4];", near, next, at, k->s.at.next);
-            cj__sort_keep_place(k, i + j, next);
-        }
+// Which group items have with one digit more; they are counted by the next one, `lower`, if `goes_on`.
+static void descend_loads(const sort_kernel *k, const level *l, const level *lower, cj_reg goes_on, const cj_reg *value, unsigned first) {
+    const unsigned some = loads_from(k, first);
+    cj_func       *f = k->f;
+    cj_reg         next[4];  // all are read before the first is kept: two places may share a register
+    for (unsigned i = 0; i < some; i++) {
+        cj_reg group = cj__sort_place(k, first + i), near = cj_ne(f, "is_near", group, 0), digit = digit_of(k, l, value[first + i]);
+        cj_reg at = cj_mad(f, "next_at", group, BINS, cj_add(f, "digit_at", digit, k->counts));
+        next[i] = cj_mov(f, "u32", "next", 0);
+        cj_ptx(f, "@$1 ld.shared.u8 $2, [$3 + $4];", near, next[i], at, k->s.at.next);
+    }
+    for (unsigned i = 0; i < some; i++) {
+        cj_reg counts = cj_pred(f, "is_near");
+        cj__sort_keep_place(k, first + i, next[i]);
+        cj_ptx(f, "setp.ne.and.u32 $1, $2, 0, $3;", counts, next[i], goes_on);
+        count_item(k, lower, value[first + i], next[i], counts);
     }
 }
 
-// The digits of `bits` of the values, from the highest one down; `bound`: of the boundary.
-static void find_digits(const sort_kernel *k, boundary *b, const char *type, const cj_reg *value, unsigned bits, cj_reg bound) {
+static void descend(const sort_kernel *k, const level *l, const level *lower, cj_reg goes_on, const cj_reg *value) {
+    for (unsigned i = 0; i < k->s.items; i += loads_from(k, i))
+        CJ_IF_UNI(k->f, any_near(k, i, loads_from(k, i)), "far") descend_loads(k, l, lower, goes_on, value, i);
+}
+
+// The digits of all boundaries, of what is counted.
+static void find_digit_of_all(const sort_kernel *k, boundary *b, const level *l, cj_reg bound) {
     cj_func *f = k->f;
-    level    l = {.type = type, .shift = cj_mov(f, "u32", "digit_shift", bits - DIGIT)};
+    cj__sort_sync(k, "P1: the block has counted");
+    push_counted(k, b);
+    cj_cluster_sync(f, "P2: each rank has what all counted of its boundary's group");
+    clear(k);
+    cj_reg finds = cj_eq(f, "finds", k->warp, 0);
+    cj_ptx(f, "setp.ne.and.u32 $1, $2, 0, $1;", finds, k->rank);
+    CJ_IF_UNI(f, finds, "digit_found") find_digit(k, b);
+    cj_cluster_sync(f, "P3: the digits of all boundaries are here");
+    take_digits(k, b, l, bound);
+}
+
+static level level_at(const sort_kernel *k, const char *type, cj_reg shift) {
+    level l = {.type = type, .shift = shift};
+    if (!strcmp(type, "u32")) l.byte = cj_let(k->f, "u32", "byte", "shr.u32 $1, $2, 3;\nor.b32 $1, $1, 0x4440; // and zeros", shift);
+    return l;
+}
+
+// What is counted by the highest digit is counted already.
+static void find_digits(const sort_kernel *k, boundary *b, const level *highest, const cj_reg *value, cj_reg bound) {
+    cj_func *f = k->f;
+    level    l = *highest;
     CJ_LOOP_UNI(f, levels, "next_level", "last_level") {
-        if (!strcmp(type, "u32")) l.byte = cj_let(f, "u32", "byte", "shr.u32 $1, $2, 3;\nor.b32 $1, $1, 0x4440; // and zeros", l.shift);
-        count(k, &l, value);
-        push_counted(k, b);
-        cj_cluster_sync(f, "P2: each rank has what all counted of its boundary's group");
-        clear(k);
-        cj_reg finds = cj_eq(f, "finds", k->warp, 0);
-        cj_ptx(f, "setp.ne.and.u32 $1, $2, 0, $1;", finds, k->rank);
-        CJ_IF_UNI(f, finds, "digit_found") find_digit(k, b);
-        cj_cluster_sync(f, "P3: the digits of all boundaries are here");
-        take_digits(k, b, &l, bound);
+        find_digit_of_all(k, b, &l, bound);
         cj_leave(&levels, b->all_known);
         cj__sort_sync(k, "P4: the groups' numbers are written");
-        descend(k, &l, value);
-        cj_leave(&levels, cj_eq(f, "is_lowest", l.shift, 0));
-        cj_update(f, l.shift, "sub", (unsigned)DIGIT);
+        cj_reg      goes_on = cj_ne(f, "goes_on", l.shift, 0);
+        const level lower = level_at(k, l.type, cj_sub(f, "lower_shift", l.shift, DIGIT));
+        descend(k, &l, &lower, goes_on, value);
+        cj_leave_unless(&levels, goes_on);
+        cj_set(f, l.shift, lower.shift);
+        if (!strcmp(l.type, "u32")) cj_set(f, l.byte, lower.byte);
     }
 }
 
 static void find_boundaries(const sort_kernel *k, boundary *b) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
-    cj_reg            one = cj_mov(f, "u32", "only_group", 1), positions[SORT_ITEMS_MAX];
+    cj_reg            positions[SORT_ITEMS_MAX];
     const unsigned    bits = s->packed ? 32 : s->bits, row = s->cluster * s->tile;
     cj_step(f, "the boundaries of the ranks, digit by digit");
-    for (unsigned i = 0; i < s->items; i++) cj__sort_keep_place(k, i, one);
-    find_digits(k, b, s->type, k->key, bits, b->key);
+    level l = level_at(k, s->type, cj_mov(f, "u32", "digit_shift", bits - DIGIT));
+    count_all(k, &l, k->key);
+    find_digits(k, b, &l, k->key, b->key);
     if (s->packed) return;
-    CJ_UNLESS_UNI(f, b->all_known, "known") {
+    cj_ptx(f, "mov.pred $1, $2;", b->by_key, b->all_known);
+    CJ_UNLESS_UNI(f, b->by_key, "known") {
         cj_step(f, "equal keys are told apart by their positions");
         for (unsigned i = 0; i < s->items; i++) positions[i] = position(k, i);
-        find_digits(k, b, "u32", positions, (unsigned)cj__round_up(cj__log2(cj__power_from(row)), DIGIT), b->position);
+        l = level_at(k, "u32", cj_mov(f, "u32", "digit_shift", cj__round_up(cj__log2(cj__power_from(row)), DIGIT) - DIGIT));
+        count_near(k, &l, positions);
+        find_digits(k, b, &l, positions, b->position);
     }
 }
 
@@ -206,6 +265,7 @@ static boundary begin(const sort_kernel *k) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
     boundary          b = {.is_one = cj_ge(f, "has_boundary", k->lane, 1), .all_known = cj_pred(f, "all_known")};
+    b.by_key = cj_pred(f, "known_by_key");
     cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", b.is_one, k->lane, s->cluster);
     cj_reg zero = cj__sort_constant(k, "zero", 0), last = cj__sort_constant(k, "last", UINT64_MAX >> (s->bits == 64 ? 0 : 32));
     b.key = cj_let(f, s->type, "boundary", "selp.$2 $1, $3, $4, $5;", s->type, zero, last, b.is_one);
@@ -217,42 +277,83 @@ static boundary begin(const sort_kernel *k) {
 
 // ---- to which rank
 
-// At or after the boundary of rank `at`, which each lane chooses.
-static cj_reg reaches(const sort_kernel *k, const boundary *b, unsigned item, cj_arg at) {
+typedef struct limit {
+    cj_reg key, position;
+} limit;
+
+// The boundary of rank `at`, which each lane chooses.
+static limit boundary_of(const sort_kernel *k, const boundary *b, bool by_key, cj_arg at) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
-    cj_reg            key = cj_register(f, s->type, "boundary");
+    limit             l = {cj_register(f, s->type, "limit"), cj_none()};
     if (s->bits == 64) {
         cj_reg half[] = {cj_u32(f, "low"), cj_u32(f, "high")};
         cj_ptx(f, "mov.b64 {$1, $2}, $3;", half[0], half[1], b->key);
         cj_reg low = shuffle(k, "low", half[0], at), high = shuffle(k, "high", half[1], at);
-        cj_ptx(f, "mov.b64 $1, {$2, $3};", key, low, high);
+        cj_ptx(f, "mov.b64 $1, {$2, $3};", l.key, low, high);
     } else {
-        cj_set(f, key, shuffle(k, "boundary", b->key, at));
+        cj_set(f, l.key, shuffle(k, "limit", b->key, at));
     }
-    if (s->packed) return cj_ge(f, "reaches", k->key[item], key);
-    cj_reg reaches = cj_eq(f, "is_equal", k->key[item], key);
-    cj_ptx(f, "setp.ge.and.u32 $1, $2, $3, $1;", reaches, position(k, item), shuffle(k, "boundary_position", b->position, at));
-    cj_ptx(f, "setp.gt.or.$1 $2, $3, $4, $2;", s->type, reaches, k->key[item], key);
+    if (!by_key) l.position = shuffle(k, "limit_position", b->position, at);
+    return l;
+}
+
+static limit select_limit(const sort_kernel *k, cj_reg p, const limit *a, const limit *b) {
+    limit l = {cj_select(k->f, k->s.type, "limit", p, a->key, b->key), cj_none()};
+    if (!cj_is_none(a->position)) l.position = cj_select(k->f, "u32", "limit_position", p, a->position, b->position);
+    return l;
+}
+
+// The item is at the boundary or after it.
+static cj_reg reaches(const sort_kernel *k, const limit *l, unsigned item) {
+    cj_func *f = k->f;
+    if (cj_is_none(l->position)) return cj_ge(f, "reaches", k->key[item], l->key);
+    cj_reg reaches = cj_eq(f, "is_equal", k->key[item], l->key);
+    cj_ptx(f, "setp.ge.and.u32 $1, $2, $3, $1;", reaches, position(k, item), l->position);
+    cj_ptx(f, "setp.gt.or.$1 $2, $3, $4, $2;", k->s.type, reaches, k->key[item], l->key);
     return reaches;
 }
 
-// The ranks of items, and their places among those of the warp with the same rank, of which lane r counts those of rank r. `others`: of each
-// bit of a rank, all bits where the lane has none.
-static void find_ranks(const sort_kernel *k, const boundary *b, cj_reg number) {
+// A search by halves. All items meet the boundary in the middle; of up to four ranks those of the quarters are in registers, too.
+typedef struct search {
+    unsigned bits;        // of a rank
+    bool     by_key;      // no boundary is among equal keys
+    limit    middle, quarter[2];
+    cj_reg   others[5];   // of each bit of a rank: all bits where the lane has none
+} search;
+
+static search begin_search(const sort_kernel *k, const boundary *b, bool by_key) {
     cj_func       *f = k->f;
-    const unsigned bits = cj__log2(cj__power_from(k->s.cluster));
-    cj_reg         others[5];
-    cj_step(f, "the rank that each item goes to, and its place among the warp's");
-    for (unsigned bit = 0; bit < bits; bit++) others[bit] = cj_sub(f, "lane_has_not", cj_and(f, "lane_has", cj_shr(f, "lane_bit", k->lane, bit), 1), 1);
+    const unsigned bits = cj__log2(cj__power_from(k->s.cluster)), half = 1u << bits >> 1;
+    search         t = {.bits = bits, .by_key = by_key, .middle = boundary_of(k, b, by_key, CJ_ARG(half))};
+    for (unsigned i = 0; i < 2 && bits == 2; i++) t.quarter[i] = boundary_of(k, b, by_key, CJ_ARG(half / 2 + i * half));
+    for (unsigned bit = 0; bit < bits; bit++) t.others[bit] = cj_sub(f, "lane_has_not", cj_and(f, "lane_has", cj_shr(f, "lane_bit", k->lane, bit), 1), 1);
+    return t;
+}
+
+// The rank that the item goes to; the lanes whose items go to the rank of the lane's number.
+static cj_reg find_rank(const sort_kernel *k, const boundary *b, const search *t, unsigned item, cj_reg mine) {
+    cj_func *f = k->f;
+    cj_reg   rank = cj_mov(f, "u32", "to_rank", 0), is_set = cj_none();
+    for (unsigned bit = t->bits; bit--;) {
+        cj_reg at = cj_or(f, "boundary_at", rank, 1u << bit);
+        limit  l = t->middle;
+        if (t->bits == 2 && !bit) l = select_limit(k, is_set, &t->quarter[1], &t->quarter[0]);
+        if (t->bits > 2 && bit + 1 < t->bits) l = boundary_of(k, b, t->by_key, CJ_ARG(at));
+        is_set = reaches(k, &l, item);
+        cj_set_if(f, is_set, rank, at);
+        cj_reg lanes = cj_let(f, "u32", "lanes", "vote.sync.ballot.b32 $1, $2, 0xffffffff;", is_set);
+        cj_ptx(f, "lop3.b32 $1, $2, $3, $1, 0x28; // (a ^ b) & c", mine, lanes, t->others[bit]);
+    }
+    return rank;
+}
+
+// Lane r counts the warp's items that go to rank r; an item's place is among these.
+static void find_ranks(const sort_kernel *k, const boundary *b, bool by_key, cj_reg number) {
+    cj_func     *f = k->f;
+    const search t = begin_search(k, b, by_key);
     for (unsigned i = 0; i < k->s.items; i++) {
-        cj_reg rank = cj_mov(f, "u32", "to_rank", 0), mine = cj_mov(f, "u32", "lanes_to_mine", UINT32_MAX);
-        for (unsigned bit = bits; bit--;) {
-            cj_reg at = cj_or(f, "boundary_at", rank, 1u << bit), is_set = reaches(k, b, i, CJ_ARG(at));
-            cj_set_if(f, is_set, rank, at);
-            cj_reg lanes = cj_let(f, "u32", "lanes", "vote.sync.ballot.b32 $1, $2, 0xffffffff;", is_set);
-            cj_ptx(f, "lop3.b32 $1, $2, $3, $1, 0x28; // (a ^ b) & c", mine, lanes, others[bit]);
-        }
+        cj_reg mine = cj_mov(f, "u32", "lanes_to_mine", UINT32_MAX), rank = find_rank(k, b, &t, i, mine);
         cj_reg same = shuffle(k, "same", mine, CJ_ARG(rank)), before = shuffle(k, "before", number, CJ_ARG(rank));
         cj_reg earlier = cj_let(f, "u32", "earlier", "popc.b32 $1, $2;", cj_and(f, "earlier", same, k->below));
         cj_reg place = cj_add(f, "place", earlier, before);
@@ -290,13 +391,26 @@ static cj_reg find_starts(const sort_kernel *k, cj_reg number) {
     return start;
 }
 
+// Of three ranks, or another number that is no power of two, the search meets lanes without a boundary, whose key alone may be reached.
+static void find_all_ranks(const sort_kernel *k, const boundary *b, cj_reg number) {
+    if (k->s.packed || !cj__is_power(k->s.cluster)) {
+        find_ranks(k, b, k->s.packed, number);
+        return;
+    }
+    CJ_IF_ELSE_UNI(k->f, b->by_key, "among_equal", "ranks_found") { find_ranks(k, b, true, number); }
+    else {
+        find_ranks(k, b, false, number);
+    }
+}
+
 void cj__sort_split(const sort_kernel *k) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
     boundary          b = begin(k);
     find_boundaries(k, &b);
     cj_reg number = cj_mov(f, "u32", "to_mine", 0);
-    find_ranks(k, &b, number);
+    cj_step(f, "the rank that each item goes to, and its place among the warp's");
+    find_all_ranks(k, &b, number);
     cj_step(f, "items go to their ranks");
     cj_reg start = find_starts(k, number);
     for (unsigned i = 0; i < s->items; i++) {
