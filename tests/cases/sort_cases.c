@@ -215,8 +215,7 @@ void cj_test_sort_bounds(cj_device *device, uint64_t seed) {
                  {"form=cluster cluster=2 block=32 items=2 dtype=f32 exchange=once", 128},
                  {"form=cluster cluster=3 block=64 items=1 dtype=f64 exchange=once order=descending", 192},
                  {"form=cluster cluster=4 block=32 items=1 dtype=bf16 exchange=once digit=5", 128},
-                 {"form=cluster cluster=16 block=32 items=1 dtype=u8 exchange=once result=indices", 512},
-                 {"form=cluster cluster=8 block=32 items=2 dtype=i32 exchange=once result=values match=any", 512},
+                 {"form=cluster cluster=5 block=32 items=1 dtype=u8 exchange=once result=indices", 160},
                  {"form=grid block=256 items=1 rows=2", 257},  // what a tile holds, or tiles, and one more
                  {"rows=1 form=grid block=256 items=2 dtype=i16 result=values order=descending", 1537},
                  {"rows=2 form=grid block=320 items=1 dtype=f64 result=indices index=u32", 641},
