@@ -8,6 +8,7 @@ static const cj_dtype dtypes[] = {CJ_F32, CJ_F64,  CJ_I32, CJ_U32, CJ_I64, CJ_U6
 enum { BOTH, VALUES, INDICES };  // in the order of the words
 enum { MATCH_AUTO, ANY, BALLOTS };
 enum { EXCHANGE_AUTO, EACH, ONCE };
+enum { PAIRS_AUTO, PAIRS_YES, PAIRS_NO };
 enum { SUMS_BYTES = 4 * SORT_WARP, LINE = 16, CLUSTER_MOST = 16, THREADS_MOST = 1024, DIGIT_MOST = 9, RESIDENT_MOST = 32 };
 enum { REGISTERS_LESS = 8 };  // than are counted: ptxas makes do, or spills a few bytes. For who asks for threads or blocks an SM
 
@@ -104,7 +105,7 @@ static void shape_of_tile(const cj_plan *plan, sort_shape *s) {
     const unsigned registers = cj__sort_registers(s), most = cj__registers_per_thread(s->block);
     s->paired = registers > most;
     // What peers get is as short as can be; and pairs of registers need room.
-    s->joined = s->carries && s->key_bytes == 4 && !s->packed && !s->cluster && registers + SORT_JOINED_REGISTERS <= most;
+    s->joined = plan->params.value[SORT_PAIRS] != PAIRS_NO && s->carries && s->key_bytes == 4 && !s->packed && !s->cluster && registers + SORT_JOINED_REGISTERS <= most;
     s->count_bytes = s->form != SORT_BY_GRID && s->bins >= 2 * SORT_WARP && s->tile < SORT_SHORT ? 2 : 4;
     s->scanners = 1u << cj__log2(cj__least(s->group, sort_warp_bytes(s) / 4));  // a word of counts each, or more
     s->each = s->bins > s->scanners ? s->bins / s->scanners : 1;
@@ -277,6 +278,7 @@ static void keep(cj_plan *plan, const sort_shape *s) {
     plan->params.value[SORT_PREFIX] = s->prefix;
     plan->params.value[SORT_RESIDENT] = cj__asked_or(plan, SORT_RESIDENT, resident(s));
     plan->params.value[SORT_EXCHANGE] = s->splits ? ONCE : EACH;
+    plan->params.value[SORT_PAIRS] = s->joined ? PAIRS_YES : PAIRS_NO;
     plan->params.value[SORT_MATCH] = s->ballots ? BALLOTS : ANY;
     plan->block = (cj_dim3){s->block, 1, 1};
     plan->cluster = s->cluster ? (cj_dim3){s->cluster, 1, 1} : (cj_dim3){0};
