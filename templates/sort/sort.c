@@ -13,6 +13,8 @@
 //
 //   shared, of each group:  | counts[warp][digit] | sums[warp] | table[rank][digit] | ranges | keys[tile] | indices[tile] |  or pairs of both
 //
+// In a cluster items go to other blocks in each pass; or, with exchange=once, before the passes, which are then those of a block (split.c).
+//
 // A row beyond a cluster is sorted by the grid (grid.c): each pass is a launch, in which a block sorts a tile by the digit and finds out
 // from the tiles before it where its items go.
 //
@@ -26,6 +28,13 @@
 //   C2  barrier.cluster           all ranks have read their tiles
 //   C3  barrier.cluster           all items are in their places in the row
 //   C0  barrier.cluster           all blocks have started
+//   P1  bar.sync                  exchange=once: the block has counted
+//   P2  barrier.cluster           each rank has what all counted of its boundary
+//   P3  barrier.cluster           the digits of all boundaries are in every rank
+//   P4  bar.sync                  the next digit's groups have numbers
+//   E1  bar.sync                  the warps' numbers of items for each rank are written
+//   E2  barrier.cluster           those of all ranks; nobody counts any more
+//   E3  barrier.cluster           all items are in their blocks
 //   N1  bar.sync                  settling: the warps' ranges are written
 //   N2  barrier.cluster           the ranges of all ranks are known
 //   N3  bar.sync                  the keys beside the tile are here
