@@ -170,13 +170,16 @@ static bool cut_cluster_of(const cj_plan *plan, const cj_limits *limits, unsigne
     return cj__is_power(s->tile) && (uint64_t)s->tile * ranks >= columns && fits(s, limits);
 }
 
+static unsigned few_threads(const sort_shape *s) {
+    return s->splits ? SORT_ONCE_BLOCK : s->bytes > 2 ? SORT_CLUSTER_BLOCK : SORT_CLUSTER_BLOCK_SHORT;
+}
+
 // If none is asked for, the least cluster that holds the row: of blocks with few threads, else of any.
 static bool cut_cluster(const cj_plan *plan, const cj_limits *limits, uint64_t asked, sort_shape *s) {
     if (asked != CJ_PARAM_AUTO) return cut_cluster_of(plan, limits, (unsigned)asked, s);
-    const unsigned few = s->bytes > 2 ? SORT_CLUSTER_BLOCK : SORT_CLUSTER_BLOCK_SHORT;
     for (unsigned any = 0; any < 2; any++)
         for (unsigned ranks = 2; ranks <= CLUSTER_MOST; ranks *= 2)
-            if (cut_cluster_of(plan, limits, ranks, s) && (any || s->block <= few)) return true;
+            if (cut_cluster_of(plan, limits, ranks, s) && (any || s->block <= few_threads(s))) return true;
     return false;
 }
 
@@ -255,7 +258,7 @@ static cj_status refuse(const cj_plan *plan, const sort_shape *s, const cj_limit
 // Blocks that share an SM by the registers that items take, and room to move them.
 static unsigned resident(const sort_shape *s) {
     const bool     is_tight = s->settles || s->form == SORT_BY_GRID;
-    const unsigned room = s->items * (is_tight ? (unsigned)SORT_SETTLE_ROOM : (unsigned)SORT_ROOM);
+    const unsigned room = s->items * (is_tight ? (unsigned)SORT_SETTLE_ROOM : s->cluster ? (unsigned)SORT_CLUSTER_ROOM : (unsigned)SORT_ROOM);
     unsigned       blocks = RESIDENT_MOST;
     while (blocks > 1 && cj__registers_per_thread((uint64_t)blocks * s->block) < cj__sort_registers(s) + room) blocks--;
     return blocks;
