@@ -87,7 +87,7 @@ static void shape_of_digits(const cj_plan *plan, sort_shape *s) {
     s->prefix = cj__asked_or(plan, SORT_PREFIX, pays ? digits_of(bits, s->digit) : sort_passes(s));
     s->settles = can_settle && s->prefix * s->digit < s->bits;
     if (!s->settles) s->prefix = sort_passes(s);
-    const bool saves = plan->params.value[SORT_EXCHANGE] == EXCHANGE_AUTO && sort_passes(s) >= SORT_ONCE_PASSES;
+    const bool saves = plan->params.value[SORT_EXCHANGE] == EXCHANGE_AUTO && sort_passes(s) >= SORT_ONCE_PASSES && s->block <= SORT_ONCE_BLOCK;
     s->splits = in_cluster && s->cluster > 1 && !s->settles && (once || saves);
 }
 
@@ -104,8 +104,10 @@ static void shape_of_tile(const cj_plan *plan, sort_shape *s) {
     s->paired = false;
     const unsigned registers = cj__sort_registers(s), most = cj__registers_per_thread(s->block);
     s->paired = registers > most;
-    // What peers get is as short as can be; and pairs of registers need room.
-    s->joined = plan->params.value[SORT_PAIRS] != PAIRS_NO && s->carries && s->key_bytes == 4 && !s->packed && !s->cluster && registers + SORT_JOINED_REGISTERS <= most;
+    // What peers get is as short as can be; and pairs of registers need room, which costs blocks that share an SM.
+    const bool may_join = s->carries && s->key_bytes == 4 && !s->packed && !s->cluster && registers + SORT_JOINED_REGISTERS <= most;
+    const bool pays = plan->params.value[SORT_PAIRS] == PAIRS_AUTO ? s->items <= SORT_PAIRS_ITEMS : plan->params.value[SORT_PAIRS] == PAIRS_YES;
+    s->joined = may_join && pays;
     s->count_bytes = s->form != SORT_BY_GRID && s->bins >= 2 * SORT_WARP && s->tile < SORT_SHORT ? 2 : 4;
     s->scanners = 1u << cj__log2(cj__least(s->group, sort_warp_bytes(s) / 4));  // a word of counts each, or more
     s->each = s->bins > s->scanners ? s->bins / s->scanners : 1;
@@ -170,9 +172,8 @@ static bool cut_cluster_of(const cj_plan *plan, const cj_limits *limits, unsigne
     return cj__is_power(s->tile) && (uint64_t)s->tile * ranks >= columns && fits(s, limits);
 }
 
-static unsigned few_threads(const sort_shape *s) {
-    return s->splits ? SORT_ONCE_BLOCK : s->bytes > 2 ? SORT_CLUSTER_BLOCK : SORT_CLUSTER_BLOCK_SHORT;
-}
+// So few that blocks share an SM: but of two ranks, whose items stay in their block by half.
+static unsigned few_threads(const sort_shape *s) { return s->cluster == 2 && s->bytes > 2 ? SORT_TWO_BLOCK : SORT_CLUSTER_BLOCK; }
 
 // If none is asked for, the least cluster that holds the row: of blocks with few threads, else of any.
 static bool cut_cluster(const cj_plan *plan, const cj_limits *limits, uint64_t asked, sort_shape *s) {
@@ -257,8 +258,8 @@ static cj_status refuse(const cj_plan *plan, const sort_shape *s, const cj_limit
 
 // Blocks that share an SM by the registers that items take, and room to move them.
 static unsigned resident(const sort_shape *s) {
-    const bool     is_tight = s->settles || s->form == SORT_BY_GRID;
-    const unsigned room = s->items * (is_tight ? (unsigned)SORT_SETTLE_ROOM : s->cluster ? (unsigned)SORT_CLUSTER_ROOM : (unsigned)SORT_ROOM);
+    const bool     is_tight = s->settles || s->form == SORT_BY_GRID, is_apart = s->key_bytes == 4 && s->carries && !s->packed && !s->joined;
+    const unsigned room = is_tight ? s->items * (unsigned)SORT_SETTLE_ROOM : is_apart ? (unsigned)SORT_APART_ROOM : s->items * (unsigned)SORT_ROOM;
     unsigned       blocks = RESIDENT_MOST;
     while (blocks > 1 && cj__registers_per_thread((uint64_t)blocks * s->block) < cj__sort_registers(s) + room) blocks--;
     return blocks;
