@@ -27,7 +27,8 @@ static void put(const sort_kernel *k, cj_reg place, unsigned item) {
            cj_mad(f, "index_to", place, s->index_bytes, k->counts), s->at.indices, k->index[item]);
 }
 
-void cj__sort_put_in_cluster(const sort_kernel *k, cj_reg place, unsigned item) {
+// `place` is in the row.
+static void put_in_cluster(const sort_kernel *k, cj_reg place, unsigned item) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
     cj_reg            rank = cj_shr(f, "to_rank", place, cj__log2(s->tile));
@@ -41,12 +42,12 @@ void cj__sort_put_in_cluster(const sort_kernel *k, cj_reg place, unsigned item) 
 
 void cj__sort_scatter(const sort_kernel *k) {
     cj_func *f = k->f;
-    cj_step(f, "items go to their places%s", sort_exchanges(&k->s) ? " in the tile" : "");
+    cj_step(f, "items go to their places%s", k->s.cluster ? " in the tile" : "");
     for (unsigned i = 0; i < k->s.items; i++) {
         cj_reg start = cj__sort_count(k, "start", cj__sort_digit_at(k, i));
         put(k, cj_add(f, "place", start, cj__sort_place(k, i)), i);
     }
-    if (!sort_exchanges(&k->s) && k->s.form != SORT_BY_GRID) cj__sort_sync(k, "S4: all items are in their places");
+    if (!k->s.cluster && k->s.form != SORT_BY_GRID) cj__sort_sync(k, "S4: all items are in their places");
 }
 
 void cj__sort_exchange(const sort_kernel *k) {
@@ -57,7 +58,7 @@ void cj__sort_exchange(const sort_kernel *k) {
     for (unsigned i = 0; i < k->s.items; i++) {
         cj_reg in_row = cj_add(f, "in_row", k->own, i * SORT_WARP);
         cj_update(f, in_row, "add", cj__sort_offset(k, i));
-        cj__sort_put_in_cluster(k, in_row, i);
+        put_in_cluster(k, in_row, i);
     }
     cj_cluster_sync(f, "C3: all items are in their places");
 }

@@ -7,7 +7,6 @@ static const cj_dtype dtypes[] = {CJ_F32, CJ_F64,  CJ_I32, CJ_U32, CJ_I64, CJ_U6
 
 enum { BOTH, VALUES, INDICES };  // in the order of the words
 enum { MATCH_AUTO, ANY, BALLOTS };
-enum { EXCHANGE_AUTO, EACH, ONCE };
 enum { PAIRS_AUTO, PAIRS_YES, PAIRS_NO };
 enum { SUMS_BYTES = 4 * SORT_WARP, LINE = 16, CLUSTER_MOST = 16, THREADS_MOST = 1024, DIGIT_MOST = 9, RESIDENT_MOST = 32 };
 enum { REGISTERS_LESS = 8 };  // than are counted: ptxas makes do, or spills a few bytes. For who asks for threads or blocks an SM
@@ -17,30 +16,18 @@ static bool is_signed(cj_dtype type) { return type == CJ_I8 || type == CJ_I16 ||
 
 // ---- the shape
 
-// Where the tile is later.
-static void lay_out_split(sort_shape *s) {
-    enum { BINS = 256 };
-    sort_layout *at = &s->at;
-    at->counted = (unsigned)cj__round_up(at->keys, LINE);
-    at->gathered = at->counted + s->cluster * 4 * BINS;
-    at->next = at->gathered + s->cluster * 4 * BINS;
-    at->found = at->next + s->cluster * BINS;
-    at->bytes = (unsigned)cj__most(at->bytes, cj__round_up(at->found + s->cluster * 8, LINE));
-}
-
 static void lay_out(sort_shape *s) {
     sort_layout *at = &s->at;
     at->sums = sort_warps(s) * sort_warp_bytes(s);
     at->table = at->sums + (s->scanners > SORT_WARP ? (unsigned)SUMS_BYTES : 0);
-    at->offsets = at->table + s->cluster * 4 * (s->splits ? s->cluster : s->bins);
-    at->ranges = at->offsets + (sort_exchanges(s) || s->form == SORT_BY_GRID ? 4 * s->bins : 0);
+    at->offsets = at->table + s->cluster * 4 * s->bins;
+    at->ranges = at->offsets + (s->cluster || s->form == SORT_BY_GRID ? 4 * s->bins : 0);
     at->rank_ranges = at->ranges + (s->settles ? sort_warps(s) * 2 * s->key_bytes : 0);
     at->retry = at->rank_ranges + (s->settles ? s->cluster * 2 * s->key_bytes : 0);
     const unsigned edge = s->settles && s->cluster ? SORT_REACH * s->key_bytes : 0;
     at->keys = (unsigned)cj__round_up(at->retry + (s->settles ? 4 : 0), LINE) + edge;
     at->indices = (unsigned)cj__round_up(at->keys + s->tile * s->key_bytes + edge, LINE);
     at->bytes = (unsigned)cj__round_up(at->indices + (s->carries && !s->packed ? s->tile * (s->joined ? 4 : s->index_bytes) : 0), LINE);
-    if (s->splits) lay_out_split(s);
 }
 
 static void shape_of_type(const cj_plan *plan, sort_shape *s) {
@@ -79,16 +66,13 @@ static void shape_of_digits(const cj_plan *plan, sort_shape *s) {
                           (in_cluster ? (unsigned)SORT_PREFIX_CLUSTER : (unsigned)SORT_PREFIX_MORE) +
                           (s->dtype == CJ_F64 ? (unsigned)SORT_PREFIX_F64 : 0);
     const unsigned digits = digits_of(bits, SORT_DIGIT_BITS);
-    const bool     once = in_cluster && s->cluster > 1 && plan->params.value[SORT_EXCHANGE] == ONCE;
-    const bool     pays = can_settle && !once && digits + SORT_PREFIX_PAYS <= digits_of(s->bits, SORT_DIGIT_BITS);
+    const bool     pays = can_settle && digits + SORT_PREFIX_PAYS <= digits_of(s->bits, SORT_DIGIT_BITS);
     const bool     longer = pays && in_cluster && digits_of(bits, DIGIT_MOST) < digits;
     s->digit = cj__asked_or(plan, SORT_DIGIT, longer ? DIGIT_MOST : SORT_DIGIT_BITS);
     s->bins = 1u << s->digit;
     s->prefix = cj__asked_or(plan, SORT_PREFIX, pays ? digits_of(bits, s->digit) : sort_passes(s));
     s->settles = can_settle && s->prefix * s->digit < s->bits;
     if (!s->settles) s->prefix = sort_passes(s);
-    const bool saves = plan->params.value[SORT_EXCHANGE] == EXCHANGE_AUTO && sort_passes(s) >= SORT_ONCE_PASSES && s->block <= SORT_ONCE_BLOCK;
-    s->splits = in_cluster && s->cluster > 1 && !s->settles && (once || saves);
 }
 
 // All of it that follows from form, threads and items.
@@ -281,7 +265,6 @@ static void keep(cj_plan *plan, const sort_shape *s) {
     plan->params.value[SORT_DIGIT] = s->digit;
     plan->params.value[SORT_PREFIX] = s->prefix;
     plan->params.value[SORT_RESIDENT] = cj__asked_or(plan, SORT_RESIDENT, resident(s));
-    plan->params.value[SORT_EXCHANGE] = s->splits ? ONCE : EACH;
     plan->params.value[SORT_PAIRS] = s->joined ? PAIRS_YES : PAIRS_NO;
     plan->params.value[SORT_MATCH] = s->ballots ? BALLOTS : ANY;
     plan->block = (cj_dim3){s->block, 1, 1};
@@ -305,8 +288,6 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
         "form: cluster, but the kernel is generated without clusters (cluster=0, or a target before sm_90)" CJ_HINT
         "choose another form, or cluster from 1 to 16");
     if (!choose(plan, limits, cluster, &s)) return refuse(plan, &s, limits, error);
-    REFUSE_IF(value[SORT_EXCHANGE] == ONCE && s.form == SORT_BY_CLUSTER && s.settles,
-              "exchange: once, but with a prefix of %u digits" CJ_HINT "leave exchange or prefix at its default", s.prefix);
     TRY(check_resident(plan, &s, error));
     sort_workspace w;
     cj__sort_workspace(plan, &s, &w);

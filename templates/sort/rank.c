@@ -211,7 +211,7 @@ static bins begin_bins(const sort_kernel *k) {
                            .searches = cj_always()};
     if (s->scanners < s->group) b.searches = cj_lt(k->f, "scans", k->thread, s->scanners);
     b.at = b.wide_at = cj_mad(k->f, "bins_at", k->thread, 4 * b.words, k->counts);
-    if (sort_exchanges(s) && b.words < b.each) b.wide_at = cj_mad(k->f, "wide_bins_at", k->thread, 4 * b.each, k->counts);
+    if (s->cluster && b.words < b.each) b.wide_at = cj_mad(k->f, "wide_bins_at", k->thread, 4 * b.each, k->counts);
     return b;
 }
 
@@ -340,11 +340,11 @@ void cj__sort_scan(sort_kernel *k) {
         cj_reg start[SORT_ITEMS_MAX];
         if (s->scanners > SORT_WARP) add_warps(k, &b);
         bin_starts(k, &b, start);
-        if (sort_exchanges(s)) push_bins(k, &b, start);
+        if (s->cluster) push_bins(k, &b, start);
         if (s->form == SORT_BY_GRID) post_own(k, &b, start[0]);
         write_starts(k, &b, start);
     }
-    if (sort_exchanges(s)) cj_cluster_arrive(f, CJ_ARRIVE_RELEASE, "C1: this rank's bins are pushed");
+    if (s->cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELEASE, "C1: this rank's bins are pushed");
     cj__sort_sync(k, "S3: all starts are written");
 }
 

@@ -13,8 +13,6 @@
 //
 //   shared, of each group:  | counts[warp][digit] | sums[warp] | table[rank][digit] | ranges | keys[tile] | indices[tile] |  or pairs of both
 //
-// In a cluster items go to other blocks in each pass; or, with exchange=once, before the passes, which are then those of a block (split.c).
-//
 // A row beyond a cluster is sorted by the grid (grid.c): each pass is a launch, in which a block sorts a tile by the digit and finds out
 // from the tiles before it where its items go.
 //
@@ -28,13 +26,6 @@
 //   C2  barrier.cluster           all ranks have read their tiles
 //   C3  barrier.cluster           all items are in their places in the row
 //   C0  barrier.cluster           all blocks have started
-//   P1  bar.sync                  exchange=once: the block has counted
-//   P2  barrier.cluster           each rank has what all counted of its boundary
-//   P3  barrier.cluster           the digits of all boundaries are in every rank
-//   P4  bar.sync                  the next digit's groups have numbers
-//   E1  bar.sync                  the warps' numbers of items for each rank are written
-//   E2  barrier.cluster           those of all ranks; nobody counts any more
-//   E3  barrier.cluster           all items are in their blocks
 //   N1  bar.sync                  settling: the warps' ranges are written
 //   N2  barrier.cluster           the ranges of all ranks are known
 //   N3  bar.sync                  the keys beside the tile are here
@@ -59,7 +50,7 @@ static void write_head(const sort_kernel *k, cj_builder *b) {
                          : "");
     cj_head(b, "  keys  --%u digits of %u bits: counts, sums, places in shared memory%s-->  %svalues, indices\n",
             s->prefix, s->digit,
-            sort_exchanges(s)         ? " of the cluster"
+            s->cluster                ? " of the cluster"
             : s->form == SORT_BY_GRID ? ", and in the workspace"
                                       : "",
             s->settles ? "settle among neighbours  -->  " : "");
@@ -143,7 +134,7 @@ static void emit_passes(sort_kernel *k, cj_reg shift) {
         cj__sort_rank(k);
         cj__sort_scan(k);
         cj__sort_scatter(k);
-        if (sort_exchanges(s)) {
+        if (s->cluster) {
             cj__sort_offsets(k);
             cj__sort_exchange(k);
         }
@@ -192,11 +183,9 @@ static void emit_sort(const cj_plan *plan, cj_builder *b) {
     }
     begin_row(&k);
     if (k.s.settles) cj__sort_begin_settle(&k);
-    if (k.s.splits) cj__sort_begin_split(&k);
-    if (k.s.cluster) cj_cluster_arrive(k.f, k.s.splits ? CJ_ARRIVE_RELEASE : CJ_ARRIVE_RELAXED, "C0: this block has started");
+    if (k.s.cluster) cj_cluster_arrive(k.f, CJ_ARRIVE_RELAXED, "C0: this block has started");
     cj__sort_load(&k);
     if (k.s.cluster) cj_cluster_wait(k.f, "C0: all blocks have started");
-    if (k.s.splits) cj__sort_split(&k);
     if (k.s.settles)
         emit_rounds(&k);
     else

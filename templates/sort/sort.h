@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of sort. Each file calls only those before it: plan.c; key.c; rank.c; move.c; range.c; settle.c; split.c; grid.c; sort.c,
-// which has the algorithm.
+// The parts of sort. Each file calls only those before it: plan.c; key.c; rank.c; move.c; range.c; settle.c; grid.c; sort.c, which has the
+// algorithm.
 #ifndef CJ_TEMPLATES_SORT_H
 #define CJ_TEMPLATES_SORT_H
 
@@ -24,7 +24,6 @@ enum { SORT_WARP = 32, SORT_ITEMS_MAX = 32, SORT_SHORT = 65536, SORT_INDEX_BITS 
 // Where things lie in the shared memory of a group: bytes from its first.
 typedef struct sort_layout {
     unsigned sums, table, offsets, ranges, rank_ranges, retry, keys, indices, bytes;  // the warps' counts are first
-    unsigned counted, gathered, next, found;                                         // of split.c
 } sort_layout;
 
 // A group of threads (a warp or a block) holds a tile of items: keys, with indices where these are carried.
@@ -39,7 +38,6 @@ typedef struct sort_shape {
     unsigned    digit, bins;
     unsigned    prefix;   // digits that passes sort by at first
     bool        settles;  // these are not all
-    bool        splits;   // in a cluster items go to other blocks once, before the passes (exchange=once)
     bool        ballots;
     unsigned    spared;   // registers that a thread may have less than are counted
     bool        paired;  // two places a register
@@ -83,7 +81,6 @@ typedef struct sort_kernel {
 static inline unsigned sort_warp_bytes(const sort_shape *s) { return s->count_bytes * s->bins; }  // of a warp's counts
 static inline unsigned sort_warps(const sort_shape *s) { return s->group / SORT_WARP; }
 static inline unsigned sort_passes(const sort_shape *s) { return (s->bits + s->digit - 1) / s->digit; }
-static inline bool     sort_exchanges(const sort_shape *s) { return s->cluster && !s->splits; }  // in each pass
 static inline unsigned sort_low(const sort_shape *s) { return s->packed ? SORT_INDEX_BITS : 0; }  // the first digit's bit
 
 // ---- plan.c
@@ -122,8 +119,7 @@ void   cj__sort_keep_place(const sort_kernel *k, unsigned item, cj_reg place);  
 // ---- move.c: items to their places in shared memory, and back to registers
 
 void cj__sort_scatter(const sort_kernel *k);
-void cj__sort_exchange(const sort_kernel *k);                                          // in a cluster
-void cj__sort_put_in_cluster(const sort_kernel *k, cj_reg place, unsigned item);  // `place` is in the row
+void cj__sort_exchange(const sort_kernel *k);  // in a cluster
 void cj__sort_gather(const sort_kernel *k);
 
 // ---- range.c: keys without what they have in common
@@ -137,11 +133,6 @@ void   cj__sort_begin_settle(const sort_kernel *k);  // before C0
 cj_reg cj__sort_settle(sort_kernel *k);              // a predicate: all items are in order, by cj__sort_settled
 cj_reg cj__sort_settled(const sort_kernel *k, unsigned item, cj_reg first);  // the place in the row; first: cj__sort_settled_first
 cj_reg cj__sort_settled_first(const sort_kernel *k);
-
-// ---- split.c: each item to the block that has its place in the sorted row
-
-void cj__sort_begin_split(const sort_kernel *k);  // before C0
-void cj__sort_split(const sort_kernel *k);
 
 // ---- grid.c: a row of any length, a launch a digit
 

@@ -212,10 +212,6 @@ void cj_test_sort_bounds(cj_device *device, uint64_t seed) {
                  {"form=cluster cluster=4 block=64 items=1 dtype=u64 prefix=2 digit=9 order=descending", 256},
                  {"form=cluster cluster=3 block=64 items=1 dtype=u8 result=indices", 192},
                  {"form=cluster cluster=4 block=32 items=1 dtype=f16 order=descending", 128},
-                 {"form=cluster cluster=2 block=32 items=2 dtype=f32 exchange=once", 128},
-                 {"form=cluster cluster=3 block=64 items=1 dtype=f64 exchange=once order=descending", 192},
-                 {"form=cluster cluster=4 block=32 items=1 dtype=bf16 exchange=once digit=5", 128},
-                 {"form=cluster cluster=5 block=32 items=1 dtype=u8 exchange=once result=indices", 160},
                  {"form=grid block=256 items=1 rows=2", 257},  // what a tile holds, or tiles, and one more
                  {"rows=1 form=grid block=256 items=2 dtype=i16 result=values order=descending", 1537},
                  {"rows=2 form=grid block=320 items=1 dtype=f64 result=indices index=u32", 641},
@@ -247,19 +243,16 @@ void cj_test_sort_random(cj_device *device, uint64_t *seed, uint64_t most) {
     const bool     by_grid = !below(seed, 6);
     const cj_dtype type = dtypes[below(seed, 12)];
     const char    *cluster = by_grid ? "auto" : clusters[below(seed, columns > 4 * HELD ? 4 : 5)];
-    const bool     in_cluster = !by_grid && strlen(cluster) == 1 && *cluster != '0';  // a number
     const bool     may_be_grid = by_grid || (columns > HELD && (!strcmp(cluster, "0") || !strcmp(cluster, "auto")));
-    const char    *exchange = !in_cluster ? "auto" : below(seed, 2) ? "once" : "each";
-    const bool     may_settle = cj_dtype_size(type) >= 4 && !may_be_grid && strcmp(exchange, "once");
     char           words[256];
     snprintf(words, sizeof words,
              "rows=%u columns=%" PRIu64 " dtype=%s order=%s index=%s result=%s stride=%" PRIu64
-             " cluster=%s match=%s digit=%u form=%s exchange=%s prefix=%s",
+             " cluster=%s match=%s digit=%u form=%s prefix=%s",
              (unsigned)(1 + below(seed, 3)), columns, cj_dtype_name(type),
              below(seed, 2) ? "ascending" : "descending", below(seed, 2) ? "i64" : "u32", results[below(seed, 3)],
              columns + below(seed, 2) * below(seed, 20), cluster, below(seed, 4) ? "any" : "ballots",
              below(seed, 3) || by_grid ? 8 : (unsigned)(5 + below(seed, 5)),
-             by_grid ? "grid block=256 items=1" : "auto", exchange, may_settle ? prefixes[below(seed, 4)] : "auto");
+             by_grid ? "grid block=256 items=1" : "auto", cj_dtype_size(type) >= 4 && !may_be_grid ? prefixes[below(seed, 4)] : "auto");
     cj_test_sort(device, words, (cj_sort_fill)below(seed, CJ_SORT_FILLS), *seed);
 }
 

@@ -35,8 +35,6 @@ static void what_the_plan_chooses_is_right(void **state) {
     cj_test_watch(1);
     cj_test_sort(cj_test_device, "rows=1 columns=1025", CJ_SORT_RANDOM, 1);
     cj_test_sort(cj_test_device, "rows=1 columns=600 dtype=bf16", CJ_SORT_WILD, 2);
-    cj_test_sort(cj_test_device, "rows=1 columns=510 cluster=16 block=32 items=1 dtype=u8 exchange=once", CJ_SORT_RANDOM, 3);
-    cj_test_sort(cj_test_device, "rows=1 columns=510 cluster=8 block=32 items=2 dtype=i32 exchange=once result=values", CJ_SORT_WILD, 4);
 }
 
 // Runs within a group, over groups, warps and ranks; those that are too long; and pads with the prefix of the greatest key.
