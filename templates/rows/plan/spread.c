@@ -87,8 +87,17 @@ static void cut_spread(choice *c) {
     s->counted = c->rows > asked_or(c, ROW_GRID, room_for(c, s->warps)) / s->blocks;
 }
 
+// A long row has vectors as wide as its matrices allow, and edges beside them.
+static void choose_peel(choice *c) {
+    const unsigned most = cj__row_peel_most(c->plan, c->op, c->s), plain = c->s->elements;
+    const unsigned wanted = is_asked(c, ROW_PEEL) ? (unsigned)c->plan->params.value[ROW_PEEL] : most;
+    if (wanted > plain && wanted <= most && !(wanted & (wanted - 1)) && c->s->columns >= 2 * wanted)
+        cj__row_peel_shape(c->s, wanted);
+}
+
 // If a thread holds too much for the usual registers, the GPU holds fewer blocks.
 void cj__row_plan_spread(choice *c) {
+    choose_peel(c);
     for (unsigned needed = SPREAD_REGISTERS; needed;) {
         c->registers = needed;
         cut_spread(c);
