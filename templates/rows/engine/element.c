@@ -82,17 +82,18 @@ static void clear_words(row_kernel *k, const cj_reg *word) {
     for (row_beside beside, *once = &beside; once && (k)->s->peeled; once = NULL)                            \
         for (row_kernel *one = cj__row_beside(&beside, (k)); one; one = NULL)
 
-static void load_vectors(row_kernel *k, const char *load, bool shared) {
+static void load_vectors(row_kernel *k, const char *load, bool shared, cj_reg policy) {
     const uint64_t rows = k->s->transposed ? ROW_WARP : 1, input_bytes = rows * k->s->piece * in_bytes(k);
     const uint64_t step = step_of(k, in_bytes(k));
     for (unsigned v = 0; v < k->s->held; v++) {
         for (unsigned i = 0; i < k->op->inputs && is_guarded(k->s, v); i++) clear_words(k, k->raw[i][v]);
         FOR_VECTOR(k, v)
         for (unsigned i = 0; i < k->op->inputs; i++)
-            load_words(k, load, k->raw[i][v], shared ? k->stage_at : k->at[k->op->nth[ROW_INPUT][i]],
-                       v * step + (shared ? i * input_bytes : 0));
+            cj__load_by(k->f, cj_always(), load, in_type(k), k->raw[i][v], in_words(k),
+                        shared ? k->stage_at : k->at[k->op->nth[ROW_INPUT][i]],
+                        (int64_t)(v * step + (shared ? i * input_bytes : 0)), policy);
     }
-    FOR_BESIDE(k, one) load_vectors(one, load, false);
+    FOR_BESIDE(k, one) load_vectors(one, load, false, policy);
 }
 
 // Whether several loads of short rows take parts of one cache line, which the L1 cache then keeps from one to the next.
@@ -102,14 +103,18 @@ static bool shares_lines(const row_shape *s) {
            s->stride * s->in_bytes % LINE_BYTES;
 }
 
-// A row of several pieces is read again, from the L2 cache if it is still there.
+// A row of several pieces is read again, from the L2 cache if it is still there. What is read for the last time leaves that first.
 void cj__row_load_piece(row_kernel *k) {
-    const char *once = k->plan->programmatic ? "ld.global.L1::no_allocate" : "ld.global.nc.L1::no_allocate";
-    if (shares_lines(k->s)) once = cj__load_given(k->plan);
-    load_vectors(k, k->s->pieces > 1 ? "ld.global" : once, false);
+    const bool  once = k->s->pieces == 1, hinted = !cj_is_none(k->policy) && (once || k->again);
+    const char *load = k->plan->programmatic || !once ? "ld.global" : "ld.global.nc";
+    const char *way = !once ? "" : shares_lines(k->s) ? "" : ".L1::no_allocate";
+    char        name[64];
+    if (once && shares_lines(k->s)) load = cj__load_given(k->plan);
+    snprintf(name, sizeof name, "%s%s%s", load, way, hinted ? ".L2::cache_hint" : "");
+    load_vectors(k, name, false, hinted ? k->policy : cj_none());
 }
 
-void cj__row_fetch_piece(row_kernel *k) { load_vectors(k, "ld.shared", true); }
+void cj__row_fetch_piece(row_kernel *k) { load_vectors(k, "ld.shared", true, cj_none()); }
 
 // ---- f32 and narrower
 

@@ -71,6 +71,7 @@ static void write_back(cj_plan *plan, const row_shape *s) {
     value[ROW_STAGES] = s->stages ? s->stages : CJ_PARAM_AUTO;
     value[ROW_PIECES] = s->pieces;
     if (!value[ROW_STORE]) value[ROW_STORE] = ROW_STORES_STREAM ? ROW_STORE_STREAMING : ROW_STORE_PLAIN;
+    if (!value[ROW_LOAD]) value[ROW_LOAD] = ROW_LOADS_FIRST ? ROW_LOAD_FIRST : ROW_LOAD_PLAIN;
     value[ROW_RESIDENT] = s->resident ? ROW_RESIDENT_YES : ROW_RESIDENT_NO;
     if (s->form == ROW_DIRECT && !s->totals) value[ROW_GRID] = CJ_PARAM_AUTO;
 }
