@@ -73,8 +73,12 @@ typedef struct row_beside {
 row_kernel *cj__row_beside(row_beside *b, const row_kernel *k);
 void        cj__row_peel(row_kernel *k, cj_reg row_at);  // k's column, left and edge, of the row at that address
 void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_reg word[ROW_WORDS]);  // of a column
+// Whether rows may begin beside a vector; else a peeled row has a tail alone.
+static inline bool cj__row_has_head(const row_shape *s) {
+    return s->peeled && (s->stride % s->elements || s->out_stride % s->elements);
+}
 static inline uint64_t cj__row_least_vectors(const row_shape *s) {
-    return s->peeled ? (s->columns - (s->elements - 1)) / s->elements : s->vectors;
+    return cj__row_has_head(s) ? (s->columns - (s->elements - 1)) / s->elements : s->vectors;
 }
 
 // ---- transpose.c

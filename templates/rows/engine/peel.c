@@ -4,7 +4,7 @@
 //   | head | vector | vector | … | tail |      the head goes up to the row's first whole vector, the tail follows its last one
 //
 // Head and tail are each shorter than a vector; the row's first threads take one of their elements each, as a vector of one.
-// All matrices have the same head (cj__row_peel_most). A column's vectors of weight, bias or mask stand across two of that
+// All matrices have the same head (cj__row_peel_most), none where strides are whole vectors. A column's vectors of weight, bias or mask stand across two of that
 // array's; a thread loads both, and takes its elements out of them.
 #include "engine.h"
 
@@ -67,18 +67,25 @@ static void peel_columns(row_kernel *k, cj_reg head) {
     k->halves = cj_select(f, "b32", "halves", odd, 0x5432, 0x3210);
 }
 
-void cj__row_peel(row_kernel *k, cj_reg row_at) {
+static cj_reg find_head(row_kernel *k, cj_reg row_at) {
     cj_func         *f = k->f;
     const row_shape *s = k->s;
+    if (!cj__row_has_head(s)) return cj_mov(f, "u32", "head", 0);
     cj_note(f, "the row's head goes up to a multiple of %u bytes", s->elements * s->in_bytes);
     cj_reg above = cj_let(f, "s32", "above", "neg.s32 $1, $2;", cj_cvt(f, "s32", "low", row_at));
     cj_reg number = cj_let(f, "u32", "number", "shr.u32 $1, $2, $3;", above, cj__log2(s->in_bytes));
-    cj_reg head = cj_and(f, "head", number, s->elements - 1),
+    return cj_and(f, "head", number, s->elements - 1);
+}
+
+void cj__row_peel(row_kernel *k, cj_reg row_at) {
+    cj_func         *f = k->f;
+    const row_shape *s = k->s;
+    cj_reg           head = find_head(k, row_at),
            rest = cj_let(f, "u32", "rest", "sub.u32 $1, $2, $3;", s->columns, head);
     cj_reg body = cj_shr(f, "body", rest, cj__log2(s->elements));
     peel_vectors(k, head, body);
     peel_edge(k, head, body, rest);
-    if (k->op->columns) peel_columns(k, head);
+    if (k->op->columns && cj__row_has_head(s)) peel_columns(k, head);
     if (!cj__row_is_short(s)) return;
     k->written = written_of(k, k->left);
     k->edge.written = written_of(k, k->edge.left);
@@ -136,6 +143,10 @@ void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_
     const char      *type = s->in_bytes == 4 ? "f32" : "b32", *load = cj__load_given(k->plan);
     cj_reg           both[2 * ROW_WORDS], when = cj_always();
     cj_reg           at = cj_mad_wide(f, "column_at", k->aligned, s->in_bytes, k->base[operand]);
+    if (!cj__row_has_head(s)) {
+        cj__load(f, cj_always(), load, type, word, words, at, (int64_t)offset);
+        return;
+    }
     cj_registers(f, type, k->op->operand[operand].name, 2 * words, both);
     cj__load(f, cj_always(), load, type, both, words, at, (int64_t)offset);
     if (may_be_last(s, v)) {

@@ -31,6 +31,7 @@ void cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s) {
     s->out_bytes = cj__row_type(plan, ROW_OUT)[1] == '3' ? 4 : 2;
     s->stride = cj__stride(plan, ROW_STRIDE, s->columns);
     s->out_stride = cj__stride(plan, ROW_OUT_STRIDE, s->columns);
+    if (value[ROW_ROWS] == 1) s->stride = s->out_stride = cj__round_up(s->columns, ROW_ELEMENTS);  // to no other row
     const unsigned widest = (unsigned)cj__most(s->in_bytes, s->out_bytes);
     s->elements = cj__load_width(value[ROW_ALIGN], widest, s->columns | s->stride | s->out_stride);
     s->vectors = s->columns / s->elements;

@@ -189,7 +189,7 @@ static uint64_t cost_of(const choice *c) {
     const row_op    *op = c->op;
     const uint64_t   readings = s->pieces > 1 && op->outputs ? 2 * s->pieces : s->pieces;
     const uint64_t   accesses = (op->inputs + op->outputs + op->columns) * PEEL_ACCESS;
-    const uint64_t   vector = s->elements * (PEEL_ELEMENT + (s->peeled ? op->columns * PEEL_COLUMN : 0)) + accesses;
+    const uint64_t   vector = s->elements * (PEEL_ELEMENT + (cj__row_has_head(s) ? op->columns * PEEL_COLUMN : 0)) + accesses;
     const uint64_t   edge = s->peeled ? PEEL_ELEMENT + accesses + PEEL_EDGE : 0;
     if (s->held > ROW_HELD) return UINT64_MAX;
     return (uint64_t)cj__row_threads(s) * cj__row_blocks(s) * (readings * s->held * vector + edge + PEEL_ROW);
