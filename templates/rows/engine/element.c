@@ -82,6 +82,38 @@ static void clear_words(row_kernel *k, const cj_reg *word) {
     for (row_beside beside, *once = &beside; once && (k)->s->peeled; once = NULL)                            \
         for (row_kernel *one = cj__row_beside(&beside, (k)); one; one = NULL)
 
+// A 16-bit element a load: pairs are made of them once all loads are on their way.
+static bool is_halved(const row_shape *s) { return s->access < s->elements && s->access * s->in_bytes == 2; }
+
+// The inputs' vectors v, in accesses.
+static void load_parts(row_kernel *k, unsigned v, const char *load, cj_reg half[ROW_INPUTS][ROW_ELEMENTS], cj_reg policy) {
+    const row_shape *s = k->s;
+    const unsigned   bytes = s->access * s->in_bytes, words = words_of(bytes);
+    const int64_t    offset = (int64_t)(v * step_of(k, in_bytes(k)));
+    for (unsigned i = 0; i < k->op->inputs; i++)
+        for (unsigned a = 0; a < s->elements / s->access; a++)
+            cj__load_by(k->f, cj_always(), load, is_halved(s) ? "b16" : in_type(k),
+                        is_halved(s) ? &half[i][a] : &k->raw[i][v][a * words], words, k->at[k->op->nth[ROW_INPUT][i]],
+                        offset + a * bytes, policy);
+}
+
+static void load_split(row_kernel *k, const char *load, cj_reg policy) {
+    const row_shape *s = k->s;
+    cj_reg           half[ROW_HELD][ROW_INPUTS][ROW_ELEMENTS];
+    for (unsigned v = 0; v < s->held; v++) {
+        for (unsigned i = 0; i < k->op->inputs; i++) {
+            if (is_guarded(s, v) && !is_halved(s)) clear_words(k, k->raw[i][v]);
+            for (unsigned e = 0; e < s->elements && is_halved(s); e++)
+                half[v][i][e] = is_guarded(s, v) ? cj_mov(k->f, "b16", "half", 0) : cj_register(k->f, "b16", "half");
+        }
+        FOR_VECTOR(k, v) load_parts(k, v, load, half[v], policy);
+    }
+    for (unsigned v = 0; v < s->held && is_halved(s); v++)
+        for (unsigned i = 0; i < k->op->inputs; i++)
+            for (unsigned e = 0; e < s->elements; e += 2)
+                cj_ptx(k->f, "mov.b32 $1, {$2, $3};", k->raw[i][v][e / 2], half[v][i][e], half[v][i][e + 1]);
+}
+
 static void load_vectors(row_kernel *k, const char *load, bool shared, cj_reg policy) {
     const uint64_t rows = k->s->transposed ? ROW_WARP : 1, input_bytes = rows * k->s->piece * in_bytes(k);
     const uint64_t step = step_of(k, in_bytes(k));
@@ -107,11 +139,15 @@ static bool shares_lines(const row_shape *s) {
 void cj__row_load_piece(row_kernel *k) {
     const bool  once = k->s->pieces == 1, hinted = !cj_is_none(k->policy) && (once || k->again);
     const char *load = k->plan->programmatic || !once ? "ld.global" : "ld.global.nc";
-    const char *way = !once ? "" : shares_lines(k->s) ? "" : ".L1::no_allocate";
+    const bool  split = k->s->access < k->s->elements;
+    const char *way = !once || split || shares_lines(k->s) ? "" : ".L1::no_allocate";
     char        name[64];
-    if (once && shares_lines(k->s)) load = cj__load_given(k->plan);
+    if (once && (shares_lines(k->s) || split)) load = cj__load_given(k->plan);
     snprintf(name, sizeof name, "%s%s%s", load, way, hinted ? ".L2::cache_hint" : "");
-    load_vectors(k, name, false, hinted ? k->policy : cj_none());
+    if (split)
+        load_split(k, name, hinted ? k->policy : cj_none());
+    else
+        load_vectors(k, name, false, hinted ? k->policy : cj_none());
 }
 
 void cj__row_fetch_piece(row_kernel *k) { load_vectors(k, "ld.shared", true, cj_none()); }

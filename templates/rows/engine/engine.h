@@ -41,6 +41,8 @@ static inline unsigned cj__row_block_rows(const row_shape *s) { return s->warps 
 void     cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s);
 unsigned cj__row_peel_most(const cj_plan *plan, const row_op *op, const row_shape *s);
 void     cj__row_peel_shape(row_shape *s, unsigned elements);
+unsigned cj__row_split_most(const cj_plan *plan, const row_shape *s);
+void     cj__row_split_shape(const cj_plan *plan, row_shape *s, unsigned elements);
 void     cj__row_cut(row_shape *s);  // into pieces, from form, blocks and number of pieces
 void     cj__row_cut_sums(const cj_plan *plan, row_shape *s);
 

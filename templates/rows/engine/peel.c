@@ -13,7 +13,7 @@ row_kernel *cj__row_beside(row_beside *b, const row_kernel *k) {
     const row_edge *e = &k->edge;
     *b = (row_beside){.k = *k, .s = *k->s};
     b->s.peeled = false;
-    b->s.elements = b->s.held = 1;
+    b->s.elements = b->s.access = b->s.held = 1;
     b->s.vectors = 0;
     b->k.s = &b->s;
     b->k.column = e->column;

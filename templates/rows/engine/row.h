@@ -43,6 +43,7 @@ typedef struct row_shape {
     row_form form;
     unsigned in_bytes, out_bytes;  // of an element
     unsigned elements;             // of a vector
+    unsigned access;               // elements of a load: fewer than a vector has where what is read allows less
     bool     peeled;               // a row is some elements, vectors, and some elements (peel.c); `vectors`: the most
     bool     transposed;           // lanes have rows, which come and go through shared memory (transpose.c)
     uint64_t columns, stride, out_stride, vectors;

@@ -34,6 +34,7 @@ void cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s) {
     if (value[ROW_ROWS] == 1) s->stride = s->out_stride = cj__round_up(s->columns, ROW_ELEMENTS);  // to no other row
     const unsigned widest = (unsigned)cj__most(s->in_bytes, s->out_bytes);
     s->elements = cj__load_width(value[ROW_ALIGN], widest, s->columns | s->stride | s->out_stride);
+    s->access = s->elements;
     s->vectors = s->columns / s->elements;
 }
 
@@ -47,6 +48,18 @@ unsigned cj__row_peel_most(const cj_plan *plan, const row_op *op, const row_shap
 
 void cj__row_peel_shape(row_shape *s, unsigned elements) {
     s->peeled = true;
+    s->elements = s->access = elements;
+    s->vectors = s->columns / elements;
+}
+
+// Elements of a vector that is loaded in parts, at most: what is written allows so many.
+unsigned cj__row_split_most(const cj_plan *plan, const row_shape *s) {
+    return cj__load_width(plan->params.value[ROW_ALIGN], (unsigned)cj__most(s->in_bytes, s->out_bytes),
+                          s->columns | s->out_stride);
+}
+
+void cj__row_split_shape(const cj_plan *plan, row_shape *s, unsigned elements) {
+    s->access = cj__load_width(plan->params.value[ROW_ALIGN], s->in_bytes, elements | s->stride);
     s->elements = elements;
     s->vectors = s->columns / elements;
 }
@@ -94,6 +107,7 @@ void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
     const uint64_t *value = plan->params.value;
     cj__row_problem(plan, op, s);
     if (cj__asked_or(plan, ROW_PEEL, 0)) cj__row_peel_shape(s, (unsigned)value[ROW_PEEL]);
+    if (cj__asked_or(plan, ROW_SPLIT, 0)) cj__row_split_shape(plan, s, (unsigned)value[ROW_SPLIT]);
     s->transposed = value[ROW_TRANSPOSE] == ROW_TRANSPOSE_YES;
     s->form = (row_form)value[ROW_FORM];
     s->cluster = (unsigned)value[ROW_CLUSTER];

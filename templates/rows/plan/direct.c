@@ -188,7 +188,8 @@ static uint64_t cost_of(const choice *c) {
     const row_shape *s = c->s;
     const row_op    *op = c->op;
     const uint64_t   readings = s->pieces > 1 && op->outputs ? 2 * s->pieces : s->pieces;
-    const uint64_t   accesses = (op->inputs + op->outputs + op->columns) * PEEL_ACCESS;
+    const uint64_t   loads = op->inputs * (s->elements / s->access);
+    const uint64_t   accesses = (loads + op->outputs + op->columns) * PEEL_ACCESS;
     const uint64_t   vector = s->elements * (PEEL_ELEMENT + (cj__row_has_head(s) ? op->columns * PEEL_COLUMN : 0)) + accesses;
     const uint64_t   edge = s->peeled ? PEEL_ELEMENT + accesses + PEEL_EDGE : 0;
     if (s->held > ROW_HELD) return UINT64_MAX;
@@ -201,23 +202,44 @@ static bool may_peel(const choice *c, unsigned plain_bytes, unsigned elements) {
     return is_asked(c, ROW_PEEL) ? wanted == elements : plain_bytes <= PEEL_PLAIN_BYTES;
 }
 
-// Vectors as short as it takes for rows of these alone, or wider ones with an edge, if they take fewer instructions.
+// Loads of parts find their lines in the L1 cache, of which a warp's vectors take several: they are a few parts.
+static bool may_split(const choice *c, unsigned plain_bytes, unsigned elements) {
+    const uint64_t wanted = c->plan->params.value[ROW_SPLIT];
+    if (c->s->totals || !c->op->outputs || asked(c, ROW_PEEL)) return false;
+    if (is_asked(c, ROW_SPLIT)) return wanted == elements;
+    return plain_bytes <= PEEL_PLAIN_BYTES && elements <= SPLIT_PARTS * c->s->elements;
+}
+
+// The shape so far becomes the best if it is allowed and takes fewer instructions.
+static void keep_better(const choice *c, bool allowed, row_shape *best, uint64_t *least) {
+    const uint64_t cost = allowed ? cost_of(c) : UINT64_MAX;
+    if (!allowed || cost > *least) return;
+    *best = *c->s;
+    *least = cost;
+}
+
+// Vectors as short as it takes for rows of these alone; or wider ones, with an edge or loaded in parts, if they take fewer
+// instructions.
 void cj__row_plan_direct(choice *c) {
-    const unsigned most = cj__row_peel_most(c->plan, c->op, c->s);
+    const unsigned most = cj__row_peel_most(c->plan, c->op, c->s), split_most = cj__row_split_most(c->plan, c->s);
     c->s->form = ROW_DIRECT;
     const row_shape plain = *c->s;
     plan_vectors(c);
     row_shape best = *c->s;
-    uint64_t  least = asked(c, ROW_PEEL) ? UINT64_MAX : cost_of(c);
-    for (unsigned elements = 2 * plain.elements; elements <= most; elements *= 2) {
+    uint64_t  least = asked(c, ROW_PEEL) || asked(c, ROW_SPLIT) ? UINT64_MAX : cost_of(c);
+    for (unsigned elements = 2 * plain.elements; elements <= most && !best.transposed; elements *= 2) {
         *c->s = plain;
-        if (best.transposed || !may_peel(c, vector_bytes(&plain), elements)) continue;
+        if (asked(c, ROW_SPLIT) || !may_peel(c, vector_bytes(&plain), elements)) continue;
         cj__row_peel_shape(c->s, elements);
         plan_vectors(c);
-        const uint64_t cost = cost_of(c);
-        if (cj__row_threads(c->s) < edges_most(c->s) || cost > least) continue;
-        best = *c->s;
-        least = cost;
+        keep_better(c, cj__row_threads(c->s) >= edges_most(c->s), &best, &least);
+    }
+    for (unsigned elements = 2 * plain.elements; elements <= split_most && !best.transposed; elements *= 2) {
+        *c->s = plain;
+        if (!may_split(c, vector_bytes(&plain), elements)) continue;
+        cj__row_split_shape(c->plan, c->s, elements);
+        plan_vectors(c);
+        keep_better(c, true, &best, &least);
     }
     *c->s = best;
 }
