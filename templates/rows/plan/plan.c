@@ -105,6 +105,15 @@ static void plan_stream_grid(choice *c) {
     c->plan->workspace_bytes = sizeof(uint32_t);
 }
 
+// Where an SM shall have few blocks at once, each has shared memory that it does not use: more blocks would not fit.
+static void plan_direct_grid(choice *c) {
+    const row_shape *s = c->s;
+    const unsigned   most = c->limits->shared_per_block_optin;
+    c->plan->grid = (cj_dim3){(uint32_t)(cj__ceil_div(c->rows, s->rows_per_block) * cj__row_blocks(s)), 1, 1};
+    if (asked(c, ROW_AT_ONCE))
+        c->plan->dynamic_shared = (uint32_t)cj__least(c->limits->shared_per_sm / (asked(c, ROW_AT_ONCE) + 1), most);
+}
+
 static cj_status plan_grid(choice *c, cj_error *error) {
     cj_plan         *plan = c->plan;
     const row_shape *s = c->s;
@@ -117,7 +126,7 @@ static cj_status plan_grid(choice *c, cj_error *error) {
     else if (s->form == ROW_STREAM)
         plan_stream_grid(c);
     else
-        plan->grid = (cj_dim3){(uint32_t)(cj__ceil_div(c->rows, s->rows_per_block) * blocks), 1, 1};
+        plan_direct_grid(c);
     REFUSE_IF(plan->grid.x % blocks, "grid: %" PRIu32 " is not a multiple of %s's %u blocks" CJ_HINT "%" PRIu64 " is",
               plan->grid.x, s->cluster ? "the cluster" : "a row", blocks, cj__round_up(plan->grid.x, blocks));
     return CJ_OK;
