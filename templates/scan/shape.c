@@ -15,10 +15,10 @@ static unsigned width_of(const cj_plan *plan, unsigned bytes) {
     return cj__load_width(value[SCAN_ALIGN], bytes, value[SCAN_COLUMNS] | (value[SCAN_ROWS] > 1 ? strides : 0));
 }
 
-// Elements of a load that may be several accesses: those of 4 bytes or more. Two are a load where one array is aligned to less
-// than 16 bytes: prefixes are of half as many loads.
+// Elements of a load that may be several accesses. Two are a load where one array is aligned to less than 16 bytes: prefixes are of
+// half as many loads.
 static unsigned width_in_accesses(const cj_plan *plan, const scan_shape *s) {
-    const unsigned most = s->access * s->bytes >= 4 ? SCAN_LOAD / s->bytes : s->access;
+    const unsigned most = SCAN_LOAD / s->bytes;
     const unsigned wanted = cj__asked_or(plan, SCAN_WIDTH, s->rows == 1 ? 2 * s->access : s->access);
     return (unsigned)cj__least(cj__power_from(wanted), most);
 }
