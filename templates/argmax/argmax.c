@@ -61,7 +61,7 @@ static void write_identity(argmax_kernel *k, const cj_push *push) {
         k->row = cj_mad(f, "row", cj_mov(f, "u32", "block", "%ctaid.x"), k->block / k->lanes, in_block);
         cj_reg rows = cj_cvt(f, "u32", "rows", cj_let(f, "u64", "rows", "ld.param.u64 $1, [$2];", k->rows));
         k->there = cj_lt(f, "there", k->row, rows);
-        k->in_row = cj_and(f, "in_row", k->thread, k->lanes - 1);
+        k->in_row = k->lanes > 1 ? cj_and(f, "in_row", k->thread, k->lanes - 1) : cj_mov(f, "u32", "in_row", 0);
         return;
     }
     k->row = k->cluster ? cj_cluster_index(f) : cj_mov(f, "u32", "row", "%ctaid.x");

@@ -104,8 +104,12 @@ static void write_round(const argmax_kernel *k, const row *r, cj_reg first, cj_r
     }
 }
 
+static cj_reg pack(const argmax_kernel *k, cj_reg best, cj_reg column) {
+    return cj_let(k->f, "u64", "value", "not.b32 $2, $2;\nmov.b64 $1, {$2, $3};", column, best);
+}
+
 // A short row: every lane takes some of its elements, each by a load of its own, all of them in flight.
-static void write_short(const argmax_kernel *k, cj_reg best, cj_reg column) {
+static cj_reg write_short(const argmax_kernel *k) {
     cj_func       *f = k->f;
     const uint64_t columns = k->plan->params.value[ARGMAX_COLUMNS];
     const unsigned loads = (unsigned)cj__ceil_div(columns, k->lanes);
@@ -127,8 +131,10 @@ static void write_short(const argmax_kernel *k, cj_reg best, cj_reg column) {
         cj__load(f, j + 1 < loads ? k->there : inside, "ld.global.nc", "f32", &x[j], 1, at,
                  (int64_t)j * k->lanes * ARGMAX_BYTES);
     }
+    cj_reg best = cj_mov(f, "u32", "best", 0), column = cj_mov(f, "u32", "best_column", 0);
     for (unsigned j = 0; j < loads; j++)
         write_compare(k, j + 1 < loads ? k->there : inside, x[j], k->in_row, j * k->lanes, best, column);
+    return pack(k, best, column);
 }
 
 // The part's vectors: [first, end) of the thread's.
@@ -141,19 +147,12 @@ static void write_piece(const argmax_kernel *k, const row *r, cj_reg *first, cj_
     *end = cj_min(k->f, "end", cj_add(k->f, "end", begin, piece), r->vectors);
 }
 
-static cj_reg pack(const argmax_kernel *k, cj_reg best, cj_reg column) {
-    return cj_let(k->f, "u64", "value", "not.b32 $2, $2;\nmov.b64 $1, {$2, $3};", column, best);
-}
-
 cj_reg cj__argmax_thread(const argmax_kernel *k, const cj_partials *kind) {
+    if (cj__argmax_is_short(k->plan)) return write_short(k);
     const unsigned step = k->lanes ? k->lanes : k->block * (k->cluster ? k->cluster : 1);
+    const row      r = write_row(k);
     edge           last = {.inside = {0}};
     cj_reg         best = cj_mov(k->f, "u32", "best", 0), column = cj_mov(k->f, "u32", "best_column", 0), first, end;
-    if (cj__argmax_is_short(k->plan)) {
-        write_short(k, best, column);
-        return pack(k, best, column);
-    }
-    const row r = write_row(k);
     if (k->peeled) last = load_edge(k, &r);
     cj_step(k->f, "each thread takes every %uth vector of %u elements; %u are in flight", step, ARGMAX_WIDTH,
             flight_of(k));

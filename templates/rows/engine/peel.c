@@ -46,7 +46,7 @@ static void peel_edge(row_kernel *k, cj_reg head, cj_reg body, cj_reg rest) {
     k->edge.column = cj_mov(f, "u32", "edge_column", k->thread);
     cj_ptx(f, "@$1 mad.lo.u32 $2, $3, $4, $2;", in_tail, k->edge.column, body, s->elements);
     k->edge.left = cj_let(f, "s32", "edge_left", "sub.s32 $1, $2, $3;", edges, k->thread);
-    if (s->piece < s->vectors) cj_set_if(f, cj_ne(f, "later", k->piece, 0), k->edge.left, 0);
+    if (cj__row_blocks(s) * s->pieces > 1) cj_set_if(f, cj_ne(f, "later", k->piece, 0), k->edge.left, 0);
 }
 
 static cj_reg written_of(row_kernel *k, cj_reg left) {

@@ -53,6 +53,7 @@ static const char *const kernels[] = {
     "softmax rows=2 columns=64 form=direct cluster=2 warps=2",
     "softmax rows=5 columns=77 form=direct cluster=0 warps=2 peel=4",
     "rmsnorm rows=5 columns=79 form=direct cluster=2 warps=1 peel=4",
+    "softmax rows=5 columns=77 form=spread blocks=3 warps=2 grid=6 peel=4",
     "softmax rows=70 columns=5 transpose=yes",
     "softmax rows=40 columns=3 out-stride=4 out=bf16 transpose=yes",
     "softmax rows=5 columns=32 form=stream cluster=1 warps=2 grid=2 stages=1",
