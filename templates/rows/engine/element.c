@@ -82,8 +82,22 @@ static void clear_words(row_kernel *k, const cj_reg *word) {
     for (row_beside beside, *once = &beside; once && (k)->s->peeled; once = NULL)                            \
         for (row_kernel *one = cj__row_beside(&beside, (k)); one; one = NULL)
 
+static void load_vectors(row_kernel *k, const char *load, bool shared, cj_reg policy) {
+    const uint64_t rows = k->s->transposed ? ROW_WARP : 1, input_bytes = rows * k->s->piece * in_bytes(k);
+    const uint64_t step = step_of(k, in_bytes(k));
+    for (unsigned v = 0; v < k->s->held; v++) {
+        for (unsigned i = 0; i < k->op->inputs && is_guarded(k->s, v); i++) clear_words(k, k->raw[i][v]);
+        FOR_VECTOR(k, v)
+        for (unsigned i = 0; i < k->op->inputs; i++)
+            cj__load_by(k->f, cj_always(), load, in_type(k), k->raw[i][v], in_words(k),
+                        shared ? k->stage_at : k->at[k->op->nth[ROW_INPUT][i]],
+                        (int64_t)(v * step + (shared ? i * input_bytes : 0)), policy);
+    }
+    FOR_BESIDE(k, one) load_vectors(one, load, false, policy);
+}
+
 // A 16-bit element a load: pairs are made of them once all loads are on their way.
-static bool is_halved(const row_shape *s) { return s->access < s->elements && s->access * s->in_bytes == 2; }
+static bool is_halved(const row_shape *s) { return cj__row_is_split(s) && s->access * s->in_bytes == 2; }
 
 // The inputs' vectors v, in accesses.
 static void load_parts(row_kernel *k, unsigned v, const char *load, cj_reg half[ROW_INPUTS][ROW_ELEMENTS], cj_reg policy) {
@@ -112,19 +126,6 @@ static void load_split(row_kernel *k, const char *load, cj_reg policy) {
         for (unsigned i = 0; i < k->op->inputs; i++)
             for (unsigned e = 0; e < s->elements; e += 2)
                 cj_ptx(k->f, "mov.b32 $1, {$2, $3};", k->raw[i][v][e / 2], half[v][i][e], half[v][i][e + 1]);
-}
-
-static void load_vectors(row_kernel *k, const char *load, bool shared, cj_reg policy) {
-    const uint64_t rows = k->s->transposed ? ROW_WARP : 1, input_bytes = rows * k->s->piece * in_bytes(k);
-    const uint64_t step = step_of(k, in_bytes(k));
-    for (unsigned v = 0; v < k->s->held; v++) {
-        for (unsigned i = 0; i < k->op->inputs && is_guarded(k->s, v); i++) clear_words(k, k->raw[i][v]);
-        FOR_VECTOR(k, v)
-        for (unsigned i = 0; i < k->op->inputs; i++)
-            cj__load_by(k->f, cj_always(), load, in_type(k), k->raw[i][v], in_words(k),
-                        shared ? k->stage_at : k->at[k->op->nth[ROW_INPUT][i]],
-                        (int64_t)(v * step + (shared ? i * input_bytes : 0)), policy);
-    }
     FOR_BESIDE(k, one) load_vectors(one, load, false, policy);
 }
 
@@ -139,7 +140,7 @@ static bool shares_lines(const row_shape *s) {
 void cj__row_load_piece(row_kernel *k) {
     const bool  once = k->s->pieces == 1, hinted = !cj_is_none(k->policy) && (once || k->again);
     const char *load = k->plan->programmatic || !once ? "ld.global" : "ld.global.nc";
-    const bool  split = k->s->access < k->s->elements;
+    const bool  split = cj__row_is_split(k->s);
     const char *way = !once || split || shares_lines(k->s) ? "" : ".L1::no_allocate";
     char        name[64];
     if (once && (shares_lines(k->s) || split)) load = cj__load_given(k->plan);
@@ -283,14 +284,23 @@ cj_reg cj__row_of(row_kernel *k, unsigned operand) {
     return period ? cj_rem(k->f, "repeated_row", k->row, period) : k->row;
 }
 
+// The row's address in the matrix of an operand.
+static cj_reg row_at(row_kernel *k, unsigned i) {
+    const row_shape *s = k->s;
+    const bool       input = k->op->operand[i].role == ROW_INPUT;
+    const uint64_t   bytes = input ? s->stride * s->in_bytes : s->out_stride * s->out_bytes;
+    return cj_mad_wide(k->f, "row_at", cj__row_of(k, i), bytes, k->base[i]);
+}
+
 void cj__row_place(row_kernel *k) {
     const row_shape *s = k->s;
+    if (s->peeled && cj__row_is_split(s)) cj__row_peel(k, row_at(k, k->op->nth[ROW_OUTPUT][0]), s->out_bytes);
     for (unsigned i = 0; i < k->op->operands; i++) {
         const bool input = k->op->operand[i].role == ROW_INPUT, output = k->op->operand[i].role == ROW_OUTPUT;
         if (!output && !(input && s->form != ROW_STREAM)) continue;
-        const uint64_t bytes = input ? s->in_bytes : s->out_bytes, stride = input ? s->stride : s->out_stride;
-        cj_reg         row = cj_mad_wide(k->f, "row_at", cj__row_of(k, i), stride * bytes, k->base[i]);
-        if (s->peeled && i == k->op->nth[ROW_INPUT][0]) cj__row_peel(k, row);
+        const unsigned bytes = input ? s->in_bytes : s->out_bytes;
+        cj_reg         row = row_at(k, i);
+        if (s->peeled && !cj__row_is_split(s) && i == k->op->nth[ROW_INPUT][0]) cj__row_peel(k, row, bytes);
         k->at[i] = cj_mad_wide(k->f, "at", k->column, bytes, row);
         if (s->peeled) k->edge.at[i] = cj_mad_wide(k->f, "edge_at", k->edge.column, bytes, row);
     }

@@ -67,20 +67,20 @@ static void peel_columns(row_kernel *k, cj_reg head) {
     k->halves = cj_select(f, "b32", "halves", odd, 0x5432, 0x3210);
 }
 
-static cj_reg find_head(row_kernel *k, cj_reg row_at) {
+static cj_reg find_head(row_kernel *k, cj_reg row_at, unsigned bytes) {
     cj_func         *f = k->f;
     const row_shape *s = k->s;
     if (!cj__row_has_head(s)) return cj_mov(f, "u32", "head", 0);
-    cj_note(f, "the row's head goes up to a multiple of %u bytes", s->elements * s->in_bytes);
+    cj_note(f, "the row's head goes up to a multiple of %u bytes", s->elements * bytes);
     cj_reg above = cj_let(f, "s32", "above", "neg.s32 $1, $2;", cj_cvt(f, "s32", "low", row_at));
-    cj_reg number = cj_let(f, "u32", "number", "shr.u32 $1, $2, $3;", above, cj__log2(s->in_bytes));
+    cj_reg number = cj_let(f, "u32", "number", "shr.u32 $1, $2, $3;", above, cj__log2(bytes));
     return cj_and(f, "head", number, s->elements - 1);
 }
 
-void cj__row_peel(row_kernel *k, cj_reg row_at) {
+void cj__row_peel(row_kernel *k, cj_reg row_at, unsigned bytes) {
     cj_func         *f = k->f;
     const row_shape *s = k->s;
-    cj_reg           head = find_head(k, row_at),
+    cj_reg           head = find_head(k, row_at, bytes),
            rest = cj_let(f, "u32", "rest", "sub.u32 $1, $2, $3;", s->columns, head);
     cj_reg body = cj_shr(f, "body", rest, cj__log2(s->elements));
     peel_vectors(k, head, body);

@@ -52,16 +52,20 @@ void cj__row_peel_shape(row_shape *s, unsigned elements) {
     s->vectors = s->columns / elements;
 }
 
-// Elements of a vector that is loaded in parts, at most: what is written allows so many.
-unsigned cj__row_split_most(const cj_plan *plan, const row_shape *s) {
+// Elements of a vector that is loaded in parts, at most: what is written allows so many, if its rows are peeled or begin with one.
+unsigned cj__row_split_most(const cj_plan *plan, const row_shape *s, bool peeled) {
     return cj__load_width(plan->params.value[ROW_ALIGN], (unsigned)cj__most(s->in_bytes, s->out_bytes),
-                          s->columns | s->out_stride);
+                          peeled ? 0 : s->columns | s->out_stride);
 }
 
-void cj__row_split_shape(const cj_plan *plan, row_shape *s, unsigned elements) {
-    s->access = cj__load_width(plan->params.value[ROW_ALIGN], s->in_bytes, elements | s->stride);
-    s->elements = elements;
-    s->vectors = s->columns / elements;
+// A part: what is read begins beside what is written by a multiple of it.
+void cj__row_split_shape(const cj_plan *plan, const row_op *op, row_shape *s, unsigned elements, bool peeled) {
+    const unsigned together = cj__row_peel_most(plan, op, s);
+    if (peeled)
+        cj__row_peel_shape(s, elements);
+    else
+        s->elements = elements, s->vectors = s->columns / elements;
+    s->access = (unsigned)cj__least(together, elements);
 }
 
 // Pieces of a stream are whole 16-byte words; those of spread rows are whole cache lines.
@@ -106,8 +110,11 @@ cj_status cj__row_op(const cj_plan *plan, row_op *op, cj_error *error) {
 void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
     const uint64_t *value = plan->params.value;
     cj__row_problem(plan, op, s);
-    if (cj__asked_or(plan, ROW_PEEL, 0)) cj__row_peel_shape(s, (unsigned)value[ROW_PEEL]);
-    if (cj__asked_or(plan, ROW_SPLIT, 0)) cj__row_split_shape(plan, s, (unsigned)value[ROW_SPLIT]);
+    const unsigned peel = cj__asked_or(plan, ROW_PEEL, 0), split = cj__asked_or(plan, ROW_SPLIT, 0);
+    if (split)
+        cj__row_split_shape(plan, op, s, split, peel);
+    else if (peel)
+        cj__row_peel_shape(s, peel);
     s->transposed = value[ROW_TRANSPOSE] == ROW_TRANSPOSE_YES;
     s->form = (row_form)value[ROW_FORM];
     s->cluster = (unsigned)value[ROW_CLUSTER];

@@ -203,14 +203,16 @@ static bool may_peel(const choice *c, unsigned plain_bytes, unsigned elements) {
 }
 
 // Loads of parts find their lines in the L1 cache, of which a warp's vectors take several: they are a few parts.
-static bool may_split(const choice *c, unsigned plain_bytes, unsigned elements) {
-    const uint64_t wanted = c->plan->params.value[ROW_SPLIT];
-    if (c->s->totals || !c->op->outputs || asked(c, ROW_PEEL)) return false;
+static bool may_split(const choice *c, const row_shape *plain, unsigned elements, bool peeled) {
+    const uint64_t wanted = c->plan->params.value[ROW_SPLIT], peel = c->plan->params.value[ROW_PEEL];
+    const unsigned part = cj__row_peel_most(c->plan, c->op, plain);
+    if (plain->totals || !c->op->outputs || part >= elements || (peeled && plain->columns < 2 * elements)) return false;
+    if (is_asked(c, ROW_PEEL) && peel != (peeled ? elements : 0)) return false;
     if (is_asked(c, ROW_SPLIT)) return wanted == elements;
-    return plain_bytes <= PEEL_PLAIN_BYTES && elements <= SPLIT_PARTS * c->s->elements;
+    return !asked(c, ROW_PEEL) && vector_bytes(plain) <= PEEL_PLAIN_BYTES && elements <= SPLIT_PARTS * part;
 }
 
-// The shape so far becomes the best if it is allowed and takes fewer instructions.
+// The shape so far becomes the best if it is allowed and takes no more instructions.
 static void keep_better(const choice *c, bool allowed, row_shape *best, uint64_t *least) {
     const uint64_t cost = allowed ? cost_of(c) : UINT64_MAX;
     if (!allowed || cost > *least) return;
@@ -218,28 +220,42 @@ static void keep_better(const choice *c, bool allowed, row_shape *best, uint64_t
     *least = cost;
 }
 
+// Wider vectors than `plain` has, with an edge.
+static void try_peeled(choice *c, const row_shape *plain, row_shape *best, uint64_t *least) {
+    const unsigned most = cj__row_peel_most(c->plan, c->op, plain);
+    for (unsigned elements = 2 * plain->elements; elements <= most; elements *= 2) {
+        *c->s = *plain;
+        if (asked(c, ROW_SPLIT) || !may_peel(c, vector_bytes(plain), elements)) continue;
+        cj__row_peel_shape(c->s, elements);
+        plan_vectors(c);
+        keep_better(c, cj__row_threads(c->s) >= edges_most(c->s), best, least);
+    }
+}
+
+// The same, loaded in parts, with an edge or without.
+static void try_split(choice *c, const row_shape *plain, bool peeled, row_shape *best, uint64_t *least) {
+    const unsigned most = cj__row_split_most(c->plan, plain, peeled);
+    for (unsigned elements = 2 * plain->elements; elements <= most; elements *= 2) {
+        *c->s = *plain;
+        if (!may_split(c, plain, elements, peeled)) continue;
+        cj__row_split_shape(c->plan, c->op, c->s, elements, peeled);
+        plan_vectors(c);
+        keep_better(c, cj__row_threads(c->s) >= edges_most(c->s), best, least);
+    }
+}
+
 // Vectors as short as it takes for rows of these alone; or wider ones, with an edge or loaded in parts, if they take fewer
 // instructions.
 void cj__row_plan_direct(choice *c) {
-    const unsigned most = cj__row_peel_most(c->plan, c->op, c->s), split_most = cj__row_split_most(c->plan, c->s);
     c->s->form = ROW_DIRECT;
     const row_shape plain = *c->s;
     plan_vectors(c);
     row_shape best = *c->s;
     uint64_t  least = asked(c, ROW_PEEL) || asked(c, ROW_SPLIT) ? UINT64_MAX : cost_of(c);
-    for (unsigned elements = 2 * plain.elements; elements <= most && !best.transposed; elements *= 2) {
-        *c->s = plain;
-        if (asked(c, ROW_SPLIT) || !may_peel(c, vector_bytes(&plain), elements)) continue;
-        cj__row_peel_shape(c->s, elements);
-        plan_vectors(c);
-        keep_better(c, cj__row_threads(c->s) >= edges_most(c->s), &best, &least);
-    }
-    for (unsigned elements = 2 * plain.elements; elements <= split_most && !best.transposed; elements *= 2) {
-        *c->s = plain;
-        if (!may_split(c, vector_bytes(&plain), elements)) continue;
-        cj__row_split_shape(c->plan, c->s, elements);
-        plan_vectors(c);
-        keep_better(c, true, &best, &least);
+    if (!best.transposed) {
+        try_peeled(c, &plain, &best, &least);
+        try_split(c, &plain, false, &best, &least);
+        try_split(c, &plain, true, &best, &least);
     }
     *c->s = best;
 }
