@@ -73,7 +73,7 @@ static const char *const kernels[] = {
     "scan rows=2 columns=100 block=64",
     "scan rows=2 columns=500 block=64 loads=1 op=max dtype=i32",
     "scan columns=500 block=64 loads=1 dtype=f64 reverse=yes",
-    "scan columns=2200 block=32 loads=1 dtype=bf16 align=2 exclusive=yes",
+    "scan columns=4400 block=32 loads=1 dtype=bf16 align=2 exclusive=yes",
     "scan columns=1000 block=64 loads=1 cluster=4",
     "scan rows=2 columns=500 block=64 loads=1 heads=flags dtype=u32",
     "scan columns=1000 block=64 loads=1 heads=i64 segments=30 dtype=f64",
