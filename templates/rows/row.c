@@ -147,7 +147,6 @@ static void begin_group(row_kernel *k) {
 }
 
 static void emit_begin(row_kernel *k) {
-    enum { HINTED = 80 };  // the first target with policies of the L2 cache
     cj_func *f = k->f;
     k->thread = cj_mov(f, "u32", "thread", "%tid.x");
     k->lane = cj_and(f, "lane", k->thread, 31);
@@ -164,7 +163,7 @@ static void emit_begin(row_kernel *k) {
     }
     if (k->s->blocks) begin_group(k);
     k->policy = cj_none();
-    if (k->plan->params.value[ROW_LOAD] == ROW_LOAD_FIRST && k->s->form != ROW_STREAM && cj__target_number(k->plan) >= HINTED)
+    if (k->plan->params.value[ROW_LOAD] == ROW_LOAD_FIRST && k->s->form != ROW_STREAM)
         k->policy = cj_let(f, "b64", "policy", "createpolicy.fractional.L2::evict_first.b64 $1, 0f3F800000;");
     for (unsigned i = 0; i < k->op->operands; i++)
         k->base[i] = cj__load_pointer(f, k->param[i], k->op->operand[i].name);
