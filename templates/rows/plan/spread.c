@@ -45,6 +45,13 @@ static unsigned spread_held(const choice *c) { return asked_or(c, ROW_VECTORS, c
 
 static unsigned spread_warps(const choice *c) { return asked_or(c, ROW_WARPS, SHARING_WARPS); }
 
+// Rows at once that are to be read twice, where the registers of all SMs hold no more than one: while a group's blocks wait for
+// each other, those of other groups load and write. The second reading finds all of these rows in the L2 cache. 0: not two.
+static uint64_t cached_rows(const choice *c) {
+    const uint64_t rows = cj__least(2 * (uint64_t)c->limits->l2_bytes / (3 * c->row_bytes), c->rows);
+    return rows > 1 && c->op->outputs ? rows : 0;
+}
+
 // Blocks a row: a row's share of the SMs, or, if threads would have much each, of all blocks that the GPU holds. More
 // blocks, and fewer rows at a time, if these do not hold the row; but half as many as hold it if the second reading
 // finds the matrix in the L2 cache. A block has a little of the row at least.
@@ -55,7 +62,8 @@ static unsigned spread_blocks(const choice *c) {
     const uint64_t blocks = cj__most(vectors >= SPREAD_MUCH * threads * one ? all : one, 1);
     const uint64_t hold = cj__ceil_div(vectors, threads * spread_held(c));
     const bool     cached = 3 * rows * c->row_bytes <= 2 * c->limits->l2_bytes;
-    const uint64_t fewest = hold > blocks && cached ? cj__ceil_div(hold, 2) : hold;
+    const uint64_t at_once = !cached && 2 * hold > room ? cached_rows(c) : 0;
+    const uint64_t fewest = hold > blocks && cached ? cj__ceil_div(hold, 2) : at_once ? room / at_once : hold;
     return (unsigned)cj__most(
         cj__least(cj__least(cj__most(fewest, blocks), cj__least(room, ROW_BLOCKS_MAX)), vectors / SPREAD_VECTORS_LEAST),
         1);
