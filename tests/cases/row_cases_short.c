@@ -119,6 +119,24 @@ void cj_test_row_split(cj_device *device) {
         }
 }
 
+// Pointers that are beside vectors: all by as much, or each by more.
+void cj_test_row_unaligned(cj_device *device) {
+    static const char *const rows[] = {"rows=9 columns=301", "rows=37 columns=40 stride=42", "rows=5 columns=1033 form=direct cluster=2"};
+    static const struct {
+        const char *words;
+        unsigned    align;
+    } types[] = {{"dtype=bf16 align=2", 2}, {"dtype=f32 align=4", 4}, {"dtype=f16 out=f32 align=4", 4}, {"dtype=bf16 align=4", 4}};
+    size_t turn = 0;
+    for (size_t i = 0; i < CJ_TEST_COUNT(rows); i++)
+        for (size_t n = 0; n < CJ_TEST_COUNT(kinds); n++, turn++) {
+            const size_t type = turn % CJ_TEST_COUNT(types);
+            char         words[192];
+            if (!cj_test_chosen(turn, 7)) continue;
+            snprintf(words, sizeof words, "%s %s %s", kinds[n], types[type].words, rows[i]);
+            cj_test_row(device, words, types[type].align * (unsigned)(turn / 4 % 3), turn);
+        }
+}
+
 // ---- rows that a warp transposes
 
 void cj_test_row_transposed(cj_device *device) {

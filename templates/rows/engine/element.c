@@ -129,6 +129,8 @@ static void load_split(row_kernel *k, const char *load, cj_reg policy) {
     FOR_BESIDE(k, one) load_vectors(one, load, false, policy);
 }
 
+static void load_whole(row_kernel *k, const char *load, cj_reg policy) { load_vectors(k, load, false, policy); }
+
 // Whether several loads of short rows take parts of one cache line, which the L1 cache then keeps from one to the next.
 static bool shares_lines(const row_shape *s) {
     enum { LINE_BYTES = 128 };
@@ -145,10 +147,13 @@ void cj__row_load_piece(row_kernel *k) {
     char        name[64];
     if (once && (shares_lines(k->s) || split)) load = cj__load_given(k->plan);
     snprintf(name, sizeof name, "%s%s%s", load, way, hinted ? ".L2::cache_hint" : "");
-    if (split)
-        load_split(k, name, hinted ? k->policy : cj_none());
-    else
-        load_vectors(k, name, false, hinted ? k->policy : cj_none());
+    const cj_reg policy = hinted ? k->policy : cj_none();
+    if (k->s->unaligned) {
+        CJ_IF_ELSE(k->f, k->whole, "in_parts", "loaded") { load_whole(k, name, policy); }
+        else { load_split(k, name, policy); }
+    } else {
+        (split ? load_split : load_whole)(k, name, policy);
+    }
 }
 
 void cj__row_fetch_piece(row_kernel *k) { load_vectors(k, "ld.shared", true, cj_none()); }
@@ -292,6 +297,16 @@ static cj_reg row_at(row_kernel *k, unsigned i) {
     return cj_mad_wide(k->f, "row_at", cj__row_of(k, i), bytes, k->base[i]);
 }
 
+// Whether the inputs' vectors are at multiples of themselves, as those of what is written are.
+static void find_whole(row_kernel *k) {
+    cj_reg low = cj_mov(k->f, "u32", "low", 0);
+    for (unsigned i = 0; i < k->op->inputs; i++) {
+        cj_reg word = cj_cvt(k->f, "u32", "low_word", k->at[k->op->nth[ROW_INPUT][i]]);
+        cj_ptx(k->f, "or.b32 $1, $1, $2;", low, word);
+    }
+    k->whole = cj_eq(k->f, "whole", cj_and(k->f, "beside", low, in_bytes(k) - 1), 0);
+}
+
 void cj__row_place(row_kernel *k) {
     const row_shape *s = k->s;
     if (s->peeled && cj__row_is_split(s)) cj__row_peel(k, row_at(k, k->op->nth[ROW_OUTPUT][0]), s->out_bytes);
@@ -304,6 +319,7 @@ void cj__row_place(row_kernel *k) {
         k->at[i] = cj_mad_wide(k->f, "at", k->column, bytes, row);
         if (s->peeled) k->edge.at[i] = cj_mad_wide(k->f, "edge_at", k->edge.column, bytes, row);
     }
+    if (s->unaligned) find_whole(k);
 }
 
 cj_reg cj__row_load_rows(row_kernel *k) {

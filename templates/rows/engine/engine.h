@@ -41,7 +41,7 @@ static inline unsigned cj__row_block_rows(const row_shape *s) { return s->warps 
 void     cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s);
 unsigned cj__row_peel_most(const cj_plan *plan, const row_op *op, const row_shape *s);
 void     cj__row_peel_shape(row_shape *s, unsigned elements);
-unsigned cj__row_split_most(const cj_plan *plan, const row_shape *s, bool peeled);
+unsigned cj__row_split_most(const cj_plan *plan, const row_op *op, const row_shape *s, bool peeled);
 void     cj__row_split_shape(const cj_plan *plan, const row_op *op, row_shape *s, unsigned elements, bool peeled);
 void     cj__row_cut(row_shape *s);  // into pieces, from form, blocks and number of pieces
 void     cj__row_cut_sums(const cj_plan *plan, row_shape *s);
@@ -80,7 +80,8 @@ static inline bool cj__row_is_split(const row_shape *s) { return s->access < s->
 
 // Whether rows may begin beside a vector; else a peeled row has a tail alone.
 static inline bool cj__row_has_head(const row_shape *s) {
-    return s->peeled && ((!cj__row_is_split(s) && s->stride % s->elements) || s->out_stride % s->elements);
+    const bool apart = (!cj__row_is_split(s) && s->stride % s->elements) || s->out_stride % s->elements;
+    return s->peeled && (s->unaligned || apart);
 }
 static inline uint64_t cj__row_least_vectors(const row_shape *s) {
     return cj__row_has_head(s) ? (s->columns - (s->elements - 1)) / s->elements : s->vectors;

@@ -14,6 +14,7 @@ row_kernel *cj__row_beside(row_beside *b, const row_kernel *k) {
     *b = (row_beside){.k = *k, .s = *k->s};
     b->s.peeled = false;
     b->s.elements = b->s.access = b->s.held = 1;
+    b->s.unaligned = false;
     b->s.vectors = 0;
     b->k.s = &b->s;
     b->k.column = e->column;
@@ -85,7 +86,7 @@ void cj__row_peel(row_kernel *k, cj_reg row_at, unsigned bytes) {
     cj_reg body = cj_shr(f, "body", rest, cj__log2(s->elements));
     peel_vectors(k, head, body);
     peel_edge(k, head, body, rest);
-    if (k->op->columns && cj__row_has_head(s)) peel_columns(k, head);
+    if (k->op->columns && cj__row_has_head(s) && !s->unaligned) peel_columns(k, head);
     if (!cj__row_is_short(s)) return;
     k->written = written_of(k, k->left);
     k->edge.written = written_of(k, k->edge.left);
@@ -135,6 +136,28 @@ static void shift(row_kernel *k, const cj_reg *both, const cj_reg *word) {
             cj_ptx(k->f, "prmt.b32 $1, $2, $3, $4;", word[w], both[w], both[w + 1], k->halves);
 }
 
+// The array may begin anywhere, and so may the vector in it: whole, or element by element.
+static void load_anywhere(row_kernel *k, unsigned operand, unsigned v, const cj_reg *word) {
+    cj_func         *f = k->f;
+    const row_shape *s = k->s;
+    const unsigned   size = s->in_bytes, words = s->elements * size / 4;
+    const int64_t    offset = (int64_t)v * cj__row_threads(s) * s->elements * size;
+    const char      *type = size == 4 ? "f32" : "b32", *load = cj__load_given(k->plan);
+    cj_reg           at = cj_mad_wide(f, "column_at", k->column, size, k->base[operand]), half[ROW_ELEMENTS];
+    cj_reg           beside = cj_and(f, "beside", cj_cvt(f, "u32", "low_word", at), s->elements * size - 1);
+    CJ_IF_ELSE(f, cj_eq(f, "whole_column", beside, 0), "in_parts", "loaded") {
+        cj__load(f, cj_always(), load, type, word, words, at, offset);
+    }
+    else {
+        for (unsigned e = 0; e < s->elements; e++) {
+            half[e] = size == 4 ? word[e] : cj_register(f, "b16", "half");
+            cj__load(f, cj_always(), load, size == 4 ? type : "b16", &half[e], 1, at, offset + e * size);
+        }
+        for (unsigned w = 0; w < words && size == 2; w++)
+            cj_ptx(f, "mov.b32 $1, {$2, $3};", word[w], half[2 * w], half[2 * w + 1]);
+    }
+}
+
 void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_reg word[ROW_WORDS]) {
     cj_func         *f = k->f;
     const row_shape *s = k->s;
@@ -143,6 +166,10 @@ void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_
     const char      *type = s->in_bytes == 4 ? "f32" : "b32", *load = cj__load_given(k->plan);
     cj_reg           both[2 * ROW_WORDS], when = cj_always();
     cj_reg           at = cj_mad_wide(f, "column_at", k->aligned, s->in_bytes, k->base[operand]);
+    if (s->unaligned) {
+        load_anywhere(k, operand, v, word);
+        return;
+    }
     if (!cj__row_has_head(s)) {
         cj__load(f, cj_always(), load, type, word, words, at, (int64_t)offset);
         return;

@@ -52,10 +52,13 @@ void cj__row_peel_shape(row_shape *s, unsigned elements) {
     s->vectors = s->columns / elements;
 }
 
+// Whether only the kernel finds where vectors begin: pointers are multiples of less than one. Several outputs might differ there.
+static bool is_unaligned(const cj_plan *plan, const row_op *op) { return plan->params.value[ROW_ALIGN] && op->outputs == 1; }
+
 // Elements of a vector that is loaded in parts, at most: what is written allows so many, if its rows are peeled or begin with one.
-unsigned cj__row_split_most(const cj_plan *plan, const row_shape *s, bool peeled) {
-    return cj__load_width(plan->params.value[ROW_ALIGN], (unsigned)cj__most(s->in_bytes, s->out_bytes),
-                          peeled ? 0 : s->columns | s->out_stride);
+unsigned cj__row_split_most(const cj_plan *plan, const row_op *op, const row_shape *s, bool peeled) {
+    const uint64_t align = peeled && is_unaligned(plan, op) ? 0 : plan->params.value[ROW_ALIGN];
+    return cj__load_width(align, (unsigned)cj__most(s->in_bytes, s->out_bytes), peeled ? 0 : s->columns | s->out_stride);
 }
 
 // A part: what is read begins beside what is written by a multiple of it.
@@ -66,6 +69,7 @@ void cj__row_split_shape(const cj_plan *plan, const row_op *op, row_shape *s, un
     else
         s->elements = elements, s->vectors = s->columns / elements;
     s->access = (unsigned)cj__least(together, elements);
+    s->unaligned = peeled && is_unaligned(plan, op);
 }
 
 // Pieces of a stream are whole 16-byte words; those of spread rows are whole cache lines.

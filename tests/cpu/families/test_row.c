@@ -45,6 +45,7 @@ static void rows_that_begin_anywhere_are_right(void **state) {
     (void)state;
     cj_test_row_peeled(cj_test_device);
     cj_test_row_split(cj_test_device);
+    cj_test_row_unaligned(cj_test_device);
 }
 
 static void rows_of_a_few_columns_are_right(void **state) {
