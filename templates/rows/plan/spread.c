@@ -95,12 +95,24 @@ static void cut_spread(choice *c) {
     s->counted = c->rows > asked_or(c, ROW_GRID, room_for(c, s->warps)) / s->blocks;
 }
 
+// Elements of a vector of what is written, if what is read may begin beside it: loaded whole or in parts.
+static unsigned split_most(const choice *c, unsigned together) {
+    const unsigned most = cj__row_split_most(c->plan, c->op, c->s, true);
+    const bool     no = is_asked(c, ROW_SPLIT) && !asked(c, ROW_SPLIT), unaligned = c->plan->params.value[ROW_ALIGN];
+    if (!c->op->outputs || no) return 0;
+    return unaligned || asked(c, ROW_SPLIT) ? most : (unsigned)cj__least(most, SPLIT_PARTS * together);
+}
+
 // A long row has vectors as wide as its matrices allow, and edges beside them.
 static void choose_peel(choice *c) {
-    const unsigned most = cj__row_peel_most(c->plan, c->op, c->s), plain = c->s->elements;
-    const unsigned wanted = is_asked(c, ROW_PEEL) ? (unsigned)c->plan->params.value[ROW_PEEL] : most;
-    if (wanted > plain && wanted <= most && !(wanted & (wanted - 1)) && c->s->columns >= 2 * wanted)
+    const unsigned together = cj__row_peel_most(c->plan, c->op, c->s), apart = split_most(c, together);
+    const unsigned most = (unsigned)cj__most(together, apart);
+    const unsigned wanted = is_asked(c, ROW_PEEL) ? asked(c, ROW_PEEL) : asked_or(c, ROW_SPLIT, most);
+    if (wanted <= c->s->elements || wanted > most || wanted & (wanted - 1) || c->s->columns < 2 * wanted) return;
+    if (wanted <= together && !asked(c, ROW_SPLIT))
         cj__row_peel_shape(c->s, wanted);
+    else if (wanted > together)
+        cj__row_split_shape(c->plan, c->op, c->s, wanted, true);
 }
 
 // If a thread holds too much for the usual registers, the GPU holds fewer blocks.
