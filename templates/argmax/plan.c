@@ -12,7 +12,8 @@ bool cj__argmax_is_short(const cj_plan *plan) {
     return lanes && lanes <= ARGMAX_LANES_LEAST && plan->params.value[ARGMAX_COLUMNS] <= lanes * ARGMAX_EACH;
 }
 
-// Short rows: the fewest lanes of which each has a few elements. Longer ones: the fewest lanes of which each has a vector and, in rows that fill the GPU, no more than it has in flight. 0: longer rows.
+// Short rows: the fewest lanes of which each has a few elements. Longer ones: the fewest lanes of which each has a vector and, in
+// rows that fill the GPU, no more than it has in flight. 0: longer rows.
 static uint64_t choose_lanes(const cj_plan *plan, const cj_limits *limits) {
     const uint64_t rows = plan->params.value[ARGMAX_ROWS], vectors = vectors_of(plan);
     uint64_t       lanes = 1;

@@ -4,7 +4,8 @@
 //   | head | vector | vector | … | tail |      the head goes up to the row's first whole vector, the tail follows its last one
 //
 // Head and tail are each shorter than a vector; the row's first threads take one of their elements each, as a vector of one.
-// All matrices have the same head (cj__row_peel_most), none where strides are whole vectors. A column's vectors of weight, bias or mask stand across two of that
+// All matrices have the same head (cj__row_peel_most), none where strides are whole vectors; or vectors are those of what is written,
+// and are loaded in parts. A column's vectors of weight, bias or mask stand across two of that
 // array's; a thread loads both, and takes its elements out of them.
 #include "engine.h"
 
