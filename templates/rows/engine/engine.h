@@ -78,6 +78,11 @@ void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_
 // Whether vectors are loaded in parts: then what is written decides where they begin.
 static inline bool cj__row_is_split(const row_shape *s) { return s->access < s->elements; }
 
+// Of unaligned rows: whether what is read begins with vectors in every row or in none.
+static inline bool cj__row_keeps_apart(const row_shape *s, unsigned elements) {
+    return s->stride % elements == s->out_stride % elements;
+}
+
 // Whether rows may begin beside a vector; else a peeled row has a tail alone.
 static inline bool cj__row_has_head(const row_shape *s) {
     const bool apart = (!cj__row_is_split(s) && s->stride % s->elements) || s->out_stride % s->elements;

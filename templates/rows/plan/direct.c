@@ -188,7 +188,8 @@ static uint64_t cost_of(const choice *c) {
     const row_shape *s = c->s;
     const row_op    *op = c->op;
     const uint64_t   readings = s->pieces > 1 && op->outputs ? 2 * s->pieces : s->pieces;
-    const uint64_t   loads = op->inputs * (s->unaligned ? 1 : s->elements / s->access);
+    const bool       whole = s->unaligned && cj__row_keeps_apart(s, s->elements);
+    const uint64_t   loads = op->inputs * (whole ? 1 : s->elements / s->access);
     const uint64_t   accesses = (loads + op->outputs + op->columns) * PEEL_ACCESS;
     const uint64_t   vector = s->elements * (PEEL_ELEMENT + (cj__row_has_head(s) ? op->columns * PEEL_COLUMN : 0)) + accesses;
     const uint64_t   edge = s->peeled ? PEEL_ELEMENT + accesses + PEEL_EDGE : 0;
@@ -206,7 +207,7 @@ static bool may_peel(const choice *c, unsigned plain_bytes, unsigned elements) {
 static bool may_split(const choice *c, const row_shape *plain, unsigned elements, bool peeled) {
     const uint64_t wanted = c->plan->params.value[ROW_SPLIT], peel = c->plan->params.value[ROW_PEEL];
     const unsigned part = cj__row_peel_most(c->plan, c->op, plain);
-    const bool     unaligned = peeled && c->plan->params.value[ROW_ALIGN];  // usually all by as much
+    const bool     unaligned = peeled && c->plan->params.value[ROW_ALIGN] && cj__row_keeps_apart(plain, elements);
     if (plain->totals || !c->op->outputs || part >= elements || (peeled && plain->columns < 2 * elements)) return false;
     if (is_asked(c, ROW_PEEL) && peel != (peeled ? elements : 0)) return false;
     if (is_asked(c, ROW_SPLIT)) return wanted == elements;
