@@ -92,6 +92,21 @@ static void share_short_row(const cj_plan *plan, scan_shape *s) {
     s->tiles = cj__ceil_div(row, (uint64_t)s->threads * s->loads);
 }
 
+// One array of which the largest tiles are fewer than there are SMs: two loads a thread, then fewer threads, then one load.
+static void make_tiles_smaller(const cj_plan *plan, scan_shape *s, uint64_t row) {
+    const bool loads = !cj__is_asked(plan, SCAN_LOADS), block = !cj__is_asked(plan, SCAN_BLOCK);
+    while (2 * row <= (uint64_t)SCAN_FEW_TILES * s->threads * s->loads) {
+        if (loads && s->loads > 2)
+            s->loads /= 2;
+        else if (block && s->threads > SCAN_FEW_BLOCK)
+            s->block = s->threads /= 2;
+        else if (loads && s->loads > 1)
+            s->loads = 1;
+        else
+            return;
+    }
+}
+
 // The shape that the parameters ask for; block, loads and cluster may be "auto".
 void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
     const uint64_t *value = plan->params.value;
@@ -127,6 +142,7 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
     } else {
         s->block = s->threads = cj__asked_or(plan, SCAN_BLOCK, SCAN_TILED_BLOCK);
         s->loads = loads_of(plan, s, SCAN_TILED_BYTES);
+        if (s->rows == 1 && !cluster) make_tiles_smaller(plan, s, row);
         s->tiles = cj__ceil_div(row, (uint64_t)s->threads * s->loads);
     }
     s->tile = (uint64_t)s->threads * s->loads * s->width;

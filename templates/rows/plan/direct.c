@@ -25,6 +25,15 @@ static unsigned held_most(const choice *c) {
 // Elements before and behind the vectors, each of which another thread has.
 static unsigned edges_most(const row_shape *s) { return s->peeled ? 2 * (s->elements - 1) : 0; }
 
+// Rows that take all threads that the SMs hold and a part of them again: half the lanes, with twice as much each, take them once.
+static unsigned fill_one_wave(const choice *c, unsigned lanes) {
+    const row_shape *s = c->s;
+    const uint64_t   threads = (uint64_t)c->limits->sm_count * c->limits->max_threads_per_sm, all = c->rows * lanes;
+    const bool       fits = s->vectors <= (uint64_t)lanes / 2 * cj__least(cj__row_held_most(c), WARP_ROW_HELD);
+    const bool       runs = lanes / 2 * vector_bytes(s) >= SHORT_RUN_BYTES && lanes / 2 >= edges_most(s);
+    return lanes > 1 && all > threads && all < 2 * threads && fits && runs ? lanes / 2 : lanes;
+}
+
 // With sums over rows a warp has a row: its lanes are different columns.
 static unsigned choose_lanes(const choice *c) {
     const row_shape *s = c->s;
@@ -35,7 +44,7 @@ static unsigned choose_lanes(const choice *c) {
            (lanes * vector_bytes(s) < SHORT_RUN_BYTES || lanes * short_held(c) < s->vectors))
         lanes *= 2;
     while (lanes < edges_most(s)) lanes *= 2;
-    return lanes;
+    return fill_one_wave(c, lanes);
 }
 
 // Rows that a thread loads ahead, if all SMs are full of threads anyhow.

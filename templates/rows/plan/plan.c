@@ -115,13 +115,25 @@ static void plan_stream_grid(choice *c) {
     c->plan->workspace_bytes = sizeof(uint32_t);
 }
 
+// HBM turns between reading and writing less often if SMs have no more on its way than they need: of rows that a block each reads
+// once and writes, and that the L2 cache does not hold. 0: as many blocks as an SM holds.
+static unsigned blocks_at_once(const choice *c) {
+    const row_shape *s = c->s;
+    const uint64_t   bytes = (uint64_t)s->held * cj__row_threads(s) * s->elements * s->in_bytes * c->op->inputs;
+    const uint64_t   at_once = cj__ceil_div(ROW_FLIGHT_BYTES, bytes);
+    const bool       large = c->rows * c->row_bytes > c->limits->l2_bytes && c->op->outputs;
+    if (!large || at_once < ROW_AT_ONCE_LEAST || s->rows_per_block > 1 || s->pieces > 1 || s->cluster || s->transposed) return 0;
+    return at_once * cj__row_threads(s) < c->limits->max_threads_per_sm ? (unsigned)at_once : 0;
+}
+
 // Where an SM shall have few blocks at once, each has shared memory that it does not use: more blocks would not fit.
 static void plan_direct_grid(choice *c) {
     const row_shape *s = c->s;
     const unsigned   most = c->limits->shared_per_block_optin;
+    const unsigned   at_once = asked_or(c, ROW_AT_ONCE, blocks_at_once(c));
     c->plan->grid = (cj_dim3){(uint32_t)(cj__ceil_div(c->rows, s->rows_per_block) * cj__row_blocks(s)), 1, 1};
-    if (asked(c, ROW_AT_ONCE))
-        c->plan->dynamic_shared = (uint32_t)cj__least(c->limits->shared_per_sm / (asked(c, ROW_AT_ONCE) + 1), most);
+    c->plan->params.value[ROW_AT_ONCE] = at_once ? at_once : CJ_PARAM_AUTO;
+    if (at_once) c->plan->dynamic_shared = (uint32_t)cj__least(c->limits->shared_per_sm / (at_once + 1), most);
 }
 
 static cj_status plan_grid(choice *c, cj_error *error) {

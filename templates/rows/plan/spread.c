@@ -46,10 +46,12 @@ static unsigned spread_held(const choice *c) { return asked_or(c, ROW_VECTORS, c
 static unsigned spread_warps(const choice *c) { return asked_or(c, ROW_WARPS, SHARING_WARPS); }
 
 // Rows at once that are to be read twice, where the registers of all SMs hold no more than one: while a group's blocks wait for
-// each other, those of other groups load and write. The second reading finds all of these rows in the L2 cache. 0: not two.
+// each other, those of other groups load and write. The second reading finds all of these rows in the L2 cache, of which they are a
+// third, or two of them two thirds. 0: not two.
 static uint64_t cached_rows(const choice *c) {
-    const uint64_t rows = cj__least(2 * (uint64_t)c->limits->l2_bytes / (3 * c->row_bytes), c->rows);
-    return rows > 1 && c->op->outputs ? rows : 0;
+    const uint64_t l2 = c->limits->l2_bytes, third = l2 / (3 * c->row_bytes);
+    if (c->rows < 2 || !c->op->outputs || 3 * c->row_bytes > l2) return 0;
+    return cj__least(cj__most(third, 2), c->rows);
 }
 
 // Blocks a row: a row's share of the SMs, or, if threads would have much each, of all blocks that the GPU holds. More
