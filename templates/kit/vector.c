@@ -9,29 +9,22 @@ unsigned cj__load_width(uint64_t align, unsigned bytes, uint64_t multiples) {
     return width ? width : 1;
 }
 
-// $1 is the guard, $2 the operation, $10 the policy of the L2 cache, if there is one.
+// $1 is the guard, $2 the operation.
 static void access_memory(cj_func *f, cj_reg when, const char *operation, const char *type, const cj_reg *value,
-                          unsigned count, cj_reg at, int64_t offset, bool loads, cj_reg policy) {
+                          unsigned count, cj_reg at, int64_t offset, bool loads) {
     static const char *const lists[MOST + 1] = {"", "$6", "{$6, $7}", "", "{$6, $7, $8, $9}"};
     static const char *const widths[MOST + 1] = {"", "", ".v2", "", ".v4"};
     char                     text[80];
     const char              *list = lists[count], *address = offset ? "[$4 + $5]" : "[$4]";
     const cj_reg             last = value[count - 1];
-    const bool               hinted = !cj_is_none(policy);
-    snprintf(text, sizeof text, "@$1 $2%s.$3 %s, %s%s;", widths[count], loads ? list : address,
-             loads ? address : list, hinted ? ", $10" : "");
+    snprintf(text, sizeof text, "@$1 $2%s.$3 %s, %s;", widths[count], loads ? list : address, loads ? address : list);
     cj_ptx(f, text, when, operation, type, at, offset, value[0], count > 1 ? value[1] : last,
-           count > 2 ? value[2] : last, last, hinted ? policy : last);
+           count > 2 ? value[2] : last, last);
 }
 
 void cj__load(cj_func *f, cj_reg when, const char *load, const char *type, const cj_reg *into, unsigned count,
               cj_reg at, int64_t offset) {
-    access_memory(f, when, load, type, into, count, at, offset, true, cj_none());
-}
-
-void cj__load_by(cj_func *f, cj_reg when, const char *load, const char *type, const cj_reg *into, unsigned count,
-                 cj_reg at, int64_t offset, cj_reg policy) {
-    access_memory(f, when, load, type, into, count, at, offset, true, policy);
+    access_memory(f, when, load, type, into, count, at, offset, true);
 }
 
 cj_reg cj__load_value(cj_func *f, cj_reg when, const char *load, const char *type, const char *reg, const char *name,
@@ -43,5 +36,5 @@ cj_reg cj__load_value(cj_func *f, cj_reg when, const char *load, const char *typ
 
 void cj__store(cj_func *f, cj_reg when, const char *store, const char *type, const cj_reg *value, unsigned count,
                cj_reg at, int64_t offset) {
-    access_memory(f, when, store, type, value, count, at, offset, false, cj_none());
+    access_memory(f, when, store, type, value, count, at, offset, false);
 }

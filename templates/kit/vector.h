@@ -14,10 +14,6 @@ unsigned cj__load_width(uint64_t align, unsigned bytes, uint64_t multiples);
 void cj__load(cj_func *f, cj_reg when, const char *load, const char *type, const cj_reg *into, unsigned count,
               cj_reg at, int64_t offset);
 
-// The same under a policy of the L2 cache (createpolicy), of loads with .L2::cache_hint; cj_none(): without one.
-void cj__load_by(cj_func *f, cj_reg when, const char *load, const char *type, const cj_reg *into, unsigned count,
-                 cj_reg at, int64_t offset, cj_reg policy);
-
 // One register, made for it: of the type `reg`, as a value in memory of `type` is loaded into.
 cj_reg cj__load_value(cj_func *f, cj_reg when, const char *load, const char *type, const char *reg, const char *name,
                       cj_reg at);

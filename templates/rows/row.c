@@ -162,9 +162,6 @@ static void emit_begin(row_kernel *k) {
         and_first_rank(k);
     }
     if (k->s->blocks) begin_group(k);
-    k->policy = cj_none();
-    if (k->plan->params.value[ROW_LOAD] == ROW_LOAD_FIRST && k->s->form != ROW_STREAM)
-        k->policy = cj_let(f, "b64", "policy", "createpolicy.fractional.L2::evict_first.b64 $1, 0f3F800000;");
     for (unsigned i = 0; i < k->op->operands; i++)
         k->base[i] = cj__load_pointer(f, k->param[i], k->op->operand[i].name);
     cj__row_new_registers(k);

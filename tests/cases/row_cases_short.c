@@ -114,7 +114,7 @@ void cj_test_row_split(cj_device *device) {
         for (size_t n = 0; n < CJ_TEST_COUNT(kinds); n++, turn++) {
             char words[192];
             if (strstr(kinds[n], "mask-rows") || !strcmp(kinds[n], "crossentropy") || !cj_test_chosen(turn, 7)) continue;
-            snprintf(words, sizeof words, "%s %s %s split=4 load=first", kinds[n], types[(i + n) % CJ_TEST_COUNT(types)], split[i]);
+            snprintf(words, sizeof words, "%s %s %s split=4", kinds[n], types[(i + n) % CJ_TEST_COUNT(types)], split[i]);
             cj_test_row(device, words, n % 4 * 16, turn);
         }
 }

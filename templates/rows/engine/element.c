@@ -82,36 +82,37 @@ static void clear_words(row_kernel *k, const cj_reg *word) {
     for (row_beside beside, *once = &beside; once && (k)->s->peeled; once = NULL)                            \
         for (row_kernel *one = cj__row_beside(&beside, (k)); one; one = NULL)
 
-static void load_vectors(row_kernel *k, const char *load, bool shared, cj_reg policy) {
+static void load_vectors(row_kernel *k, const char *load, bool shared) {
     const uint64_t rows = k->s->transposed ? ROW_WARP : 1, input_bytes = rows * k->s->piece * in_bytes(k);
     const uint64_t step = step_of(k, in_bytes(k));
     for (unsigned v = 0; v < k->s->held; v++) {
         for (unsigned i = 0; i < k->op->inputs && is_guarded(k->s, v); i++) clear_words(k, k->raw[i][v]);
         FOR_VECTOR(k, v)
         for (unsigned i = 0; i < k->op->inputs; i++)
-            cj__load_by(k->f, cj_always(), load, in_type(k), k->raw[i][v], in_words(k),
-                        shared ? k->stage_at : k->at[k->op->nth[ROW_INPUT][i]],
-                        (int64_t)(v * step + (shared ? i * input_bytes : 0)), policy);
+            load_words(k, load, k->raw[i][v], shared ? k->stage_at : k->at[k->op->nth[ROW_INPUT][i]],
+                       v * step + (shared ? i * input_bytes : 0));
     }
-    FOR_BESIDE(k, one) load_vectors(one, load, false, policy);
+    FOR_BESIDE(k, one) load_vectors(one, load, false);
 }
+
+static void load_whole(row_kernel *k, const char *load) { load_vectors(k, load, false); }
 
 // A 16-bit element a load: pairs are made of them once all loads are on their way.
 static bool is_halved(const row_shape *s) { return cj__row_is_split(s) && s->access * s->in_bytes == 2; }
 
 // The inputs' vectors v, in accesses.
-static void load_parts(row_kernel *k, unsigned v, const char *load, cj_reg half[ROW_INPUTS][ROW_ELEMENTS], cj_reg policy) {
+static void load_parts(row_kernel *k, unsigned v, const char *load, cj_reg half[ROW_INPUTS][ROW_ELEMENTS]) {
     const row_shape *s = k->s;
     const unsigned   bytes = s->access * s->in_bytes, words = words_of(bytes);
     const int64_t    offset = (int64_t)(v * step_of(k, in_bytes(k)));
     for (unsigned i = 0; i < k->op->inputs; i++)
         for (unsigned a = 0; a < s->elements / s->access; a++)
-            cj__load_by(k->f, cj_always(), load, is_halved(s) ? "b16" : in_type(k),
-                        is_halved(s) ? &half[i][a] : &k->raw[i][v][a * words], words, k->at[k->op->nth[ROW_INPUT][i]],
-                        offset + a * bytes, policy);
+            cj__load(k->f, cj_always(), load, is_halved(s) ? "b16" : in_type(k),
+                     is_halved(s) ? &half[i][a] : &k->raw[i][v][a * words], words, k->at[k->op->nth[ROW_INPUT][i]],
+                     offset + a * bytes);
 }
 
-static void load_split(row_kernel *k, const char *load, cj_reg policy) {
+static void load_split(row_kernel *k, const char *load) {
     const row_shape *s = k->s;
     cj_reg           half[ROW_HELD][ROW_INPUTS][ROW_ELEMENTS];
     for (unsigned v = 0; v < s->held; v++) {
@@ -120,16 +121,14 @@ static void load_split(row_kernel *k, const char *load, cj_reg policy) {
             for (unsigned e = 0; e < s->elements && is_halved(s); e++)
                 half[v][i][e] = is_guarded(s, v) ? cj_mov(k->f, "b16", "half", 0) : cj_register(k->f, "b16", "half");
         }
-        FOR_VECTOR(k, v) load_parts(k, v, load, half[v], policy);
+        FOR_VECTOR(k, v) load_parts(k, v, load, half[v]);
     }
     for (unsigned v = 0; v < s->held && is_halved(s); v++)
         for (unsigned i = 0; i < k->op->inputs; i++)
             for (unsigned e = 0; e < s->elements; e += 2)
                 cj_ptx(k->f, "mov.b32 $1, {$2, $3};", k->raw[i][v][e / 2], half[v][i][e], half[v][i][e + 1]);
-    FOR_BESIDE(k, one) load_vectors(one, load, false, policy);
+    FOR_BESIDE(k, one) load_vectors(one, load, false);
 }
-
-static void load_whole(row_kernel *k, const char *load, cj_reg policy) { load_vectors(k, load, false, policy); }
 
 // Whether several loads of short rows take parts of one cache line, which the L1 cache then keeps from one to the next.
 static bool shares_lines(const row_shape *s) {
@@ -138,25 +137,21 @@ static bool shares_lines(const row_shape *s) {
            s->stride * s->in_bytes % LINE_BYTES;
 }
 
-// A row of several pieces is read again, from the L2 cache if it is still there. What is read for the last time leaves that first.
+// A row of several pieces is read again, from the L2 cache if it is still there.
 void cj__row_load_piece(row_kernel *k) {
-    const bool  once = k->s->pieces == 1, hinted = !cj_is_none(k->policy) && (once || k->again);
-    const char *load = k->plan->programmatic || !once ? "ld.global" : "ld.global.nc";
     const bool  split = cj__row_is_split(k->s);
-    const char *way = !once || split || shares_lines(k->s) ? "" : ".L1::no_allocate";
-    char        name[64];
-    if (once && (shares_lines(k->s) || split)) load = cj__load_given(k->plan);
-    snprintf(name, sizeof name, "%s%s%s", load, way, hinted ? ".L2::cache_hint" : "");
-    const cj_reg policy = hinted ? k->policy : cj_none();
+    const char *load = k->plan->programmatic ? "ld.global.L1::no_allocate" : "ld.global.nc.L1::no_allocate";
+    if (shares_lines(k->s) || split) load = cj__load_given(k->plan);
+    if (k->s->pieces > 1) load = "ld.global";
     if (k->s->unaligned) {
-        CJ_IF_ELSE(k->f, k->whole, "in_parts", "loaded") { load_whole(k, name, policy); }
-        else { load_split(k, name, policy); }
+        CJ_IF_ELSE(k->f, k->whole, "in_parts", "loaded") { load_whole(k, load); }
+        else { load_split(k, load); }
     } else {
-        (split ? load_split : load_whole)(k, name, policy);
+        (split ? load_split : load_whole)(k, load);
     }
 }
 
-void cj__row_fetch_piece(row_kernel *k) { load_vectors(k, "ld.shared", true, cj_none()); }
+void cj__row_fetch_piece(row_kernel *k) { load_vectors(k, "ld.shared", true); }
 
 // ---- f32 and narrower
 

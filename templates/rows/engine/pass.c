@@ -32,7 +32,6 @@ static void read_twice(row_kernel *k) {
     if (!k->op->outputs) return;
     cj_step(k->f, "and once more, for what is written");
     piece = cj__row_first_piece(k);
-    k->again = true;
     cj_reg last = last_piece(k, piece);
     CJ_COUNT(k->f, "next_written", piece, 1, last) {
         load_piece(k, piece);

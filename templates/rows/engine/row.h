@@ -33,7 +33,6 @@ enum { ROW_TRANSPOSED = 16 };  // columns of a row that a lane has after a trans
 typedef enum row_form { ROW_AUTO, ROW_DIRECT, ROW_STREAM, ROW_SPREAD } row_form;
 enum { ROW_RESIDENT_AUTO, ROW_RESIDENT_NO, ROW_RESIDENT_YES };
 enum { ROW_STORE_AUTO, ROW_STORE_STREAMING, ROW_STORE_PLAIN };
-enum { ROW_LOAD_AUTO, ROW_LOAD_FIRST, ROW_LOAD_PLAIN };
 enum { ROW_TRANSPOSE_AUTO, ROW_TRANSPOSE_NO, ROW_TRANSPOSE_YES };
 
 // How rows are cut, in vectors: what a thread loads at once, `elements` elements. A row has `vectors` of them, and
@@ -185,8 +184,6 @@ struct row_kernel {
 
     cj_reg stage_at;                                   // of the thread's first vector in shared memory
     bool   in_shared;                                  // elements are read from stage_at
-    cj_reg policy;                                     // of the L2 cache, for what is loaded for the last time; or cj_none()
-    bool   again;                                      // a row that is read twice is read for the second time
 };
 
 // Those of each family: the shape is chosen, and written back into the plan's parameters; then it is read, and emitted.

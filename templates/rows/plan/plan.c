@@ -54,15 +54,6 @@ static cj_status choose_form(choice *c, cj_error *error) {
     return CJ_OK;
 }
 
-// A stream's copies leave the L2 cache first; loads can say so from sm_80 on.
-static uint64_t load_of(const cj_plan *plan, const row_shape *s) {
-    enum { HINTED = 80 };
-    const uint64_t wanted = plan->params.value[ROW_LOAD];
-    if (s->form == ROW_STREAM) return ROW_LOAD_FIRST;
-    if (cj__target_number(plan) < HINTED) return ROW_LOAD_PLAIN;
-    return wanted ? wanted : ROW_LOADS_FIRST ? ROW_LOAD_FIRST : ROW_LOAD_PLAIN;
-}
-
 // Where this differs from what is asked for, the kit refuses that (cj__given_check_plan).
 static void write_back(cj_plan *plan, const row_shape *s) {
     uint64_t *value = plan->params.value;
@@ -81,7 +72,6 @@ static void write_back(cj_plan *plan, const row_shape *s) {
     value[ROW_STAGES] = s->stages ? s->stages : CJ_PARAM_AUTO;
     value[ROW_PIECES] = s->pieces;
     if (!value[ROW_STORE]) value[ROW_STORE] = ROW_STORES_STREAM ? ROW_STORE_STREAMING : ROW_STORE_PLAIN;
-    value[ROW_LOAD] = load_of(plan, s);
     if (s->form != ROW_DIRECT || s->totals) value[ROW_AT_ONCE] = CJ_PARAM_AUTO;
     value[ROW_RESIDENT] = s->resident ? ROW_RESIDENT_YES : ROW_RESIDENT_NO;
     if (s->form == ROW_DIRECT && !s->totals) value[ROW_GRID] = CJ_PARAM_AUTO;
