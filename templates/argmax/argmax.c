@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // argmax: the index of the largest element of each row of a matrix, f32.
 //
-// Algorithm. A row is read once: by 8, 16 or 32 lanes of a warp; by a block; by the blocks of a cluster; or in parts, by several
+// Algorithm. A row is read once: by some lanes of a warp; by a block; by the blocks of a cluster; or in parts, by several
 // blocks or clusters. An element becomes a key: a u32 of the same order, in which -0 equals 0 and every NaN is one key above all
 // numbers. A thread keeps its largest key and the column of it; it sees columns in rising order and replaces only by a larger key, so of equal
 // elements the first stays. Threads combine 64-bit values: the key, and below it the complement of the column; the largest one
 // is the first of the largest elements, in whatever order they combine.
+//
+// Rows of a few elements have 1 to 8 lanes, each of which loads elements by themselves: for most of these rows a line holds several.
 //
 //   x: | head | vector | vector | … | tail |   global; FLIGHT loads of 16 bytes a thread, in flight (row.c)
 //        key, column           registers, one pair a thread; lanes of a row combine them by shuffles
@@ -59,7 +61,7 @@ static void write_identity(argmax_kernel *k, const cj_push *push) {
         k->row = cj_mad(f, "row", cj_mov(f, "u32", "block", "%ctaid.x"), k->block / k->lanes, in_block);
         cj_reg rows = cj_cvt(f, "u32", "rows", cj_let(f, "u64", "rows", "ld.param.u64 $1, [$2];", k->rows));
         k->there = cj_lt(f, "there", k->row, rows);
-        k->in_row = cj_and(f, "in_row", k->thread, k->lanes - 1);
+        k->in_row = k->lanes > 1 ? cj_and(f, "in_row", k->thread, k->lanes - 1) : cj_mov(f, "u32", "in_row", 0);
         return;
     }
     k->row = k->cluster ? cj_cluster_index(f) : cj_mov(f, "u32", "row", "%ctaid.x");

@@ -15,6 +15,9 @@ enum {
 // its head and tail: up to 6.
 enum { ARGMAX_WIDTH = 4, ARGMAX_BYTES = 4, ARGMAX_WARP = 32, ARGMAX_LANES_LEAST = 8 };
 
+// Elements of a short row that a lane loads, one by one, at most.
+enum { ARGMAX_EACH = 8 };
+
 // What was fitted to a GPU or to ptxas.
 enum {
 #include "constants.def"
@@ -23,6 +26,7 @@ enum {
 // In the workspace, for each row of several parts: the tag of the last launch, then a message of 16 bytes from each part.
 enum { ARGMAX_MESSAGE = 16 };
 
+bool      cj__argmax_is_short(const cj_plan *plan);  // of a plan with lanes: whether each loads elements of its own
 cj_status cj__argmax_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
 typedef struct argmax_kernel {

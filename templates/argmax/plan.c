@@ -6,10 +6,22 @@ static uint64_t vectors_of(const cj_plan *plan) {
     return cj__ceil_div(plan->params.value[ARGMAX_COLUMNS], ARGMAX_WIDTH);
 }
 
-// The fewest lanes of which each has a vector and, in rows that fill the GPU, no more than it has in flight. 0: longer rows.
+// Vectors need lanes enough for head and tail.
+bool cj__argmax_is_short(const cj_plan *plan) {
+    const uint64_t lanes = plan->params.value[ARGMAX_LANES];
+    return lanes && lanes <= ARGMAX_LANES_LEAST && plan->params.value[ARGMAX_COLUMNS] <= lanes * ARGMAX_EACH;
+}
+
+// Short rows: the fewest lanes of which each has a few elements. Longer ones: the fewest lanes of which each has a vector and, in
+// rows that fill the GPU, no more than it has in flight. 0: longer rows.
 static uint64_t choose_lanes(const cj_plan *plan, const cj_limits *limits) {
     const uint64_t rows = plan->params.value[ARGMAX_ROWS], vectors = vectors_of(plan);
-    uint64_t       lanes = ARGMAX_WARP;
+    uint64_t       lanes = 1;
+    if (plan->params.value[ARGMAX_COLUMNS] <= ARGMAX_LANES_LEAST * ARGMAX_EACH) {
+        while (lanes < ARGMAX_LANES_LEAST && plan->params.value[ARGMAX_COLUMNS] > lanes * ARGMAX_FEW) lanes *= 2;
+        return lanes;
+    }
+    lanes = ARGMAX_WARP;
     if (vectors > ARGMAX_WARP * ARGMAX_FLIGHT && (plan->params.value[ARGMAX_COLUMNS] > ARGMAX_WARP_COLUMNS ||
                                                   rows < (uint64_t)limits->sm_count * ARGMAX_WARPS_PER_SM))
         return 0;
@@ -61,10 +73,14 @@ static cj_status choose_shape(cj_plan *plan, const cj_limits *limits, bool clust
     const bool by_block = cj__is_asked(plan, ARGMAX_BLOCK) || cj__is_asked(plan, ARGMAX_PARTS) ||
                           cj__asked_or(plan, ARGMAX_CLUSTER, 0);
     const uint64_t lanes = cj__asked_or(plan, ARGMAX_LANES, by_block ? 0 : choose_lanes(plan, limits));
-    REFUSE_IF(lanes && lanes != 8 && lanes != 16 && lanes != ARGMAX_WARP,
-              "lanes: %" PRIu64 " is none of 0, 8, 16 and 32" CJ_HINT "choose one of these, or leave it at its default",
+    REFUSE_IF(lanes & (lanes - 1),
+              "lanes: %" PRIu64 " is neither 0 nor a power of two" CJ_HINT "choose one of these, or leave it at its default",
               lanes);
     value[ARGMAX_LANES] = lanes;
+    REFUSE_IF(lanes && lanes < ARGMAX_LANES_LEAST && !cj__argmax_is_short(plan),
+              "lanes: %" PRIu64 " have rows of up to %" PRIu64 " elements, not of %" PRIu64 CJ_HINT
+              "choose 8, 16 or 32 lanes, or leave it at its default",
+              lanes, lanes * ARGMAX_EACH, value[ARGMAX_COLUMNS]);
     value[ARGMAX_BLOCK] = cj__asked_or(plan, ARGMAX_BLOCK, choose_block(plan, lanes));
     if (lanes) {
         value[ARGMAX_CLUSTER] = 0;

@@ -78,23 +78,63 @@ static void write_compare(const argmax_kernel *k, cj_reg inside, cj_reg x, cj_re
     cj_ptx(f, "@$1 add.u32 $2, $3, $4;", larger, column, first, e);
 }
 
-// One round: ARGMAX_FLIGHT vectors of a thread, `step` vectors apart; first: the thread's first vector; end: that of none.
+// Vectors of a thread that are in flight: lanes of a row have no more than it takes.
+static unsigned flight_of(const argmax_kernel *k) {
+    const uint64_t vectors = cj__ceil_div(k->plan->params.value[ARGMAX_COLUMNS], ARGMAX_WIDTH);
+    return k->lanes ? (unsigned)cj__least(cj__ceil_div(vectors, k->lanes), ARGMAX_FLIGHT) : ARGMAX_FLIGHT;
+}
+
+// One round of a thread's vectors, `step` vectors apart; first: the thread's first vector; end: that of none.
 static void write_round(const argmax_kernel *k, const row *r, cj_reg first, cj_reg end, unsigned step, cj_reg best,
                         cj_reg column) {
-    cj_func *f = k->f;
-    cj_reg   inside[ARGMAX_FLIGHT], vector[ARGMAX_FLIGHT], x[ARGMAX_FLIGHT][ARGMAX_WIDTH];
-    for (unsigned j = 0; j < ARGMAX_FLIGHT; j++) {
+    cj_func       *f = k->f;
+    const unsigned flight = flight_of(k);
+    cj_reg         inside[ARGMAX_FLIGHT], vector[ARGMAX_FLIGHT], x[ARGMAX_FLIGHT][ARGMAX_WIDTH];
+    for (unsigned j = 0; j < flight; j++) {
         vector[j] = cj_add(f, "vector", first, j * step);
         inside[j] = cj_lt(f, "inside", vector[j], end);
         cj_reg at = cj_mad_wide(f, "at", vector[j], ARGMAX_WIDTH * ARGMAX_BYTES, r->body);
         for (unsigned e = 0; e < ARGMAX_WIDTH; e++) x[j][e] = cj_f32(f, "x");
         cj__load(f, inside[j], "ld.global.nc", "f32", x[j], ARGMAX_WIDTH, at, 0);
     }
-    for (unsigned j = 0; j < ARGMAX_FLIGHT; j++) {
+    for (unsigned j = 0; j < flight; j++) {
         cj_reg before = k->peeled ? cj_mad(f, "column", vector[j], ARGMAX_WIDTH, r->head)
                                   : cj_mul(f, "column", vector[j], ARGMAX_WIDTH);
         for (unsigned e = 0; e < ARGMAX_WIDTH; e++) write_compare(k, inside[j], x[j][e], before, e, best, column);
     }
+}
+
+static cj_reg pack(const argmax_kernel *k, cj_reg best, cj_reg column) {
+    return cj_let(k->f, "u64", "value", "not.b32 $2, $2;\nmov.b64 $1, {$2, $3};", column, best);
+}
+
+// A short row: every lane takes some of its elements, each by a load of its own, all of them in flight.
+static cj_reg write_short(const argmax_kernel *k) {
+    cj_func       *f = k->f;
+    const uint64_t columns = k->plan->params.value[ARGMAX_COLUMNS];
+    const unsigned loads = (unsigned)cj__ceil_div(columns, k->lanes);
+    cj_reg         x[ARGMAX_EACH], inside = k->there;
+    if (k->lanes > 1)
+        cj_step(f, "each lane loads every %uth element of its row", k->lanes);
+    else
+        cj_step(f, "each lane loads the elements of its row");
+    cj_reg stride = cj_let(f, "u64", "stride", "ld.param.u64 $1, [$2];", k->stride);
+    cj_reg first = cj_mul(f, "first", cj_cvt(f, "u64", "row", k->row), stride);
+    cj_reg row_at = cj_mad(f, "row_at", first, ARGMAX_BYTES, cj__load_pointer(f, k->x, "x"));
+    cj_reg at = cj_mad_wide(f, "at", k->in_row, ARGMAX_BYTES, row_at);
+    if (columns % k->lanes) {
+        inside = cj_pred(f, "inside");
+        cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $4;", inside, k->in_row, columns % k->lanes, k->there);
+    }
+    for (unsigned j = 0; j < loads; j++) {
+        x[j] = cj_f32(f, "x");
+        cj__load(f, j + 1 < loads ? k->there : inside, "ld.global.nc", "f32", &x[j], 1, at,
+                 (int64_t)j * k->lanes * ARGMAX_BYTES);
+    }
+    cj_reg best = cj_mov(f, "u32", "best", 0), column = cj_mov(f, "u32", "best_column", 0);
+    for (unsigned j = 0; j < loads; j++)
+        write_compare(k, j + 1 < loads ? k->there : inside, x[j], k->in_row, j * k->lanes, best, column);
+    return pack(k, best, column);
 }
 
 // The part's vectors: [first, end) of the thread's.
@@ -107,20 +147,17 @@ static void write_piece(const argmax_kernel *k, const row *r, cj_reg *first, cj_
     *end = cj_min(k->f, "end", cj_add(k->f, "end", begin, piece), r->vectors);
 }
 
-static cj_reg pack(const argmax_kernel *k, cj_reg best, cj_reg column) {
-    return cj_let(k->f, "u64", "value", "not.b32 $2, $2;\nmov.b64 $1, {$2, $3};", column, best);
-}
-
 cj_reg cj__argmax_thread(const argmax_kernel *k, const cj_partials *kind) {
+    if (cj__argmax_is_short(k->plan)) return write_short(k);
     const unsigned step = k->lanes ? k->lanes : k->block * (k->cluster ? k->cluster : 1);
     const row      r = write_row(k);
     edge           last = {.inside = {0}};
     cj_reg         best = cj_mov(k->f, "u32", "best", 0), column = cj_mov(k->f, "u32", "best_column", 0), first, end;
     if (k->peeled) last = load_edge(k, &r);
     cj_step(k->f, "each thread takes every %uth vector of %u elements; %u are in flight", step, ARGMAX_WIDTH,
-            ARGMAX_FLIGHT);
+            flight_of(k));
     write_piece(k, &r, &first, &end);
-    CJ_FOR(k->f, i, "u32", "i", first, end, step * ARGMAX_FLIGHT) write_round(k, &r, i, end, step, best, column);
+    CJ_FOR(k->f, i, "u32", "i", first, end, step * flight_of(k)) write_round(k, &r, i, end, step, best, column);
     const cj_partial body = {{pack(k, best, column)}};
     if (!k->peeled) return body.value[0];
     cj_reg edge_best = cj_mov(k->f, "u32", "edge_best", 0);

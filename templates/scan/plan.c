@@ -164,6 +164,7 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     cj__scan_shape(plan, &s);
     TRY(check_shape(&s, cj__asked_or(plan, SCAN_CLUSTER, 0), error));
     plan->params.value[SCAN_CLUSTER] = s.cluster;
+    plan->params.value[SCAN_WIDTH] = s.form == SCAN_DIRECT ? s.width : CJ_PARAM_AUTO;
     plan->block = (cj_dim3){s.block, 1, 1};
     plan->grid = (cj_dim3){(uint32_t)grid_of(&s), 1, 1};
     if (s.form == SCAN_STREAM) plan_stream_grid(plan, &s, limits);

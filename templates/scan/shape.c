@@ -15,17 +15,25 @@ static unsigned width_of(const cj_plan *plan, unsigned bytes) {
     return cj__load_width(value[SCAN_ALIGN], bytes, value[SCAN_COLUMNS] | (value[SCAN_ROWS] > 1 ? strides : 0));
 }
 
-// Of direct tiles: a row may end within a load, if each begins at a multiple of an access. Two accesses are a load where one array
-// is aligned to less than 16 bytes: prefixes are of half as many loads. In reverse, where it would begin there, and
-// with segments no load crosses the end of a row.
+// Elements of a load that may be several accesses. Two are a load where one array is aligned to less than 16 bytes: prefixes are of
+// half as many loads.
+static unsigned width_in_accesses(const cj_plan *plan, const scan_shape *s) {
+    const unsigned most = SCAN_LOAD / s->bytes;
+    const unsigned wanted = cj__asked_or(plan, SCAN_WIDTH, s->rows == 1 ? 2 * s->access : s->access);
+    return (unsigned)cj__least(cj__power_from(wanted), most);
+}
+
+// Of direct tiles: a row may end within a load, if each begins at a multiple of an access. In reverse, where it would begin there,
+// and with segments no load crosses the end of a row.
 static void let_row_end(const cj_plan *plan, scan_shape *s) {
     const uint64_t *value = plan->params.value;
-    if (value[SCAN_REVERSE] || cj__scan_segmented(s) || s->columns < SCAN_RAGGED_LEAST) return;
+    const uint64_t  least = cj__is_asked(plan, SCAN_WIDTH) ? 1 : SCAN_RAGGED_LEAST;
+    if (value[SCAN_REVERSE] || cj__scan_segmented(s) || s->columns < least) return;
     const uint64_t strides = cj__scan_stride(plan, SCAN_STRIDE) | cj__scan_stride(plan, SCAN_OUT_STRIDE);
     const uint64_t starts = value[SCAN_ROWS] > 1 ? strides : 0;  // of rows
     s->access = cj__load_width(value[SCAN_ALIGN], s->bytes, starts);
-    const bool pairs = value[SCAN_ROWS] == 1 && s->access * s->bytes >= 4;
-    s->width = pairs ? (unsigned)cj__least(2 * s->access, SCAN_LOAD / s->bytes) : s->access;
+    s->access = (unsigned)cj__least(s->access, cj__power_from(cj__asked_or(plan, SCAN_WIDTH, s->access)));
+    s->width = width_in_accesses(plan, s);
     s->ragged = (unsigned)(s->columns % s->width);
 }
 
@@ -84,6 +92,21 @@ static void share_short_row(const cj_plan *plan, scan_shape *s) {
     s->tiles = cj__ceil_div(row, (uint64_t)s->threads * s->loads);
 }
 
+// One array of which the largest tiles are fewer than there are SMs: two loads a thread, then fewer threads, then one load.
+static void make_tiles_smaller(const cj_plan *plan, scan_shape *s, uint64_t row) {
+    const bool loads = !cj__is_asked(plan, SCAN_LOADS), block = !cj__is_asked(plan, SCAN_BLOCK);
+    while (2 * row <= (uint64_t)SCAN_FEW_TILES * s->threads * s->loads) {
+        if (loads && s->loads > 2)
+            s->loads /= 2;
+        else if (block && s->threads > SCAN_FEW_BLOCK)
+            s->block = s->threads /= 2;
+        else if (loads && s->loads > 1)
+            s->loads = 1;
+        else
+            return;
+    }
+}
+
 // The shape that the parameters ask for; block, loads and cluster may be "auto".
 void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
     const uint64_t *value = plan->params.value;
@@ -119,6 +142,7 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
     } else {
         s->block = s->threads = cj__asked_or(plan, SCAN_BLOCK, SCAN_TILED_BLOCK);
         s->loads = loads_of(plan, s, SCAN_TILED_BYTES);
+        if (s->rows == 1 && !cluster) make_tiles_smaller(plan, s, row);
         s->tiles = cj__ceil_div(row, (uint64_t)s->threads * s->loads);
     }
     s->tile = (uint64_t)s->threads * s->loads * s->width;

@@ -23,8 +23,11 @@ static transfer transfer_of(const scan_kernel *k, const cj_reg *element) {
     return t;
 }
 
-// Accesses of a load, or of a store: of halves in words of two, at least.
+// Accesses of a load, or of a store.
 static unsigned accesses(const scan_kernel *k) { return k->s.width / k->s.access; }
+
+// Whether each half of a word is an access.
+static bool is_halved(const scan_kernel *k) { return is_half(k) && k->s.access == 1 && k->s.width > 1; }
 
 static void unpack(const scan_kernel *k, const transfer *t, unsigned w, cj_reg low, cj_reg high) {
     if (k->s.width > 1)
@@ -48,6 +51,23 @@ static void convert(const scan_kernel *k, const transfer *t, const cj_reg *eleme
     for (unsigned w = 0; w < t->words && is_half(k); w++) {
         const unsigned low = 2 * w, high = low + 1 > last ? low : low + 1;
         each(k, t, w, element[k->reverse ? last - low : low], element[k->reverse ? last - high : high]);
+    }
+}
+
+// Load v in accesses.
+static void fetch_load(const scan_kernel *k, const transfer *of, unsigned v, cj_reg there, const char *load, cj_reg at) {
+    const scan_shape *s = &k->s;
+    const unsigned    parts = s->head ? 1 : accesses(k), words = of->words / parts;  // a stage has whole ones
+    for (unsigned a = 0; a < parts && !is_halved(k); a++)
+        cj__load(k->f, there, load, of->type, of->word + a * words, words, at,
+                 cj__scan_offset(k, v, s->bytes) + (int)(a * s->access * s->bytes));
+    for (unsigned w = 0; w < of->words && is_halved(k); w++) {
+        cj_reg half[2];
+        for (unsigned e = 0; e < 2; e++) {
+            half[e] = cj_mov(k->f, "b16", "half", 0);
+            cj__load(k->f, there, load, "b16", &half[e], 1, at, cj__scan_offset(k, v, s->bytes) + (int)((2 * w + e) * s->bytes));
+        }
+        cj_ptx(k->f, "mov.b32 $1, {$2, $3};", of->word[w], half[0], half[1]);
     }
 }
 
@@ -76,10 +96,7 @@ static void fetch(const scan_kernel *k, scan_tile *t, transfer transfers[SCAN_LO
         const transfer of = transfers[v] = transfer_of(k, t->element[v]);
         for (unsigned w = 0; w < of.words; w++)
             cj_set(k->f, of.word[w], is_half(k) ? "0" : cj_combine_identity(k->p.combine));
-        const unsigned parts = k->s.head ? 1 : accesses(k);  // a stage has whole ones
-        for (unsigned a = 0; a < parts; a++)
-            cj__load(k->f, there, load, of.type, of.word + a * of.words / parts, of.words / parts, at,
-                     cj__scan_offset(k, v, k->s.bytes) + (int)(a * k->s.access * k->s.bytes));
+        fetch_load(k, &of, v, there, load, at);
         if (k->s.ragged) fetch_part(k, t, &of, v, load, at);
     }
 }
@@ -206,6 +223,22 @@ void cj__scan_tile(const scan_kernel *k, scan_tile *t) {
 
 // ---- stores
 
+static void store_load(const scan_kernel *k, const transfer *to, unsigned v, cj_reg there, const char *store, cj_reg at) {
+    const scan_shape *s = &k->s;
+    const unsigned    words = to->words / accesses(k);
+    for (unsigned a = 0; a < accesses(k) && !is_halved(k); a++)
+        cj__store(k->f, there, store, to->type, to->word + a * words, words, at,
+                  cj__scan_offset(k, v, s->bytes) + (int)(a * s->access * s->bytes));
+    for (unsigned w = 0; w < to->words && is_halved(k); w++) {
+        cj_reg half[2] = {cj_register(k->f, "b16", "half")};
+        half[1] = cj_register(k->f, "b16", "half");
+        cj_ptx(k->f, "mov.b32 {$1, $2}, $3;", half[0], half[1], to->word[w]);
+        for (unsigned e = 0; e < 2; e++)
+            cj__store(k->f, there, store, "b16", &half[e], 1, at,
+                      cj__scan_offset(k, v, s->bytes) + (int)((2 * w + e) * s->bytes));
+    }
+}
+
 // The first elements of a load that the row ends in, one by one.
 static void store_part(const scan_kernel *k, const scan_tile *t, const transfer *to, unsigned v, const char *store, cj_reg at) {
     cj_func *f = k->f;
@@ -247,9 +280,7 @@ void cj__scan_store(const scan_kernel *k, scan_tile *t) {
         const transfer to = transfer_of(k, t->element[v]);
         convert(k, &to, t->element[v], pack);
         if (s->head) there = store_whole(k, &to, there, same, at, v);
-        for (unsigned a = 0; a < accesses(k); a++)
-            cj__store(k->f, there, store, to.type, to.word + a * to.words / accesses(k), to.words / accesses(k), at,
-                      cj__scan_offset(k, v, s->bytes) + (int)(a * s->access * s->bytes));
+        store_load(k, &to, v, there, store, at);
         if (s->ragged) store_part(k, t, &to, v, store, at);
     }
 }

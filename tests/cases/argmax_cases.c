@@ -106,6 +106,11 @@ void cj_test_argmax_chosen(cj_device *device, uint64_t seed) {
                                          "rows=300 columns=2300",             // a block a row
                                          "rows=9000 columns=157 stride=167",  // 8 lanes a row, or a warp
                                          "rows=33 columns=1",
+                                         "rows=300 columns=2 stride=10",  // a lane, and then more of them, load elements
+                                         "rows=300 columns=5",
+                                         "rows=300 columns=14 stride=15",
+                                         "rows=70 columns=31",
+                                         "rows=70 columns=63",
                                          "rows=130 columns=33 stride=34"};
     for (size_t s = 0; s < CJ_TEST_COUNT(shapes); s++)
         for (int fill = 0; fill < 2; fill++)
@@ -125,7 +130,7 @@ void cj_test_argmax_random(cj_device *device, uint64_t *seed, uint64_t most) {
         snprintf(form, sizeof form, "cluster=%u parts=%u", clusters[below(seed, CJ_TEST_COUNT(any))],
                  (unsigned)(1 + below(seed, 2) * below(seed, 5)));
     else
-        snprintf(form, sizeof form, "lanes=%u", 8u << below(seed, 3));
+        snprintf(form, sizeof form, "lanes=%u", columns <= 8 ? 1u << below(seed, 6) : 8u << below(seed, 3));
     snprintf(words, sizeof words, "rows=%u columns=%" PRIu64 " stride=%" PRIu64 " block=%s %s",
              (unsigned)(1 + below(seed, 4)), columns, columns + below(seed, 2) * below(seed, 20), block, form);
     cj_test_argmax(device, words, (cj_argmax_fill)below(seed, CJ_ARGMAX_FILLS), *seed);

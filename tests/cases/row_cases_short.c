@@ -70,7 +70,12 @@ static const char *const peeled[] = {"rows=19 columns=16 stride=17 out-stride=17
                                      "rows=9 columns=1031 form=direct cluster=4 warps=1",
                                      "rows=9 columns=2001 form=direct pieces=3 vectors=8",
                                      "rows=9 columns=999 form=direct cluster=2 pieces=2 vectors=8",
-                                     "rows=9 columns=2048 stride=2053 out-stride=2053"};
+                                     "rows=9 columns=2048 stride=2053 out-stride=2053",
+                                     "rows=7 columns=1003 form=spread blocks=3 warps=2 grid=6",
+                                     "rows=9 columns=1001 form=spread blocks=2 warps=1 pieces=3 vectors=8 grid=4",
+                                     "rows=3 columns=23 form=spread blocks=4 warps=1",
+                                     "rows=9 columns=61 stride=64 out-stride=72",  // no head
+                                     "rows=1 columns=1003 form=spread blocks=3 warps=2"};
 
 void cj_test_row_peeled(cj_device *device) {
     static const struct {
@@ -91,6 +96,45 @@ void cj_test_row_peeled(cj_device *device) {
     cj_test_row(device, "softmax rows=19 columns=65 mask=yes mask-rows=8 peel=4", 0, 1);
     cj_test_row(device, "rmsnorm rows=19 columns=65 dtype=bf16 align=4 peel=2", 4, 2);
     cj_test_row(device, "layernorm rows=19 columns=65 dtype=f16 align=8 peel=4 residual=yes", 8, 3);
+}
+
+// ---- vectors that are loaded in parts
+
+static const char *const split[] = {"rows=19 columns=16 stride=17",
+                                    "rows=37 columns=24 stride=25 unroll=2",
+                                    "rows=9 columns=64 stride=66 lanes=32",
+                                    "rows=9 columns=344 stride=345 out-stride=352",
+                                    "rows=9 columns=1032 stride=1034 form=direct cluster=2",
+                                    "rows=9 columns=2000 stride=2001 form=direct pieces=3 vectors=8"};
+
+void cj_test_row_split(cj_device *device) {
+    static const char *const types[] = {"dtype=f32", "dtype=bf16", "dtype=f16", "dtype=bf16 out=f32", "dtype=f32 out=f16"};
+    size_t turn = 0;
+    for (size_t i = 0; i < CJ_TEST_COUNT(split); i++)
+        for (size_t n = 0; n < CJ_TEST_COUNT(kinds); n++, turn++) {
+            char words[192];
+            if (strstr(kinds[n], "mask-rows") || !strcmp(kinds[n], "crossentropy") || !cj_test_chosen(turn, 7)) continue;
+            snprintf(words, sizeof words, "%s %s %s split=4", kinds[n], types[(i + n) % CJ_TEST_COUNT(types)], split[i]);
+            cj_test_row(device, words, n % 4 * 16, turn);
+        }
+}
+
+// Pointers that are beside vectors: all by as much, or each by more.
+void cj_test_row_unaligned(cj_device *device) {
+    static const char *const rows[] = {"rows=9 columns=301", "rows=37 columns=40 stride=42", "rows=5 columns=1033 form=direct cluster=2"};
+    static const struct {
+        const char *words;
+        unsigned    align;
+    } types[] = {{"dtype=bf16 align=2", 2}, {"dtype=f32 align=4", 4}, {"dtype=f16 out=f32 align=4", 4}, {"dtype=bf16 align=4", 4}};
+    size_t turn = 0;
+    for (size_t i = 0; i < CJ_TEST_COUNT(rows); i++)
+        for (size_t n = 0; n < CJ_TEST_COUNT(kinds); n++, turn++) {
+            const size_t type = turn % CJ_TEST_COUNT(types);
+            char         words[192];
+            if (!cj_test_chosen(turn, 7)) continue;
+            snprintf(words, sizeof words, "%s %s %s", kinds[n], types[type].words, rows[i]);
+            cj_test_row(device, words, types[type].align * (unsigned)(turn / 4 % 3), turn);
+        }
 }
 
 // ---- rows that a warp transposes

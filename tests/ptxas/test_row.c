@@ -53,7 +53,8 @@ static void emitted_kernels_assemble(void **state) {
 static void kernels_of_odd_rows_assemble(void **state) {
     (void)state;
     static const char *const odd[] = {"rows=500000 columns=157", "rows=2000 columns=99433", "rows=1000000 columns=9",
-                                      "rows=10000 columns=343 peel=2", "rows=300 columns=5003"};
+                                      "rows=10000 columns=343 peel=2", "rows=300 columns=5003", "rows=30 columns=2202357",
+                                      "rows=10000 columns=2304 stride=2305", "rows=10000 columns=2304 align=4", "rows=2000 columns=99433 align=4"};
     unsigned                 turn = 0;
     for (size_t k = 0; k < CJ_TEST_COUNT(kernels); k++)
         for (size_t f = 0; f < CJ_TEST_COUNT(odd); f++, turn++) {

@@ -95,6 +95,41 @@ static void load_vectors(row_kernel *k, const char *load, bool shared) {
     FOR_BESIDE(k, one) load_vectors(one, load, false);
 }
 
+static void load_whole(row_kernel *k, const char *load) { load_vectors(k, load, false); }
+
+// A 16-bit element a load: pairs are made of them once all loads are on their way.
+static bool is_halved(const row_shape *s) { return cj__row_is_split(s) && s->access * s->in_bytes == 2; }
+
+// The inputs' vectors v, in accesses.
+static void load_parts(row_kernel *k, unsigned v, const char *load, cj_reg half[ROW_INPUTS][ROW_ELEMENTS]) {
+    const row_shape *s = k->s;
+    const unsigned   bytes = s->access * s->in_bytes, words = words_of(bytes);
+    const int64_t    offset = (int64_t)(v * step_of(k, in_bytes(k)));
+    for (unsigned i = 0; i < k->op->inputs; i++)
+        for (unsigned a = 0; a < s->elements / s->access; a++)
+            cj__load(k->f, cj_always(), load, is_halved(s) ? "b16" : in_type(k),
+                     is_halved(s) ? &half[i][a] : &k->raw[i][v][a * words], words, k->at[k->op->nth[ROW_INPUT][i]],
+                     offset + a * bytes);
+}
+
+static void load_split(row_kernel *k, const char *load) {
+    const row_shape *s = k->s;
+    cj_reg           half[ROW_HELD][ROW_INPUTS][ROW_ELEMENTS];
+    for (unsigned v = 0; v < s->held; v++) {
+        for (unsigned i = 0; i < k->op->inputs; i++) {
+            if (is_guarded(s, v) && !is_halved(s)) clear_words(k, k->raw[i][v]);
+            for (unsigned e = 0; e < s->elements && is_halved(s); e++)
+                half[v][i][e] = is_guarded(s, v) ? cj_mov(k->f, "b16", "half", 0) : cj_register(k->f, "b16", "half");
+        }
+        FOR_VECTOR(k, v) load_parts(k, v, load, half[v]);
+    }
+    for (unsigned v = 0; v < s->held && is_halved(s); v++)
+        for (unsigned i = 0; i < k->op->inputs; i++)
+            for (unsigned e = 0; e < s->elements; e += 2)
+                cj_ptx(k->f, "mov.b32 $1, {$2, $3};", k->raw[i][v][e / 2], half[v][i][e], half[v][i][e + 1]);
+    FOR_BESIDE(k, one) load_vectors(one, load, false);
+}
+
 // Whether several loads of short rows take parts of one cache line, which the L1 cache then keeps from one to the next.
 static bool shares_lines(const row_shape *s) {
     enum { LINE_BYTES = 128 };
@@ -104,9 +139,16 @@ static bool shares_lines(const row_shape *s) {
 
 // A row of several pieces is read again, from the L2 cache if it is still there.
 void cj__row_load_piece(row_kernel *k) {
-    const char *once = k->plan->programmatic ? "ld.global.L1::no_allocate" : "ld.global.nc.L1::no_allocate";
-    if (shares_lines(k->s)) once = cj__load_given(k->plan);
-    load_vectors(k, k->s->pieces > 1 ? "ld.global" : once, false);
+    const bool  split = cj__row_is_split(k->s);
+    const char *load = k->plan->programmatic ? "ld.global.L1::no_allocate" : "ld.global.nc.L1::no_allocate";
+    if (shares_lines(k->s) || split) load = cj__load_given(k->plan);
+    if (k->s->pieces > 1) load = "ld.global";
+    if (k->s->unaligned) {
+        CJ_IF_ELSE(k->f, k->whole, "in_parts", "loaded") { load_whole(k, load); }
+        else { load_split(k, load); }
+    } else {
+        (split ? load_split : load_whole)(k, load);
+    }
 }
 
 void cj__row_fetch_piece(row_kernel *k) { load_vectors(k, "ld.shared", true); }
@@ -242,17 +284,37 @@ cj_reg cj__row_of(row_kernel *k, unsigned operand) {
     return period ? cj_rem(k->f, "repeated_row", k->row, period) : k->row;
 }
 
+// The row's address in the matrix of an operand.
+static cj_reg row_at(row_kernel *k, unsigned i) {
+    const row_shape *s = k->s;
+    const bool       input = k->op->operand[i].role == ROW_INPUT;
+    const uint64_t   bytes = input ? s->stride * s->in_bytes : s->out_stride * s->out_bytes;
+    return cj_mad_wide(k->f, "row_at", cj__row_of(k, i), bytes, k->base[i]);
+}
+
+// Whether the inputs' vectors are at multiples of themselves, as those of what is written are.
+static void find_whole(row_kernel *k) {
+    cj_reg low = cj_mov(k->f, "u32", "low", 0);
+    for (unsigned i = 0; i < k->op->inputs; i++) {
+        cj_reg word = cj_cvt(k->f, "u32", "low_word", k->at[k->op->nth[ROW_INPUT][i]]);
+        cj_ptx(k->f, "or.b32 $1, $1, $2;", low, word);
+    }
+    k->whole = cj_eq(k->f, "whole", cj_and(k->f, "beside", low, in_bytes(k) - 1), 0);
+}
+
 void cj__row_place(row_kernel *k) {
     const row_shape *s = k->s;
+    if (s->peeled && cj__row_is_split(s)) cj__row_peel(k, row_at(k, k->op->nth[ROW_OUTPUT][0]), s->out_bytes);
     for (unsigned i = 0; i < k->op->operands; i++) {
         const bool input = k->op->operand[i].role == ROW_INPUT, output = k->op->operand[i].role == ROW_OUTPUT;
         if (!output && !(input && s->form != ROW_STREAM)) continue;
-        const uint64_t bytes = input ? s->in_bytes : s->out_bytes, stride = input ? s->stride : s->out_stride;
-        cj_reg         row = cj_mad_wide(k->f, "row_at", cj__row_of(k, i), stride * bytes, k->base[i]);
-        if (s->peeled && i == k->op->nth[ROW_INPUT][0]) cj__row_peel(k, row);
+        const unsigned bytes = input ? s->in_bytes : s->out_bytes;
+        cj_reg         row = row_at(k, i);
+        if (s->peeled && !cj__row_is_split(s) && i == k->op->nth[ROW_INPUT][0]) cj__row_peel(k, row, bytes);
         k->at[i] = cj_mad_wide(k->f, "at", k->column, bytes, row);
         if (s->peeled) k->edge.at[i] = cj_mad_wide(k->f, "edge_at", k->edge.column, bytes, row);
     }
+    if (s->unaligned) find_whole(k);
 }
 
 cj_reg cj__row_load_rows(row_kernel *k) {

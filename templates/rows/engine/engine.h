@@ -41,6 +41,8 @@ static inline unsigned cj__row_block_rows(const row_shape *s) { return s->warps 
 void     cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s);
 unsigned cj__row_peel_most(const cj_plan *plan, const row_op *op, const row_shape *s);
 void     cj__row_peel_shape(row_shape *s, unsigned elements);
+unsigned cj__row_split_most(const cj_plan *plan, const row_op *op, const row_shape *s, bool peeled);
+void     cj__row_split_shape(const cj_plan *plan, const row_op *op, row_shape *s, unsigned elements, bool peeled);
 void     cj__row_cut(row_shape *s);  // into pieces, from form, blocks and number of pieces
 void     cj__row_cut_sums(const cj_plan *plan, row_shape *s);
 
@@ -71,10 +73,23 @@ typedef struct row_beside {
 } row_beside;
 
 row_kernel *cj__row_beside(row_beside *b, const row_kernel *k);
-void        cj__row_peel(row_kernel *k, cj_reg row_at);  // k's column, left and edge, of the row at that address
+void        cj__row_peel(row_kernel *k, cj_reg row_at, unsigned bytes);  // k's column, left and edge, of the row there; of an element
 void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_reg word[ROW_WORDS]);  // of a column
+// Whether vectors are loaded in parts: then what is written decides where they begin.
+static inline bool cj__row_is_split(const row_shape *s) { return s->access < s->elements; }
+
+// Of unaligned rows: whether what is read begins with vectors in every row or in none.
+static inline bool cj__row_keeps_apart(const row_shape *s, unsigned elements) {
+    return s->stride % elements == s->out_stride % elements;
+}
+
+// Whether rows may begin beside a vector; else a peeled row has a tail alone.
+static inline bool cj__row_has_head(const row_shape *s) {
+    const bool apart = (!cj__row_is_split(s) && s->stride % s->elements) || s->out_stride % s->elements;
+    return s->peeled && (s->unaligned || apart);
+}
 static inline uint64_t cj__row_least_vectors(const row_shape *s) {
-    return s->peeled ? (s->columns - (s->elements - 1)) / s->elements : s->vectors;
+    return cj__row_has_head(s) ? (s->columns - (s->elements - 1)) / s->elements : s->vectors;
 }
 
 // ---- transpose.c

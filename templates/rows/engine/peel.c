@@ -4,7 +4,8 @@
 //   | head | vector | vector | … | tail |      the head goes up to the row's first whole vector, the tail follows its last one
 //
 // Head and tail are each shorter than a vector; the row's first threads take one of their elements each, as a vector of one.
-// All matrices have the same head (cj__row_peel_most). A column's vectors of weight, bias or mask stand across two of that
+// All matrices have the same head (cj__row_peel_most), none where strides are whole vectors; or vectors are those of what is written,
+// and are loaded in parts. A column's vectors of weight, bias or mask stand across two of that
 // array's; a thread loads both, and takes its elements out of them.
 #include "engine.h"
 
@@ -13,7 +14,8 @@ row_kernel *cj__row_beside(row_beside *b, const row_kernel *k) {
     const row_edge *e = &k->edge;
     *b = (row_beside){.k = *k, .s = *k->s};
     b->s.peeled = false;
-    b->s.elements = b->s.held = 1;
+    b->s.elements = b->s.access = b->s.held = 1;
+    b->s.unaligned = false;
     b->s.vectors = 0;
     b->k.s = &b->s;
     b->k.column = e->column;
@@ -46,7 +48,7 @@ static void peel_edge(row_kernel *k, cj_reg head, cj_reg body, cj_reg rest) {
     k->edge.column = cj_mov(f, "u32", "edge_column", k->thread);
     cj_ptx(f, "@$1 mad.lo.u32 $2, $3, $4, $2;", in_tail, k->edge.column, body, s->elements);
     k->edge.left = cj_let(f, "s32", "edge_left", "sub.s32 $1, $2, $3;", edges, k->thread);
-    if (s->piece < s->vectors) cj_set_if(f, cj_ne(f, "later", k->piece, 0), k->edge.left, 0);
+    if (cj__row_blocks(s) * s->pieces > 1) cj_set_if(f, cj_ne(f, "later", k->piece, 0), k->edge.left, 0);
 }
 
 static cj_reg written_of(row_kernel *k, cj_reg left) {
@@ -67,18 +69,25 @@ static void peel_columns(row_kernel *k, cj_reg head) {
     k->halves = cj_select(f, "b32", "halves", odd, 0x5432, 0x3210);
 }
 
-void cj__row_peel(row_kernel *k, cj_reg row_at) {
+static cj_reg find_head(row_kernel *k, cj_reg row_at, unsigned bytes) {
     cj_func         *f = k->f;
     const row_shape *s = k->s;
-    cj_note(f, "the row's head goes up to a multiple of %u bytes", s->elements * s->in_bytes);
+    if (!cj__row_has_head(s)) return cj_mov(f, "u32", "head", 0);
+    cj_note(f, "the row's head goes up to a multiple of %u bytes", s->elements * bytes);
     cj_reg above = cj_let(f, "s32", "above", "neg.s32 $1, $2;", cj_cvt(f, "s32", "low", row_at));
-    cj_reg number = cj_let(f, "u32", "number", "shr.u32 $1, $2, $3;", above, cj__log2(s->in_bytes));
-    cj_reg head = cj_and(f, "head", number, s->elements - 1),
+    cj_reg number = cj_let(f, "u32", "number", "shr.u32 $1, $2, $3;", above, cj__log2(bytes));
+    return cj_and(f, "head", number, s->elements - 1);
+}
+
+void cj__row_peel(row_kernel *k, cj_reg row_at, unsigned bytes) {
+    cj_func         *f = k->f;
+    const row_shape *s = k->s;
+    cj_reg           head = find_head(k, row_at, bytes),
            rest = cj_let(f, "u32", "rest", "sub.u32 $1, $2, $3;", s->columns, head);
     cj_reg body = cj_shr(f, "body", rest, cj__log2(s->elements));
     peel_vectors(k, head, body);
     peel_edge(k, head, body, rest);
-    if (k->op->columns) peel_columns(k, head);
+    if (k->op->columns && cj__row_has_head(s) && !s->unaligned) peel_columns(k, head);
     if (!cj__row_is_short(s)) return;
     k->written = written_of(k, k->left);
     k->edge.written = written_of(k, k->edge.left);
@@ -128,6 +137,28 @@ static void shift(row_kernel *k, const cj_reg *both, const cj_reg *word) {
             cj_ptx(k->f, "prmt.b32 $1, $2, $3, $4;", word[w], both[w], both[w + 1], k->halves);
 }
 
+// The array may begin anywhere, and so may the vector in it: whole, or element by element.
+static void load_anywhere(row_kernel *k, unsigned operand, unsigned v, const cj_reg *word) {
+    cj_func         *f = k->f;
+    const row_shape *s = k->s;
+    const unsigned   size = s->in_bytes, words = s->elements * size / 4;
+    const int64_t    offset = (int64_t)v * cj__row_threads(s) * s->elements * size;
+    const char      *type = size == 4 ? "f32" : "b32", *load = cj__load_given(k->plan);
+    cj_reg           at = cj_mad_wide(f, "column_at", k->column, size, k->base[operand]), half[ROW_ELEMENTS];
+    cj_reg           beside = cj_and(f, "beside", cj_cvt(f, "u32", "low_word", at), s->elements * size - 1);
+    CJ_IF_ELSE(f, cj_eq(f, "whole_column", beside, 0), "in_parts", "loaded") {
+        cj__load(f, cj_always(), load, type, word, words, at, offset);
+    }
+    else {
+        for (unsigned e = 0; e < s->elements; e++) {
+            half[e] = size == 4 ? word[e] : cj_register(f, "b16", "half");
+            cj__load(f, cj_always(), load, size == 4 ? type : "b16", &half[e], 1, at, offset + e * size);
+        }
+        for (unsigned w = 0; w < words && size == 2; w++)
+            cj_ptx(f, "mov.b32 $1, {$2, $3};", word[w], half[2 * w], half[2 * w + 1]);
+    }
+}
+
 void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_reg word[ROW_WORDS]) {
     cj_func         *f = k->f;
     const row_shape *s = k->s;
@@ -136,6 +167,14 @@ void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_
     const char      *type = s->in_bytes == 4 ? "f32" : "b32", *load = cj__load_given(k->plan);
     cj_reg           both[2 * ROW_WORDS], when = cj_always();
     cj_reg           at = cj_mad_wide(f, "column_at", k->aligned, s->in_bytes, k->base[operand]);
+    if (s->unaligned) {
+        load_anywhere(k, operand, v, word);
+        return;
+    }
+    if (!cj__row_has_head(s)) {
+        cj__load(f, cj_always(), load, type, word, words, at, (int64_t)offset);
+        return;
+    }
     cj_registers(f, type, k->op->operand[operand].name, 2 * words, both);
     cj__load(f, cj_always(), load, type, both, words, at, (int64_t)offset);
     if (may_be_last(s, v)) {

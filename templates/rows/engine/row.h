@@ -42,6 +42,8 @@ typedef struct row_shape {
     row_form form;
     unsigned in_bytes, out_bytes;  // of an element
     unsigned elements;             // of a vector
+    unsigned access;               // elements of a load: fewer than a vector has where what is read allows less
+    bool     unaligned;            // of peeled rows that are loaded in parts: pointers may be beside vectors, too
     bool     peeled;               // a row is some elements, vectors, and some elements (peel.c); `vectors`: the most
     bool     transposed;           // lanes have rows, which come and go through shared memory (transpose.c)
     uint64_t columns, stride, out_stride, vectors;
@@ -169,6 +171,7 @@ struct row_kernel {
     cj_reg total[ROW_TOTALS][ROW_HELD][ROW_ELEMENTS];  // sums over rows
     // Of a peeled row.
     row_edge edge;
+    cj_reg   whole;          // whether what is read begins with vectors, too, of unaligned rows
     cj_reg   vector, piece;  // the thread's first; of the row
     cj_reg   aligned;        // the column that `column` would be if the row began with a vector
     cj_reg   shifted[3];     // whether its head takes a part of a vector: the larger half, a quarter, a word

@@ -31,8 +31,10 @@ void cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s) {
     s->out_bytes = cj__row_type(plan, ROW_OUT)[1] == '3' ? 4 : 2;
     s->stride = cj__stride(plan, ROW_STRIDE, s->columns);
     s->out_stride = cj__stride(plan, ROW_OUT_STRIDE, s->columns);
+    if (value[ROW_ROWS] == 1) s->stride = s->out_stride = cj__round_up(s->columns, ROW_ELEMENTS);  // to no other row
     const unsigned widest = (unsigned)cj__most(s->in_bytes, s->out_bytes);
     s->elements = cj__load_width(value[ROW_ALIGN], widest, s->columns | s->stride | s->out_stride);
+    s->access = s->elements;
     s->vectors = s->columns / s->elements;
 }
 
@@ -46,8 +48,28 @@ unsigned cj__row_peel_most(const cj_plan *plan, const row_op *op, const row_shap
 
 void cj__row_peel_shape(row_shape *s, unsigned elements) {
     s->peeled = true;
-    s->elements = elements;
+    s->elements = s->access = elements;
     s->vectors = s->columns / elements;
+}
+
+// Whether only the kernel finds where vectors begin: pointers are multiples of less than one. Several outputs might differ there.
+static bool is_unaligned(const cj_plan *plan, const row_op *op) { return plan->params.value[ROW_ALIGN] && op->outputs == 1; }
+
+// Elements of a vector that is loaded in parts, at most: what is written allows so many, if its rows are peeled or begin with one.
+unsigned cj__row_split_most(const cj_plan *plan, const row_op *op, const row_shape *s, bool peeled) {
+    const uint64_t align = peeled && is_unaligned(plan, op) ? 0 : plan->params.value[ROW_ALIGN];
+    return cj__load_width(align, (unsigned)cj__most(s->in_bytes, s->out_bytes), peeled ? 0 : s->columns | s->out_stride);
+}
+
+// A part: what is read begins beside what is written by a multiple of it.
+void cj__row_split_shape(const cj_plan *plan, const row_op *op, row_shape *s, unsigned elements, bool peeled) {
+    const unsigned together = cj__row_peel_most(plan, op, s);
+    if (peeled)
+        cj__row_peel_shape(s, elements);
+    else
+        s->elements = elements, s->vectors = s->columns / elements;
+    s->access = (unsigned)cj__least(together, elements);
+    s->unaligned = peeled && is_unaligned(plan, op);
 }
 
 // Pieces of a stream are whole 16-byte words; those of spread rows are whole cache lines.
@@ -92,7 +114,11 @@ cj_status cj__row_op(const cj_plan *plan, row_op *op, cj_error *error) {
 void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
     const uint64_t *value = plan->params.value;
     cj__row_problem(plan, op, s);
-    if (cj__asked_or(plan, ROW_PEEL, 0)) cj__row_peel_shape(s, (unsigned)value[ROW_PEEL]);
+    const unsigned peel = cj__asked_or(plan, ROW_PEEL, 0), split = cj__asked_or(plan, ROW_SPLIT, 0);
+    if (split)
+        cj__row_split_shape(plan, op, s, split, peel);
+    else if (peel)
+        cj__row_peel_shape(s, peel);
     s->transposed = value[ROW_TRANSPOSE] == ROW_TRANSPOSE_YES;
     s->form = (row_form)value[ROW_FORM];
     s->cluster = (unsigned)value[ROW_CLUSTER];

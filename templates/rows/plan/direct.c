@@ -25,6 +25,15 @@ static unsigned held_most(const choice *c) {
 // Elements before and behind the vectors, each of which another thread has.
 static unsigned edges_most(const row_shape *s) { return s->peeled ? 2 * (s->elements - 1) : 0; }
 
+// Rows that take all threads that the SMs hold and a part of them again: half the lanes, with twice as much each, take them once.
+static unsigned fill_one_wave(const choice *c, unsigned lanes) {
+    const row_shape *s = c->s;
+    const uint64_t   threads = (uint64_t)c->limits->sm_count * c->limits->max_threads_per_sm, all = c->rows * lanes;
+    const bool       fits = s->vectors <= (uint64_t)lanes / 2 * cj__least(cj__row_held_most(c), WARP_ROW_HELD);
+    const bool       runs = lanes / 2 * vector_bytes(s) >= SHORT_RUN_BYTES && lanes / 2 >= edges_most(s);
+    return lanes > 1 && all > threads && all < 2 * threads && fits && runs ? lanes / 2 : lanes;
+}
+
 // With sums over rows a warp has a row: its lanes are different columns.
 static unsigned choose_lanes(const choice *c) {
     const row_shape *s = c->s;
@@ -35,7 +44,7 @@ static unsigned choose_lanes(const choice *c) {
            (lanes * vector_bytes(s) < SHORT_RUN_BYTES || lanes * short_held(c) < s->vectors))
         lanes *= 2;
     while (lanes < edges_most(s)) lanes *= 2;
-    return lanes;
+    return fill_one_wave(c, lanes);
 }
 
 // Rows that a thread loads ahead, if all SMs are full of threads anyhow.
@@ -188,8 +197,10 @@ static uint64_t cost_of(const choice *c) {
     const row_shape *s = c->s;
     const row_op    *op = c->op;
     const uint64_t   readings = s->pieces > 1 && op->outputs ? 2 * s->pieces : s->pieces;
-    const uint64_t   accesses = (op->inputs + op->outputs + op->columns) * PEEL_ACCESS;
-    const uint64_t   vector = s->elements * (PEEL_ELEMENT + (s->peeled ? op->columns * PEEL_COLUMN : 0)) + accesses;
+    const bool       whole = s->unaligned && cj__row_keeps_apart(s, s->elements);
+    const uint64_t   loads = op->inputs * (whole ? 1 : s->elements / s->access);
+    const uint64_t   accesses = (loads + op->outputs + op->columns) * PEEL_ACCESS;
+    const uint64_t   vector = s->elements * (PEEL_ELEMENT + (cj__row_has_head(s) ? op->columns * PEEL_COLUMN : 0)) + accesses;
     const uint64_t   edge = s->peeled ? PEEL_ELEMENT + accesses + PEEL_EDGE : 0;
     if (s->held > ROW_HELD) return UINT64_MAX;
     return (uint64_t)cj__row_threads(s) * cj__row_blocks(s) * (readings * s->held * vector + edge + PEEL_ROW);
@@ -201,23 +212,61 @@ static bool may_peel(const choice *c, unsigned plain_bytes, unsigned elements) {
     return is_asked(c, ROW_PEEL) ? wanted == elements : plain_bytes <= PEEL_PLAIN_BYTES;
 }
 
-// Vectors as short as it takes for rows of these alone, or wider ones with an edge, if they take fewer instructions.
+// Loads of parts find their lines in the L1 cache, of which a warp's vectors take several: they are a few parts.
+static bool may_split(const choice *c, const row_shape *plain, unsigned elements, bool peeled) {
+    const uint64_t wanted = c->plan->params.value[ROW_SPLIT], peel = c->plan->params.value[ROW_PEEL];
+    const unsigned part = cj__row_peel_most(c->plan, c->op, plain);
+    const bool     unaligned = peeled && c->plan->params.value[ROW_ALIGN] && cj__row_keeps_apart(plain, elements);
+    if (plain->totals || !c->op->outputs || part >= elements || (peeled && plain->columns < 2 * elements)) return false;
+    if (is_asked(c, ROW_PEEL) && peel != (peeled ? elements : 0)) return false;
+    if (is_asked(c, ROW_SPLIT)) return wanted == elements;
+    return !asked(c, ROW_PEEL) && vector_bytes(plain) <= PEEL_PLAIN_BYTES && (unaligned || elements <= SPLIT_PARTS * part);
+}
+
+// The shape so far becomes the best if it is allowed and takes no more instructions.
+static void keep_better(const choice *c, bool allowed, row_shape *best, uint64_t *least) {
+    const uint64_t cost = allowed ? cost_of(c) : UINT64_MAX;
+    if (!allowed || cost > *least) return;
+    *best = *c->s;
+    *least = cost;
+}
+
+// Wider vectors than `plain` has, with an edge.
+static void try_peeled(choice *c, const row_shape *plain, row_shape *best, uint64_t *least) {
+    const unsigned most = cj__row_peel_most(c->plan, c->op, plain);
+    for (unsigned elements = 2 * plain->elements; elements <= most; elements *= 2) {
+        *c->s = *plain;
+        if (asked(c, ROW_SPLIT) || !may_peel(c, vector_bytes(plain), elements)) continue;
+        cj__row_peel_shape(c->s, elements);
+        plan_vectors(c);
+        keep_better(c, cj__row_threads(c->s) >= edges_most(c->s), best, least);
+    }
+}
+
+// The same, loaded in parts, with an edge or without.
+static void try_split(choice *c, const row_shape *plain, bool peeled, row_shape *best, uint64_t *least) {
+    const unsigned most = cj__row_split_most(c->plan, c->op, plain, peeled);
+    for (unsigned elements = 2 * plain->elements; elements <= most; elements *= 2) {
+        *c->s = *plain;
+        if (!may_split(c, plain, elements, peeled)) continue;
+        cj__row_split_shape(c->plan, c->op, c->s, elements, peeled);
+        plan_vectors(c);
+        keep_better(c, cj__row_threads(c->s) >= edges_most(c->s), best, least);
+    }
+}
+
+// Vectors as short as it takes for rows of these alone; or wider ones, with an edge or loaded in parts, if they take fewer
+// instructions.
 void cj__row_plan_direct(choice *c) {
-    const unsigned most = cj__row_peel_most(c->plan, c->op, c->s);
     c->s->form = ROW_DIRECT;
     const row_shape plain = *c->s;
     plan_vectors(c);
     row_shape best = *c->s;
-    uint64_t  least = asked(c, ROW_PEEL) ? UINT64_MAX : cost_of(c);
-    for (unsigned elements = 2 * plain.elements; elements <= most; elements *= 2) {
-        *c->s = plain;
-        if (best.transposed || !may_peel(c, vector_bytes(&plain), elements)) continue;
-        cj__row_peel_shape(c->s, elements);
-        plan_vectors(c);
-        const uint64_t cost = cost_of(c);
-        if (cj__row_threads(c->s) < edges_most(c->s) || cost > least) continue;
-        best = *c->s;
-        least = cost;
+    uint64_t  least = asked(c, ROW_PEEL) || asked(c, ROW_SPLIT) ? UINT64_MAX : cost_of(c);
+    if (!best.transposed) {
+        try_peeled(c, &plain, &best, &least);
+        try_split(c, &plain, false, &best, &least);
+        try_split(c, &plain, true, &best, &least);
     }
     *c->s = best;
 }

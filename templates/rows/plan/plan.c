@@ -66,11 +66,13 @@ static void write_back(cj_plan *plan, const row_shape *s) {
     value[ROW_TRANSPOSE] = s->form != ROW_DIRECT ? ROW_TRANSPOSE_AUTO
                            : s->transposed       ? ROW_TRANSPOSE_YES
                                                  : ROW_TRANSPOSE_NO;
-    value[ROW_PEEL] = s->form != ROW_DIRECT ? CJ_PARAM_AUTO : s->peeled ? s->elements : 0;
+    value[ROW_PEEL] = s->form == ROW_STREAM ? CJ_PARAM_AUTO : s->peeled ? s->elements : 0;
+    value[ROW_SPLIT] = s->form == ROW_STREAM ? CJ_PARAM_AUTO : s->access < s->elements ? s->elements : 0;
     value[ROW_VECTORS] = s->held;
     value[ROW_STAGES] = s->stages ? s->stages : CJ_PARAM_AUTO;
     value[ROW_PIECES] = s->pieces;
     if (!value[ROW_STORE]) value[ROW_STORE] = ROW_STORES_STREAM ? ROW_STORE_STREAMING : ROW_STORE_PLAIN;
+    if (s->form != ROW_DIRECT || s->totals) value[ROW_AT_ONCE] = CJ_PARAM_AUTO;
     value[ROW_RESIDENT] = s->resident ? ROW_RESIDENT_YES : ROW_RESIDENT_NO;
     if (s->form == ROW_DIRECT && !s->totals) value[ROW_GRID] = CJ_PARAM_AUTO;
 }
@@ -103,6 +105,27 @@ static void plan_stream_grid(choice *c) {
     c->plan->workspace_bytes = sizeof(uint32_t);
 }
 
+// HBM turns between reading and writing less often if SMs have no more on its way than they need: of rows that a block each reads
+// once and writes, and that the L2 cache does not hold. 0: as many blocks as an SM holds.
+static unsigned blocks_at_once(const choice *c) {
+    const row_shape *s = c->s;
+    const uint64_t   bytes = (uint64_t)s->held * cj__row_threads(s) * s->elements * s->in_bytes * c->op->inputs;
+    const uint64_t   at_once = cj__ceil_div(ROW_FLIGHT_BYTES, bytes);
+    const bool       large = c->rows * c->row_bytes > c->limits->l2_bytes && c->op->outputs;
+    if (!large || at_once < ROW_AT_ONCE_LEAST || s->rows_per_block > 1 || s->pieces > 1 || s->cluster || s->transposed) return 0;
+    return at_once * cj__row_threads(s) < c->limits->max_threads_per_sm ? (unsigned)at_once : 0;
+}
+
+// Where an SM shall have few blocks at once, each has shared memory that it does not use: more blocks would not fit.
+static void plan_direct_grid(choice *c) {
+    const row_shape *s = c->s;
+    const unsigned   most = c->limits->shared_per_block_optin;
+    const unsigned   at_once = asked_or(c, ROW_AT_ONCE, blocks_at_once(c));
+    c->plan->grid = (cj_dim3){(uint32_t)(cj__ceil_div(c->rows, s->rows_per_block) * cj__row_blocks(s)), 1, 1};
+    c->plan->params.value[ROW_AT_ONCE] = at_once ? at_once : CJ_PARAM_AUTO;
+    if (at_once) c->plan->dynamic_shared = (uint32_t)cj__least(c->limits->shared_per_sm / (at_once + 1), most);
+}
+
 static cj_status plan_grid(choice *c, cj_error *error) {
     cj_plan         *plan = c->plan;
     const row_shape *s = c->s;
@@ -115,7 +138,7 @@ static cj_status plan_grid(choice *c, cj_error *error) {
     else if (s->form == ROW_STREAM)
         plan_stream_grid(c);
     else
-        plan->grid = (cj_dim3){(uint32_t)(cj__ceil_div(c->rows, s->rows_per_block) * blocks), 1, 1};
+        plan_direct_grid(c);
     REFUSE_IF(plan->grid.x % blocks, "grid: %" PRIu32 " is not a multiple of %s's %u blocks" CJ_HINT "%" PRIu64 " is",
               plan->grid.x, s->cluster ? "the cluster" : "a row", blocks, cj__round_up(plan->grid.x, blocks));
     return CJ_OK;

@@ -45,6 +45,15 @@ static unsigned spread_held(const choice *c) { return asked_or(c, ROW_VECTORS, c
 
 static unsigned spread_warps(const choice *c) { return asked_or(c, ROW_WARPS, SHARING_WARPS); }
 
+// Rows at once that are to be read twice, where the registers of all SMs hold no more than one: while a group's blocks wait for
+// each other, those of other groups load and write. The second reading finds all of these rows in the L2 cache, of which they are a
+// third, or two of them two thirds. 0: not two.
+static uint64_t cached_rows(const choice *c) {
+    const uint64_t l2 = c->limits->l2_bytes, third = l2 / (3 * c->row_bytes);
+    if (c->rows < 2 || !c->op->outputs || 3 * c->row_bytes > l2) return 0;
+    return cj__least(cj__most(third, 2), c->rows);
+}
+
 // Blocks a row: a row's share of the SMs, or, if threads would have much each, of all blocks that the GPU holds. More
 // blocks, and fewer rows at a time, if these do not hold the row; but half as many as hold it if the second reading
 // finds the matrix in the L2 cache. A block has a little of the row at least.
@@ -55,7 +64,8 @@ static unsigned spread_blocks(const choice *c) {
     const uint64_t blocks = cj__most(vectors >= SPREAD_MUCH * threads * one ? all : one, 1);
     const uint64_t hold = cj__ceil_div(vectors, threads * spread_held(c));
     const bool     cached = 3 * rows * c->row_bytes <= 2 * c->limits->l2_bytes;
-    const uint64_t fewest = hold > blocks && cached ? cj__ceil_div(hold, 2) : hold;
+    const uint64_t at_once = !cached && 2 * hold > room ? cached_rows(c) : 0;
+    const uint64_t fewest = hold > blocks && cached ? cj__ceil_div(hold, 2) : at_once ? room / at_once : hold;
     return (unsigned)cj__most(
         cj__least(cj__least(cj__most(fewest, blocks), cj__least(room, ROW_BLOCKS_MAX)), vectors / SPREAD_VECTORS_LEAST),
         1);
@@ -87,8 +97,29 @@ static void cut_spread(choice *c) {
     s->counted = c->rows > asked_or(c, ROW_GRID, room_for(c, s->warps)) / s->blocks;
 }
 
+// Elements of a vector of what is written, if what is read may begin beside it: loaded whole or in parts.
+static unsigned split_most(const choice *c, unsigned together) {
+    const unsigned most = cj__row_split_most(c->plan, c->op, c->s, true);
+    const bool     no = is_asked(c, ROW_SPLIT) && !asked(c, ROW_SPLIT), unaligned = c->plan->params.value[ROW_ALIGN] && cj__row_keeps_apart(c->s, most);
+    if (!c->op->outputs || no) return 0;
+    return unaligned || asked(c, ROW_SPLIT) ? most : (unsigned)cj__least(most, SPLIT_PARTS * together);
+}
+
+// A long row has vectors as wide as its matrices allow, and edges beside them.
+static void choose_peel(choice *c) {
+    const unsigned together = cj__row_peel_most(c->plan, c->op, c->s), apart = split_most(c, together);
+    const unsigned most = (unsigned)cj__most(together, apart);
+    const unsigned wanted = is_asked(c, ROW_PEEL) ? asked(c, ROW_PEEL) : asked_or(c, ROW_SPLIT, most);
+    if (wanted <= c->s->elements || wanted > most || wanted & (wanted - 1) || c->s->columns < 2 * wanted) return;
+    if (wanted <= together && !asked(c, ROW_SPLIT))
+        cj__row_peel_shape(c->s, wanted);
+    else if (wanted > together)
+        cj__row_split_shape(c->plan, c->op, c->s, wanted, true);
+}
+
 // If a thread holds too much for the usual registers, the GPU holds fewer blocks.
 void cj__row_plan_spread(choice *c) {
+    choose_peel(c);
     for (unsigned needed = SPREAD_REGISTERS; needed;) {
         c->registers = needed;
         cut_spread(c);

@@ -44,6 +44,8 @@ static void short_rows_are_right(void **state) {
 static void rows_that_begin_anywhere_are_right(void **state) {
     (void)state;
     cj_test_row_peeled(cj_test_device);
+    cj_test_row_split(cj_test_device);
+    cj_test_row_unaligned(cj_test_device);
 }
 
 static void rows_of_a_few_columns_are_right(void **state) {
@@ -281,7 +283,8 @@ static void short_rows_have_lanes_of_a_warp(void **state) {
                  {"logsoftmax", "rows=1024 columns=8 dtype=bf16", 1, 1, 1, 256},
                  {"softmax", "rows=2275054 columns=77 dtype=bf16 out-stride=141", 8, 2, 3, 256},
                  {"softmax", "rows=2275054 columns=77 dtype=bf16 out-stride=141 peel=0", 16, 4, 5, 256},
-                 {"softmax", "rows=2275054 columns=77 dtype=bf16 out-stride=142", 16, 4, 5, 256},
+                 {"softmax", "rows=2275054 columns=77 dtype=bf16 out-stride=142 split=0", 16, 4, 5, 256},
+                 {"softmax", "rows=2275054 columns=77 dtype=bf16 out-stride=142", 8, 2, 5, 256},
                  {"logsoftmax", "rows=1172207 columns=229 stride=237 pass=backward", 32, 1, 2, 256},
                  {"softmax", "rows=2^20 columns=128", 16, 2, 2, 256},
                  {"crossentropy", "rows=2^20 columns=14 align=4 transpose=no", 8, 4, 2, 256},
