@@ -106,13 +106,16 @@ static void plan_stream_grid(choice *c) {
 }
 
 // HBM turns between reading and writing less often if SMs have no more on its way than they need: of rows that a block each reads
-// once and writes, and that the L2 cache does not hold. 0: as many blocks as an SM holds.
+// once and writes, and that the L2 cache does not hold; measured of norms, whose sweeps take little time. 0: as many blocks as an SM
+// holds.
 static unsigned blocks_at_once(const choice *c) {
     const row_shape *s = c->s;
     const uint64_t   bytes = (uint64_t)s->held * cj__row_threads(s) * s->elements * s->in_bytes * c->op->inputs;
     const uint64_t   at_once = cj__ceil_div(ROW_FLIGHT_BYTES, bytes);
     const bool       large = c->rows * c->row_bytes > c->limits->l2_bytes && c->op->outputs;
-    if (!large || at_once < ROW_AT_ONCE_LEAST || s->rows_per_block > 1 || s->pieces > 1 || s->cluster || s->transposed) return 0;
+    const bool       is_norm = c->op->fold != ROW_FOLD_EXP && c->op->inputs == 1;
+    const bool       one = s->rows_per_block == 1 && s->pieces == 1 && !s->cluster;
+    if (!large || !is_norm || !one || at_once < ROW_AT_ONCE_LEAST) return 0;
     return at_once * cj__row_threads(s) < c->limits->max_threads_per_sm ? (unsigned)at_once : 0;
 }
 
