@@ -10,7 +10,7 @@
 // these are several, or have weights: 4 % on an H200, which a long row by itself gains.
 static bool is_prefetched(const row_kernel *k) {
     const row_shape *s = k->s;
-    const bool       whole = s->pieces == 1 && s->elements * s->in_bytes == 16 && !cj__row_has_head(s);
+    const bool       whole = s->pieces == 1 && s->access * s->in_bytes == 16 && !cj__row_has_head(s);
     return k->plan->programmatic && whole &&
            !(cj__row_share_is_long(k) && (k->op->columns || s->blocks <= PREFETCH_BLOCKS));
 }

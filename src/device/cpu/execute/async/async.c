@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asynchronous stores, copies and reductions without a tensor map, their groups, and the fences that go with them (PTX
 // ISA, "st.async", "red.async", "cp.async", "cp.async.bulk", "cp.reduce.async.bulk"). async.h says when they happen.
+#include <inttypes.h>
 #include <string.h>
 
 #include "combine.h"
@@ -122,6 +123,20 @@ CJ_EXEC(copy_bulk) {
                                      ? cj__cpu_async_begin(t)
                                      : cj__cpu_async_multicast(t, CJ_LANES_OF(const lane_u16, plan->multicast)[i]);
         if (step) return step;
+    }
+    return CJ_STEP_NEXT;
+}
+
+// A prefetch moves nothing here; but a GPU faults where it begins or ends beside a multiple of 16 bytes. Slots: size.
+CJ_EXEC(prefetch_bulk) {
+    const lane_u32 *size = CJ_LANES_OF(const lane_u32, 0);
+    CJ_SOME_LANES(i, mask) {
+        const uint64_t address = cj__cpu_address(w, op, 0, i);
+        if (size[i] % BULK_ALIGN)
+            return cj__cpu_hazard(w, op, i, CJ_HAZARD_BULK_SIZE, "%u bytes; a bulk prefetch's size is a multiple of %d", size[i],
+                                  BULK_ALIGN);
+        if (address % BULK_ALIGN)
+            return cj__cpu_hazard(w, op, i, CJ_HAZARD_MISALIGNED, "address 0x%" PRIx64 " is no multiple of %d", address, BULK_ALIGN);
     }
     return CJ_STEP_NEXT;
 }
@@ -314,6 +329,11 @@ bool cj__cpu_select_copy_commit(cj_cpu_prepare *p) {
 
 bool cj__cpu_select_bulk_commit(cj_cpu_prepare *p) {
     p->op.run = commit_bulk;
+    return true;
+}
+
+bool cj__cpu_select_prefetch_bulk(cj_cpu_prepare *p) {
+    p->op.run = prefetch_bulk;
     return true;
 }
 
