@@ -42,7 +42,7 @@ json '{r["cluster"]: r["stats"]["cluster_barriers"] > 0 for r in o["rows"] if "r
 gives '16: not launched: grid 4 x 1 x 1 is not a multiple of cluster 16' compare reduce --device cpu --grid 4 --n 3000
 gives '8: not launched: sm_80 has no thread block clusters' compare reduce --device cpu --arch sm_80
 gives '"refused": "grid 4' compare reduce --device cpu --grid 4 --n 3000 --json
-gives '2: not launched: cluster: 2 blocks would share a row of 100' compare scan --device cpu --columns 100 --rounds 1
+gives '2: not launched: cluster: 2 blocks would share a row of 20' compare scan --device cpu --columns 20 --rounds 1
 
 # Where the blocks of a cluster are the problem, each number of them has one of its own, with a cluster and without; what does
 # not go with a size is a row too. What st.async brings to peers counts as DSMEM bytes.
