@@ -19,8 +19,8 @@ enum { POISON = 0xa5, SHOWN = 8 };
 typedef struct state {
     fused_model    model;
     ranks          ranks;
-    cj_ptr         at[CJ_GPUS_ARRAYS][CJ_GPUS_MAX];    // of the GPUs of this process
-    unsigned char *data[CJ_GPUS_MAX][CJ_GPUS_ARRAYS];  // of all GPUs: what is read; of this process's: what was found
+    cj_ptr         at[CJ_GPUS_ARRAYS][CJ_GPUS_MAX];        // of the GPUs of this process
+    unsigned char *data[CJ_GPUS_MAX][CJ_GPUS_ARRAYS];      // of all GPUs: what is read; of this process's: what was found
     double        *expected[CJ_GPUS_MAX][CJ_GPUS_ARRAYS];  // of what is written, on all GPUs
 } state;
 
@@ -28,7 +28,7 @@ static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host mem
 
 static uint64_t elements(const state *s, unsigned i) { return s->model.array[i].rows * s->model.array[i].width; }
 static size_t   bytes(const state *s, unsigned i) {
-      return (size_t)elements(s, i) * cj_dtype_size(s->model.array[i].type);
+    return (size_t)elements(s, i) * cj_dtype_size(s->model.array[i].type);
 }
 
 static int open_array(state *s, unsigned i) {
@@ -96,8 +96,7 @@ static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream
     (void)copy;
     for (unsigned i = 0; i < s->model.count; i++) array[i] = s->at[i];
     return status ? status
-                  : cj_gpus_launch_arrays(s->ranks.gpus, s->ranks.kernel, s->ranks.local, array, s->model.count,
-                                          streams, error);
+                  : cj_gpus_launch_arrays(s->ranks.gpus, s->ranks.kernel, s->ranks.local, array, s->model.count, streams, error);
 }
 
 static const char *text_of(cj_dtype type, const void *from, uint64_t index, char buffer[ELEMENT_TEXT]) {
@@ -112,14 +111,13 @@ static void check_array(const state *s, unsigned i, uint32_t g, workload_verdict
     char               text[ELEMENT_TEXT];
     for (uint64_t at = 0; at < elements(s, i); at++) {
         const double found = row_model_read(a->type, s->data[g][i], at), expected = s->expected[g][i][at];
-        const bool alike = !a->same || !memcmp(s->data[g][i] + at * size, s->data[s->ranks.first][i] + at * size, size);
+        const bool   alike = !a->same || !memcmp(s->data[g][i] + at * size, s->data[s->ranks.first][i] + at * size, size);
         const double error = found > expected ? found - expected : expected - found;
         if (error > verdict->error) verdict->error = error;
         if (fused_model_same(a->type, found, expected) && alike) continue;
         if (verdict->ok)
-            snprintf(verdict->text, sizeof verdict->text, "%s: element %" PRIu64 " of GPU %" PRIu32 " is %s, not %g%s",
-                     a->name, at, g, text_of(a->type, s->data[g][i], at, text), expected,
-                     alike ? "" : ", and is another one on the first GPU here");
+            snprintf(verdict->text, sizeof verdict->text, "%s: element %" PRIu64 " of GPU %" PRIu32 " is %s, not %g%s", a->name, at, g,
+                     text_of(a->type, s->data[g][i], at, text), expected, alike ? "" : ", and is another one on the first GPU here");
         verdict->ok = false;
     }
 }
@@ -131,9 +129,9 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
     *verdict = (workload_verdict){.ok = true, .bound = fused_model_bound(s->model.type)};
     for (uint32_t r = 0; r < s->ranks.local; r++)
         for (unsigned i = 0; i < s->model.count; i++)
-            if (s->model.array[i].written && (cj_mem_read(s->ranks.device[r], s->data[s->ranks.first + r][i],
-                                                          s->at[i][r], bytes(s, i), NULL, &error) ||
-                                              cj_synchronize(s->ranks.device[r], NULL, &error)))
+            if (s->model.array[i].written &&
+                (cj_mem_read(s->ranks.device[r], s->data[s->ranks.first + r][i], s->at[i][r], bytes(s, i), NULL, &error) ||
+                 cj_synchronize(s->ranks.device[r], NULL, &error)))
                 return message_failure(&error);
     if (cj_gpus_check(s->ranks.gpus, &error)) return message_failure(&error);
     for (uint32_t r = 0; r < s->ranks.local; r++)
@@ -154,8 +152,7 @@ static void print(const workload *w, const cj_kernel *kernel) {
         for (uint32_t r = 0; r < (a->same ? 1 : s->ranks.local) && a->written; r++) {
             const uint32_t g = s->ranks.first + r;
             printf("%s of GPU %" PRIu32 ":", a->name, g);
-            for (uint64_t at = 0; at < elements(s, i) && at < SHOWN; at++)
-                printf(" %s", text_of(a->type, s->data[g][i], at, text));
+            for (uint64_t at = 0; at < elements(s, i) && at < SHOWN; at++) printf(" %s", text_of(a->type, s->data[g][i], at, text));
             printf("%s, expected", elements(s, i) > SHOWN ? " …" : "");
             for (uint64_t at = 0; at < elements(s, i) && at < SHOWN; at++) printf(" %.6g", s->expected[g][i][at]);
             puts(elements(s, i) > SHOWN ? " …" : "");
@@ -194,25 +191,15 @@ static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_out
     for (unsigned i = 0; i < s->model.count; i++) {
         const fused_array *a = &s->model.array[i];
         if (a->written)
-            list[count++] = (workload_output){.name = a->name,
-                                              .type = a->type,
-                                              .at = s->at[i][0],
-                                              .dims = 2,
-                                              .extent = {a->rows, a->width},
-                                              .stride = {a->width, 1}};
+            list[count++] = (workload_output){.name = a->name, .type = a->type, .at = s->at[i][0], .dims = 2,
+                                              .extent = {a->rows, a->width}, .stride = {a->width, 1}};
     }
     return count;
 }
 
-#define WORK(name)                                           \
-    const workload_type work_##name = {.family = #name,      \
-                                       .open = open_fused,   \
-                                       .close = close_fused, \
-                                       .poison = poison,     \
-                                       .launch = launch,     \
-                                       .check = check,       \
-                                       .print = print,       \
-                                       .json = json,         \
+#define WORK(name)                                                                                                    \
+    const workload_type work_##name = {.family = #name, .open = open_fused, .close = close_fused, .poison = poison,   \
+                                       .launch = launch, .check = check, .print = print, .json = json,                \
                                        .outputs = outputs}
 
 WORK(allreducenorm);
