@@ -15,16 +15,22 @@
 #include "workload.h"
 
 // Elements repeat after PERIOD (a prime, so that rows differ); CHECKED: elements that are checked, at most, by whole
-// rows, and as many in sums over rows; ROWS_CHECKED: rows, at most, as each is a copy from the device (bench checks several sets: 40176
-// rows of 128 took more than 20 s on an H200's host).
-enum { PERIOD = 1048573, CHECKED = 1 << 22, ROWS_CHECKED = 4096, POISON = 0xa5, SEED = 1, SHOWN = 4 };
+// rows, and as many in sums over rows; WINDOW: bytes that one copy from the device reads, if the row is no longer.
+enum { PERIOD = 1048573, CHECKED = 1 << 22, WINDOW = 1 << 16, POISON = 0xa5, SEED = 1, SHOWN = 4 };
+
+// What a check has read of an array: its bytes [begin, end). The check takes rows in order, so one copy from the device
+// serves many short rows (a copy a row took more than 20 s for 40176 rows of 128 on an H200's host).
+typedef struct window {
+    unsigned char *bytes;
+    size_t         begin, end;
+} window;
 
 typedef struct rows {
     row_model model;
     cj_ptr   *memory;             // copy c of array i: [c * count + i]
     double   *value[ROW_ARRAYS];  // of one row
     double   *sum[ROW_ARRAYS];    // of sums over rows
-    void     *bytes;              // of the longest row
+    window    window[ROW_ARRAYS];
     double    first[SHOWN];       // the first elements of the first output, row 0
     uint64_t  checked;            // rows
     source    source;             // of the first array
@@ -35,6 +41,10 @@ static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host mem
 
 static size_t array_bytes(const row_model *m, unsigned i) {
     return (size_t)row_model_elements(m, i) * cj_dtype_size(m->array[i].type);
+}
+
+static size_t row_bytes(const row_model *m, unsigned i) {
+    return row_model_width(m, i) * cj_dtype_size(m->array[i].type);
 }
 
 static bool is_total(const row_model *m, unsigned i) { return m->array[i].kind == ROW_ARRAY_TOTAL; }
@@ -85,17 +95,16 @@ static int allocate(workload *w, rows *r) {
     const row_model *m = &r->model;
     cj_error         error;
     for (unsigned i = 0; i < m->count; i++) {
-        const double width = (double)row_model_width(m, i) * (double)cj_dtype_size(m->array[i].type);
-        *(m->array[i].written ? &w->bytes_written : &w->bytes_read) += width * rows_of(m, i);
+        *(m->array[i].written ? &w->bytes_written : &w->bytes_read) += (double)row_bytes(m, i) * rows_of(m, i);
     }
     w->copies = workload_copies(w, w->bytes_read + w->bytes_written);
     r->memory = calloc((size_t)w->copies * m->count, sizeof *r->memory);
-    r->bytes = malloc(m->columns * sizeof(double));
-    if (!r->memory || !r->bytes) return no_memory();
+    if (!r->memory) return no_memory();
     for (unsigned i = 0; i < m->count; i++) {
         r->value[i] = malloc(m->columns * sizeof *r->value[i]);
         r->sum[i] = malloc(m->columns * sizeof *r->sum[i]);
-        if (!r->value[i] || !r->sum[i]) return no_memory();
+        r->window[i].bytes = malloc(row_bytes(m, i) > WINDOW ? row_bytes(m, i) : WINDOW);
+        if (!r->value[i] || !r->sum[i] || !r->window[i].bytes) return no_memory();
         for (unsigned c = 0; c < w->copies; c++)
             if (cj_mem_alloc(w->device, array_bytes(m, i), memory_of(r, c, i), &error)) return message_failure(&error);
     }
@@ -122,11 +131,11 @@ static void close_rows(workload *w) {
         for (unsigned c = 0; r->memory && c < w->copies; c++) cj_mem_free(w->device, *memory_of(r, c, i));
         free(r->value[i]);
         free(r->sum[i]);
+        free(r->window[i].bytes);
     }
     source_close(&r->source);
     free(r->input);
     free(r->memory);
-    free(r->bytes);
     free(r);
 }
 
@@ -148,15 +157,24 @@ static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream
 
 // ---- the check
 
-static cj_status read_row(const workload *w, unsigned copy, unsigned i, uint64_t row, cj_error *error) {
-    const rows      *r = w->state;
+// Points `found` to a row of an array, which stays there until the array's next row is read.
+static cj_status read_row(const workload *w, unsigned copy, unsigned i, uint64_t row, const void **found, cj_error *error) {
+    rows            *r = w->state;
     const row_model *m = &r->model;
-    const size_t     size = cj_dtype_size(m->array[i].type);
-    return cj_mem_read(w->device, r->bytes, *memory_of(r, copy, i) + row_model_begin(m, i, row) * size,
-                       row_model_width(m, i) * size, NULL, error);
+    window          *read = &r->window[i];
+    const size_t     begin = row_model_begin(m, i, row) * cj_dtype_size(m->array[i].type), end = begin + row_bytes(m, i);
+    cj_status        status = CJ_OK;
+    if (begin < read->begin || end > read->end) {
+        const size_t ahead = begin + WINDOW < array_bytes(m, i) ? begin + WINDOW : array_bytes(m, i);
+        read->begin = begin;
+        read->end = end > ahead ? end : ahead;
+        status = cj_mem_read(w->device, read->bytes, *memory_of(r, copy, i) + begin, read->end - begin, NULL, error);
+    }
+    *found = read->bytes + (begin - read->begin);
+    return status;
 }
 
-// Compares an element that was written, read to r->bytes, with its expected value.
+// Compares an element that was written with its expected value.
 static void compare(const rows *r, unsigned i, uint64_t row, uint64_t c, double found, double want, double size,
                     workload_verdict *verdict) {
     const row_array *a = &r->model.array[i];
@@ -174,22 +192,23 @@ static int check_row(const workload *w, unsigned copy, uint64_t row, workload_ve
     rows            *r = w->state;
     const row_model *m = &r->model;
     double           size[ROW_ARRAYS] = {0};
+    const void      *found;
     cj_error         error;
     for (unsigned i = 0; i < m->count; i++) {
         if (m->array[i].written) continue;
-        if (read_row(w, copy, i, row, &error)) return message_failure(&error);
+        if (read_row(w, copy, i, row, &found, &error)) return message_failure(&error);
         for (uint64_t c = 0; c < row_model_width(m, i); c++)
-            r->value[i][c] = row_model_read(m->array[i].type, r->bytes, c);
+            r->value[i][c] = row_model_read(m->array[i].type, found, c);
     }
     m->row(m, r->value, size);
     bool shown = row != 0;
     for (unsigned i = 0; i < m->count; i++) {
         if (!m->array[i].written || is_total(m, i)) continue;
-        if (read_row(w, copy, i, row, &error)) return message_failure(&error);
+        if (read_row(w, copy, i, row, &found, &error)) return message_failure(&error);
         for (uint64_t c = 0; c < row_model_width(m, i); c++)
-            compare(r, i, row, c, row_model_read(m->array[i].type, r->bytes, c), r->value[i][c], size[i], verdict);
+            compare(r, i, row, c, row_model_read(m->array[i].type, found, c), r->value[i][c], size[i], verdict);
         for (uint64_t c = 0; !shown && c < SHOWN && c < row_model_width(m, i); c++)
-            r->first[c] = row_model_read(m->array[i].type, r->bytes, c);
+            r->first[c] = row_model_read(m->array[i].type, found, c);
         shown = true;
     }
     return CODE_OK;
@@ -224,6 +243,7 @@ static int check_totals(const workload *w, unsigned copy, workload_verdict *verd
     row_model      some = r->model;
     const uint64_t room = CHECKED / some.rows + 2;
     double         size[ROW_ARRAYS] = {0};
+    const void    *total;
     cj_error       error;
     if (room < some.columns) some.columns = room;
     for (unsigned i = 0; i < some.count; i++)
@@ -231,10 +251,10 @@ static int check_totals(const workload *w, unsigned copy, workload_verdict *verd
     add_rows(r, &some, size);
     for (unsigned i = 0; i < some.count; i++) {
         if (!is_total(&some, i)) continue;
-        if (read_row(w, copy, i, 0, &error)) return message_failure(&error);
+        if (read_row(w, copy, i, 0, &total, &error)) return message_failure(&error);
         for (uint64_t c = 0; c < some.columns; c++) {
             const uint64_t column = spread(c, some.columns, r->model.columns);
-            const double   found = row_model_read(some.array[i].type, r->bytes, column);
+            const double   found = row_model_read(some.array[i].type, total, column);
             compare(r, i, 0, column, found, r->sum[i][c], size[i], verdict);
         }
     }
@@ -253,7 +273,7 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
     const uint64_t all = r->model.rows, room = CHECKED / r->model.columns + 2;
     int            code = CODE_OK;
     r->checked = all < room ? all : room;
-    if (r->checked > ROWS_CHECKED) r->checked = ROWS_CHECKED;
+    for (unsigned i = 0; i < r->model.count; i++) r->window[i].begin = r->window[i].end = 0;  // of another launch
     *verdict = (workload_verdict){.ok = true, .bound = cj_kernel_plan(kernel)->error_bound};
     for (uint64_t n = 0; !code && n < r->checked; n++) code = check_row(w, copy, spread(n, r->checked, all), verdict);
     return !code && has_totals(&r->model) ? check_totals(w, copy, verdict) : code;
