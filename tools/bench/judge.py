@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """sweep's judge: measures every side of a request on the GPU, holds results against the reference, and says who is slower where."""
+import collections
 import json
 import math
+import os
 import statistics
+import time
 
+import ahead
 import calls
 import peers
 import reference
@@ -13,7 +17,7 @@ from ours import die, progress, say
 
 COPIES, GRAPH_US, GRAPH_CALLS = 256, 2000, 1536  # at most so many inputs in rotation; a graph's least time; its most calls
 SIDE_MS, SLOW_MS, LAUNCH_US = 5, 400, 5          # a round of one side; all of a slow one's; a shorter call is launch latency
-BATCH, COMPILE_SECONDS = 48, 150                 # requests that are compiled beforehand at once, and how long
+JSON_SECONDS = 10                                # from one writing of --json's file to the next
 PEER_TOLERANCE = {"f64": 1e-9, "f32": 4e-3, "f16": 2e-2, "bf16": 6e-2, "e4m3": 0.2}  # of the largest element
 GOALS = {  # of best peer over ours: least, 10 % quantile, median
     **dict.fromkeys(("reduce", "crossentropy", "histogram", "argmax"), (0.95, 1.05, 1.3)),
@@ -208,7 +212,7 @@ def check_replay(pt, side, request, store):
     pt.cuda.synchronize()
 
 
-def measure(pt, library, request, options, seed, ceilings, compiled):
+def measure(pt, library, request, options, seed, ceilings, reasons):
     row = {"family": request.family, "label": request.label, "bytes": request.bytes, "failures": {}, "sides": {}}
     copies, sides, call = make_copies(pt, request, seed), [], None
     turns = turns_of(request, len(copies))
@@ -225,7 +229,8 @@ def measure(pt, library, request, options, seed, ceilings, compiled):
             row["failures"]["ours"] = row["wrong"] = wrong
     ours_right = "ours" not in row["failures"]
     pt.compiler.reset()
-    every = peers.functions(request, copies[0], options.peers, compiled).items()
+    row["failures"].update((name, why) for name, why in reasons.items() if why)
+    every = peers.functions(request, copies[0], options.peers, [name for name, why in reasons.items() if not why]).items()
     others = [side for name, make in every if (side := peer_side(name, make, request, copies, ours_right))]
     sides += prepared(pt, others, len(copies), turns, row)
     cublas = add_cublas(pt, library, request, copies, turns, sides, row, ours_right) if request.call == "gemm" else None
@@ -259,19 +264,16 @@ def judge(row, request, ceilings):
 # ---- all
 
 
-def compile_batch(workers, batch, clock):
-    """What torch.compile may be asked for in this batch, and the processes for the next one."""
-    items = [request for request in batch if peers.can_compile(request)]
-    if clock.over() or not items:
-        return [], workers
-    workers = workers or torched.pool(len(items), peers.load)
-    done, alive = torched.compile_all(workers, peers.compile_one, items, min(COMPILE_SECONDS, clock.left()))
-    return done, workers if alive else None
+def spare_gpus(pt):
+    """The GPUs beside the one that is measured on, as CUDA_VISIBLE_DEVICES names them: of its kind, which is in the caches' keys."""
+    kinds = [pt.cuda.get_device_name(i) for i in range(pt.cuda.device_count())]
+    names = ahead.other_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"), len(kinds))
+    return [name for name, kind in zip(names, kinds[1:]) if kind == kinds[0]]
 
 
-def measure_one(pt, library, request, options, seed, ceilings, compiled):
+def measure_one(pt, library, request, options, seed, ceilings, reasons):
     try:
-        return measure(pt, library, request, options, seed, ceilings, compiled)
+        return measure(pt, library, request, options, seed, ceilings, reasons)
     except Exception as error:  # one shape must not end the run
         return {"family": request.family, "label": request.label, "bytes": request.bytes, "sides": {},
                 "failures": {"shape": f"{type(error).__name__}: {error}"[:400]}}
@@ -289,21 +291,24 @@ def is_lost(pt):
 
 
 def measure_all(pt, options, library, ceilings, clock, report):
-    requests, workers = options.requests, None
-    for i, request in enumerate(requests):
-        if i % BATCH == 0:
-            done, workers = ([], None) if options.no_compile else compile_batch(workers, requests[i:i + BATCH], clock)
-        if clock.over():
-            say(f"the budget of {options.budget:g} s is spent: {i} of {len(requests)} shapes ran")
-            break
-        clock.show(i, len(requests), request.label)
-        report["rows"].append(measure_one(pt, library, request, options, request.seed(options.seed), ceilings, request in done))
-        if options.json:
-            options.json.write_text(json.dumps(report, indent=1) + "\n")
-        if is_lost(pt):
-            break
-    if workers:
-        torched.end(workers)
+    requests, written = options.requests, time.monotonic()
+    wanted = [(request, peers.to_compile(request, options.no_compile)) for request in requests]
+    compiling = ahead.Ahead(peers.compile_one, wanted, peers.load, spare_gpus(pt), clock.left)
+    try:
+        for i, request in enumerate(requests):
+            clock.show(i, len(requests), request.label)
+            reasons = {} if clock.over() else compiling.reasons(i)
+            if clock.over():
+                say(f"the budget of {options.budget:g} s is spent: {i} of {len(requests)} shapes ran")
+                break
+            report["rows"].append(measure_one(pt, library, request, options, request.seed(options.seed), ceilings, reasons))
+            if options.json and time.monotonic() - written > JSON_SECONDS:
+                options.json.write_text(json.dumps(report, indent=1) + "\n")
+                written = time.monotonic()
+            if is_lost(pt):
+                break
+    finally:
+        compiling.end()
 
 
 def is_failure(row):
@@ -318,16 +323,17 @@ def quantile(values, share):
 
 
 def show_families(rows, families):
-    print(f"{'family':<13} {'shapes':>6} {'least':>12} {'10 %':>12} {'median':>12}   goal")
+    print(f"{'family':<13} {'shapes':>6} {'least':>12} {'10 %':>12} {'median':>12}   {'goal':<13}   best peer, how often")
     for family in families:
-        ratios = [row["ratio"] for row in rows if row["family"] == family and "ratio" in row]
+        measured = [row for row in rows if row["family"] == family and "ratio" in row]
+        ratios, best = [row["ratio"] for row in measured], collections.Counter(row["turns"]["best"] for row in measured)
         if not ratios:
             print(f"{family:<13} {0:>6}")
             continue
         figures = (min(ratios), quantile(ratios, 0.1), statistics.median(ratios))
         cells = (f"{figure:.2f}{'*' if figure < goal else ' '}" for figure, goal in zip(figures, GOALS[family]))
         print(f"{family:<13} {len(ratios):>6} " + " ".join(f"{cell:>12}" for cell in cells) + "   " +
-              " ".join(f"{goal:g}" for goal in GOALS[family]))
+              f"{' '.join(f'{goal:g}' for goal in GOALS[family]):<13}   " + ", ".join(f"{name} {n}" for name, n in best.most_common()))
 
 
 def show_worst(rows, count=10):

@@ -6,6 +6,7 @@ people write with torch; torch.compile gets the plain formula where eager has an
 import ctypes
 import functools
 import importlib.util
+import os
 
 import stores
 import torched
@@ -237,19 +238,33 @@ def can_compile(request):
     return request.call != "histogram"  # bincount and histc stay what they are, and break the graph
 
 
-def compile_one(request):
-    """In a process of its own: fills the cache with what the process that measures will ask for."""
+def to_compile(request, without):
+    """The peers of a request that must be compiled; `without`: families that torch.compile is not asked for."""
+    names = ["quack"] if has_quack() and request.call in QUACK_CALLS else []
+    return names + (["compile"] if can_compile(request) and request.family not in without else [])
+
+
+def compile_one(request, name):
+    """In a process of its own: a peer does the request once, which fills the caches with what the process that measures will ask for."""
     try:
         pt.compiler.reset()
         store = stores.Torch(pt, request, 0)
-        torched.compiled(pt, torch_function(request, types_of(store, request), True))(views(store, request))
-        pt.cuda.synchronize()
+        function = functions(request, store, None, [name])[name]()
+        if function:
+            function(views(store, request))
     finally:
-        store = None
-        pt.cuda.empty_cache()
+        function = store = None
+        try:
+            pt.cuda.synchronize()
+            pt.cuda.empty_cache()
+        except RuntimeError:  # the GPU's context is lost, and all that this process would do
+            os._exit(1)
 
 
 # ---- QuACK
+
+
+QUACK_CALLS = ("softmax", "norm", "crossentropy", "topk", "gemm")
 
 
 @functools.lru_cache(None)
@@ -379,13 +394,14 @@ def cub_function(request, path, segments=SORT_ROWS):
 
 
 def functions(request, store, cub, compiled):
-    """Every peer for a request: name and a function that makes its function, None where it has none."""
+    """Every peer for a request: name and a function that makes its function, None where it has none. `compiled`: those of `to_compile`
+    that are wanted."""
     types = types_of(store, request)
     every = {"eager": lambda: torch_function(request, types, False), "cub": lambda: cub_function(request, cub)}
     if request.call == "sort" and request.inputs[0].rows > 1:
         every["cub radix"] = lambda: cub_function(request, cub, SORT_RADIX)
-    if has_quack():
+    if "quack" in compiled:
         every["quack"] = lambda: with_gaps(request, quack_function(request, types))
-    if compiled:
+    if "compile" in compiled:
         every["compile"] = lambda: torched.compiled(pt, torch_function(request, types, True))
     return every

@@ -17,6 +17,7 @@ import json
 import statistics
 import time
 
+import ahead
 import ours
 import torched
 from ours import progress, say
@@ -115,9 +116,11 @@ def compile_shape(shape):
 
 
 def compile_all(shapes):
-    workers = torched.pool(len(shapes), load_torch)
-    if torched.compile_all(workers, compile_shape, shapes)[1]:
-        workers.shutdown()
+    workers = ahead.Workers(len(shapes), load_torch)
+    try:
+        ahead.wait_for([workers.submit(compile_shape, shape) for shape in shapes])
+    finally:
+        workers.end()
 
 
 def compare(shape, mine, ways):

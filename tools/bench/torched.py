@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rows.py, gpus.py and sweep share of torch: loading it, compiling beforehand in several processes, CUDA graphs and their times."""
-import concurrent.futures
+"""What rows.py, gpus.py and sweep share of torch: loading it, where it keeps what it compiled, CUDA graphs and their times."""
 import math
-import multiprocessing
 import os
 import tempfile
 import warnings
 
-from ours import progress, say
+from ours import say
 
 MODE = "max-autotune-no-cudagraphs"
 ROTATE = 3 * 60_000_000  # bytes that all copies of an input exceed: three times an H200's L2 cache
 WARM_MS, ROUND_MS = 100, 10
-WORKERS, THREADS = 8, 2  # processes that compile, and threads of each
 
 
 def load():
@@ -30,60 +27,16 @@ def load():
 
 
 def cache():
-    """A directory for inductor's cache, which the processes share, for a `with`."""
+    """A directory for inductor's and QuACK's caches, which the processes share, for a `with`. Each process compiles with one thread."""
     directory = tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True)
-    for name, value in (("CACHE_DIR", directory.name), ("FX_GRAPH_CACHE", "1"), ("COMPILE_THREADS", str(THREADS))):
-        os.environ.setdefault("TORCHINDUCTOR_" + name, value)
+    for name, value in (("TORCHINDUCTOR_CACHE_DIR", directory.name), ("TORCHINDUCTOR_FX_GRAPH_CACHE", "1"),
+                        ("TORCHINDUCTOR_COMPILE_THREADS", "1"), ("QUACK_CACHE_DIR", os.path.join(directory.name, "quack"))):
+        os.environ.setdefault(name, value)
     return directory
 
 
 def compiled(pt, function):
     return pt.compile(function, mode=MODE, dynamic=False)
-
-
-# ---- compiling beforehand
-
-
-def start_worker(lock, prepare):
-    """Inductor's own measurements happen in one process at a time: beside others' kernels it would choose badly."""
-    prepare()
-    from torch._inductor.runtime.benchmarking import benchmarker
-    measure = benchmarker.benchmark_gpu
-
-    def alone(*arguments, **named):
-        with lock:
-            return measure(*arguments, **named)
-
-    benchmarker.benchmark_gpu = alone
-
-
-def pool(workers, prepare):
-    context = multiprocessing.get_context("spawn")
-    return concurrent.futures.ProcessPoolExecutor(min(WORKERS, workers), context, start_worker, (context.Lock(), prepare))
-
-
-def compile_all(workers, compile_one, items, seconds=None):
-    """Fills inductor's cache: the items that were compiled, or failed to be, and are measured; and whether the processes live.
-    What fails here is compiled, and its error shown, where it is measured. After `seconds` the processes are ended."""
-    jobs, alive = {}, True
-    try:
-        jobs = {workers.submit(compile_one, item): item for item in items}
-        for i, job in enumerate(concurrent.futures.as_completed(jobs, seconds)):
-            progress(f"compiled by torch: {i + 1} of {len(jobs)}")
-        alive = not any(isinstance(job.exception(), concurrent.futures.BrokenExecutor) for job in jobs)
-    except (concurrent.futures.BrokenExecutor, TimeoutError):
-        alive = False
-    done = [item for job, item in jobs.items() if job.done() and not job.cancelled()]
-    if not alive:
-        say(f"the processes that compile ended, by themselves or after their time, with {len(done)} of {len(items)} done")
-        end(workers)
-    return done, alive
-
-
-def end(workers):
-    workers.shutdown(wait=False, cancel_futures=True)
-    for process in multiprocessing.active_children():
-        process.terminate()
 
 
 # ---- graphs

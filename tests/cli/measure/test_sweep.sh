@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# tools/bench/sweep: a seed says what is drawn; ours is right on the CPU device; what is wrong is found. The last two want NumPy: that of
-# python3 or, where it has none, of the environment of the Python package's tests.
+# tools/bench/sweep: a seed says what is drawn; jobs of other processes are done in time, or given up; ours is right on the CPU device;
+# what is wrong is found. The last two want NumPy: that of python3 or, where it has none, of the environment of the Python package's tests.
 source "$(dirname "$0")/../cli.bash"
 : >"$dir/err"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,13 +16,17 @@ for seed in 7 7 8; do
 done
 cmp -s "$dir/draw1" "$dir/draw2" || failed sweep 'a seed draws different shapes'
 cmp -s "$dir/draw1" "$dir/draw3" && failed sweep 'two seeds draw the same shapes'
-for words in '--only scans' '--shapes 0'; do
+for words in '--only scans' '--no-compile products' '--shapes 0'; do
     # shellcheck disable=SC2086
     python3 "$sweep" $words >"$dir/out" 2>"$dir/err"
     [[ $? == 2 ]] || failed "sweep $words" 'it is no usage error'
 done
 python3 "$sweep" --device cpu --library "$dir/none.so" >"$dir/out" 2>"$dir/err"
 [[ $? == 77 ]] || failed sweep 'without a library it does not say that there is nothing to measure'
+python3 "$sweep" --list --no-compile --only scan --shapes 1 >"$dir/out" 2>"$dir/err" || failed sweep '--no-compile needs a family'
+
+# --- compiling in other processes
+python3 "$here/sweep_ahead.py" "$here/../../../tools/bench" >"$dir/out" 2>"$dir/err" || failed sweep 'a job is lost, or done at the wrong time'
 ((failures == 0)) || finish
 
 # --- ours, and what is planted
