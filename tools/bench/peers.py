@@ -248,7 +248,7 @@ def compile_one(request, name):
     """In a process of its own: a peer does the request once, which fills the caches with what the process that measures will ask for."""
     try:
         pt.compiler.reset()
-        store = stores.Torch(pt, request, 0)
+        store = stores.Inputs(pt, request)
         function = functions(request, store, None, [name])[name]()
         if function:
             function(views(store, request))
