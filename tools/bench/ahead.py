@@ -8,6 +8,7 @@ import fcntl
 import itertools
 import multiprocessing
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -49,11 +50,14 @@ def benchmark_alone(lock):
 
 
 def work(pipe, prepare, gpu, lock):
-    """Does jobs until nobody sends any. `gpu` is the only one it sees; None: those that its parent sees."""
+    """Does jobs until nobody sends any, if `prepare()` does not say why it cannot, and answers with their errors. `gpu` is the only one
+    it sees; None: those that its parent sees."""
     os.nice(10)  # the process that measures goes first
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # that process answers it, and ends this one
     if gpu is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu
-    prepare()
+    if prepare():
+        return
     if "torch" in sys.modules:
         benchmark_alone(lock)
     while True:
@@ -61,11 +65,12 @@ def work(pipe, prepare, gpu, lock):
             job, arguments = pipe.recv()
         except EOFError:
             return
+        error = ""
         try:
             job(*arguments)
-        except Exception:  # shown where it is measured
-            pass
-        pipe.send(None)
+        except Exception as failed:  # torch, inductor and CuTe have errors of many types
+            error = f"{type(failed).__name__}: {failed}"[:400]
+        pipe.send(error)
 
 
 class Worker:
@@ -79,15 +84,14 @@ class Worker:
         its.close()  # so that its end is an end of the file here
 
     def run(self, job, arguments):
-        """"" when the job has ended, or why it has not."""
+        """Why the job has not ended, or ""; and its error, or ""."""
         try:
             self.pipe.send((job, arguments))
             if not self.pipe.poll(JOB_SECONDS):
-                return f"was not compiled within {JOB_SECONDS} s"
-            self.pipe.recv()
-            return ""
+                return f"was not compiled within {JOB_SECONDS} s", ""
+            return "", self.pipe.recv()
         except (EOFError, OSError):
-            return "the process that compiled it ended"
+            return "the process that compiled it ended", ""
 
     def end(self):
         self.process.kill()
@@ -98,7 +102,8 @@ class Workers:
 
     def __init__(self, jobs, prepare, gpus=()):
         self.prepare, self.gpus, self.locks = prepare, gpus or [None], tempfile.TemporaryDirectory(prefix="bench-")
-        self.starts, self.mine, self.alive, self.losses, self.ended = itertools.count(), threading.local(), set(), 0, False
+        self.starts, self.mine, self.lock = itertools.count(), threading.local(), threading.Lock()
+        self.alive, self.losses, self.errors, self.ended = set(), 0, [], False
         count = worker_count(len(os.sched_getaffinity(0)), len(gpus), jobs)
         self.threads = concurrent.futures.ThreadPoolExecutor(count)
 
@@ -119,22 +124,19 @@ class Workers:
             return "too many of the processes that compile were lost"
         try:
             worker = self.worker()
-            why = "the run ended" if self.ended else worker.run(job, arguments)
-        except Exception as error:  # no process, or nothing that can be sent to one
-            return f"{type(error).__name__}: {error}"
+            why, error = ("the run ended", "") if self.ended else worker.run(job, arguments)
+        except Exception as failed:  # no process, or nothing that can be sent to one
+            return f"{type(failed).__name__}: {failed}"
+        with self.lock:
+            self.errors += [error] if error else []
+            self.losses = self.losses + 1 if why else 0
+            if self.losses == LOSSES and not self.ended:
+                say(f"{LOSSES} processes that compile were lost, one after the other: the other shapes are measured without what they compile")
         if why:
-            self.lose(worker)
-        else:
-            self.losses = 0
+            self.mine.worker = None
+            self.alive.discard(worker)
+            worker.end()
         return why
-
-    def lose(self, worker):
-        worker.end()
-        self.alive.discard(worker)
-        self.mine.worker = None
-        self.losses += not self.ended
-        if self.losses == LOSSES:
-            say(f"{LOSSES} processes that compile were lost, one after the other: the other shapes are measured without what they compile")
 
     def end(self):
         """The processes end, whatever they do."""
@@ -143,6 +145,8 @@ class Workers:
         for worker in list(self.alive):
             worker.end()
         self.locks.cleanup()
+        if self.errors:
+            say(f"{len(self.errors)} were compiled where they were measured, after errors in other processes; the first: {self.errors[0]}")
 
 
 def wait_for(jobs, seconds=None):

@@ -13,6 +13,11 @@ import ahead  # noqa: E402
 
 def prepare():
     """Once a process."""
+    return ""
+
+
+def refuse():
+    return "there is nothing to compile with"
 
 
 def job(request, name):
@@ -43,7 +48,7 @@ def check_choices():
            [ahead.WORKERS, 12, 3 * ahead.WORKERS, 1, 5])
 
 
-def compiled(wanted, gpus):
+def compiled(wanted, gpus, prepare=prepare):
     """What Ahead says of all requests, and the lines of what was done."""
     with tempfile.TemporaryDirectory() as directory:
         log = pathlib.Path(directory) / "log"
@@ -68,6 +73,8 @@ def check_losses():
     reasons, done = compiled([["dies"]] * 3 + [["compile"]], ["1"])
     expect("begun jobs", len(done), 2)
     expect("the jobs after", [list(of.values())[0][:8] for of in reasons[2:]], ["too many"] * 2)
+    reasons, done = compiled([["compile"]], [], refuse)
+    expect("a process that cannot compile", (reasons, done), ([{"compile": "the process that compiled it ended"}], []))
 
 
 def check_late_batch():
