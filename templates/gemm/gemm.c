@@ -31,8 +31,7 @@
 // D; they have a third dimension for batches. Tensor stores write whole units of 16 bytes: tail.c stores the ends of lines that
 // are none.
 //
-// Where there are few tiles and a long K, several blocks split a tile's steps (split-K, split.c). Where the number of tiles is
-// no multiple of the clusters', all clusters may split the steps of the tiles that are left (stream-K, stream_k.c).
+// Where there are few tiles and a long K, several blocks split a tile's steps (split-K, split.c).
 //
 // With dependent=yes (programmatic dependent launch) the next kernel's blocks may start where there is room as soon as all of
 // this one have, and initialize their mbarriers and fetch their tensor maps while this one's last tiles are computed. The
@@ -91,8 +90,6 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
     if (g->sums_in_stages)
         cj_head(b, "  partial sums of a cluster's blocks come into the stages, after all have read theirs");
     if (g->teams > 1) cj_head(b, "  consumers in turn: each of two warp groups computes every other tile");
-    if (g->stream_k)
-        cj_head(b, "  stream-K: all clusters split the steps of the tiles that are left after whole rounds");
     cj_head(b, "  A lies by %s, B by %s%s", g->a.order == CJ_BY_K ? "k" : "rows",
             g->b.order == CJ_BY_K ? "k" : "columns",
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");

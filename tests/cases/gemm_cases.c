@@ -347,7 +347,7 @@ static uint32_t draw_size(uint64_t *random, uint32_t most) {
     ((const char *const[]){ \
         __VA_ARGS__})[draw(random, 0, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *) - 1)]
 
-// One in three uses split-K; some of the others use stream-K, or consumers in turn where the tile has them.
+// One in three uses split-K; some of the others use consumers in turn where the tile has them.
 static void draw_blocks(uint64_t *random, char *words, size_t size) {
     const bool  shares = draw(random, 0, 2) == 0;
     const char *tile = PICK(random, "auto", "128x256", "128x128", "64x256", "64x128", "64x64", "128x224", "128x192",
@@ -359,9 +359,8 @@ static void draw_blocks(uint64_t *random, char *words, size_t size) {
                                     "cluster=2 cluster-n=2 split=4 parts=2", "cluster=2 cluster-n=1 split=4 sums=ring")
                              : PICK(random, "cluster=auto", "cluster=0", "cluster=1", "cluster=2", "cluster=4",
                                     "cluster=1 cluster-n=2", "cluster=1 cluster-n=4", "cluster=2 cluster-n=2");
-    const char *rest = *tile == '6' ? PICK(random, "", " rest=shared", " consumers=in-turn")
-                                    : PICK(random, "", "", " rest=shared");
-    snprintf(words, size, "tile=%s %s%s", tile, blocks, shares ? "" : rest);
+    const char *turns = *tile == '6' && !shares ? PICK(random, "", "", " consumers=in-turn") : "";
+    snprintf(words, size, "tile=%s %s%s", tile, blocks, turns);
 }
 
 // Types of A and B, with a layout that they can have.

@@ -58,20 +58,6 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
     are_right(words, cj_test_few() ? 1 : CJ_TEST_COUNT(words));
 }
 
-static void tiles_that_are_left_are_shared(void **state) {
-    (void)state;
-    static const char *const words[] = {
-        "m=3000 n=4500 k=4000 b=column rest=shared",
-        "m=2100 n=4500 k=520 tile=128x256 rest=shared c=yes a=column",
-        "m=3000 n=3100 k=1040 dtype=e4m3 b=column tile=128x128 out=e4m3 rest=shared bias=n activation=relu",
-        "m=700 n=900 k=9000 out=f32 tile=64x256 cluster=0 rest=shared bias=m",
-        "m=1111 n=999 k=2000 tile=64x64 cluster=2 cluster-n=2 rest=shared d=column dtype=f16 batch=3",
-        "m=3000 n=4500 k=4000 b=column tile=192x160 rest=shared c=yes",
-        "m=3000 n=4500 k=4000 tile=128x224 rest=shared",
-    };
-    are_right(words, cj_test_few() ? 1 : CJ_TEST_COUNT(words));
-}
-
 static void lines_end_where_they_should(void **state) {
     (void)state;
     uint64_t random = 1;
@@ -109,7 +95,6 @@ int main(void) {
         cmocka_unit_test(random_problems_are_right),
         cmocka_unit_test(large_problems_are_right),
         cmocka_unit_test(tiles_whose_k_is_shared_are_right),
-        cmocka_unit_test(tiles_that_are_left_are_shared),
         cmocka_unit_test(lines_end_where_they_should),
         cmocka_unit_test(nan_and_infinity_pass_through),
         cmocka_unit_test(dependent_launches_wait_for_each_other),

@@ -34,13 +34,9 @@ static void kernels_that_share_k_assemble(void **state) {
     assemble("tile=128x128 cluster=2 cluster-n=2 split=2 parts=7 sums=ring");
     assemble("tile=128x256 cluster=2 split=4 parts=2 c=yes sums=ring");
     assemble("m=256 n=512 k=8192 split=16 parts=1 sums=ring");  // clusters that share nothing have room for it
-    assemble("tile=128x256 cluster=2 rest=shared c=yes bias=n activation=gelu");
-    assemble("tile=128x256 cluster=2 rest=shared out=f32 c=yes bias=m batch=2");
-    assemble("tile=128x128 cluster=1 cluster-n=2 rest=shared dtype=e4m3 b=column out=e4m3");
     assemble("tile=64x256 cluster=2 consumers=in-turn out=f32 c=yes bias=m batch=2 activation=silu");
     assemble("tile=128x224 cluster=2 cluster-n=2 split=2 parts=7 c=yes b=column");
     assemble("tile=192x128 cluster=1 split=2 parts=15 out=f32 c=yes");
-    assemble("tile=192x192 cluster=1 cluster-n=2 rest=shared c=yes bias=n activation=gelu");
     assemble("tile=64x192 cluster=2 consumers=in-turn out=f32 c=yes bias=m batch=2 activation=silu");
     assemble("n=4500 tile=64x256 cluster=1 cluster-n=2 consumers=in-turn c=yes bias=n activation=gelu");
 }

@@ -152,7 +152,6 @@ cj_status cj__mma_check_given(const cj_params *p, const char *form, cj_error *er
     } rules[] = {{GEMM_CLUSTER, 0, CJ_PARAM_AUTO},
                  {GEMM_CLUSTER_N, 1, CJ_PARAM_AUTO},
                  {GEMM_SPLIT, 1, 0},
-                 {GEMM_REST, GEMM_REST_WHOLE, 0},
                  {GEMM_SUMS, GEMM_SUMS_APART, 0},
                  {GEMM_CONSUMERS, GEMM_CONSUMERS_TOGETHER, 0}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
@@ -207,7 +206,6 @@ void cj__mma_keep_choices(cj_plan *plan, const gemm_shape *g) {
     value[GEMM_SPLIT] = 1;
     value[GEMM_PARTS] = g->parts;
     value[GEMM_SUMS] = GEMM_SUMS_APART;
-    value[GEMM_REST] = GEMM_REST_WHOLE;
     value[GEMM_CONSUMERS] = GEMM_CONSUMERS_TOGETHER;
     value[GEMM_DEPENDENT] &= cj__target_number(plan) >= TARGET_DEPENDENT;
 }

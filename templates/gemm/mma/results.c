@@ -34,17 +34,17 @@ static uint32_t part_bytes(const mma_kernel *k) { return cj__mma_sums(k->tile) *
 // has counters of the warps of all tiles, then the sums of warp 0 of tile 0: part 0, part 1, …, warp 1, ….
 static cj_reg share_sums(const mma_kernel *k, const cj_reg *sum, cj_label done) {
     const gemm_kernel *b = &k->base;
-    const uint32_t     bytes = part_bytes(k), warps = cj__mma_warps(k->tile), parts = b->g->parts;
+    const uint32_t     bytes = part_bytes(k), warps = cj__mma_warps(k->tile);
     cj_func           *f = b->f;
     cj_step(f, "the sums of this part; the last warp that comes adds up those of all");
     cj_reg workspace = cj__load_pointer(f, b->workspace, "workspace"),
            number = cj_mad(f, "number", b->cluster, warps, b->warp);
     cj_reg counter = cj_mad_wide(f, "counter", number, 4, workspace);
     cj_reg sums = cj_mad_wide(f, "sums", b->count, warps * 4, workspace);
-    cj_reg first = cj_let(f, "u64", "first", "mul.wide.u32 $1, $2, $3;", number, parts);
+    cj_reg first = cj_let(f, "u64", "first", "mul.wide.u32 $1, $2, $3;", number, b->g->parts);
     first = cj_mad(f, "first", first, bytes, cj_mad_wide(f, "sums", b->lane, GEMM_VECTOR * 4, sums));
     cj__gemm_sums_store(b, sum, cj__mma_sums(k->tile), cj_mad_wide(f, "own", k->part, bytes, first));
-    cj_reg last = cj__gemm_comes_last(b, counter, CJ_ARG(parts - 1));
+    cj_reg last = cj__gemm_comes_last(b, counter);
     cj_ptx(f, "@!$1 bra.uni $2;", last, done);
     cj__gemm_see_partials(b);
     return first;

@@ -5,11 +5,6 @@
 
 static const gemm_constants *const gpu = &cj__gemm_constants;
 
-bool cj__gemm_may_stream_k(const cj_params *p) {
-    return p->value[GEMM_REST] == GEMM_REST_AUTO && p->value[GEMM_PARTS] != 1 &&
-           p->value[GEMM_CONSUMERS] != GEMM_CONSUMERS_IN_TURN;
-}
-
 // ---- splits of a tile and a multicast group
 
 // Where the sums of peers go, and how many stages fit then: into the stages if that makes room for stages that a long K uses.
@@ -43,22 +38,21 @@ static double choose_split(const cj_params *p, const cj_limits *limits, bool uns
     const uint64_t *value = p->value, tiles = cj__gemm_tile_count(g);
     const uint64_t  peers = limits->max_cluster < GEMM_SPLIT_MAX ? limits->max_cluster : GEMM_SPLIT_MAX;
     const uint64_t  stages = value[GEMM_STAGES] > GEMM_STAGES_MIN ? value[GEMM_STAGES] : GEMM_STAGES_MIN;
-    const range split = range_of(value[GEMM_SPLIT], g->clustered && !g->stream_k ? peers / cj__gemm_multicast(g) : 1);
-    gemm_shape  best = *g;
-    double      least = INFINITY;
+    const range     split = range_of(value[GEMM_SPLIT], g->clustered ? peers / cj__gemm_multicast(g) : 1);
+    gemm_shape      best = *g;
+    double          least = INFINITY;
     best.split = (uint32_t)split.from;
     best.parts = value[GEMM_PARTS] ? (uint32_t)value[GEMM_PARTS] : 1;
     for (g->split = (uint32_t)split.from; g->split <= split.to; g->split *= 2) {
         if (g->split > 1 && g->split * cj__gemm_multicast(g) > peers) break;
-        const uint64_t room = cj__gemm_room(g, limits), most = g->stream_k ? 1 : room / tiles;
+        const uint64_t room = cj__gemm_room(g, limits), most = room / tiles;
         const range    parts = range_of(value[GEMM_PARTS], most < GEMM_PARTS_MAX ? most : GEMM_PARTS_MAX);
         for (g->parts = (uint32_t)parts.from; g->parts <= parts.to; g->parts++) {
             choose_sums(p, limits, g);
             if (g->stages < stages || (cj__gemm_is_split(g) ? g->in_turn : !unsplit)) continue;
             if (g->split > 1 && !value[GEMM_SPLIT] && tiles * g->parts > room) continue;
-            const double cost = cj__gemm_is_split(g)
-                                    ? cj__gemm_cost_split(g, limits, room)
-                                    : cj__gemm_cost_unsplit(g, limits, g->stream_k || cj__gemm_may_stream_k(p));
+            const double cost = cj__gemm_is_split(g) ? cj__gemm_cost_split(g, limits, room)
+                                                     : cj__gemm_cost_unsplit(g, limits);
             if (cost < least) least = cost, best = *g;
         }
     }
@@ -125,15 +119,14 @@ static double choose_row(const cj_params *p, const cj_limits *limits, gemm_shape
     const bool     is_column = g->n <= g->tile_n, is_split = p->value[GEMM_SPLIT] > 1 || p->value[GEMM_PARTS] > 1;
     const uint32_t along_m = is_column ? GEMM_CLUSTER_MAX : 1, along_n = is_column ? 1 : GEMM_CLUSTER_MAX;
     const gemm_operand *common = is_column ? &g->b : &g->a;
-    if (g->in_turn || g->stream_k || is_split || common->extent > common->lines || 2 * common->extent < common->lines)
-        return INFINITY;
+    if (g->in_turn || is_split || common->extent > common->lines || 2 * common->extent < common->lines) return INFINITY;
     if (!is_open(p->value[GEMM_CLUSTER], along_m, g->m, g->tile_m)) return INFINITY;
     if (!is_open(p->value[GEMM_CLUSTER_N], along_n, g->n, g->tile_n)) return INFINITY;
     g->split = g->parts = 1;
     cj__gemm_set_cluster(g, along_m, along_n);
     choose_sums(p, limits, g);
     if (g->stages < cj__most(p->value[GEMM_STAGES], GEMM_STAGES_MIN)) return INFINITY;
-    return cj__gemm_cost_unsplit(g, limits, false) * row_times(g, limits, common);
+    return cj__gemm_cost_unsplit(g, limits) * row_times(g, limits, common);
 }
 
 static double choose_cluster(const cj_params *p, const cj_limits *limits, uint64_t tile, gemm_shape *g) {
@@ -175,7 +168,7 @@ static void turn_pair(const cj_params *p, gemm_shape *g) {
 static bool may_be(const cj_params *p, bool in_turn) {
     const uint64_t asked = p->value[GEMM_CONSUMERS];
     if (asked != GEMM_CONSUMERS_AUTO) return in_turn == (asked == GEMM_CONSUMERS_IN_TURN);
-    return !in_turn || (gpu->turn_step > 0 && p->value[GEMM_REST] != GEMM_REST_SHARED);
+    return !in_turn || gpu->turn_step > 0;
 }
 
 // Consumers take tiles of 64 rows in turn; unless they are asked to, the widest alone, smaller ones were measured slower.
@@ -187,12 +180,10 @@ static bool may_take_turns(const cj_params *p, const cj_limits *limits, const ge
 }
 
 // What the prediction of a tile's best shape is multiplied by: those of other widths were measured in one round of whole tiles.
-static double tile_times(const cj_params *p, const cj_limits *limits, const gemm_shape *g) {
-    const uint64_t room = cj__most(cj__gemm_room(g, limits), 1);
-    const bool     streams = g->stream_k || (cj__gemm_may_stream_k(p) && cj__gemm_stream_k_pays(g, room));
+static double tile_times(const cj_limits *limits, const gemm_shape *g) {
     if (g->tile < GEMM_TILE_128x224) return 1;
-    if (cj__gemm_is_split(g) || streams) return gpu->beyond * gpu->margin;
-    return cj__gemm_tile_count(g) > room ? gpu->beyond : gpu->between;
+    if (cj__gemm_is_split(g)) return gpu->beyond * gpu->margin;
+    return cj__gemm_tile_count(g) > cj__most(cj__gemm_room(g, limits), 1) ? gpu->beyond : gpu->between;
 }
 
 void cj__gemm_choose(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
@@ -205,7 +196,7 @@ void cj__gemm_choose(const cj_params *p, const cj_limits *limits, gemm_shape *g)
             if (!cj__gemm_tiles[tile].m || (in_turn && !may_take_turns(p, limits, g, tile))) continue;
             g->in_turn = in_turn;
             double cost = choose_cluster(p, limits, tile, g);
-            cost *= tile_times(p, limits, g);
+            cost *= tile_times(limits, g);
             if (cost < least) least = cost, best = tile, best_in_turn = in_turn;
         }
     g->in_turn = best_in_turn;

@@ -103,26 +103,6 @@ static double exchange_clocks(const gemm_shape *g) {
            fmax(sent / gpu->send_bytes, cj__gemm_peer_bytes(g) / gpu->peer_bytes);
 }
 
-// Stream-K: the shares of a tile, where all clusters split the `left` tiles.
-static double stream_k_clocks(const gemm_shape *g, uint64_t clusters, uint64_t left) {
-    const double shares = ceil((double)clusters / (double)left) + 1;
-    return gpu->meeting + (double)g->tile_m * g->tile_n * sizeof(float) * (shares + 1) / gpu->post_bytes;
-}
-
-// The last round takes its part of a tile's steps instead of all of them, and then the shares of each tile are combined. It may
-// be the only one; where fewer tiles than half the clusters are left, splits of all tiles have less to combine. Four blocks in a row
-// are chosen where bytes bound the steps, which sharing these makes no fewer.
-bool cj__gemm_stream_k_pays(const gemm_shape *g, uint64_t clusters) {
-    const gemm_tile_cost *largest = &cj__gemm_tiles[1];
-    const uint64_t        tiles = cj__gemm_tile_count(g), left = tiles % clusters;
-    const bool            is_row = g->cluster_m == GEMM_CLUSTER_MAX || g->cluster_n == GEMM_CLUSTER_MAX;
-    if (cj__gemm_is_split(g) || g->in_turn || is_row || 2 * tiles < clusters || !left || g->steps * clusters > INT32_MAX)
-        return false;
-    const double part = (double)(g->tile_m * g->tile_n) / (largest->m * largest->n);
-    const double tile = (double)g->steps * gpu->step * part;
-    return tile * (1 - (double)left / (double)clusters) > stream_k_clocks(g, clusters, left) * gpu->margin;
-}
-
 // ---- the whole
 
 // Unsplit tiles that run at once: pairs fill the GPU, larger groups leave SMs of its GPCs over.
@@ -156,19 +136,16 @@ static double unhidden_clocks(const gemm_shape *g, double results) {
 }
 
 // The first tile's steps and the last tile's results, and of each round between the slower of both.
-double cj__gemm_cost_unsplit(const gemm_shape *g, const cj_limits *limits, bool may_stream_k) {
-    const uint64_t room = room_unsplit(g, limits), tiles = cj__gemm_tile_count(g), left = tiles % room;
-    const bool     streams = may_stream_k && cj__gemm_stream_k_pays(g, room);
+double cj__gemm_cost_unsplit(const gemm_shape *g, const cj_limits *limits) {
+    const uint64_t room = room_unsplit(g, limits), tiles = cj__gemm_tile_count(g);
     const double   blocks = (double)(cj__least(tiles, room) * cj__gemm_multicast(g));
-    const double   rounds = streams ? (double)tiles / (double)room : (double)cj__ceil_div(tiles, room);
-    const double steps = (double)g->steps * step_clocks_unsplit(g, limits, blocks);
-    const double results = result_clocks(g, blocks), busy = steps + unhidden_clocks(g, results);
-    const double slower = g->deferred && is_large(g) ? beside(busy, results) : fmax(busy, results);
-    const double round = slower + (g->teams > 1 ? 0 : gpu->turn);
-    const double combine = streams ? stream_k_clocks(g, room, left) : 0;
-    return beside(steps + (rounds - 1) * round + last_result_clocks(g, blocks) + combine,
-                  global_clocks(g, limits, blocks)) /
-           gpu->step;
+    const double   rounds = (double)cj__ceil_div(tiles, room);
+    const double   steps = (double)g->steps * step_clocks_unsplit(g, limits, blocks);
+    const double   results = result_clocks(g, blocks), busy = steps + unhidden_clocks(g, results);
+    const double   slower = g->deferred && is_large(g) ? beside(busy, results) : fmax(busy, results);
+    const double   round = slower + (g->teams > 1 ? 0 : gpu->turn);
+    const double   global = global_clocks(g, limits, blocks);
+    return beside(steps + (rounds - 1) * round + last_result_clocks(g, blocks), global) / gpu->step;
 }
 
 // A split must be predicted faster by a margin in all that global memory does not take: the model of unsplit tiles is less

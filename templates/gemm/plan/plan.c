@@ -30,10 +30,6 @@ static cj_status check_split(const gemm_shape *g, cj_error *error) {
               "split: %u times %u x %u blocks are more than the %d of a cluster" CJ_HINT
               "cluster=1 cluster-n=1 leaves all of them to split",
               g->split, g->cluster_m, g->cluster_n, GEMM_SPLIT_MAX);
-    REFUSE_IF(g->stream_k && cj__gemm_is_split(g),
-              "rest: shared, but the K of all tiles is split: split %u, parts %u" CJ_HINT
-              "rest=auto goes with any split and parts",
-              g->split, g->parts);
     REFUSE_IF(cj__gemm_is_split(g) && clusters * g->split * cj__gemm_multicast(g) > INT32_MAX,
               "split, parts: %" PRIu64 " clusters are more than a grid holds" CJ_HINT "make one of them smaller",
               clusters);
@@ -46,9 +42,6 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
             limits->compute_capability == 90 ? "name sm_90a, or no target: devices of compute capability 9.0 run it"
                                              : "form=mma runs on devices of compute capability 8.0 and later");
     TRY(check_cluster(plan->params.value, g, error));
-    REFUSE_IF(g->stream_k && g->steps * limits->sm_count > INT32_MAX,
-              "rest: shared, but %" PRIu64 " steps of K are too many for it" CJ_HINT "leave rest at its default",
-              g->steps);
     REFUSE_IF(plan->params.value[GEMM_SUMS] == GEMM_SUMS_RING && !g->sums_in_stages,
               "sums: ring, but no blocks of a cluster split K: split %u" CJ_HINT
               "split=2 and more has blocks that do; or leave sums at its default",
@@ -57,8 +50,6 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
               "consumers: in-turn, but a tile of %ux%u with split %u, parts %u has no two that compute tiles of 64 rows" CJ_HINT
               "tiles of 64 rows have them, and no split",
               g->tile_m, g->tile_n, g->split, g->parts);
-    REFUSE_IF(g->in_turn && g->stream_k, "consumers: in-turn, but rest=shared splits tiles" CJ_HINT
-                                         "rest=whole, or rest=auto, goes with consumers=in-turn");
     return check_split(g, error);
 }
 
@@ -97,14 +88,10 @@ static void keep_choices(cj_plan *plan, const gemm_shape *g) {
     plan->params.value[GEMM_PARTS] = g->parts;
     plan->params.value[GEMM_SUMS] = g->sums_in_stages ? GEMM_SUMS_RING : GEMM_SUMS_APART;
     plan->params.value[GEMM_CONSUMERS] = g->teams > 1 ? GEMM_CONSUMERS_IN_TURN : GEMM_CONSUMERS_TOGETHER;
-    plan->params.value[GEMM_REST] = g->stream_k ? GEMM_REST_SHARED : GEMM_REST_WHOLE;
 }
 
-static uint64_t clusters_of(const cj_plan *plan, const gemm_shape *g) { return plan->grid.x / cj__gemm_multicast(g); }
-
-// A split gives each cluster one tile, or a part of one. All others are persistent: as many clusters as run at once, and
-// stream-K if that pays with so many.
-static void shape_launch(cj_plan *plan, const cj_limits *limits, gemm_shape *g) {
+// A split gives each cluster one tile, or a part of one. All others are persistent: as many clusters as run at once.
+static void shape_launch(cj_plan *plan, const cj_limits *limits, const gemm_shape *g) {
     const uint32_t blocks = cj__gemm_multicast(g) * g->split;
     plan->block = (cj_dim3){cj__gemm_threads(g), 1, 1};
     if (g->clustered) plan->cluster = (cj_dim3){blocks, 1, 1};
@@ -118,11 +105,9 @@ static void shape_launch(cj_plan *plan, const cj_limits *limits, gemm_shape *g) 
         .threads = plan->block.x, .shared = plan->dynamic_shared + GEMM_MBARRIER_BYTES, .cluster = plan->cluster.x};
     cj_occupancy o;
     cj__occupancy(&use, limits, &o);
-    uint64_t       clusters = g->clustered ? o.active_clusters : (uint64_t)o.blocks_per_sm * limits->sm_count;
-    if (cj__gemm_may_stream_k(&plan->params)) g->stream_k = cj__gemm_stream_k_pays(g, cj__most(clusters, 1));
-    const uint64_t wanted = cj__gemm_tile_count(g) * (g->stream_k ? g->steps : 1);
-    if (clusters > wanted) clusters = wanted;
-    plan->grid = (cj_dim3){(uint32_t)(clusters ? clusters * blocks : blocks), 1, 1};
+    const uint64_t at_once = g->clustered ? o.active_clusters : (uint64_t)o.blocks_per_sm * limits->sm_count;
+    const uint64_t clusters = cj__least(cj__most(at_once, 1), cj__gemm_tile_count(g));
+    plan->grid = (cj_dim3){(uint32_t)clusters * blocks, 1, 1};
     plan->resident = blocks;
 }
 
@@ -147,7 +132,6 @@ cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     gemm_shape g;
     (void)clusters;  // the only target has them
     cj__gemm_problem(&plan->params, &g);
-    g.stream_k = plan->params.value[GEMM_REST] == GEMM_REST_SHARED;
     cj__gemm_choose(&plan->params, limits, &g);
     TRY(cj__gemm_check_problem(&plan->params, &g, error));
     TRY(check(plan, limits, &g, error));
@@ -156,7 +140,7 @@ cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     keep_choices(plan, &g);
     derive(plan, &g);
     name_entry(plan, &g);
-    plan->workspace_bytes = cj__gemm_workspace(&g, clusters_of(plan, &g));
+    plan->workspace_bytes = cj__gemm_workspace(&g);
     plan->error_bound = cj__gemm_error_bound(&g);
     plan->programmatic = plan->params.value[GEMM_DEPENDENT] != 0;
     return CJ_OK;

@@ -12,21 +12,15 @@
 uint64_t cj__gemm_room(const gemm_shape *g, const cj_limits *limits);
 
 // The clocks that a shape takes, divided by those of a step of a tile of 128x256: with K split (`room` is cj__gemm_room) and
-// without. `may_stream_k`: stream-K may be chosen for the tiles that are left after whole rounds.
+// without.
 double cj__gemm_cost_split(const gemm_shape *g, const cj_limits *limits, uint64_t room);
-double cj__gemm_cost_unsplit(const gemm_shape *g, const cj_limits *limits, bool may_stream_k);
-
-// Whether so many clusters finish earlier with stream-K for the tiles that are left.
-bool cj__gemm_stream_k_pays(const gemm_shape *g, uint64_t clusters);
+double cj__gemm_cost_unsplit(const gemm_shape *g, const cj_limits *limits);
 
 // ---- the choice (choose.c)
 
 // Tile, cluster, splits, and where split-K sums go: as the parameters say, or what the model predicts to take least. The shape
 // has its problem.
 void cj__gemm_choose(const cj_params *params, const cj_limits *limits, gemm_shape *g);
-
-// Whether the plan may choose stream-K, which takes a workspace: parts=1 rules that out.
-bool cj__gemm_may_stream_k(const cj_params *params);
 
 // ---- the plan (plan.c)
 

@@ -10,7 +10,7 @@
 //             value.c epilogue.c tail.c  from f32 sums to D
 //             partials.c              sums of several blocks combine through global memory
 //   wgmma/    producer.c consumer.c   the warp groups
-//             split.c stream_k.c      split-K and stream-K
+//             split.c                 split-K
 //   mma/                              the form for every GPU from sm_80 on
 //   skinny/                           and the one for a few rows
 //   gemm.c                            the family: algorithm, emit
@@ -96,8 +96,7 @@ enum {
     GEMM_BIAS_MAX = 8
 };
 
-// In the order of the words of `rest`, `sums`, `lines` and `consumers`.
-enum { GEMM_REST_AUTO, GEMM_REST_WHOLE, GEMM_REST_SHARED };
+// In the order of the words of `sums`, `lines` and `consumers`.
 enum { GEMM_SUMS_AUTO, GEMM_SUMS_APART, GEMM_SUMS_RING };
 enum { GEMM_LINES_AUTO, GEMM_LINES_WHOLE, GEMM_LINES_CUT };
 enum { GEMM_CONSUMERS_AUTO, GEMM_CONSUMERS_TOGETHER, GEMM_CONSUMERS_IN_TURN };
@@ -147,7 +146,6 @@ typedef struct gemm_shape {
     bool     clustered;             // the kernel is launched in clusters
     uint32_t cluster_m, cluster_n;
     uint32_t split, parts;
-    bool     stream_k;        // all clusters split the steps of the tiles that are left after whole rounds
     bool     sums_in_stages;  // split-K sums of peers come into the pipeline's stages
     uint32_t step;            // elements of K of a step of the mainloop
     uint32_t stages;
@@ -227,21 +225,12 @@ static inline uint32_t cj__gemm_store_bytes(const gemm_shape *g) {
 }
 uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits);
 
-// The workspace, through which clusters combine their sums. Counters come first; after them the sums, as registers hold them.
-//   split-K   | a counter for each consumer warp of the blocks of a tile | per block: subtile 0: part 0, part 1, …; subtile 1: … |
-//   stream-K  | a counter for each consumer warp of the blocks of a tile | per share of a tile, block, warp: all its sums |
-//
-// Of split-K the bytes of a block, of all parts. Of stream-K the consumer warps of a cluster, the bytes of all sums of one, and
-// a multiple of which its counters take.
-size_t                 cj__gemm_workspace(const gemm_shape *g, uint64_t clusters);
+// The workspace, through which the parts of a tile combine their sums, as registers hold them; the bytes of a block, of all parts.
+//   | a counter for each consumer warp of the blocks of a tile | per block: subtile 0: part 0, part 1, …; subtile 1: … |
+size_t                 cj__gemm_workspace(const gemm_shape *g);
 static inline uint32_t cj__gemm_post_bytes(const gemm_shape *g) {
     return cj__gemm_block_subtiles(g) * g->parts * cj__gemm_subtile_bytes(g);
 }
-static inline uint32_t cj__gemm_cluster_warps(const gemm_shape *g) {
-    return cj__gemm_multicast(g) * cj__gemm_consumer_warps(g);
-}
-static inline uint32_t cj__gemm_warp_bytes(const gemm_shape *g) { return g->subtiles * cj__gemm_subtile_bytes(g); }
-enum { GEMM_COUNTERS_ALIGN = 1024 };
 
 // Whether D's lines end within 16 bytes, of which tensor stores write all or none. Then the kernel takes D's address,
 // leading dimension and stride (elements) too, after the scales.

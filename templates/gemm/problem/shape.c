@@ -43,7 +43,6 @@ void cj__gemm_read(const cj_params *p, gemm_shape *g) {
     cj__gemm_problem(p, g);
     g->split = (uint32_t)p->value[GEMM_SPLIT];
     g->parts = (uint32_t)p->value[GEMM_PARTS];
-    g->stream_k = p->value[GEMM_REST] == GEMM_REST_SHARED;
     cj__gemm_set_tile(g, p->value[GEMM_TILE]);
     cj__gemm_set_cluster(g, p->value[GEMM_CLUSTER], p->value[GEMM_CLUSTER_N]);
     g->stages = (uint32_t)p->value[GEMM_STAGES];
@@ -65,21 +64,10 @@ uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits) {
 
 // ---- the workspace
 
-static size_t split_workspace(const gemm_shape *g) {
+size_t cj__gemm_workspace(const gemm_shape *g) {
+    if (g->parts == 1) return 0;
     const uint64_t counters = (uint64_t)g->split * cj__gemm_consumer_warps(g) * sizeof(uint32_t);
     return (size_t)(cj__gemm_tile_count(g) * cj__gemm_multicast(g) * (counters + cj__gemm_post_bytes(g)));
-}
-
-// The tiles that are left are fewer than the clusters, and at most `clusters` boundaries of clusters cut them into shares.
-static size_t stream_k_workspace(const gemm_shape *g, uint64_t clusters) {
-    const uint64_t counters = clusters * cj__gemm_cluster_warps(g) * sizeof(uint32_t);
-    return (size_t)(cj__round_up(counters, GEMM_COUNTERS_ALIGN) +
-                    2 * clusters * cj__gemm_cluster_warps(g) * cj__gemm_warp_bytes(g));
-}
-
-size_t cj__gemm_workspace(const gemm_shape *g, uint64_t clusters) {
-    if (g->stream_k) return stream_k_workspace(g, clusters);
-    return g->parts > 1 ? split_workspace(g) : 0;
 }
 
 // ---- tensor maps

@@ -32,9 +32,8 @@ void cj__gemm_declare(gemm_kernel *k) {
         k->d_rows = cj_param(f, "u64", "d_rows", NULL);
         k->d_columns = cj_param(f, "u64", "d_columns", NULL);
     }
-    k->workspace = cj_param(
-        f, "u64", "workspace",
-        unless(g->parts > 1 || g->stream_k, "arrivals of those that share a tile, then their sums"));
+    k->workspace = cj_param(f, "u64", "workspace",
+                            unless(g->parts > 1, "arrivals of those that share a tile, then their sums"));
     cj_registers_max(f, cj__gemm_registers(g).start);
 }
 
@@ -106,11 +105,6 @@ void cj__gemm_identify(gemm_kernel *k) {
     if (g->batches > 1) {
         k->of_one = cj_mov(f, "u32", "tiles_of_one", k->count);
         k->count = cj_mul(f, "tiles_in_all", k->count, cj__load_param(f, "u32", k->batches, "batches"));
-    }
-    k->whole = k->count;
-    if (g->stream_k) {
-        k->left = cj_rem(f, "tiles_left", k->count, k->clusters);
-        k->whole = cj_sub(f, "whole_tiles", k->count, k->left);
     }
     if (cj__gemm_is_split(g)) find_split(k);
     find_place_in_group(k);

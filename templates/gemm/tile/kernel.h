@@ -25,7 +25,6 @@ typedef struct gemm_kernel {
     cj_reg            cluster, clusters;          // this cluster's number and how many there are
     cj_reg            rows, columns, count;       // tiles_m, tiles_n, and tiles in all
     cj_reg            of_one;                     // tiles of one product of a batch
-    cj_reg            whole, left;                // tiles that are computed whole; stream-K: and all others
     gemm_split        split;
     cj_pipeline       stages;
     cj_reg            shared;   // where the stages of A begin; those of B follow, then the store buffers

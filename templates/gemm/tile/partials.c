@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Partials through global memory: each warp stores the sums that it has of a tile, as its registers hold them, and increments a
-// counter; the warp that comes last loads those of all. split.c and stream_k.c say where partials and counters lie.
+// counter; the warp that comes last loads those of all. split.c and mma/results.c say where partials and counters lie.
 //
 // Why that is enough. bar.warp.sync before lane 0 increments: all lanes have stored, and the atomic's release (which is
 // cumulative) publishes their stores with lane 0's own. The atomic of the last warp acquires all of them; bar.warp.sync after it
@@ -22,7 +22,8 @@ void cj__gemm_sums_add(const gemm_kernel *k, const cj_reg *sum, const cj_reg *su
     for (uint32_t i = 0; i < count; i++) cj_ptx(k->f, "add.rn.f32 $1, $1, $2;", sum[i], summand[i]);
 }
 
-cj_reg cj__gemm_comes_last(const gemm_kernel *k, cj_reg counter, cj_arg others) {
+cj_reg cj__gemm_comes_last(const gemm_kernel *k, cj_reg counter) {
+    const uint32_t others = k->g->parts - 1;
     cj_ptx(k->f, "bar.warp.sync -1; // all lanes have stored their partials:");
     cj_reg before = cj_let(k->f, "u32", "before",
                            "@$2 atom.acq_rel.gpu.global.inc.u32 $1, [$3], $4; // lane 0 publishes them", k->leader,

@@ -160,7 +160,7 @@ static void emit_tiles(consumer *c) {
     const gemm_kernel *k = c->k;
     const division     d = divide_steps(c);
     c->at = cj_pipeline_begin(k->f, &k->stages, CJ_CONSUMER);
-    CJ_STRIDE(k->f, tile, cj_mov(k->f, "u32", "tile", k->cluster), k->clusters, k->whole) {
+    CJ_STRIDE(k->f, tile, cj_mov(k->f, "u32", "tile", k->cluster), k->clusters, k->count) {
         emit_first_steps(c, &d);
         cj_step(k->f, "beside products that run: where the tile is");
         const gemm_place place = cj__gemm_place(k, tile);
@@ -184,7 +184,7 @@ static void take_turn(const gemm_kernel *k, cj_reg tile) {
 
 static void give_turn(const gemm_kernel *k, cj_reg tile) {
     cj_reg next = cj_add(k->f, "next_tile", tile, k->clusters), other = cj_sub(k->f, "other_group", 3, k->group);
-    CJ_IF(k->f, cj_lt(k->f, "has_next", next, k->whole), "no_next_tile")
+    CJ_IF(k->f, cj_lt(k->f, "has_next", next, k->count), "no_next_tile")
     cj_ptx(k->f, "bar.arrive $1, $2; // the other group's turn", other, 2 * GEMM_GROUP);
 }
 
@@ -204,7 +204,7 @@ static void emit_tiles_in_turn(consumer *c) {
     cj_reg             first = cj_mad(f, "first_tile", number, k->clusters, k->cluster);
     c->at = cj_pipeline_begin(f, &k->stages, CJ_CONSUMER);
     skip_stages(c, cj_mul(f, "steps_before", number, steps));
-    CJ_STRIDE(f, tile, first, cj_shl(f, "every_other", k->clusters, 1), k->whole) {
+    CJ_STRIDE(f, tile, first, cj_shl(f, "every_other", k->clusters, 1), k->count) {
         take_turn(k, tile);
         emit_products(c, true);
         cj_step(f, "beside products that run: where the tile is");
@@ -216,37 +216,6 @@ static void emit_tiles_in_turn(consumer *c) {
         release(c, NULL);
         skip_stages(c, steps);
         cj__gemm_results_take(k, &c->results, c->sum, &place);
-    }
-}
-
-// ---- stream-K: this cluster's shares of the tiles that are left
-
-// A share may have only one step: all deferred subtiles of the tile before are stored during it.
-static void emit_first_step_of_share(consumer *c) {
-    cj_step(c->k->f, c->k->g->deferred
-                         ? "the share's first step, during which the results of the tile before are stored"
-                         : "the share's first step");
-    emit_products(c, true);
-    if (!c->k->g->deferred) return;
-    store_deferred(c, "nothing_to_store", 0, c->k->g->deferred);
-    cj_ptx(c->k->f, "setp.ne.u32 $1, $2, $2;", c->results.some, c->before);
-}
-
-static void emit_shares(consumer *c) {
-    const gemm_kernel *k = c->k;
-    const gemm_stream  s = cj__gemm_stream(k, cj__load_param(k->f, "u32", k->steps, "steps"));
-    CJ_LOOP(k->f, shares, "next_share", "no_share") {
-        cj_leave(&shares, cj_ge(k->f, "no_more", s.at, s.end));
-        const gemm_share share = cj__gemm_share(k, &s);
-        emit_first_step_of_share(c);
-        if (k->g->bias) {
-            const gemm_place place = cj__gemm_place(k, share.tile);
-            cj__gemm_values_bias(k, &c->results.values, &place);
-        }
-        emit_last_steps(c, cj_sub(k->f, "other_steps", share.steps, 1));
-        release(c, NULL);
-        cj__gemm_stream_results(c->k, &c->results, &s, &share, c->sum);
-        cj_update(k->f, s.at, "add", share.steps);
     }
 }
 
@@ -281,7 +250,6 @@ void cj__gemm_consume(gemm_kernel *k) {
         emit_tiles_in_turn(&c);
     } else {
         emit_tiles(&c);
-        if (k->g->stream_k) emit_shares(&c);
         if (k->g->deferred) cj_step(k->f, "the last tile's results");
         if (k->g->deferred) store_deferred(&c, "all_stored", 0, k->g->deferred);
     }

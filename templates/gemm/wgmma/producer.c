@@ -88,16 +88,6 @@ static void load_steps(const gemm_kernel *k, const producer *p, cj_reg tile, cj_
     }
 }
 
-static void load_shares(const gemm_kernel *k, const producer *p, cj_reg steps) {
-    const gemm_stream s = cj__gemm_stream(k, steps);
-    CJ_LOOP(k->f, shares, "next_share", "no_share") {
-        cj_leave(&shares, cj_ge(k->f, "no_more", s.at, s.end));
-        const gemm_share share = cj__gemm_share(k, &s);
-        load_steps(k, p, share.tile, share.first, share.steps);
-        cj_update(k->f, s.at, "add", share.steps);
-    }
-}
-
 // A block stays until its peers have released all its stages: then none of them arrives at its mbarriers any more. (With the
 // sums of peers in the stages, the consumers wait for that.)
 static void wait_for_releases(const gemm_kernel *k, const cj_pipeline_at *at) {
@@ -123,10 +113,9 @@ void cj__gemm_produce(gemm_kernel *k, cj_label done) {
         load_steps(k, &p, k->cluster, k->split.first, k->split.steps);
     } else {
         cj_reg steps = cj__load_param(f, "u32", k->steps, "steps");
-        CJ_STRIDE(f, tile, cj_mov(f, "u32", "tile", k->cluster), k->clusters, k->whole) {
+        CJ_STRIDE(f, tile, cj_mov(f, "u32", "tile", k->cluster), k->clusters, k->count) {
             load_steps(k, &p, tile, cj_none(), steps);
         }
-        if (k->g->stream_k) load_shares(k, &p, steps);
     }
     wait_for_releases(k, &p.at);
     cj_ptx(f, "bra $1;", done);

@@ -69,7 +69,7 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
 }
 
 // Widths between those: an odd number of subtiles, which share two buffers; subtiles of 32 columns, boxes of lines that the tile
-// ends within; several tiles a block, with C and ragged lines; split-K, stream-K and consumers in turn.
+// ends within; several tiles a block, with C and ragged lines; split-K, and consumers in turn.
 static void tiles_of_other_widths_are_right(void **state) {
     (void)state;
     static const char *const words[] = {
@@ -88,10 +88,6 @@ static void tiles_of_other_widths_are_right(void **state) {
         "m=130 n=500 k=400 tile=128x160 cluster=2 split=4 b=column bias=n activation=relu",
         "m=130 n=500 k=400 tile=128x96 cluster=1 split=16 b=row out=f32",
         "m=130 n=300 k=900 tile=128x224 cluster=1 split=2 parts=3 sums=ring b=row c=yes",
-        "m=300 n=300 k=700 tile=64x96 cluster=1 rest=shared b=row bias=n",
-        "m=300 n=500 k=700 tile=128x160 cluster=2 rest=shared b=column c=yes",
-        "m=300 n=600 k=700 tile=128x192 cluster=1 cluster-n=2 rest=shared out=f32",
-        "m=300 n=700 k=700 tile=128x224 cluster=1 rest=shared dtype=e4m3 b=column out=e4m3 bias=m",
         "m=500 n=700 k=130 tile=64x96 cluster=2 batch=9 consumers=in-turn c=yes bias=n",
         "m=500 n=703 k=130 tile=64x192 cluster=1 cluster-n=2 batch=9 consumers=in-turn c=yes out=f32",
         "m=500 n=703 k=130 tile=64x160 cluster=1 batch=9 consumers=in-turn b=column c=yes",
@@ -111,8 +107,6 @@ static void tiles_of_three_groups_are_right(void **state) {
         "m=300 n=261 k=230 tile=192x192 cluster=4 batch=30 dtype=tf32 b=column",
         "m=200 n=200 k=700 tile=192x128 cluster=1 split=4 parts=2 c=yes",
         "m=200 n=205 k=700 tile=192x160 cluster=2 split=2 b=column out=f32 c=yes",
-        "m=300 n=500 k=700 tile=192x192 cluster=1 rest=shared c=yes bias=n",
-        "m=300 n=500 k=700 tile=192x128 cluster=2 rest=shared b=column",
     };
     are_right(words, CJ_TEST_COUNT(words));
 }
@@ -125,22 +119,6 @@ static void tiles_that_consumers_take_in_turn_are_right(void **state) {
         "m=260 n=500 k=700 tile=64x64 cluster=2 batch=15 stages=2 consumers=in-turn c=yes bias=m",
         "m=500 n=1000 k=60 tile=64x128 cluster=2 cluster-n=2 batch=5 consumers=in-turn b=column out=f32 bias=n activation=gelu",
         "m=130 n=1100 k=300 tile=64x256 cluster=0 batch=19 consumers=in-turn dtype=e4m3 b=column out=e4m3 c=yes d=column",
-    };
-    are_right(words, CJ_TEST_COUNT(words));
-}
-
-// Fewer steps than clusters, shares of one step and of a whole tile, whole tiles before them, edges of M and N.
-static void tiles_that_are_left_are_shared(void **state) {
-    (void)state;
-    static const char *const words[] = {
-        "m=300 n=100 k=700 tile=64x64 cluster=1 cluster-n=1 rest=shared",
-        "m=768 n=770 k=130 tile=64x64 cluster=1 cluster-n=1 rest=shared",
-        "m=130 n=140 k=330 tile=64x64 cluster=2 cluster-n=2 rest=shared c=yes dtype=f16",
-        "m=200 n=300 k=70 tile=64x128 cluster=0 rest=shared a=column b=column",
-        "m=200 n=300 k=400 tile=128x256 cluster=2 rest=shared b=column bias=n",
-        "m=70 n=270 k=200 tile=64x256 cluster=1 cluster-n=2 rest=shared out=f32 c=yes bias=m activation=silu",
-        "m=70 n=270 k=600 dtype=e4m3 b=column tile=128x128 out=e4m3 rest=shared bias=n activation=gelu d=column",
-        "m=70 n=133 k=101 dtype=tf32 b=column tile=64x64 cluster=1 batch=3 shared=b rest=shared",
     };
     are_right(words, CJ_TEST_COUNT(words));
 }
@@ -268,24 +246,7 @@ static void many_tiles_or_a_short_k_are_not_shared(void **state) {
         plan_for(words[i], &plan);
         assert_int_equal(cj_params_get(&plan.params, "split"), 1);
         assert_int_equal(cj_params_get(&plan.params, "parts"), 1);
-        assert_int_equal(plan.workspace_bytes != 0, cj_params_get(&plan.params, "rest") == 2);
-    }
-}
-
-// Where the last round of tiles takes long and leaves many without one; parts=1 rules the workspace out.
-static void tiles_that_are_left_are_shared_where_it_pays(void **state) {
-    (void)state;
-    static const struct {
-        const char *words;
-        bool        shared;
-    } cases[] = {{"m=8192 n=8192 k=8192", true},          {"m=16384 n=16384 k=16384", true},
-                 {"m=8192 n=8192 k=8192 parts=1", false}, {"m=8192 n=8192 k=1024", false},
-                 {"m=4096 n=4096 k=4096", false},         {"m=8448 n=8192 k=8192", false}};
-    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
-        cj_plan plan;
-        plan_for(cases[i].words, &plan);
-        if (cases[i].shared != (cj_params_get(&plan.params, "rest") == 2)) fail_msg("%s", cases[i].words);
-        assert_int_equal(plan.workspace_bytes != 0, cases[i].shared);
+        assert_int_equal(plan.workspace_bytes, 0);
     }
 }
 
@@ -400,15 +361,12 @@ static void what_cannot_be_is_refused_by_name(void **state) {
         {"", "sm_75", "wgmma", CJ_UNSUPPORTED},
         {"cluster=0 split=2", NULL, "split: 2, but cluster=0", CJ_INVALID_ARGUMENT},
         {"cluster=4 split=8", NULL, "split: 8 times 4 x 1 blocks", CJ_INVALID_ARGUMENT},
-        {"split=2 cluster=1 rest=shared tile=64x64", NULL, "rest: shared, but the K of all tiles is split: split 2",
-         CJ_INVALID_ARGUMENT},
         {"tile=64x64 cluster=1 split=1 sums=ring", NULL, "sums: ring, but no blocks of a cluster split K: split 1",
          CJ_INVALID_ARGUMENT},
         {"tile=64x64 cluster=1 split=16 sums=ring stages=2", NULL,
          "sums: ring, but the sums of 16 blocks take 61440 bytes, and 2 stages have 32768", CJ_CONTRACT},
         {"tile=128x128 consumers=in-turn", NULL, "consumers: in-turn, but a tile of 128x128", CJ_INVALID_ARGUMENT},
         {"split=2 cluster=1 consumers=in-turn", NULL, "consumers: in-turn, but a tile of", CJ_INVALID_ARGUMENT},
-        {"tile=64x64 consumers=in-turn rest=shared", NULL, "consumers: in-turn, but rest=shared", CJ_INVALID_ARGUMENT},
         {"tile=128x256 cluster=1 split=8 sums=apart", NULL, "split: the sums of 8 blocks take 114688 bytes", CJ_CONTRACT},
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
@@ -436,8 +394,6 @@ int main(void) {
         cmocka_unit_test(sums_come_into_the_ring_where_it_pays),
         cmocka_unit_test(tiles_that_fill_one_round_are_taken),
         cmocka_unit_test(many_tiles_or_a_short_k_are_not_shared),
-        cmocka_unit_test(tiles_that_are_left_are_shared),
-        cmocka_unit_test(tiles_that_are_left_are_shared_where_it_pays),
         cmocka_unit_test(every_epilogue_is_right),
         cmocka_unit_test(every_type_is_right),
         cmocka_unit_test(batches_and_what_they_share_are_right),

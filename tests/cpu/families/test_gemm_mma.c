@@ -118,7 +118,7 @@ static void what_cannot_be_is_refused_by_name(void **state) {
         {"form=mma cluster=1", NULL, "cluster: 1, but form=mma has no clusters", CJ_INVALID_ARGUMENT},
         {"form=mma cluster-n=4", NULL, "cluster-n: 4", CJ_INVALID_ARGUMENT},
         {"form=mma split=2", NULL, "split: 2", CJ_INVALID_ARGUMENT},
-        {"form=mma rest=shared", NULL, "rest: shared", CJ_INVALID_ARGUMENT},
+        {"form=mma consumers=in-turn", NULL, "consumers: in-turn", CJ_INVALID_ARGUMENT},
         {"form=mma sums=ring", NULL, "sums: ring", CJ_INVALID_ARGUMENT},
         {"form=mma stages=1", NULL, "stages: 1", CJ_INVALID_ARGUMENT},
         {"form=mma tile=128x256 stages=5", NULL, "5 stages of 49152 bytes", CJ_CONTRACT},
@@ -146,7 +146,7 @@ static void the_form_follows_the_target(void **state) {
     } cases[] = {
         {"sm_80", "", true, false},        {"sm_86", "cluster=0", true, false}, {"sm_89", "cluster-n=1", true, false},
         {"sm_90", "split=1", true, true},  {"sm_90a", "", false, true},         {"sm_90a", "form=mma", true, true},
-        {"sm_100", "parts=2", true, true}, {"sm_103", "", true, true},          {"sm_120", "rest=whole", true, true},
+        {"sm_100", "parts=2", true, true}, {"sm_103", "", true, true},          {"sm_120", "sums=apart", true, true},
         {"sm_121", "", true, true}};
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_params        params;
