@@ -81,12 +81,19 @@ static void write_edge(const histogram_kernel *k, cj_reg from, cj_reg to) {
     CJ_IF(k->f, cj_lt(k->f, "inside", at, to), "no_count") write_counts(k, at, 1);
 }
 
+// Few vectors a thread are written without a loop, which ptxas would unroll into as many tests as a store takes.
 static void emit_counts(const histogram_kernel *k, const histogram_slice *counts) {
+    const unsigned stride = k->plan->block.x * HISTOGRAM_LOAD, in_vector = HISTOGRAM_LOAD / k->count_bytes;
+    const uint64_t each = cj__ceil_div(k->layout.own * k->count_bytes, stride);
     cj_step(k->f, "the block's counts go to global memory, 16 bytes a store");
-    cj_ptx(k->f, "bar.sync 0; // B2: all samples are counted");
     cj_reg at = cj_mad_wide(k->f, "at_count", k->thread, HISTOGRAM_LOAD, counts->body);
-    CJ_STRIDE(k->f, vector, at, k->plan->block.x * HISTOGRAM_LOAD, counts->tail)
-    write_counts(k, vector, HISTOGRAM_LOAD / k->count_bytes);
+    cj_ptx(k->f, "bar.sync 0; // B2: all samples are counted");
+    if (each > HISTOGRAM_WIDE_FLIGHT)
+        CJ_STRIDE(k->f, vector, at, stride, counts->tail) write_counts(k, vector, in_vector);
+    for (unsigned i = 0; each <= HISTOGRAM_WIDE_FLIGHT && i < each; i++) {
+        cj_reg vector = i ? cj_add(k->f, "at_count", at, i * stride) : at;
+        CJ_IF(k->f, cj_lt(k->f, "inside", vector, counts->tail), "no_counts") write_counts(k, vector, in_vector);
+    }
     write_edge(k, counts->begin, counts->body);
     write_edge(k, counts->tail, counts->end);
 }
