@@ -116,11 +116,12 @@ static uint64_t choose_pools(const cj_plan *plan, const cj_limits *limits, const
     const cj_kernel_use use = {.threads = plan->block.x, .shared = plan->dynamic_shared, .cluster = plan->cluster.x};
     cj_occupancy        o;
     cj__occupancy(&use, limits, &o);
-    const uint64_t fits = (uint64_t)HISTOGRAM_BLOCKS_PER_SM * HISTOGRAM_BLOCK_MOST / (l->global ? plan->block.x : HISTOGRAM_BLOCK_MOST);
-    const uint64_t blocks = cj__least(o.blocks_per_sm, fits);
+    const unsigned wide = l->global ? HISTOGRAM_BLOCK_MOST / plan->block.x : 1;  // blocks for one of most threads
+    const uint64_t blocks = cj__least(o.blocks_per_sm, HISTOGRAM_BLOCKS_PER_SM * wide);
     uint64_t       pools = o.blocks_per_sm ? (uint64_t)o.active_clusters * blocks / o.blocks_per_sm : 1;
     if (!plan->cluster.x) pools /= l->pool;
-    const uint64_t wanted = cj__ceil_div(sample_bytes(plan), (uint64_t)plan->block.x * HISTOGRAM_LOAD * (l->remote ? l->pool : 1));
+    const uint64_t bytes = (uint64_t)plan->block.x * HISTOGRAM_LOAD * (l->remote ? l->pool : 1);
+    const uint64_t wanted = cj__ceil_div(sample_bytes(plan), bytes);
     return cj__most(cj__most(cj__least(pools, wanted), least_pools(plan)), 1);
 }
 

@@ -151,9 +151,10 @@ static int open_samples(workload *w, histogram *h) {
                          h->source.name, h->source.available);
 }
 
+// Few samples are rotated with their counts, which are more.
 static int allocate(workload *w, histogram *h) {
     const size_t sample_bytes = (size_t)h->n * h->sample_bytes, count_bytes = (size_t)h->model.bins * h->count_bytes;
-    w->copies = workload_copies(w, (double)sample_bytes);
+    w->copies = workload_copies(w, (double)sample_bytes + (double)count_bytes);
     h->expected = calloc(h->model.bins, sizeof *h->expected);
     h->found = malloc(count_bytes);
     if (!h->expected || !h->found) return no_memory();
