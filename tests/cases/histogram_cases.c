@@ -200,14 +200,19 @@ void cj_test_histogram_random(cj_device *device, uint64_t *seed, uint64_t most) 
     const unsigned           cluster = clusters[below(seed, CJ_TEST_COUNT(clusters))];
     const uint64_t           n = 1 + (below(seed, 2) ? below(seed, most) : around_powers(seed, 12) % most);
     char                     range[96], words[256];
+    static const char *const forms[] = {" result=set", " memory=global", " memory=shared", ""};
     const bool               remote = cluster && below(seed, 3) == 0;
+    const char              *form = remote ? " strategy=remote" : cluster ? "" : forms[below(seed, CJ_TEST_COUNT(forms))];
+    const bool               wide = remote || !strcmp(form, forms[0]) || !strcmp(form, forms[1]);
     draw_range(seed, type, range, sizeof range);
     snprintf(words, sizeof words,
              "n=%" PRIu64 " bins=%" PRIu64 " dtype=%s counts=%s width=%s block=%u cluster=%u grid=%u%s%s", n,
              around_powers(seed, 15), cj_dtype_name(type), below(seed, 4) ? "u32" : "u64",
-             remote ? "auto" : widths[below(seed, 6)], blocks[below(seed, 4)], cluster,
-             (cluster ? cluster : 1) * (unsigned)(1 + below(seed, 3)), range, remote ? " strategy=remote" : "");
-    cj_test_histogram(device, words, (cj_test_fill)below(seed, CJ_FILL_COUNT), (unsigned)below(seed, 16), *seed);
+             wide ? "auto" : widths[below(seed, 6)], blocks[below(seed, 4)], cluster,
+             (cluster ? cluster : 1) * (unsigned)(1 + below(seed, 3)), range, form);
+    const cj_test_fill fill = (cj_test_fill)below(seed, CJ_FILL_COUNT);
+    const unsigned     shift = (unsigned)below(seed, 16);
+    cj_test_histogram_at(device, words, fill, shift, (unsigned)below(seed, 4), *seed);
 }
 
 void cj_test_histogram_few(cj_device *device) {
