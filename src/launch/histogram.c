@@ -40,17 +40,15 @@ static cj_status check(const cj_histogram_desc *desc, cj_ptr x, cj_ptr counts, c
     return status ? status : cj__call_array("counts", counts, count_bytes(desc), NULL, error);
 }
 
-// Few samples are counted by one block, which overwrites the counts: a kernel alone, where others want a fill before them.
-enum { FEW_SAMPLES = 16384, FEW_BINS = 8192 };
-
-static bool is_small(const cj_histogram_desc *desc) {
-    return desc->n <= FEW_SAMPLES && desc->bins <= FEW_BINS && !desc->cluster && !desc->grid && !desc->strategy;
+// What overwrites the counts: a kernel that does so by itself where that is faster, else one that adds, after a fill.
+static cj_status describe_run(const void *from, cj_params *params, cj_error *error) {
+    const cj_status status = describe(from, params, error);
+    return status ? status : cj_params_set(params, "result", "auto", error);
 }
 
-// What overwrites the counts: the kernel that does so by itself where there is one.
-static cj_status describe_run(const void *from, cj_params *params, cj_error *error) {
-    cj_status status = describe(from, params, error);
-    return status || !is_small(from) ? status : cj_params_set(params, "result", "set", error);
+static bool overwrites(const cj_plan *plan) {
+    enum { SET = 1 };  // the second word of `result`
+    return cj_params_get(&plan->params, "result") == SET;
 }
 
 // The call's kernel adds. `set`: the one that overwrites; NULL: none.
@@ -66,6 +64,15 @@ struct cj_histogram {
 
 _Static_assert(offsetof(struct cj_histogram, kept) == sizeof(cj_call), "what is kept is where the copy is");
 
+// The kernel that overwrites, if there is one.
+static cj_status create_set(cj_device *device, const cj_histogram_desc *desc, cj_kernel **set, cj_error *error) {
+    cj_params params;
+    cj_plan   plan;
+    TRY(describe_run(desc, &params, error));
+    TRY(cj_plan_make(&params, cj_device_limits(device), NULL, &plan, error));
+    return overwrites(&plan) ? cj_kernel_create(device, &params, set, error) : CJ_OK;
+}
+
 cj_status cj_histogram_create(cj_device *device, const cj_histogram_desc *desc, cj_histogram **made, cj_error *error) {
     REQUIRE(device);
     SIZED(cj_histogram_desc, desc);
@@ -74,10 +81,7 @@ cj_status cj_histogram_create(cj_device *device, const cj_histogram_desc *desc, 
     void      *handle;
     cj_status  status = cj__call_create(device, describe, &copy, sizeof copy, &handle, error);
     *made = handle;
-    if (status || !is_small(desc)) return status;
-    cj_params params;
-    status = describe_run(desc, &params, error);
-    if (!status) status = cj_kernel_create(device, &params, &(*made)->kept.set, error);
+    if (!status) status = create_set(device, desc, &(*made)->kept.set, error);
     if (!status) return CJ_OK;
     cj__call_destroy(*made);
     *made = NULL;
@@ -124,7 +128,7 @@ cj_status cj__histogram_describe(const cj_histogram_desc *desc, cj_params *param
 
 cj_status cj__histogram_run(cj_device *device, cj_kernel *kernel, const cj_histogram_desc *desc, cj_ptr x, cj_ptr counts, cj_stream stream,
                             cj_error *error) {
-    return run(device, kernel, is_small(desc) ? kernel : NULL, desc, x, counts, stream, error);
+    return run(device, kernel, overwrites(cj_kernel_plan(kernel)) ? kernel : NULL, desc, x, counts, stream, error);
 }
 
 // ---- one call

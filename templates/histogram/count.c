@@ -44,6 +44,12 @@ static void add_remote(const histogram_kernel *k, cj_reg bin) {
     cj_dsmem_red(f, owned, "add", "u32", word, 0, CJ_ARG(1));
 }
 
+// One more in the count itself.
+static void add_global(const histogram_kernel *k, cj_reg bin) {
+    cj_reg owned = cj_lt(k->f, "owned", bin, k->own), at = cj_mad_wide(k->f, "at_count", bin, k->count_bytes, k->out);
+    cj_ptx(k->f, "@$1 red.global.add.$3 [$2], 1;", owned, at, k->count_type);
+}
+
 // ---- narrow counters
 
 histogram_place cj__histogram_place(const histogram_kernel *k, cj_reg bin) {
@@ -113,15 +119,17 @@ static void add_all(const histogram_kernel *k, const cj_reg *bin, unsigned count
     if (cj__histogram_is_narrow(k))
         add_all_narrow(k, bin, count);
     else
-        for (unsigned i = 0; i < count; i++) (k->layout.remote ? add_remote : add_wide)(k, bin[i]);
+        for (unsigned i = 0; i < count; i++) (k->layout.global   ? add_global
+                                                     : k->layout.remote ? add_remote
+                                                                        : add_wide)(k, bin[i]);
 }
 
-// ---- runs of equal bins, of narrow counters
+// ---- runs of equal bins, of narrow counters and of those in global memory
 
-void cj__histogram_put(const histogram_kernel *k, cj_reg when, const char *operation, cj_reg bin, cj_reg amount) {
+void cj__histogram_put(const histogram_kernel *k, cj_reg when, cj_reg bin, cj_reg amount) {
     cj_reg at = cj_mad_wide(k->f, "at_count", bin, k->count_bytes, k->out);
     if (k->count_bytes == 8) amount = cj_cvt(k->f, "u64", "wide_amount", amount);
-    cj__store(k->f, when, operation, k->count_type, &amount, 1, at, 0);
+    cj__store(k->f, when, "red.global.add", k->count_type, &amount, 1, at, 0);
 }
 
 void cj__histogram_run_begin(histogram_kernel *k) {
@@ -133,7 +141,7 @@ void cj__histogram_run_begin(histogram_kernel *k) {
 void cj__histogram_run_end(const histogram_kernel *k) {
     cj_reg some = cj_ne(k->f, "some", k->run_length, 0);
     cj_ptx(k->f, "setp.eq.and.u32 $1, $2, 0, $1;", some, k->lane);
-    cj__histogram_put(k, some, "red.global.add", k->run_bin, k->run_length);
+    cj__histogram_put(k, some, k->run_bin, k->run_length);
 }
 
 // The whole warp has one bin, `common`.
@@ -162,7 +170,7 @@ static void count_alike(const histogram_kernel *k, cj_reg bin, cj_reg alike, uns
     cj_reg first = cj_eq(f, "first_lane", before, 0);
     cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", first, bin, k->own);
     cj_reg all = cj_mul(f, "samples", cj_let(f, "u32", "lanes_of_bin", "popc.b32 $1, $2;", same), count);
-    cj__histogram_put(k, first, "red.global.add", bin, all);
+    cj__histogram_put(k, first, bin, all);
     cj_ptx(f, "bra $1;", counted);
 }
 
@@ -196,13 +204,16 @@ static cj_reg sample_of(const histogram_kernel *k, const cj_reg *vector, unsigne
                   8 * bytes);
 }
 
-void cj__histogram_count_vector(const histogram_kernel *k, const cj_reg *vector, bool whole) {
+void cj__histogram_count_vector(const histogram_kernel *k, const cj_reg *vector, bool whole, cj_reg inside) {
     const unsigned samples = HISTOGRAM_LOAD / k->dtype->bytes;
-    const bool     runs = cj__histogram_is_narrow(k) && whole;
+    const bool     runs = cj__histogram_counts_runs(k) && whole;
     for (unsigned i = 0; i < samples; i += HISTOGRAM_BATCH) {
         cj_reg   bin[HISTOGRAM_BATCH];
         cj_label counted = cj_label_new(k->f, "counted");
-        for (unsigned j = 0; j < HISTOGRAM_BATCH; j++) bin[j] = bin_of(k, sample_of(k, vector, i + j));
+        for (unsigned j = 0; j < HISTOGRAM_BATCH; j++) {
+            bin[j] = bin_of(k, sample_of(k, vector, i + j));
+            if (!cj_is_always(inside)) cj_ptx(k->f, "selp.u32 $1, $1, 0xffffffff, $2;", bin[j], inside);
+        }
         if (runs) count_runs(k, bin, HISTOGRAM_BATCH, counted);
         add_all(k, bin, HISTOGRAM_BATCH);
         cj_label_here(k->f, counted);

@@ -22,8 +22,9 @@
 //        each block reads its own
 //   counter[own bins of rank 0]   counter[own bins of rank 1]   …       distributed shared, by every block of the cluster
 //
-// Few samples in many bins, and counts that are overwritten, take one pool with as many blocks as there are parts of 2048 bins:
-// clearing and writing the bins is then the work of the whole GPU, and all blocks read the samples from the L2 cache.
+// result=set (set.c) overwrites the counts, in a launch alone where result=add wants a fill before: for few samples, of which all
+// blocks read all. memory=global (global.c) adds each sample in global memory: for samples too few to clear and to read that many
+// counters in shared memory.
 //
 // Counters are as wide as there is room for: 32 bits, or 16, 10, 8 or 4, several in a word, so that fewer blocks make
 // a pool. count.c says how narrow counters stay exact, and what becomes of many equal samples.
@@ -64,15 +65,23 @@ static void write_head(const histogram_kernel *k, cj_builder *b) {
                 "  each bin            --red.shared::cluster->  counter of its owner, %" PRIu64
                 " of 32 bits   (each block)",
                 k->layout.own);
+    } else if (k->layout.set) {
+        cj_head(b, "  all of x            --16-byte loads-->  every block (%u)", k->layout.pool);
+        cj_head(b, "  its own bins        --shared atomics->  counter, %" PRIu64 " of 32 bits   (each block)",
+                k->layout.own);
+    } else if (k->layout.global) {
+        cj_head(b, "  x                   --16-byte loads-->  all threads");
+        cj_head(b, "  each bin            --red.global----->  counts\n");
     } else {
         cj_head(b, "  slice of x, a pool  --16-byte loads-->  every block of the pool (%u)", k->layout.pool);
         cj_head(b, "  its own bins        --shared atomics->  counter, %" PRIu64 " of %u bits   (each block)",
                 k->layout.own, k->layout.width.bits);
     }
-    cj_head(b, "  counter             --%s.global----->  counts\n", k->layout.set ? "st-" : "red");
+    if (!k->layout.global)
+        cj_head(b, "  counter             --%s.global----->  counts\n", k->layout.set ? "st-" : "red");
+    const char *grid = k->layout.set ? "" : k->layout.global ? "at least " : "any multiple of ";
     cj_head(b, "Launch: block %u threads%s; grid %s%u; %u bytes of dynamic shared memory.", plan->block.x,
-            k->cluster ? ", as a cluster launch" : "", k->layout.set ? "" : "any multiple of ", k->layout.pool,
-            plan->dynamic_shared);
+            k->cluster ? ", as a cluster launch" : "", grid, k->layout.pool, plan->dynamic_shared);
     cj_head(b, k->layout.set ? "The kernel overwrites counts."
                              : "The kernel adds to counts: they are zero before it, or hold what is added to.");
 }
@@ -85,25 +94,6 @@ static void declare(histogram_kernel *k) {
     cj__registers(k->plan, k->f, HISTOGRAM_REGISTERS, k->count_bytes == 8);
 }
 
-// The block's bins: [first, first + own), and where their counts are.
-static void emit_bins(histogram_kernel *k) {
-    cj_func       *f = k->f;
-    const unsigned pool = k->layout.pool;
-    k->thread = cj_mov(f, "u32", "thread", "%tid.x");
-    cj_step(f, pool == 1 ? "this block has all bins" : "this block's bins, [first, first + own), and their counts");
-    k->out = cj__load_pointer(f, k->counts, "out");
-    if (pool == 1) {
-        k->own = cj_mov(f, "u32", "own", k->binning.bins);
-        return;
-    }
-    k->first = cj_mov(f, "u32", "first", k->cluster ? "%cluster_ctarank" : "%ctaid.x");
-    if (!k->cluster) cj_ptx(f, "rem.u32 $1, $1, $2; // the rank in the pool", k->first, pool);
-    cj_update(f, k->first, "mul", k->layout.own);
-    cj_update(f, k->first, "min", k->binning.bins);
-    k->own = cj_min(f, "own", cj_sub(f, "bins_left", k->binning.bins, k->first), k->layout.own);
-    k->out = cj_mad_wide(f, "out", k->first, k->count_bytes, k->out);
-}
-
 static void sync(const histogram_kernel *k, const char *cluster_why, const char *block) {
     if (k->layout.remote)
         cj_cluster_sync(k->f, cluster_why);
@@ -111,23 +101,7 @@ static void sync(const histogram_kernel *k, const char *cluster_why, const char 
         cj_ptx(k->f, block);
 }
 
-static void emit_zero(histogram_kernel *k) {
-    cj_func *f = k->f;
-    cj_step(f, "all counters are zero");
-    k->counter = cj_mov(f, "u32", "counters", "counter");
-    cj_reg zero = cj_mov(f, "u32", "zero", 0), end = cj_add(f, "counter_end", k->counter, k->plan->dynamic_shared);
-    cj_reg at = cj_mad(f, "at", k->thread, HISTOGRAM_LOAD, k->counter);
-    CJ_STRIDE(f, zeroed, at, k->plan->block.x * HISTOGRAM_LOAD, end)
-    cj_ptx(f, "st.shared.v4.u32 [$1], {$2, $2, $2, $2};", zeroed, zero);
-    sync(k, "B1: every block's are, and each has started", "bar.sync 0; // B1: they are");
-}
-
 // ---- reading
-
-// Addresses: the slice is [begin, end), its vectors [body, tail).
-typedef struct slice {
-    cj_reg begin, end, body, tail;
-} slice;
 
 // Its elements: ceil(n / slices), rounded up to cache lines.
 static cj_reg slice_length(const histogram_kernel *k, cj_reg n, cj_reg slices) {
@@ -138,24 +112,7 @@ static cj_reg slice_length(const histogram_kernel *k, cj_reg n, cj_reg slices) {
     return cj_and(k->f, "slice", length, -(int)in_line);
 }
 
-// Its aligned part.
-static slice find_body(const histogram_kernel *k, cj_reg begin, cj_reg end) {
-    slice  s = {.begin = begin, .end = end};
-    cj_reg up = cj_and(k->f, "rounded_up", cj_add(k->f, "rounded_up", s.begin, HISTOGRAM_LOAD - 1), -HISTOGRAM_LOAD);
-    s.body = cj_min(k->f, "body", up, s.end);
-    s.tail = cj_max(k->f, "tail", cj_and(k->f, "rounded", s.end, -HISTOGRAM_LOAD), s.body);
-    return s;
-}
-
-// One pool has all of x.
-static slice emit_whole(const histogram_kernel *k) {
-    cj_step(k->f, "all of x is [begin, end) in bytes; its aligned part is [body, tail)");
-    cj_reg begin = cj__load_pointer(k->f, k->x, "begin");
-    cj_reg n = cj_let(k->f, "u64", "n", "ld.param.u64 $1, [$2];", k->n);
-    return find_body(k, begin, cj_mad(k->f, "end", n, k->dtype->bytes, begin));
-}
-
-static slice emit_slice(const histogram_kernel *k) {
+static histogram_slice emit_slice(const histogram_kernel *k) {
     cj_func    *f = k->f;
     const bool  by_cluster = k->cluster && !k->layout.remote;
     const char *whose = k->layout.remote ? "block" : "pool";
@@ -174,7 +131,7 @@ static slice emit_slice(const histogram_kernel *k) {
     cj_reg first = cj_min(f, "first_element", cj_mul(f, "first_element", cj_cvt(f, "u64", whose, number), length), n);
     cj_reg last = cj_min(f, "last_element", cj_add(f, "last_element", first, length), n);
     cj_reg begin = cj_mad(f, "begin", first, k->dtype->bytes, x);
-    return find_body(k, begin, cj_mad(f, "end", last, k->dtype->bytes, x));
+    return cj__histogram_body(k, begin, cj_mad(f, "end", last, k->dtype->bytes, x));
 }
 
 // Elements before the first or after the last vector: fewer than threads, one each.
@@ -186,12 +143,8 @@ static void emit_edge(const histogram_kernel *k, cj_reg from, cj_reg to) {
     }
 }
 
-static void load_vector(const histogram_kernel *k, const cj_reg *vector, cj_reg at, unsigned offset) {
-    cj__load(k->f, cj_always(), "ld.global.nc", k->dtype->reg, vector, HISTOGRAM_WORDS, at, offset);
-}
-
 // Returns where the last tile begins, of which some threads have fewer vectors.
-static cj_reg emit_tiles(const histogram_kernel *k, const slice *s, cj_reg (*v)[HISTOGRAM_WORDS]) {
+static cj_reg emit_tiles(const histogram_kernel *k, const histogram_slice *s, cj_reg (*v)[HISTOGRAM_WORDS]) {
     cj_func       *f = k->f;
     const unsigned unroll = unroll_of(k), stride = k->plan->block.x * HISTOGRAM_LOAD;
     cj_step(f, "body: tiles of %u vectors a thread, neighbours of a warp's, so that sorted samples come in long runs",
@@ -203,32 +156,32 @@ static cj_reg emit_tiles(const histogram_kernel *k, const slice *s, cj_reg (*v)[
     cj_reg end = cj_add(f, "tile_end", tile, unroll * stride);
     CJ_UNLESS(f, cj_gt(f, "no_tile", end, s->tail), "rest") {
         CJ_DO(f, "next_tile", cj_le(f, "more", end, s->tail)) {
-            for (unsigned u = 0; u < unroll; u++) load_vector(k, v[u], at, u * WARP * HISTOGRAM_LOAD);
+            for (unsigned u = 0; u < unroll; u++) cj__histogram_load(k, cj_always(), v[u], at, u * WARP * HISTOGRAM_LOAD);
             cj_note(f, "all loads are on their way before the first is counted");
             cj_ptx(f, "mov.b64 $1, $2;", tile, end);
             cj_update(f, at, "add", unroll * stride);
             cj_update(f, end, "add", unroll * stride);
-            for (unsigned u = 0; u < unroll; u++) cj__histogram_count_vector(k, v[u], true);
+            for (unsigned u = 0; u < unroll; u++) cj__histogram_count_vector(k, v[u], true, cj_always());
         }
         cj_step(f, "the vectors of the last tile, of which some threads have fewer");
     }
     return tile;
 }
 
-static void emit_body(const histogram_kernel *k, const slice *s) {
+static void emit_body(const histogram_kernel *k, const histogram_slice *s) {
     cj_reg v[UNROLL_MAX][HISTOGRAM_WORDS];
     cj_registers(k->f, k->dtype->reg, "v", unroll_of(k) * HISTOGRAM_WORDS, v[0]);
     cj_reg tile = emit_tiles(k, s, v), at = cj_mad_wide(k->f, "at", k->thread, HISTOGRAM_LOAD, tile);
     CJ_STRIDE(k->f, rest, at, k->plan->block.x * HISTOGRAM_LOAD, s->tail) {
-        load_vector(k, v[0], rest, 0);
-        cj__histogram_count_vector(k, v[0], false);
+        cj__histogram_load(k, cj_always(), v[0], rest, 0);
+        cj__histogram_count_vector(k, v[0], false, cj_always());
     }
 }
 
 // Each thread hands every block.x-th bin to its count, so that neighbours write neighbours.
 static void emit_flush(const histogram_kernel *k) {
     cj_func *f = k->f;
-    cj_step(f, k->layout.set ? "every count goes to global memory" : "every count that is not 0 goes to global memory");
+    cj_step(f, "every count that is not 0 goes to global memory");
     sync(k, "B2: every block has counted its samples", "bar.sync 0; // B2: all samples are counted");
     CJ_STRIDE(f, bin, cj_mov(f, "u32", "i", k->thread), k->plan->block.x, k->own) {
         const histogram_place place = cj__histogram_place(k, bin);
@@ -237,9 +190,26 @@ static void emit_flush(const histogram_kernel *k) {
             cj_reg low = cj_let(f, "u32", "count", "shf.r.wrap.b32 $1, $2, 0, $3;", count, place.shift);
             count = cj_and(f, "count", low, cj__histogram_field_mask(k));
         }
-        cj_reg some = k->layout.set ? cj_always() : cj_ne(f, "some", count, 0);
-        cj__histogram_put(k, some, k->layout.set ? "st.global" : "red.global.add", bin, count);
+        cj__histogram_put(k, cj_ne(f, "some", count, 0), bin, count);
     }
+}
+
+// A pool reads a slice, into shared memory.
+static void emit_slices(histogram_kernel *k) {
+    cj__histogram_bins(k);
+    cj__histogram_zero(k);
+    sync(k, "B1: every block's are, and each has started", "bar.sync 0; // B1: they are");
+    const histogram_slice s = emit_slice(k);
+    if (cj__histogram_is_narrow(k)) cj__histogram_run_begin(k);
+    cj_step(k->f, "the first threads count the elements before and after the vectors");
+    emit_edge(k, s.begin, s.body);
+    emit_edge(k, s.tail, s.end);
+    emit_body(k, &s);
+    if (cj__histogram_is_narrow(k)) {
+        cj_step(k->f, "what the warp counted of its last single bin");
+        cj__histogram_run_end(k);
+    }
+    emit_flush(k);
 }
 
 static void emit_histogram(const cj_plan *plan, cj_builder *b) {
@@ -251,22 +221,10 @@ static void emit_histogram(const cj_plan *plan, cj_builder *b) {
     cj__histogram_binning(plan, &k.binning, NULL);
     k.layout = cj__histogram_layout(plan);
     write_head(&k, b);
-    cj_declare(b, ".extern .shared .align 16 .b8 counter[];");
+    if (!k.layout.global) cj_declare(b, ".extern .shared .align 16 .b8 counter[];");
     k.f = cj__entry(plan, b);
     declare(&k);
-    emit_bins(&k);
-    emit_zero(&k);
-    const slice s = k.layout.set ? emit_whole(&k) : emit_slice(&k);
-    if (cj__histogram_is_narrow(&k)) cj__histogram_run_begin(&k);
-    cj_step(k.f, "the first threads count the elements before and after the vectors");
-    emit_edge(&k, s.begin, s.body);
-    emit_edge(&k, s.tail, s.end);
-    emit_body(&k, &s);
-    if (cj__histogram_is_narrow(&k)) {
-        cj_step(k.f, "what the warp counted of its last single bin");
-        cj__histogram_run_end(&k);
-    }
-    emit_flush(&k);
+    (k.layout.set ? cj__histogram_set : k.layout.global ? cj__histogram_global : emit_slices)(&k);
     cj_ptx(k.f, "ret;");
 }
 

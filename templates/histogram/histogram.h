@@ -35,16 +35,15 @@ cj_status cj__binning_make(cj_binning *binning, cj_sample sample, uint64_t bins,
 // The bin of `sample` (an f32 register, else u32), as a new u32: a number of at least `bins` where it is outside.
 cj_reg cj__binning_write(const cj_binning *binning, cj_func *f, cj_reg sample);
 
-// ---- the family: its plan (plan.c) and its kernel (histogram.c, count.c)
+// ---- the family: its plan (plan.c) and its kernel (histogram.c, set.c, global.c, count.c)
 
 enum {
 #define PARAM(id, ...) HISTOGRAM_##id,
 #include "params.def"
 };
 
-// Bytes a load, bytes of a cache line, the most blocks of a pool; of one that has a grid of its own.
+// Bytes a load, bytes of a cache line, the most blocks of a pool whose samples are a slice.
 enum { HISTOGRAM_LOAD = 16, HISTOGRAM_WORDS = HISTOGRAM_LOAD / 4, HISTOGRAM_LINE = 128, HISTOGRAM_POOL = 16 };
-enum { HISTOGRAM_SPREAD = (1 << 20) / HISTOGRAM_SPREAD_OWN };
 
 typedef struct cj_histogram_dtype {
     cj_sample   sample;
@@ -64,6 +63,7 @@ typedef struct cj_histogram_layout {
     uint64_t           own;     // bins a block, in whole words
     bool               set;     // counts are overwritten, by one pool
     bool               remote;  // blocks count in each other's memory; the pool is a cluster
+    bool               global;  // no counters in shared memory
 } cj_histogram_layout;
 
 const cj_histogram_dtype *cj__histogram_dtype(const cj_plan *plan);
@@ -90,8 +90,12 @@ typedef struct histogram_kernel {
     cj_reg                    lane, run_bin, run_length;  // narrow: the bin that the warp counts in a register
 } histogram_kernel;
 
-// Several counters in a word.
+// Several counters in a word. Narrow counters and those in global memory are added to one by one, so runs of equal bins are
+// counted before.
 static inline bool     cj__histogram_is_narrow(const histogram_kernel *k) { return k->layout.width.in_word > 1; }
+static inline bool     cj__histogram_counts_runs(const histogram_kernel *k) {
+    return k->layout.global || cj__histogram_is_narrow(k);
+}
 static inline unsigned cj__histogram_field_mask(const histogram_kernel *k) {
     return (unsigned)((UINT64_C(1) << k->layout.width.bits) - 1);
 }
@@ -103,12 +107,42 @@ typedef struct histogram_place {
 
 histogram_place cj__histogram_place(const histogram_kernel *k, cj_reg bin);
 
-// counts[bin] = amount ("st.global") or += amount ("red.global.add"), where `when` holds.
-void cj__histogram_put(const histogram_kernel *k, cj_reg when, const char *operation, cj_reg bin, cj_reg amount);
+// counts[bin] += amount, where `when` holds.
+void cj__histogram_put(const histogram_kernel *k, cj_reg when, cj_reg bin, cj_reg amount);
 
-// Counts an element, or a vector of 16 bytes; `whole`: all lanes of the warp are here.
+// Where the block's bins and their counts are; counters in shared memory, all 0 after a barrier.
+void cj__histogram_bins(histogram_kernel *k);
+void cj__histogram_zero(histogram_kernel *k);
+
+// Addresses: samples or counts are [begin, end), their vectors of 16 bytes [body, tail).
+typedef struct histogram_slice {
+    cj_reg begin, end, body, tail;
+} histogram_slice;
+
+histogram_slice cj__histogram_body(const histogram_kernel *k, cj_reg begin, cj_reg end);
+
+// All of x.
+histogram_slice cj__histogram_whole(const histogram_kernel *k);
+
+// `vector` from memory, by a thread for which `when` holds.
+void cj__histogram_load(const histogram_kernel *k, cj_reg when, const cj_reg *vector, cj_reg at, unsigned offset);
+
+// An element before or after the vectors, fewer than 16 of each: thread `number` has one of its own where `inside` holds.
+typedef struct histogram_edge {
+    cj_reg inside, value;
+} histogram_edge;
+
+histogram_edge cj__histogram_load_edge(const histogram_kernel *k, cj_reg number, cj_reg from, cj_reg to);
+void           cj__histogram_count_edge(const histogram_kernel *k, const histogram_edge *edge);
+
+// A kernel that overwrites its counts (set.c), or adds each sample in global memory (global.c), from its declarations on.
+void cj__histogram_set(histogram_kernel *k);
+void cj__histogram_global(histogram_kernel *k);
+
+// Counts an element, or a vector of 16 bytes; `whole`: all lanes of the warp are here, of which those have one for which `inside`
+// holds (cj_always(): all).
 void cj__histogram_count_one(const histogram_kernel *k, cj_reg sample);
-void cj__histogram_count_vector(const histogram_kernel *k, const cj_reg *vector, bool whole);
+void cj__histogram_count_vector(const histogram_kernel *k, const cj_reg *vector, bool whole, cj_reg inside);
 
 // Begins with no run, and adds what the warp has counted of its last one.
 void cj__histogram_run_begin(histogram_kernel *k);

@@ -61,7 +61,7 @@ struct cj_family {
 };
 
 // What a caller sets he gets, or INVALID_ARGUMENT names it: before planning, parameters that have no effect with the others'
-// words; afterwards, those that the plan does not have as they are set. What is at its default is the plan's to choose.
+// words; afterwards, those that the plan does not have as they are set. What is at its default, or auto, is the plan's to choose.
 cj_status cj__given_check(const cj_params *given, cj_error *error);
 cj_status cj__given_check_plan(const cj_params *given, const cj_plan *plan, bool clusters, cj_error *error);
 

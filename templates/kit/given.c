@@ -46,7 +46,7 @@ cj_status cj__given_check_plan(const cj_params *given, const cj_plan *plan, bool
     for (size_t i = 0; i < given->family->param_count; i++) {
         const cj_param_info *info = &given->family->param[i];
         const uint64_t wanted = given->value[i], got = plan->params.value[i];
-        if (!is_given(given, i) || got == wanted || (info->at_most && got < wanted)) continue;
+        if (!is_given(given, i) || got == wanted || !strcmp(word_of(given, i, asked), "auto") || (info->at_most && got < wanted)) continue;
         if (!clusters && *plan->note && !strcmp(info->name, "cluster")) continue;  // the note says so
         return cj__fail(error, CJ_INVALID_ARGUMENT,
                         "%s: %s is asked for, but with the other parameters the kernel has %s%s" CJ_HINT

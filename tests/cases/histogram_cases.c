@@ -37,7 +37,6 @@ static problem read_problem(const char *words) {
     p.n = cj_params_get(&p.params, "n");
     p.model = histogram_model_of(&p.params);
     p.sample_bytes = cj_dtype_size(p.model.dtype);
-    p.sets = !strcmp(cj_params_word(&p.params, "result", word, sizeof word), "set");
     p.count_bytes = cj_dtype_size(dtype_named(cj_params_word(&p.params, "counts", word, sizeof word)));
     return p;
 }
@@ -125,21 +124,29 @@ static void compare(const problem *p, const unsigned char *before, const unsigne
 }
 
 void cj_test_histogram(cj_device *device, const char *words, cj_test_fill fill, unsigned shift, uint64_t seed) {
-    const problem  p = read_problem(words);
+    cj_test_histogram_at(device, words, fill, shift, 0, seed);
+}
+
+void cj_test_histogram_at(cj_device *device, const char *words, cj_test_fill fill, unsigned shift, unsigned counts_shift,
+                          uint64_t seed) {
+    problem        p = read_problem(words);
     const size_t   count_bytes = (p.model.bins + 2 * GUARD) * p.count_bytes, bytes = p.n * p.sample_bytes;
     uint64_t      *expected = calloc(p.model.bins, sizeof *expected);
     unsigned char *before = malloc(count_bytes), *after = malloc(count_bytes);
     cj_error       error = {0};
     cj_kernel     *kernel = NULL;
-    cj_ptr         x = 0, counts = 0;
+    cj_ptr         x = 0, allocated = 0, counts;
     assert_true(expected && before && after);
     for (size_t i = 0; i < count_bytes; i++) before[i] = (unsigned char)cj_test_random(&seed);
     unsigned char *samples = make_samples(&p, fill, seed, expected);
     cj_test_ok(cj_mem_alloc(device, bytes + shift * p.sample_bytes, &x, &error), &error);
-    cj_test_ok(cj_mem_alloc(device, count_bytes, &counts, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, count_bytes + counts_shift * p.count_bytes, &allocated, &error), &error);
+    counts = allocated + counts_shift * p.count_bytes;
     cj_test_ok(cj_mem_write(device, x + shift * p.sample_bytes, samples, bytes, NULL, &error), &error);
     cj_test_ok(cj_mem_write(device, counts, before, count_bytes, NULL, &error), &error);
     if (cj_kernel_create(device, &p.params, &kernel, &error)) fail_msg("%s: %s %s", words, error.message, error.hint);
+    char result[16];
+    p.sets = !strcmp(cj_params_word(&cj_kernel_plan(kernel)->params, "result", result, sizeof result), "set");
     for (int time = 0; time < 2; time++) {
         cj_ptr   from = x + shift * p.sample_bytes, to = counts + GUARD * p.count_bytes;
         uint64_t n = p.n;
@@ -151,7 +158,7 @@ void cj_test_histogram(cj_device *device, const char *words, cj_test_fill fill, 
     compare(&p, before, after, expected, fill);
     cj_kernel_destroy(kernel);
     cj_mem_free(device, x);
-    cj_mem_free(device, counts);
+    cj_mem_free(device, allocated);
     free(samples);
     free(expected);
     free(before);
@@ -193,14 +200,19 @@ void cj_test_histogram_random(cj_device *device, uint64_t *seed, uint64_t most) 
     const unsigned           cluster = clusters[below(seed, CJ_TEST_COUNT(clusters))];
     const uint64_t           n = 1 + (below(seed, 2) ? below(seed, most) : around_powers(seed, 12) % most);
     char                     range[96], words[256];
+    static const char *const forms[] = {" result=set", " memory=global", " memory=shared", ""};
     const bool               remote = cluster && below(seed, 3) == 0;
+    const char              *form = remote ? " strategy=remote" : cluster ? "" : forms[below(seed, CJ_TEST_COUNT(forms))];
+    const bool               wide = remote || !strcmp(form, forms[0]) || !strcmp(form, forms[1]);
     draw_range(seed, type, range, sizeof range);
     snprintf(words, sizeof words,
              "n=%" PRIu64 " bins=%" PRIu64 " dtype=%s counts=%s width=%s block=%u cluster=%u grid=%u%s%s", n,
              around_powers(seed, 15), cj_dtype_name(type), below(seed, 4) ? "u32" : "u64",
-             remote ? "auto" : widths[below(seed, 6)], blocks[below(seed, 4)], cluster,
-             (cluster ? cluster : 1) * (unsigned)(1 + below(seed, 3)), range, remote ? " strategy=remote" : "");
-    cj_test_histogram(device, words, (cj_test_fill)below(seed, CJ_FILL_COUNT), (unsigned)below(seed, 16), *seed);
+             wide ? "auto" : widths[below(seed, 6)], blocks[below(seed, 4)], cluster,
+             (cluster ? cluster : 1) * (unsigned)(1 + below(seed, 3)), range, form);
+    const cj_test_fill fill = (cj_test_fill)below(seed, CJ_FILL_COUNT);
+    const unsigned     shift = (unsigned)below(seed, 16);
+    cj_test_histogram_at(device, words, fill, shift, (unsigned)below(seed, 4), *seed);
 }
 
 void cj_test_histogram_few(cj_device *device) {
@@ -214,6 +226,38 @@ void cj_test_histogram_few(cj_device *device) {
         cj_test_histogram(device, words, (cj_test_fill)(i % CJ_FILL_COUNT), (unsigned)i % 5, i);
     }
     cj_test_histogram(device, "n=3000 bins=70000 result=set", CJ_FILL_UNIFORM, 1, 7);
+}
+
+// Each block has bins of its own: from as many on as make a grid, whole lines of counts or not, at any address; and a grid that
+// is asked for, with blocks that have no bins.
+void cj_test_histogram_grid(cj_device *device, unsigned first, unsigned step) {
+    static const unsigned    bins[] = {8191, 8192, 8193, 10240, 262144}, ns[] = {1, 1945, 8192, 8193};
+    static const char *const kinds[] = {"dtype=f32 result=set", "dtype=u32 counts=u64 result=set", "dtype=u16 result=set block=96",
+                                        "dtype=u32 result=auto", "dtype=f32 counts=u64 result=set", "dtype=u8 counts=u64 result=set"};
+    static const char *const asked[] = {"n=700 bins=256 grid=2 block=32", "n=5 bins=1000 grid=7 counts=u64",
+                                        "n=3000 bins=100 dtype=u8 grid=9 block=64", "n=2000 bins=900 dtype=f32 cluster=4",
+                                        "n=9000 bins=300 dtype=u16 cluster=2 grid=6 block=32"};
+    enum { DRAWN = 20, ASKED = 25 };
+    for (unsigned i = first; i < DRAWN + ASKED; i += step) {
+        char words[120];
+        if (i < DRAWN)
+            snprintf(words, sizeof words, "n=%u bins=%u %s", ns[i % 4], bins[i / 4], kinds[(i + i / 4) % CJ_TEST_COUNT(kinds)]);
+        else
+            snprintf(words, sizeof words, "%s result=set", asked[i / 5 % CJ_TEST_COUNT(asked)]);
+        cj_test_histogram_at(device, words, (cj_test_fill)(i % CJ_FILL_COUNT), i % 5, i % 4, i);
+    }
+}
+
+// Warps of one bin, of few, of many, and lanes without a vector.
+void cj_test_histogram_global(cj_device *device, unsigned first, unsigned step) {
+    static const char *const types[] = {"u8", "u16", "u32", "f32"};
+    static const unsigned    ns[] = {1, 15, 127, 511, 3000}, bins[] = {1, 100, 70000}, blocks[] = {32, 64, 256};
+    for (unsigned i = first; i < 120; i += step) {
+        char words[160];
+        snprintf(words, sizeof words, "n=%u bins=%u dtype=%s counts=%s block=%u memory=global%s", ns[i % 5], bins[i / 4 % 3],
+                 types[i % 4], i % 7 ? "u32" : "u64", blocks[i / 3 % 3], i % 11 ? "" : " grid=2");
+        cj_test_histogram_at(device, words, (cj_test_fill)(i % CJ_FILL_COUNT), i % 6, i % 4, i);
+    }
 }
 
 // ---- the typed call

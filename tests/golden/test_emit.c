@@ -20,6 +20,8 @@ static const struct {
     {"reduce", "block_results_weighted", "sm_90", "result=block weight=block"},
     {"histogram", "histogram_block", "sm_90", "n=1000 bins=256"},
     {"histogram", "histogram_cluster", "sm_90", "n=3000 cluster=8 grid=8"},
+    {"histogram", "histogram_set", "sm_90", "n=249 bins=2^18 dtype=u32 result=set"},
+    {"histogram", "histogram_global", "sm_90", "n=1000 bins=2^16 memory=global"},
     {"collective", "collective_allreduce", "sm_90", ""},
     {"collective", "collective_scan", "sm_90", "op=scan cluster=2 count=6 rounds=3 block=64"},
     {"collective", "collective_reduce_global", "sm_80", "op=reduce count=100 cluster=0 size=3 dtype=f16 rounds=2"},

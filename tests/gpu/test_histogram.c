@@ -30,6 +30,8 @@ static void large_inputs_are_right_in_every_layout(void **state) {
                                           "bins=3000 cluster=16 dtype=u16 strategy=remote",
                                           "bins=1000003 dtype=f32",
                                           "bins=200 dtype=u8",
+                                          "bins=2^18 memory=global",
+                                          "bins=2^18 dtype=f32 memory=global counts=u64",
                                           "bins=5000 dtype=u16"};
     if (cj_test_few()) return;
     for (size_t i = 0; i < CJ_TEST_COUNT(layouts); i++)
@@ -45,6 +47,12 @@ static void few_samples_are_counted_by_one_pool(void **state) {
     cj_test_histogram_few(cj_test_device);
 }
 
+static void counts_are_set_by_a_grid_or_added_in_global_memory(void **state) {
+    (void)state;
+    cj_test_histogram_grid(cj_test_device, 0, cj_test_few() ? 5 : 1);
+    cj_test_histogram_global(cj_test_device, 0, cj_test_few() ? 11 : 1);
+}
+
 static void a_call_overwrites_the_counts_or_adds_to_them(void **state) {
     (void)state;
     cj_test_histogram_call(cj_test_device);
@@ -55,6 +63,7 @@ int main(void) {
         cmocka_unit_test(any_size_range_and_alignment_is_right),
         cmocka_unit_test(large_inputs_are_right_in_every_layout),
         cmocka_unit_test(few_samples_are_counted_by_one_pool),
+        cmocka_unit_test(counts_are_set_by_a_grid_or_added_in_global_memory),
         cmocka_unit_test(a_call_overwrites_the_counts_or_adds_to_them),
     };
     return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);

@@ -48,6 +48,19 @@ static void remote_counters_assemble(void **state) {
         }
 }
 
+static void counts_that_are_set_or_added_to_by_sample_assemble(void **state) {
+    (void)state;
+    static const char *const forms[] = {"result=set n=300 bins=2^18", "result=set n=20000 bins=2^18", "result=set n=2000",
+                                        "memory=global n=100000"};
+    for (size_t type = 0; type < CJ_TEST_COUNT(types); type++)
+        for (size_t form = 0; form < CJ_TEST_COUNT(forms); form++) {
+            char params[192];
+            snprintf(params, sizeof params, "%s dtype=%s counts=%s block=%s", forms[form], types[type], (type + form) % 2 ? "u32" : "u64",
+                     blocks[(type + form) % 3]);
+            assemble(params, targets[(type + form / 2) % 3]);
+        }
+}
+
 static void every_way_to_a_bin_assembles(void **state) {
     (void)state;
     for (size_t range = 0; range < CJ_TEST_COUNT(ranges); range++) {
@@ -70,6 +83,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(emitted_kernels_assemble),
         cmocka_unit_test(remote_counters_assemble),
+        cmocka_unit_test(counts_that_are_set_or_added_to_by_sample_assemble),
         cmocka_unit_test(every_way_to_a_bin_assembles),
         cmocka_unit_test(kernels_without_clusters_assemble),
     };

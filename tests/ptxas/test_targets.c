@@ -18,6 +18,7 @@ static const kernel kernels[] = {
     {"reduce", "n=2^20 dtype=f16 op=argmin"},
     {"histogram", "n=2^24 bins=2^12"},
     {"histogram", "n=1945 bins=2^18 dtype=f32 result=set"},
+    {"histogram", "n=100000 bins=2^18 dtype=u16 counts=u64 memory=global"},
     {"stencil", "nx=1000 ny=1000 steps=5"},
     {"exchange", "pattern=ring n=1000 cluster=4"},
     {"allreduce", "gpus=8 count=10000 dtype=f16"},

@@ -107,28 +107,52 @@ static void few_samples_are_counted_by_one_pool(void **state) {
     cj_test_histogram_few(cj_test_device);
 }
 
-// Each block has bins of its own: from as many on as make a grid, whole blocks of bins or not, and as few samples as there are.
 static void few_samples_in_many_bins_are_counted_by_a_grid(void **state) {
     (void)state;
-    static const unsigned    bins[] = {8191, 8192, 8193, 10240, 262144}, samples[] = {1, 1945, 8192, 8193};
-    static const char *const kinds[] = {"dtype=f32", "dtype=u32 counts=u64 result=set", "dtype=u16 result=set block=96",
-                                        "dtype=u32", "dtype=f32 result=set", "dtype=u8 counts=u64"};
-    unsigned                 turn = 0;
-    for (size_t b = 0; b < CJ_TEST_COUNT(bins); b++)
-        for (size_t n = 0; n < CJ_TEST_COUNT(samples); n++, turn++) {
-            char words[120];
-            cj_test_watch(turn % 3);
-            snprintf(words, sizeof words, "n=%u bins=%u %s", samples[n], bins[b], kinds[(turn + b) % CJ_TEST_COUNT(kinds)]);
-            cj_test_histogram(cj_test_device, words, turn % 2 ? CJ_FILL_UNIFORM : CJ_FILL_SKEWED, turn % 3, turn);
-        }
+    for (unsigned watch = 0; watch < 3; watch++) {
+        cj_test_watch(watch);
+        cj_test_histogram_grid(cj_test_device, watch, 3);
+    }
+}
+
+static void samples_are_added_in_global_memory(void **state) {
+    (void)state;
+    for (unsigned watch = 0; watch < 3; watch++) {
+        cj_test_watch(watch);
+        cj_test_histogram_global(cj_test_device, watch, 3);
+    }
+}
+
+static cj_plan plan_of(const char *words) {
     cj_plan          plan;
     cj_params        params;
     const cj_limits *limits;
     cj_error         error = {0};
     cj_test_ok(cj_limits_builtin("sm_90", &limits, &error), &error);
-    cj_test_ok(cj_test_params("histogram", "n=1945 bins=262144 dtype=f32", &params, &error), &error);
+    cj_test_ok(cj_test_params("histogram", words, &params, &error), &error);
     cj_test_ok(cj_plan_make(&params, limits, "sm_90", &plan, &error), &error);
-    assert_int_equal(plan.grid.x, 128);
+    return plan;
+}
+
+static void expect_form(const char *words, const char *result, const char *memory, uint32_t grid) {
+    char          word[16];
+    const cj_plan plan = plan_of(words);
+    assert_string_equal(cj_params_word(&plan.params, "result", word, sizeof word), result);
+    assert_string_equal(cj_params_word(&plan.params, "memory", word, sizeof word), memory);
+    if (grid) assert_int_equal(plan.grid.x, grid);
+}
+
+static void the_plan_chooses_the_form_by_samples_and_bins(void **state) {
+    (void)state;
+    expect_form("n=1945 bins=262144 dtype=f32 result=set", "set", "shared", 131);
+    expect_form("n=249 bins=262144 dtype=f32 result=auto", "set", "shared", 131);
+    expect_form("n=1000 bins=256 result=auto", "set", "shared", 1);
+    expect_form("n=100000 bins=262144 result=auto", "add", "global", 0);
+    expect_form("n=100000 bins=4096 result=auto", "add", "shared", 0);
+    expect_form("n=2^28 bins=2^19", "add", "shared", 0);
+    expect_form("n=1000 bins=256 result=auto cluster=2", "add", "shared", 0);
+    expect_form("n=1000 bins=2^18 result=auto width=16", "add", "shared", 0);
+    expect_form("n=1000 bins=2^18 memory=shared", "add", "shared", 0);
 }
 
 static void a_call_overwrites_the_counts_or_adds_to_them(void **state) {
@@ -153,7 +177,10 @@ static void impossible_ranges_and_layouts_are_refused_by_name(void **state) {
     cj_test_refused("histogram", CJ_CONTRACT, "strategy=remote cluster=2 bins=2^20", "counters of 32 bits do not fit");
     cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "n=2^34 grid=1", "grid: 1 blocks are too few for");
     cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "result=set width=16", "result: set goes with");
-    cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "result=set grid=2", "those of one pool");
+    cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "memory=global result=set", "memory: global goes with");
+    cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "memory=global width=8", "memory: global goes with");
+    cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "memory=global cluster=2", "memory: global goes with");
+    cj_test_refused("histogram", CJ_CONTRACT, "result=set bins=2^20 grid=2", "shared memory of 2 blocks");
     cj_test_refused("histogram", CJ_INVALID_ARGUMENT, "n=2^34 result=set", "too few for");
 }
 
@@ -180,6 +207,8 @@ int main(void) {
         cmocka_unit_test(any_size_range_and_alignment_is_right),
         cmocka_unit_test(few_samples_are_counted_by_one_pool),
         cmocka_unit_test(few_samples_in_many_bins_are_counted_by_a_grid),
+        cmocka_unit_test(samples_are_added_in_global_memory),
+        cmocka_unit_test(the_plan_chooses_the_form_by_samples_and_bins),
         cmocka_unit_test(a_call_overwrites_the_counts_or_adds_to_them),
         cmocka_unit_test(impossible_ranges_and_layouts_are_refused_by_name),
         cmocka_unit_test(any_number_of_samples_is_planned),

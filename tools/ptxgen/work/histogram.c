@@ -2,6 +2,7 @@
 // histogram: samples of four kinds over the range, or of a file or a fill, compared with counts of the host.
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,9 +151,10 @@ static int open_samples(workload *w, histogram *h) {
                          h->source.name, h->source.available);
 }
 
+// Few samples are rotated with their counts, which are more.
 static int allocate(workload *w, histogram *h) {
     const size_t sample_bytes = (size_t)h->n * h->sample_bytes, count_bytes = (size_t)h->model.bins * h->count_bytes;
-    w->copies = workload_copies(w, (double)sample_bytes);
+    w->copies = workload_copies(w, (double)sample_bytes + (double)count_bytes);
     h->expected = calloc(h->model.bins, sizeof *h->expected);
     h->found = malloc(count_bytes);
     if (!h->expected || !h->found) return no_memory();
@@ -193,12 +195,19 @@ static cj_status poison(workload *w, unsigned copy, cj_error *error) {
     return cj_mem_fill(w->device, h->counts[copy], POISON, (size_t)h->model.bins * h->count_bytes, NULL, error);
 }
 
+// A kernel with result=set is a launch alone.
+static bool overwrites(const cj_kernel *kernel) {
+    char word[16];
+    return !strcmp(cj_params_word(&cj_kernel_plan(kernel)->params, "result", word, sizeof word), "set");
+}
+
 // As cj_histogram_run does it.
 static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
-    histogram *h = w->state;
-    void      *arguments[] = {&h->x[copy], &h->counts[copy], &h->n};
-    cj_status  status = cj_mem_fill(w->device, h->counts[copy], 0, (size_t)h->model.bins * h->count_bytes, stream,
-                                    error);
+    histogram   *h = w->state;
+    void        *arguments[] = {&h->x[copy], &h->counts[copy], &h->n};
+    const size_t bytes = (size_t)h->model.bins * h->count_bytes;
+    cj_status    status = CJ_OK;
+    if (!overwrites(kernel)) status = cj_mem_fill(w->device, h->counts[copy], 0, bytes, stream, error);
     return status ? status : cj_kernel_launch(kernel, stream, arguments, 3, error);
 }
 
