@@ -43,6 +43,8 @@
 // are the problem's n and B'.
 //
 // Barriers, and why each is needed and enough:
+//   B0  where A or B has fewer lines than a tile, and blocks form a cluster: all threads have cleared the lines that no copy brings,
+//       each before its fence.proxy.async, so that products see zeros there. No copy writes these lines. In a block alone B1 does.
 //   B1  the cluster's (the block's): the mbarriers are initialized before a copy or a peer uses them. fence.mbarrier_init
 //       publishes them, so that a relaxed arrival is enough.
 //   full[stage]   1 arrival that announces the bytes, and the bytes: the consumers read what has come.
@@ -103,6 +105,38 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
 // Arrivals that free a stage: of each consumer warp, at every block of its own row and column of the cluster.
 static uint32_t releases_of(const gemm_shape *g) { return GEMM_WARPS * g->groups * (g->cluster_m + g->cluster_n - 1); }
 
+// Whether other blocks use this one's mbarriers.
+static bool is_cluster(const gemm_shape *g) { return cj__gemm_multicast(g) * g->split > 1; }
+
+// Of an operand's stages the lines that no copy brings.
+static void clear_lines(const gemm_kernel *k, const gemm_operand *o, const cj_reg zero[GEMM_CLEARED / 4]) {
+    const uint32_t threads = k->plan->block.x, base = o == &k->g->a ? 0 : k->g->stages * k->g->a.bytes;
+    const uint32_t first = cj__gemm_loaded_bytes(o);
+    if (first == o->bytes) return;
+    cj_reg at = cj_mad(k->f, "cleared", k->thread, GEMM_CLEARED, k->shared);
+    for (uint32_t from = first; from < o->bytes; from += threads * GEMM_CLEARED) {
+        const uint32_t left = (o->bytes - from) / GEMM_CLEARED;
+        const cj_reg   inside = left < threads ? cj_lt(k->f, "is_behind", k->thread, left) : cj_always();
+        for (uint32_t stage = 0; stage < k->g->stages; stage++)
+            cj__store(k->f, inside, "st.shared", "u32", zero, GEMM_CLEARED / 4, at, base + stage * o->bytes + from);
+    }
+}
+
+// Where A or B has fewer lines than a tile, the stages hold zeros for the others. These go into sums that nobody stores, but what is
+// multiplied has been written.
+static void clear_stages(const gemm_kernel *k) {
+    const gemm_shape *g = k->g;
+    cj_reg            zero[GEMM_CLEARED / 4];
+    if (cj__gemm_loaded_bytes(&g->a) + cj__gemm_loaded_bytes(&g->b) == cj__gemm_stage_bytes(g)) return;
+    cj_step(k->f, "the stages' lines behind the matrix, which no copy brings, are zero");
+    zero[0] = cj_mov(k->f, "u32", "zero", 0);
+    for (unsigned i = 1; i < GEMM_CLEARED / 4; i++) zero[i] = zero[0];
+    clear_lines(k, &g->a, zero);
+    clear_lines(k, &g->b, zero);
+    cj_async_fence(k->f, "for the products that read them");
+    if (is_cluster(g)) cj_ptx(k->f, "bar.sync 0; // B0: they are, as the cluster's barrier publishes nothing");
+}
+
 static void emit_begin(gemm_kernel *k) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
@@ -113,6 +147,7 @@ static void emit_begin(gemm_kernel *k) {
         "and.b32 $1, $2, $3; // a whole swizzle pattern: the driver's linker does not keep such an .align", k->shared,
         -GEMM_SHARED_ALIGN);
     if (g->adds_c) k->c_ready = cj__mbarriers(f, "c_ready", cj__gemm_consumer_warps(g));
+    clear_stages(k);
     cj_step(f, "one thread initializes the mbarriers and fetches the tensor maps");
     cj_reg first = cj_eq(f, "first", k->thread, 0);
     for (unsigned i = 0; i < GEMM_MAPS; i++)
@@ -121,7 +156,7 @@ static void emit_begin(gemm_kernel *k) {
         cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", first, k->c_ready, 8 * i);
     if (g->split > 1) cj__gemm_split_begin(k, first);
     cj_pipeline_init(f, first, &k->stages, CJ_ARG(releases_of(g)));
-    if (cj__gemm_multicast(g) * g->split == 1) {
+    if (!is_cluster(g)) {
         cj_ptx(f, "bar.sync 0; // B1: the mbarriers are initialized");
         return;
     }

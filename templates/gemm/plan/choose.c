@@ -31,176 +31,90 @@ static range range_of(uint64_t asked, uint64_t most) {
     return asked ? (range){asked, asked} : (range){1, most > 1 ? most : 1};
 }
 
-// The split that takes least of all that fit; the least one that was asked for if none fits. `unsplit`: no split is tried, too.
-// Splits in a cluster double: clusters of a power of two blocks fit as counted; the last of 40 clusters of 3, or of 20 of 6,
-// ran late. Clusters of a split that do not run at once are not tried: nothing hides the results of the first ones.
-static double choose_split(const cj_params *p, const cj_limits *limits, bool unsplit, gemm_shape *g) {
+// A shape and the clocks that it is predicted to take.
+typedef struct candidate {
+    gemm_shape shape;
+    double     clocks;
+} candidate;
+
+static void compare(candidate *best, const gemm_shape *g, uint64_t room) {
+    const double clocks = cj__gemm_cost(g, room);
+    if (clocks < best->clocks) *best = (candidate){*g, clocks};
+}
+
+// Splits of a tile by a multicast group. In a cluster they double: clusters of a power of two blocks fit as counted; the last of 40
+// clusters of 3, or of 20 of 6, ran late. Those that fit no stages, or do not run at once, are not tried unless they are asked for.
+static void try_splits(const cj_params *p, const cj_limits *limits, gemm_shape *g, candidate *best) {
     const uint64_t *value = p->value, tiles = cj__gemm_tile_count(g);
-    const uint64_t  peers = limits->max_cluster < GEMM_SPLIT_MAX ? limits->max_cluster : GEMM_SPLIT_MAX;
-    const uint64_t  stages = value[GEMM_STAGES] > GEMM_STAGES_MIN ? value[GEMM_STAGES] : GEMM_STAGES_MIN;
-    const range     split = range_of(value[GEMM_SPLIT], g->clustered ? peers / cj__gemm_multicast(g) : 1);
-    gemm_shape      best = *g;
-    double          least = INFINITY;
-    best.split = (uint32_t)split.from;
-    best.parts = value[GEMM_PARTS] ? (uint32_t)value[GEMM_PARTS] : 1;
+    const uint64_t  peers = cj__least(limits->max_cluster, GEMM_SPLIT_MAX), multicast = cj__gemm_multicast(g);
+    const bool      may_split = g->clustered && !g->in_turn && g->cluster_m < GEMM_CLUSTER_MAX && g->cluster_n < GEMM_CLUSTER_MAX;
+    const range     split = range_of(value[GEMM_SPLIT], may_split ? peers / multicast : 1);
     for (g->split = (uint32_t)split.from; g->split <= split.to; g->split *= 2) {
-        if (g->split > 1 && g->split * cj__gemm_multicast(g) > peers) break;
-        const uint64_t room = cj__gemm_room(g, limits), most = room / tiles;
-        const range    parts = range_of(value[GEMM_PARTS], most < GEMM_PARTS_MAX ? most : GEMM_PARTS_MAX);
+        const uint64_t room = cj__gemm_room(g, limits), most = may_split || !g->clustered ? cj__least(room / tiles, GEMM_PARTS_MAX) : 1;
+        const range    parts = range_of(value[GEMM_PARTS], most);
         for (g->parts = (uint32_t)parts.from; g->parts <= parts.to; g->parts++) {
+            cj__gemm_set_tile(g, g->tile);  // whether results are deferred, and consumers take turns, depends on the split
             choose_sums(p, limits, g);
-            if (g->stages < stages || (cj__gemm_is_split(g) ? g->in_turn : !unsplit)) continue;
-            if (g->split > 1 && !value[GEMM_SPLIT] && tiles * g->parts > room) continue;
-            const double cost = cj__gemm_is_split(g) ? cj__gemm_cost_split(g, limits, room)
-                                                     : cj__gemm_cost_unsplit(g, limits);
-            if (cost < least) least = cost, best = *g;
+            if (g->stages < cj__most(value[GEMM_STAGES], GEMM_STAGES_MIN) || (g->in_turn && g->teams == 1)) continue;
+            compare(best, g, room);
         }
     }
-    *g = best;
-    return least;
 }
 
 // ---- clusters of a tile
 
-// Unsplit tiles: pairs multicast what they load, wherever there is a pair; those of other widths side by side where that leaves
-// fewer without a mate.
-static void choose_pair(const cj_params *p, gemm_shape *g) {
-    uint64_t   along_m = p->value[GEMM_CLUSTER], along_n = p->value[GEMM_CLUSTER_N];
-    const bool open_n = along_n == CJ_PARAM_AUTO;
-    if (open_n) along_n = 1;
-    if (along_m == CJ_PARAM_AUTO) {
-        along_m = g->m > g->tile_m && along_n < GEMM_CLUSTER_MAX ? 2 : 1;
-        if (along_m == 1 && open_n && g->n > g->tile_n) along_n = 2;
-    }
-    cj__gemm_set_cluster(g, along_m, along_n);
-    const uint64_t tiles = cj__gemm_tile_count(g);
-    if (g->tile < GEMM_TILE_128x224 || !open_n || p->value[GEMM_CLUSTER] != CJ_PARAM_AUTO || g->n <= g->tile_n) return;
-    cj__gemm_set_cluster(g, 1, 2);
-    if (cj__gemm_tile_count(g) >= tiles) cj__gemm_set_cluster(g, along_m, along_n);
-}
-
-// Tiles whose K is split: these are tried, too. Of those that cost the same the last one is taken, which multicasts more and
-// was measured faster; four along one axis are tried whole alone (choose_row).
-static const struct { uint32_t m, n; } split_clusters[] = {{1, 1}, {1, 2}, {2, 1}, {2, 2}};
+// Multicast groups that are tried where at least half of their blocks have a tile; consumers in turn were slower in groups of four. Of
+// those that take the same the first one is taken.
+static const struct { uint32_t m, n; } groups[] = {{2, 1}, {1, 2}, {1, 1}, {2, 2}, {4, 1}, {1, 4}};
 
 static bool is_open(uint64_t asked, uint32_t along, uint64_t length, uint32_t tile) {
-    return asked == along || (asked == CJ_PARAM_AUTO && length > (uint64_t)tile * (along - 1));
+    return asked == along || (asked == CJ_PARAM_AUTO && length > (uint64_t)tile * (along / 2));
 }
 
-// What the prediction of unsplit tiles by fours is multiplied by before it is compared with a pair's: they must be faster by a
-// margin, but in a few rounds of a long K they were measured faster than the model says.
-static double quad_times(const gemm_shape *g, const cj_limits *limits) {
-    const double rounds = (double)(cj__gemm_tile_count(g) * cj__gemm_multicast(g)) / limits->sm_count;
-    const bool   is_long = (double)g->steps >= gpu->quad_steps && rounds > 1 && rounds <= gpu->quad_rounds;
-    return is_long && !cj__gemm_is_split(g) ? gpu->quad_long : gpu->quad;
-}
-
-// Unsplit tiles by fours, which load less than a pair does: they pay where L2 bounds the steps of a pair. By consumers in turn
-// they never were faster.
-static double choose_quad(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
-    if (g->in_turn || !is_open(p->value[GEMM_CLUSTER], 2, g->m, g->tile_m)) return INFINITY;
-    if (!is_open(p->value[GEMM_CLUSTER_N], 2, g->n, g->tile_n)) return INFINITY;
-    cj__gemm_set_cluster(g, 2, 2);
-    const double cost = choose_split(p, limits, true, g);
-    return cost * quad_times(g, limits);
-}
-
-// What the prediction of four in a row is multiplied by: where the operands come from global memory, a pair's prediction is right,
-// and the time of four is as the bytes that a block loads.
-static double row_times(const gemm_shape *g, const cj_limits *limits, const gemm_operand *common) {
-    const double bytes = (double)g->k * g->a.type->bytes * (double)g->batches * ((double)g->m + (double)g->n);
-    const double own = cj__gemm_stage_bytes(g) - common->bytes, all = (double)common->extent * GEMM_ROW;
-    const double loaded = (own + all / GEMM_CLUSTER_MAX) / (own + all / 2);
-    return bytes > (double)limits->l2_bytes ? gpu->between * loaded : gpu->quad;
-}
-
-// Four tiles in a row, all of D's columns or rows, which have at least half of the lines that a tile has room for.
-static double choose_row(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
-    const bool     is_column = g->n <= g->tile_n, is_split = p->value[GEMM_SPLIT] > 1 || p->value[GEMM_PARTS] > 1;
-    const uint32_t along_m = is_column ? GEMM_CLUSTER_MAX : 1, along_n = is_column ? 1 : GEMM_CLUSTER_MAX;
-    const gemm_operand *common = is_column ? &g->b : &g->a;
-    if (g->in_turn || is_split || common->extent > common->lines || 2 * common->extent < common->lines) return INFINITY;
-    if (!is_open(p->value[GEMM_CLUSTER], along_m, g->m, g->tile_m)) return INFINITY;
-    if (!is_open(p->value[GEMM_CLUSTER_N], along_n, g->n, g->tile_n)) return INFINITY;
-    g->split = g->parts = 1;
-    cj__gemm_set_cluster(g, along_m, along_n);
-    choose_sums(p, limits, g);
-    if (g->stages < cj__most(p->value[GEMM_STAGES], GEMM_STAGES_MIN)) return INFINITY;
-    return cj__gemm_cost_unsplit(g, limits) * row_times(g, limits, common);
-}
-
-static double choose_cluster(const cj_params *p, const cj_limits *limits, uint64_t tile, gemm_shape *g) {
-    g->split = g->parts = 1;
-    cj__gemm_set_tile(g, tile);
-    choose_pair(p, g);
-    double       least = choose_split(p, limits, true, g);
-    gemm_shape   best = *g;
-    const double quad = choose_quad(p, limits, g);
-    if (quad < least) least = quad, best = *g;
-    const double row = choose_row(p, limits, g);
-    if (row < least) least = row, best = *g;
-    for (size_t i = 0; i < sizeof split_clusters / sizeof *split_clusters; i++) {
-        const uint32_t along_m = split_clusters[i].m, along_n = split_clusters[i].n;
-        if (!is_open(p->value[GEMM_CLUSTER], along_m, g->m, g->tile_m)) continue;
-        if (!is_open(p->value[GEMM_CLUSTER_N], along_n, g->n, g->tile_n)) continue;
-        cj__gemm_set_cluster(g, along_m, along_n);
-        const double cost = choose_split(p, limits, false, g);
-        if (cost <= least && cost < INFINITY) least = cost, best = *g;
+static void try_groups(const cj_params *p, const cj_limits *limits, gemm_shape *g, candidate *best) {
+    const uint64_t along_m = p->value[GEMM_CLUSTER], along_n = p->value[GEMM_CLUSTER_N];
+    for (size_t i = 0; along_m && i < sizeof groups / sizeof *groups; i++) {
+        if (!is_open(along_m, groups[i].m, g->m, g->tile_m) || !is_open(along_n, groups[i].n, g->n, g->tile_n)) continue;
+        if (g->in_turn && groups[i].m * groups[i].n > 2 && along_m == CJ_PARAM_AUTO && along_n == CJ_PARAM_AUTO) continue;
+        cj__gemm_set_cluster(g, groups[i].m, groups[i].n);
+        try_splits(p, limits, g, best);
     }
-    *g = best;
-    return least;
+    if (along_m) return;
+    cj__gemm_set_cluster(g, 0, 1);
+    try_splits(p, limits, g, best);
 }
 
 // ---- tiles
 
-// A pair of square tiles is turned side by side if D is no wider than high: that takes 1 to 3 % less (H200, 2026-11-21), but not
-// where a column of tiles would have no other beside it.
-static void turn_pair(const cj_params *p, gemm_shape *g) {
-    const bool open = p->value[GEMM_CLUSTER] == CJ_PARAM_AUTO && p->value[GEMM_CLUSTER_N] == CJ_PARAM_AUTO;
-    const bool square = g->groups > 1 && g->tile_m == g->tile_n && g->n > g->tile_n && g->n <= g->m;
-    const uint64_t tiles = cj__gemm_tile_count(g);
-    if (!open || !square || g->cluster_m != 2 || g->cluster_n != 1 || cj__gemm_is_split(g)) return;
-    cj__gemm_set_cluster(g, 1, 2);
-    if (cj__gemm_tile_count(g) > tiles) cj__gemm_set_cluster(g, 2, 1);
-}
-
-// Whether tiles are tried by consumers that compute them together, and in turn.
-static bool may_be(const cj_params *p, bool in_turn) {
+// Whether tiles are tried by consumers that compute them together, and in turn, as those of 64 rows can.
+static bool may_be(const cj_params *p, const gemm_shape *g, bool in_turn) {
     const uint64_t asked = p->value[GEMM_CONSUMERS];
     if (asked != GEMM_CONSUMERS_AUTO) return in_turn == (asked == GEMM_CONSUMERS_IN_TURN);
-    return !in_turn || gpu->turn_step > 0;
+    return !in_turn || (g->tile_m == GEMM_GROUP_ROWS && g->tile_n >= GEMM_TURN_COLUMNS);
 }
 
-// Consumers take tiles of 64 rows in turn; unless they are asked to, the widest alone, smaller ones were measured slower.
-static bool may_take_turns(const cj_params *p, const cj_limits *limits, const gemm_shape *g, uint64_t tile) {
-    const uint32_t rows = cj__gemm_tiles[tile].m, columns = cj__gemm_tiles[tile].n;
-    const double   tiles = (double)(cj__ceil_div(g->m, rows) * cj__ceil_div(g->n, columns) * g->batches);
-    if (rows > GEMM_GROUP_ROWS || p->value[GEMM_CONSUMERS] != GEMM_CONSUMERS_AUTO) return rows <= GEMM_GROUP_ROWS;
-    return columns == cj__gemm_tiles[1].n && tiles >= gpu->turn_rounds * limits->sm_count;
-}
-
-// What the prediction of a tile's best shape is multiplied by: those of other widths were measured in one round of whole tiles.
-static double tile_times(const cj_limits *limits, const gemm_shape *g) {
-    if (g->tile < GEMM_TILE_128x224) return 1;
-    if (cj__gemm_is_split(g)) return gpu->beyond * gpu->margin;
-    return cj__gemm_tile_count(g) > cj__most(cj__gemm_room(g, limits), 1) ? gpu->beyond : gpu->between;
+// What was asked for although nothing of it fits, for the plan to refuse.
+static gemm_shape as_asked(const cj_params *p, const cj_limits *limits, gemm_shape g) {
+    const uint64_t *value = p->value, along_n = value[GEMM_CLUSTER_N];
+    g.in_turn = value[GEMM_CONSUMERS] == GEMM_CONSUMERS_IN_TURN;
+    g.split = value[GEMM_SPLIT] ? (uint32_t)value[GEMM_SPLIT] : 1;
+    g.parts = value[GEMM_PARTS] ? (uint32_t)value[GEMM_PARTS] : 1;
+    cj__gemm_set_tile(&g, value[GEMM_TILE] ? value[GEMM_TILE] : GEMM_TILE_128x128);
+    cj__gemm_set_cluster(&g, value[GEMM_CLUSTER] == CJ_PARAM_AUTO ? 1 : value[GEMM_CLUSTER], along_n == CJ_PARAM_AUTO ? 1 : along_n);
+    choose_sums(p, limits, &g);
+    return g;
 }
 
 void cj__gemm_choose(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
     const uint64_t asked = p->value[GEMM_TILE], first = asked ? asked : 1, last = asked ? asked : GEMM_TILES - 1;
-    double         least = INFINITY;
-    uint64_t       best = first;
-    bool           best_in_turn = g->in_turn;
-    for (int in_turn = 0; in_turn < 2; in_turn++)
-        for (uint64_t tile = first; may_be(p, in_turn) && tile <= last; tile++) {
-            if (!cj__gemm_tiles[tile].m || (in_turn && !may_take_turns(p, limits, g, tile))) continue;
+    candidate      best = {*g, INFINITY};
+    for (uint64_t tile = first; tile <= last; tile++) {
+        if (!cj__gemm_tiles[tile].m) continue;
+        for (int in_turn = 0; in_turn < 2; in_turn++) {
             g->in_turn = in_turn;
-            double cost = choose_cluster(p, limits, tile, g);
-            cost *= tile_times(limits, g);
-            if (cost < least) least = cost, best = tile, best_in_turn = in_turn;
+            cj__gemm_set_tile(g, tile);
+            if (may_be(p, g, in_turn)) try_groups(p, limits, g, &best);
         }
-    g->in_turn = best_in_turn;
-    choose_cluster(p, limits, best, g);
-    cj__gemm_set_tile(g, best);  // its deferred subtiles depend on the split
-    turn_pair(p, g);
+    }
+    *g = best.clocks < INFINITY ? best.shape : as_asked(p, limits, *g);
 }

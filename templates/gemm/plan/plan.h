@@ -11,10 +11,8 @@
 // Clusters of the shape's blocks that the GPU holds at once, one block an SM.
 uint64_t cj__gemm_room(const gemm_shape *g, const cj_limits *limits);
 
-// The clocks that a shape takes, divided by those of a step of a tile of 128x256: with K split (`room` is cj__gemm_room) and
-// without.
-double cj__gemm_cost_split(const gemm_shape *g, const cj_limits *limits, uint64_t room);
-double cj__gemm_cost_unsplit(const gemm_shape *g, const cj_limits *limits);
+// The clocks that a shape takes; `room` is cj__gemm_room.
+double cj__gemm_cost(const gemm_shape *g, uint64_t room);
 
 // ---- the choice (choose.c)
 

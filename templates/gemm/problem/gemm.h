@@ -26,7 +26,6 @@
 // the H100 and H200; of the form mma (mma_*) nothing is measured yet.
 typedef struct gemm_constants {
 #define GEMM_CONSTANT(name, ...) double name;
-#define GEMM_TILE(...)
 #include "constants.def"
 } gemm_constants;
 
@@ -55,12 +54,11 @@ enum {
 };
 
 // Of the form wgmma; m is 0 where a word names no tile of it.
-typedef struct gemm_tile_cost {
+typedef struct gemm_tile {
     uint32_t m, n;
-    double   step, end;
-} gemm_tile_cost;
+} gemm_tile;
 
-extern const gemm_tile_cost cj__gemm_tiles[GEMM_TILES];
+extern const gemm_tile cj__gemm_tiles[GEMM_TILES];
 
 // Parameters.
 enum {
@@ -69,9 +67,12 @@ enum {
 };
 
 enum {
+    GEMM_TURN_COLUMNS = 128,   // of a tile that the plan gives to consumers in turn, at least
+    GEMM_WIDEST = 256,         // columns of the widest tile
     GEMM_ROW = 128,            // bytes of a row of a stage: the bytes of K of a step, and a row of a swizzle pattern
     GEMM_BOX = 64,             // lines of a tensor copy's box, where 16-bit elements lie by line
     GEMM_NARROW = 32,          // columns of a subtile of results that is narrower
+    GEMM_PATTERN_ROWS = 8,     // rows after which a swizzle pattern repeats
     GEMM_GROUP_ROWS = 64,      // rows of D of a consumer warp group
     GEMM_WARP_ROWS = 16,       // and of each of its warps
     GEMM_GROUP = 128,          // threads of a warp group
@@ -79,6 +80,7 @@ enum {
     GEMM_WARP = 32,            // lanes
     GEMM_SHARED_ALIGN = 1024,  // bytes after which a swizzle pattern repeats: the stages begin at a multiple
     GEMM_STORE_BYTES = GEMM_WARP_ROWS * GEMM_ROW,  // a warp's buffer for a subtile of results
+    GEMM_CLEARED = 16,         // bytes that a thread clears at a time
     GEMM_MBARRIER_BYTES = 512  // static shared memory: the mbarriers, at most
 };
 
@@ -86,12 +88,13 @@ enum {
     GEMM_STAGES_MIN = 2,
     GEMM_STAGES_MAX = 8,       // that the plan chooses
     GEMM_CLUSTER_MAX = 4,
-    GEMM_SPLIT_MAX = 16,  // blocks of a cluster, and clusters, that split the K of a tile
+    GEMM_SPLIT_MAX = 16,       // blocks of a cluster, and clusters, that split the K of a tile
+    GEMM_PORTABLE_CLUSTER = 8,
     GEMM_PARTS_MAX = 64,
     GEMM_SUBTILES_MAX = 8,
     GEMM_SUMS_MAX = 128,   // f32 sums of a thread
     GEMM_PACKED_MAX = 96,  // registers of a tile's packed results, and of these and the next tile's sums: of one or two
-    GEMM_HELD_MAX = 192,   // consumer groups, and of three
+    GEMM_HELD_MAX = 168,   // consumer groups, and of three
     GEMM_HELD_MAX_OF_THREE = 120,
     GEMM_BIAS_MAX = 8
 };
@@ -127,6 +130,7 @@ typedef struct gemm_operand {
     uint32_t         lines;    // and of a tile
     uint32_t         bytes;    // of a stage
     uint32_t         loaders;  // blocks of a multicast group that load a part of them each
+    uint32_t         loaded;   // lines that all of these load: fewer than the tile's where the matrix has fewer
 } gemm_operand;
 
 // A product as the kernel computes it: D lies in rows. (D in columns is D' = B' A' in rows: `flipped`.)
@@ -217,6 +221,11 @@ static inline uint32_t cj__gemm_peer_bytes_apart(const gemm_shape *g) {
 
 // Bytes of shared memory of a block. The stages that fit beside all else.
 static inline uint32_t cj__gemm_stage_bytes(const gemm_shape *g) { return g->a.bytes + g->b.bytes; }
+
+// What copies bring of an operand's stage, and of a stage.
+static inline uint32_t cj__gemm_loaded_bytes(const gemm_operand *o) {
+    return o->order == CJ_BY_K ? o->loaded * GEMM_ROW : o->bytes;
+}
 
 // Buffers of a warp for subtiles of results: of three groups one, which makes room for a stage more.
 static inline uint32_t cj__gemm_stores(const gemm_shape *g) { return g->groups > 2 ? 1 : 2; }

@@ -29,12 +29,22 @@ void cj__gemm_set_tile(gemm_shape *g, uint64_t tile) {
     g->b.bytes = stage_bytes_of(&g->b);
 }
 
+// Lines that copies bring. Where a matrix has fewer lines than a tile, those behind them are not loaded: a copy's lines beyond the
+// matrix take longer than those that it has. What the stages hold there goes into lines of D that are not stored. Each block's part is
+// a whole number of swizzle patterns.
+static uint32_t loaded_lines(const gemm_operand *o) {
+    const uint64_t part = (uint64_t)o->loaders * GEMM_PATTERN_ROWS;
+    return o->order == CJ_BY_K ? (uint32_t)cj__least(o->lines, cj__round_up(o->extent, part)) : o->lines;
+}
+
 void cj__gemm_set_cluster(gemm_shape *g, uint64_t along_m, uint64_t along_n) {
     g->clustered = along_m > 0;
     g->cluster_m = along_m ? (uint32_t)along_m : 1;
     g->cluster_n = along_m ? (uint32_t)along_n : 1;
     g->a.loaders = g->cluster_n;
     g->b.loaders = g->cluster_m;
+    g->a.loaded = loaded_lines(&g->a);
+    g->b.loaded = loaded_lines(&g->b);
     g->tiles_m = cj__ceil_div(g->m, (uint64_t)g->tile_m * g->cluster_m);
     g->tiles_n = cj__ceil_div(g->n, (uint64_t)g->tile_n * g->cluster_n);
 }
@@ -81,7 +91,7 @@ static uint64_t columns_of_whole_units(const gemm_shape *g) {
 // A block loads its part of what its multicast group has in common.
 static gemm_map operand_map(const gemm_shape *g, const gemm_operand *o) {
     if (o->order == CJ_BY_K)
-        return (gemm_map){.type = o->type, .dims = {g->k, o->extent}, .box = {g->step, o->lines / o->loaders}};
+        return (gemm_map){.type = o->type, .dims = {g->k, o->extent}, .box = {g->step, o->loaded / o->loaders}};
     return (gemm_map){.type = o->type, .dims = {o->extent, g->k}, .box = {GEMM_BOX, g->step / o->loaders}};
 }
 

@@ -66,17 +66,15 @@ static bool asks_for_others(const cj_params *p) {
            value[GEMM_STAGES] || value[GEMM_SPLIT] || value[GEMM_PARTS] || value[GEMM_SUMS] || value[GEMM_CONSUMERS];
 }
 
-// There are blocks for all SMs, and so much to read that the read is what takes time.
+// There are blocks for all SMs, and they have little to read: a tile of 64 lines would wait longer for its first stage.
 bool cj__skinny_pays(const cj_params *p, const cj_limits *limits) {
     gemm_shape g;
     read_problem(p, &g);
     if (asks_for_others(p) || !cj__skinny_can(&g)) return false;
     const uint64_t many = cj__most(g.m, g.n), line = g.k * g.a.type->bytes;
     const bool     fills = many / MMA_LINES * g.batches >= limits->sm_count;
-    const gemm_constants *limit = &cj__gemm_constants;
-    const double bytes = (double)line * (double)many * (double)g.batches;
-    return fills && (double)cj__least(g.m, g.n) <= limit->skinny_few && (double)line >= limit->skinny_line &&
-           bytes >= limit->skinny_bytes && bytes <= limit->skinny_most;
+    const double   bytes = (double)line * (double)many * (double)g.batches;
+    return fills && (double)line <= cj__gemm_constants.skinny_line && bytes <= cj__gemm_constants.skinny_bytes;
 }
 
 // ---- what is refused

@@ -30,7 +30,7 @@ static loader make_loader(const gemm_kernel *k, const gemm_operand *o) {
     l.base = cj_add(k->f, a ? "a_part" : "b_part", k->shared, a ? 0 : k->g->stages * k->g->a.bytes);
     if (o->loaders == 1) return l;
     cj_reg part = cj_let(k->f, "s32", a ? "a_part_at" : "b_part_at", "mul.lo.s32 $1, $2, $3;",
-                         a ? k->rank_n : k->rank_m, (by_k ? o->lines : k->g->step) / o->loaders);
+                         a ? k->rank_n : k->rank_m, (by_k ? o->loaded : k->g->step) / o->loaders);
     *(by_k ? &l.part_line : &l.part_k) = part;
     l.base = cj_let(k->f, "u32", a ? "a_part" : "b_part", "mad.lo.u32 $1, $2, $3, $4;", part, GEMM_ROW, l.base);
     l.mask = mask_of(k, &l);
@@ -79,9 +79,10 @@ static void load_steps(const gemm_kernel *k, const producer *p, cj_reg tile, cj_
     const gemm_place place = cj__gemm_place(k, tile);
     const position   a = find_position(k, &p->a, place.row, first), b = find_position(k, &p->b, place.column, first);
     cj_reg           left = cj_mov(k->f, "u32", "steps_left", steps);
+    const uint32_t   bytes = cj__gemm_loaded_bytes(p->a.o) + cj__gemm_loaded_bytes(p->b.o);
     cj__gemm_wait(k);
     CJ_COUNT_DOWN(k->f, "load_step", left, 1) {
-        cj_reg full = cj_pipeline_acquire(k->f, &k->stages, &p->at, CJ_ARG(cj__gemm_stage_bytes(k->g)));
+        cj_reg full = cj_pipeline_acquire(k->f, &k->stages, &p->at, CJ_ARG(bytes));
         load_operand(k, &p->a, &a, place.batch, p->at.stage, full);
         load_operand(k, &p->b, &b, place.batch, p->at.stage, full);
         cj_pipeline_next(k->f, &k->stages, &p->at);

@@ -184,9 +184,9 @@ static void sums_come_into_the_ring_where_it_pays(void **state) {
                  {"m=256 n=512 k=65536 b=column tile=128x128 split=2 parts=7 sums=apart", 1, 5},
                  {"m=256 n=512 k=16384 b=column tile=128x128 split=2 parts=7", 1, 5},
                  {"m=256 n=512 k=16384 b=column tile=128x128 split=2 parts=7 stages=6", 2, 6},
-                 {"m=256 n=512 k=16384 tile=128x256 cluster=1 split=8", 2, 4},
+                 {"m=256 n=512 k=16384 tile=128x256 cluster=1 cluster-n=2 split=8", 2, 4},
                  {"m=64 n=512 k=65536 b=column", 1, 8},
-                 {"m=4096 n=4096 k=4096", 1, 6}};
+                 {"m=4096 n=4096 k=4096", 1, 4}};
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_plan plan;
         plan_for(cases[i].words, &plan);
@@ -202,9 +202,9 @@ static void clusters_that_share_a_k_share_both_operands(void **state) {
         const char *words;
         uint64_t    cluster, cluster_n;
     } cases[] = {{"m=256 n=512 k=65536 b=column", 2, 2},
-                 {"m=128 n=512 k=65536 b=column", 2, 2},
+                 {"m=128 n=512 k=65536 b=column", 1, 2},
                  {"m=64 n=512 k=65536 b=column", 1, 2},
-                 {"m=256 n=512 k=65536 b=column cluster=1", 1, 2},
+                 {"m=256 n=512 k=65536 b=column cluster=2 cluster-n=1", 2, 1},
                  {"m=256 n=512 k=65536 b=column cluster=1 cluster-n=1", 1, 1}};
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_plan plan;
@@ -214,19 +214,20 @@ static void clusters_that_share_a_k_share_both_operands(void **state) {
     }
 }
 
-// Tiles of other widths and heights, and four in a row of one column, where an H200 was measured faster by them.
-static void tiles_that_fill_one_round_are_taken(void **state) {
+// What an H200 computed these by fastest, or within 3 % of that.
+static void tiles_that_were_measured_to_be_fast_are_taken(void **state) {
     (void)state;
     static const struct {
         const char *words, *tile;
         uint64_t    cluster, cluster_n;
-    } cases[] = {{"m=1008 n=2304 k=1288 dtype=f16 b=column", "128x192", 2, 2},
-                 {"m=5120 n=512 k=3592 b=column", "192x128", 2, 2},
-                 {"m=1910 n=2304 k=8192 b=column", "192x192", 2, 1},
-                 {"m=376 n=4096 k=1024 b=column", "128x96", 1, 2},
-                 {"m=6144 n=136 k=12288 b=column", "64x160", 4, 1},
-                 {"m=12632 n=120 k=216 b=column", "64x128", 4, 1},
-                 {"m=4096 n=4096 k=4096 b=column", "128x128", 1, 2}};
+    } cases[] = {{"m=5120 n=512 k=3592 b=column", "192x128", 2, 2},
+                 {"m=2880 n=3072 k=3072 bias=n lines=cut b=column", "192x192", 1, 4},
+                 {"m=8192 n=8192 k=8192 b=column", "192x128", 1, 2},
+                 {"m=4096 n=4096 k=4096 b=column", "128x256", 2, 1},
+                 {"m=208 n=1152 k=14288 out=f32 b=column", "128x96", 2, 2},
+                 {"m=32 n=7168 k=3072 b=column", "64x64", 1, 4},
+                 {"m=7168 n=8 k=5120 b=row", "64x64", 4, 1},
+                 {"m=16 n=8192 k=8192 b=column", "64x128", 1, 1}};
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         char    word[16];
         cj_plan plan;
@@ -392,7 +393,7 @@ int main(void) {
         cmocka_unit_test(few_tiles_and_a_long_k_are_shared),
         cmocka_unit_test(clusters_that_share_a_k_share_both_operands),
         cmocka_unit_test(sums_come_into_the_ring_where_it_pays),
-        cmocka_unit_test(tiles_that_fill_one_round_are_taken),
+        cmocka_unit_test(tiles_that_were_measured_to_be_fast_are_taken),
         cmocka_unit_test(many_tiles_or_a_short_k_are_not_shared),
         cmocka_unit_test(every_epilogue_is_right),
         cmocka_unit_test(every_type_is_right),

@@ -15,21 +15,23 @@ enum { SEEDS = 12, BYTES = 1 << 18, ARGUMENTS_MAX = 24 };
 static const char *const kernels[] = {
     "m=190 n=76 k=200 tile=64x64 cluster=2 cluster-n=1 stages=2",
     "m=70 n=190 k=130 tile=64x64 cluster=1 cluster-n=2 stages=2 a=column c=yes",
-    "m=60 n=384 k=200 tile=64x128 cluster=0 stages=3",
-    "m=60 n=320 k=260 tile=64x128 cluster=1 stages=2 split=1 parts=1 c=yes",
-    "m=60 n=70 k=700 tile=64x64 cluster=1 stages=2 split=2 parts=2",
+    "m=60 n=384 k=200 tile=64x128 consumers=together cluster=0 stages=3",
+    "m=60 n=320 k=260 tile=64x128 consumers=together cluster=1 cluster-n=1 stages=2 split=1 parts=1 c=yes",
+    "m=60 n=70 k=700 tile=64x64 cluster=1 cluster-n=1 stages=2 split=2 parts=2",
     "m=60 n=120 k=380 tile=64x64 cluster=1 cluster-n=2 stages=2 split=2 parts=1 c=yes",
     "m=60 n=120 k=380 tile=64x64 cluster=1 cluster-n=2 stages=2 split=2 parts=1 sums=ring",
-    "m=180 n=200 k=600 tile=64x128 cluster=1 cluster-n=2 stages=2 split=1 parts=1 dtype=e4m3 b=column out=e4m3 c=yes "
-    "bias=n",
-    "m=300 n=100 k=330 tile=64x64 cluster=1 stages=2 split=1 parts=1 consumers=in-turn c=yes",
-    "m=100 n=381 k=330 tile=64x192 cluster=1 stages=2 split=1 parts=1 c=yes",
-    "m=100 n=287 k=400 tile=64x96 cluster=1 stages=2 split=1 parts=1 b=column",
-    "m=100 n=287 k=800 tile=64x96 cluster=1 stages=2 split=1 parts=1 dtype=e4m3 b=column out=e4m3 c=yes",
-    "m=300 n=253 k=300 tile=192x128 cluster=1 stages=2 split=1 parts=1 b=column c=yes",
-    "m=200 n=252 k=130 tile=192x128 cluster=1 stages=2 split=1 parts=1 b=column out=f32 c=yes",
-    "m=60 n=510 k=130 tile=64x256 cluster=1 stages=2 split=1 parts=1 c=yes",
-    "m=60 n=300 k=100 tile=64x256 cluster=1 stages=2 split=1 parts=1 out=f32 c=yes batch=2 shared=b",
+    "m=180 n=200 k=600 tile=64x128 consumers=together cluster=1 cluster-n=2 stages=2 split=1 parts=1 dtype=e4m3 b=column out=e4m3 "
+    "c=yes bias=n",
+    "m=9 n=250 k=200 tile=64x64 cluster=1 cluster-n=1 stages=2 split=1 parts=1 b=column",
+    "m=9 n=500 k=200 tile=64x64 cluster=1 cluster-n=2 stages=2 split=1 parts=1 b=column",
+    "m=300 n=100 k=330 tile=64x64 cluster=1 cluster-n=1 stages=2 split=1 parts=1 consumers=in-turn c=yes",
+    "m=100 n=381 k=330 tile=64x192 consumers=together cluster=1 cluster-n=1 stages=2 split=1 parts=1 c=yes",
+    "m=100 n=287 k=400 tile=64x96 cluster=1 cluster-n=1 stages=2 split=1 parts=1 b=column",
+    "m=100 n=287 k=800 tile=64x96 cluster=1 cluster-n=1 stages=2 split=1 parts=1 dtype=e4m3 b=column out=e4m3 c=yes",
+    "m=300 n=253 k=300 tile=192x128 cluster=1 cluster-n=1 stages=2 split=1 parts=1 b=column c=yes",
+    "m=200 n=252 k=130 tile=192x128 cluster=1 cluster-n=1 stages=2 split=1 parts=1 b=column out=f32 c=yes",
+    "m=60 n=510 k=130 tile=64x256 consumers=together cluster=1 cluster-n=1 stages=2 split=1 parts=1 c=yes",
+    "m=60 n=300 k=100 tile=64x256 consumers=together cluster=1 cluster-n=1 stages=2 split=1 parts=1 out=f32 c=yes batch=2 shared=b",
 };
 
 typedef struct kernel {
