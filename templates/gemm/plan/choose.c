@@ -72,10 +72,12 @@ static bool is_open(uint64_t asked, uint32_t along, uint64_t length, uint32_t ti
 }
 
 static void try_groups(const cj_params *p, const cj_limits *limits, gemm_shape *g, candidate *best) {
-    const uint64_t along_m = p->value[GEMM_CLUSTER], along_n = p->value[GEMM_CLUSTER_N];
+    const uint64_t along_m = p->value[GEMM_CLUSTER];
+    const bool     is_column = along_m != CJ_PARAM_AUTO && p->value[GEMM_CLUSTER_N] == CJ_PARAM_AUTO;
+    const uint64_t along_n = is_column ? 1 : p->value[GEMM_CLUSTER_N];
     for (size_t i = 0; along_m && i < sizeof groups / sizeof *groups; i++) {
         if (!is_open(along_m, groups[i].m, g->m, g->tile_m) || !is_open(along_n, groups[i].n, g->n, g->tile_n)) continue;
-        if (g->in_turn && groups[i].m * groups[i].n > 2 && along_m == CJ_PARAM_AUTO && along_n == CJ_PARAM_AUTO) continue;
+        if (g->in_turn && groups[i].m * groups[i].n > 2 && along_m == CJ_PARAM_AUTO) continue;
         cj__gemm_set_cluster(g, groups[i].m, groups[i].n);
         try_splits(p, limits, g, best);
     }

@@ -204,7 +204,8 @@ static void clusters_that_share_a_k_share_both_operands(void **state) {
     } cases[] = {{"m=256 n=512 k=65536 b=column", 2, 2},
                  {"m=128 n=512 k=65536 b=column", 1, 2},
                  {"m=64 n=512 k=65536 b=column", 1, 2},
-                 {"m=256 n=512 k=65536 b=column cluster=2 cluster-n=1", 2, 1},
+                 {"m=256 n=512 k=65536 b=column cluster=2", 2, 1},
+                 {"m=256 n=512 k=65536 b=column cluster-n=2", 2, 2},
                  {"m=256 n=512 k=65536 b=column cluster=1 cluster-n=1", 1, 1}};
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_plan plan;
