@@ -81,6 +81,11 @@ static const field scan_fields[] = {COUNT(cj_scan_desc, rows),
                                     {0}};
 static const field histogram_fields[] = {
     COUNT(cj_histogram_desc, n), COUNT(cj_histogram_desc, bins), FIELD(cj_histogram_desc, dtype, DTYPE, NULL), {0}};
+
+// In the order of cj_gemm_tile.
+#define GEMM_TILES                                                                                                   \
+    "auto 128x256 128x128 64x256 64x128 64x64 256x128 128x64 32x128 16x128 16x64 16x32 16x16 128x224 128x192 128x160 " \
+    "128x96 64x192 64x160 64x96 192x192 192x160 192x128"
 static const field gemm_fields[] = {COUNT(cj_gemm_desc, m),
                                     COUNT(cj_gemm_desc, n),
                                     COUNT(cj_gemm_desc, k),
@@ -93,6 +98,12 @@ static const field gemm_fields[] = {COUNT(cj_gemm_desc, m),
                                     FIELD(cj_gemm_desc, out, NUMBER, "auto bf16 f16 f32"),
                                     FIELD(cj_gemm_desc, bias, NUMBER, "none n m"),
                                     FIELD(cj_gemm_desc, activation, NUMBER, "none relu gelu silu"),
+                                    FIELD(cj_gemm_desc, tile, NUMBER, GEMM_TILES),
+                                    COUNT(cj_gemm_desc, cluster),
+                                    COUNT(cj_gemm_desc, cluster_n),
+                                    COUNT(cj_gemm_desc, split),
+                                    COUNT(cj_gemm_desc, parts),
+                                    FIELD(cj_gemm_desc, form, NUMBER, "auto wgmma mma skinny"),
                                     {0}};
 
 // ---- the calls: how a handle is run with pointers
@@ -278,11 +289,26 @@ int calls_run(call *made, const uint64_t *pointers, void *stream, char *text) {
     return tell(made->type->go(made->handle, pointers, stream, &error), &error, text);
 }
 
+// What was left to the plan: parameters that tuning tries, or that are "auto", and are not any more.
+static void add_choices(const cj_params *params, char *text) {
+    char word[64];
+    for (size_t i = 0; i < cj_family_param_count(params->family); i++) {
+        const cj_param_info *info = cj_family_param(params->family, i);
+        const char          *now = cj_params_word(params, info->name, word, sizeof word);
+        const size_t         length = strlen(text);
+        if ((info->tune || !strcmp(info->initial, "auto")) && strcmp(now, info->initial) != 0)
+            snprintf(text + length, CALLS_TEXT - length, " %s=%s", info->name, now);
+    }
+}
+
 void calls_plan(const call *made, char *text) {
     const cj_plan *p = cj_kernel_plan(made->type->beneath(made->handle));
-    snprintf(text, CALLS_TEXT, "entry=%s grid=%ux%ux%u block=%u cluster=%u shared=%u bound=%.17g note=%s", p->entry,
+    snprintf(text, CALLS_TEXT, "entry=%s grid=%ux%ux%u block=%u cluster-blocks=%u shared=%u bound=%.17g", p->entry,
              p->grid.x, p->grid.y, p->grid.z, p->block.x, p->cluster.x * p->cluster.y * p->cluster.z, p->dynamic_shared,
-             p->error_bound, p->note);
+             p->error_bound);
+    add_choices(&p->params, text);
+    const size_t length = strlen(text);
+    snprintf(text + length, CALLS_TEXT - length, " note=%s", p->note);
 }
 
 void calls_free(call *made) {

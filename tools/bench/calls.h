@@ -14,8 +14,10 @@ enum { CALLS_POINTERS = 12, CALLS_TEXT = 2048 };
 int calls_open(const char *spec, cj_device **device, char *text);
 int calls_make(cj_device *device, const char *name, const char *words, call **made, char *text);
 int calls_run(call *made, const uint64_t *pointers, void *stream, char *text);
-void calls_plan(const call *made, char *text);  // "entry=… grid=1x1x1 block=… cluster=… shared=… bound=… note=…"
-void calls_free(call *made);                    // NULL is allowed; its launches must have ended
+void calls_free(call *made);  // NULL is allowed; its launches must have ended
+
+// "entry=… grid=1x1x1 block=… cluster-blocks=… shared=… bound=…", the parameters that the plan chose, as `ptxgen` has them, "note=…".
+void calls_plan(const call *made, char *text);
 
 // The description that a "gemm" has with these words.
 int calls_gemm_words(const char *words, cj_gemm_desc *desc, char *text);

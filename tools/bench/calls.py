@@ -35,18 +35,19 @@ class Library:
         self.main.cj_device_name.argtypes, self.main.cj_device_name.restype = [ctypes.c_void_p], ctypes.c_char_p
         self.check(self.calls.calls_open(spec.encode(), ctypes.byref(self.device), self.text))
 
-    def check(self, status):
+    def check(self, status, text=None):
         if status:
-            raise Refused(self.text.value.decode(errors="replace"))
+            raise Refused((text or self.text).value.decode(errors="replace"))
 
     @property
     def name(self):
         return self.main.cj_device_name(self.device).decode()
 
-    def make(self, request):
-        made = ctypes.c_void_p()
-        self.check(self.calls.calls_make(self.device, request.call.encode(), request.words.encode(), ctypes.byref(made), self.text))
-        return Call(self, made)
+    def make(self, request, more=""):
+        """With more words than the request's. Threads may make calls at the same time."""
+        made, text, words = ctypes.c_void_p(), ctypes.create_string_buffer(TEXT), f"{request.words} {more}"
+        self.check(self.calls.calls_make(self.device, request.call.encode(), words.encode(), ctypes.byref(made), text), text)
+        return Call(self, made, text)
 
     def run_on_host(self, request, store):
         """Runs a request once on the CPU device, in place in a stores.Numpy: the plan's text and its error bound."""
@@ -75,10 +76,10 @@ class Library:
 class Call:
     """A handle. `plan` is what the library chose, as text; `bound` its error bound, NaN where none is known."""
 
-    def __init__(self, library, made):
+    def __init__(self, library, made, text):
         self.library, self.made = library, made
-        library.calls.calls_plan(made, library.text)
-        self.plan, _, self.note = library.text.value.decode(errors="replace").partition(" note=")
+        library.calls.calls_plan(made, text)
+        self.plan, _, self.note = text.value.decode(errors="replace").partition(" note=")
         self.bound = float(dict(word.split("=", 1) for word in self.plan.split()).get("bound", math.nan))
 
     @staticmethod

@@ -334,8 +334,13 @@ def draw_product(rng, limits):
     b = "row" if dtype != "e4m3" and rng.random() < 0.25 else "column"
     out = rng.choice(["bf16", "f32"]) if dtype == "e4m3" else rng.choice([dtype, dtype, dtype, "f32"])
     bias, activation = rng.random() < 0.3, rng.choice(["none"] * 6 + ["relu", "gelu", "silu"])
+    return product_request(m, n, k, dtype, b, out, bias, activation, rng.choice([0, 0, 0, 1]))
+
+
+def product_request(m, n, k, dtype="bf16", b="column", out=None, bias=False, activation="none", pad=0):
+    """With `pad` lines have gaps of 16 bytes between them."""
+    out = out or dtype
     of_16, of_16_out = 16 // SIZE[dtype], 16 // SIZE[out]
-    pad = rng.choice([0, 0, 0, 1])
     lda, ldd = round_up(k, of_16) + pad * of_16, round_up(n, of_16_out) + pad * of_16_out
     ldb = round_up(k if b == "column" else n, of_16) + pad * of_16
     arrays = (Array("a", dtype, m, k, lda, "normal"),

@@ -359,7 +359,7 @@ def capture(r, side):
     def work():
         for _ in range(side.calls):
             side.kept = side.call()
-    side.graph = torched.record(r.pt, work, capture_error_mode="thread_local")
+    side.graph = torched.record(r.pt, work)
 
 
 def prepare(r, side, want):

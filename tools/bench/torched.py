@@ -42,12 +42,13 @@ def compiled(pt, function):
 # ---- graphs
 
 
-def record(pt, work, **how):
-    """A CUDA graph of what `work` does. If that fails, torch is as it was before: torch throws at the end of a broken capture, before it
-    ends the allocations to the graph's pool and returns to the stream; without that no later capture may free memory."""
+def record(pt, work):
+    """A CUDA graph of what `work` does; what other threads do meanwhile, loading a module for instance, does not break it. If it
+    fails, torch is as it was before: torch throws at the end of a broken capture, before it ends the allocations to the graph's
+    pool and returns to the stream; without that no later capture may free memory."""
     graph, here, pool = pt.cuda.CUDAGraph(), pt.cuda.current_stream(), pt.cuda.graph_pool_handle()
     try:
-        with pt.cuda.graph(graph, pool=pool, **how):
+        with pt.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
             work()
     except BaseException:
         pt.cuda.set_stream(here)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""variants_planted.py TOOLS LIBRARY JSON: variants.py without a GPU: kernels are made for the CPU device and never run, and the time of
+each is what the cost model predicts, but for one product's plan, which takes twice as long. The lines of JSON are fit_gemm.py's."""
+import argparse
+import contextlib
+import io
+import json
+import pathlib
+import sys
+import types
+
+sys.path.insert(0, sys.argv[1])
+import calls  # noqa: E402
+import draw  # noqa: E402
+import gemm_model  # noqa: E402
+import judge  # noqa: E402
+import torched  # noqa: E402
+import variants  # noqa: E402
+
+C = gemm_model.constants()
+PRODUCTS = [draw.product_request(16, 4096, 4096), draw.product_request(1024, 2048, 512, "f16", bias=True, activation="gelu", pad=1),
+            draw.product_request(640, 80, 2048, "e4m3", out="f32"), draw.product_request(2048, 208, 256, b="row")]
+SLOW = PRODUCTS[1]
+TORCH = types.SimpleNamespace(cuda=types.SimpleNamespace(
+    synchronize=lambda: None, empty_cache=lambda: None, get_device_properties=lambda _: types.SimpleNamespace(multi_processor_count=132)))
+
+
+def words_of(text):
+    return dict(word.split("=", 1) for word in text.split())
+
+
+def microseconds(request, plan, name):
+    if "form=wgmma" not in plan.split():
+        return 1000
+    kernel = gemm_model.Kernel.of(words_of(plan))
+    clocks = gemm_model.predict(C, gemm_model.Product.of(words_of(request.words)), kernel, gemm_model.room_unknown(C, 132, kernel.blocks))
+    return (clocks + 3600) / 1755 * (2 if request is SLOW and name == variants.PLAN else 1)
+
+
+def plant(request):
+    """What variants.py calls of a GPU."""
+    def quick_side(_, name, call, *__):
+        us = microseconds(request, call.plan, name)
+        return types.SimpleNamespace(name=name, quick=us, note="", replay=lambda: us, round=lambda *_: None, us=lambda _: us)
+    variants.quick_side = quick_side
+    judge.make_copies, judge.addresses, judge.turns_of = lambda *_: [None], lambda *_: [None], lambda *_: 2
+    torched.warm = lambda *_: 1
+
+
+def refuse(*_):
+    raise calls.Refused("there is no cuBLAS")
+
+
+def expect(what, found, wanted):
+    if found != wanted:
+        sys.exit(f"{what}: {found!r} instead of {wanted!r}")
+
+
+if __name__ == "__main__":
+    judge.cublas_side = refuse
+    library, rows = calls.Library(pathlib.Path(sys.argv[2]), "cpu"), []
+    with open(sys.argv[3], "w", encoding="utf-8") as file:
+        for product in PRODUCTS:
+            plant(product)
+            with contextlib.redirect_stdout(io.StringIO()):
+                rows += variants.measure_all(TORCH, argparse.Namespace(requests=[product], seed=1, budget=None), library, file)
+    expect("errors", [row["error"] for row in rows if "error" in row], [])
+    expect("refused", [kernel for row in rows for kernel in row["kernels"] if "refused" in kernel], [])
+    expect("rows", [row["label"] for row in rows], [product.label for product in PRODUCTS])
+    for row in rows:
+        for kernel in row["kernels"][1:]:
+            asked = {name.replace("_", "-"): word for name, word in words_of(kernel["words"]).items()}
+            expect(f"{row['label']}: the kernel", {name: words_of(kernel["plan"]).get(name) for name in asked}, asked)
+    ratios = [plan / fastest for plan, fastest, *_ in map(variants.figures, rows)]
+    expect("the plan is the fastest", [round(ratio, 3) for i, ratio in enumerate(ratios) if i != 1], [1.0] * 3)
+    if not 1.5 < ratios[1] <= 2:
+        sys.exit(f"the slow plan: {ratios[1]}")
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        variants.show_all(rows)
+    expect("the worst one", shown.getvalue().splitlines()[1].endswith(SLOW.label), True)
+    expect("lines", [json.loads(line)["label"] for line in open(sys.argv[3], encoding="utf-8")], [product.label for product in PRODUCTS])
