@@ -5,10 +5,10 @@ chooses wrongly, and what fit_gemm.py fits its constants to.
 
     variants.py [--seed N] [--shapes 40] [--known] [--budget SECONDS] [--json FILE] [--library libclusterjit.so] [--list]
 
-Products are drawn from a seed as sweep's are; --known: those of gemm_kernels.py first. Of each product some 38 kernels of the form wgmma are
-timed, by tile, multicast group, split and parts: those that are predicted to be the fastest, few of each tile, and some at random
-that are predicted to take up to half as long again. Consumers in turn, stages and sums are left to the plan. Products of few rows
-or columns have kernels of the other forms, too. Threads compile the next product's kernels while one is measured.
+Products are drawn from a seed as sweep's are; --known: those of gemm_kernels.py first. Of each product some 38 kernels of the form
+wgmma are timed, by tile, multicast group, split and parts: those that are predicted to be the fastest, few of each tile, and some
+at random that are predicted to take up to half as long again. Consumers in turn, stages and sums are left to the plan. Products of
+few rows or columns have kernels of the other forms, too. Threads compile the next product's kernels while one is measured.
 Each kernel has a CUDA graph, inputs rotated beyond the L2 cache: first the best of three replays; then the six fastest, the plan's
 and cuBLAS's best algorithm are timed in turns (medians). Results are not checked: sweep does that.
 --json: one line of JSON a product. --list: the kernels and their predicted microseconds, without a GPU.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """variants_planted.py TOOLS LIBRARY JSON: variants.py without a GPU: kernels are made for the CPU device and never run, and the time of
-each is what the cost model predicts, but for one product's plan, which takes twice as long. The lines of JSON are fit_gemm.py's."""
+each is what the cost model predicts, but for one product's plan, which takes three times as long. The lines of JSON are fit_gemm.py's."""
 import argparse
 import contextlib
 import io
@@ -34,7 +34,7 @@ def microseconds(request, plan, name):
         return 1000
     kernel = gemm_model.Kernel.of(words_of(plan))
     clocks = gemm_model.predict(C, gemm_model.Product.of(words_of(request.words)), kernel, gemm_model.room_unknown(C, 132, kernel.blocks))
-    return (clocks + 3600) / 1755 * (2 if request is SLOW and name == variants.PLAN else 1)
+    return (clocks + 3600) / 1755 * (3 if request is SLOW and name == variants.PLAN else 1)
 
 
 def plant(request):
@@ -73,7 +73,7 @@ if __name__ == "__main__":
             expect(f"{row['label']}: the kernel", {name: words_of(kernel["plan"]).get(name) for name in asked}, asked)
     ratios = [plan / fastest for plan, fastest, *_ in map(variants.figures, rows)]
     expect("the plan is the fastest", [round(ratio, 3) for i, ratio in enumerate(ratios) if i != 1], [1.0] * 3)
-    if not 1.5 < ratios[1] <= 2:
+    if not 2.5 < ratios[1] <= 3:
         sys.exit(f"the slow plan: {ratios[1]}")
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
