@@ -34,8 +34,8 @@ static const struct { const char *name, *words; } drawn[] = {
     {"dtype", "bf16 f16 tf32 e4m3 e5m2"}, {"out", "auto auto bf16 f32 e4m3"}, {"a", "row row column"}, {"b", "column column row"},
     {"activation", "none relu gelu silu"}, {"batch", "1 1 1 3"}, {"lines", "auto auto whole cut"},
     {"tile", "128x256 128x128 64x256 64x128 64x64 128x224 128x192 128x160 128x96 64x192 64x160 64x96 192x192 192x160 192x128"},
-    {"cluster", "1 2 4 0 auto"}, {"cluster-n", "1 1 2 4 auto"}, {"split", "1 2 4 8 16"}, {"parts", "1 1 2 3 7"},
-    {"consumers", "auto together in-turn"}};
+    {"cluster", "1 2 4 0 auto"}, {"cluster-n", "1 1 2 4 auto"}, {"split", "1 1 1 2 4 8 16"}, {"parts", "1 1 1 2 3 7"},
+    {"consumers", "auto together in-turn in-turn"}};
 
 static const char *const shown[] = {"m", "n", "k", "dtype", "out", "a", "b", "activation", "batch", "lines", "tile", "cluster",
                                     "cluster-n", "split", "parts", "sums", "stages", "consumers"};
@@ -75,7 +75,10 @@ int main(int argc, char **argv) {
     state = strtoull(argv[1], NULL, 10);
     for (uint64_t left = strtoull(argv[2], NULL, 10); left;) {
         if (cj_limits_named("h200", &limits, NULL)) return 1;
-        if (below(2)) memset(limits.gpc_sms, 0, sizeof limits.gpc_sms);
+        if (below(2)) {
+            memset(limits.gpc_sms, 0, sizeof limits.gpc_sms);
+            limits.sm_count -= (uint32_t)below(40);
+        }
         if (!draw(family, &limits, &plan)) continue;
         show(&plan, &limits);
         left--;
