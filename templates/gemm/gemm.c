@@ -196,14 +196,14 @@ static bool has_tile(uint64_t form, uint64_t tile) {
 }
 
 static cj_status check_tile(const cj_params *p, cj_error *error) {
-    static const char *const words[] = {"auto", "wgmma", "mma", "skinny"};
-    const uint64_t           form = p->value[GEMM_FORM], tile = p->value[GEMM_TILE];
-    uint64_t                 other = GEMM_FORM_WGMMA;
-    char                     word[16];
-    if (!tile || has_tile(form, tile)) return CJ_OK;
-    while (!has_tile(other, tile)) other++;
+    const uint64_t tile = p->value[GEMM_TILE];
+    cj_params      other = *p;
+    char           word[16], form[16], form_of[16];
+    if (!tile || has_tile(p->value[GEMM_FORM], tile)) return CJ_OK;
+    for (other.value[GEMM_FORM] = GEMM_FORM_WGMMA; !has_tile(other.value[GEMM_FORM], tile);) other.value[GEMM_FORM]++;
     return cj__fail(error, CJ_INVALID_ARGUMENT, "tile: %s is none of form=%s" CJ_HINT "form=%s has it",
-                    cj_params_word(p, "tile", word, sizeof word), words[form], words[other]);
+                    cj_params_word(p, "tile", word, sizeof word), cj_params_word(p, "form", form, sizeof form),
+                    cj_params_word(&other, "form", form_of, sizeof form_of));
 }
 
 static cj_status plan_gemm(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {

@@ -47,11 +47,11 @@ static void compare(candidate *best, const gemm_shape *g, uint64_t room) {
 static void try_splits(const cj_params *p, const cj_limits *limits, gemm_shape *g, candidate *best) {
     const uint64_t *value = p->value, tiles = cj__gemm_tile_count(g);
     const uint64_t  peers = cj__least(limits->max_cluster, GEMM_SPLIT_MAX), multicast = cj__gemm_multicast(g);
-    const bool      may_split = g->clustered && !g->in_turn && g->cluster_m < GEMM_CLUSTER_MAX && g->cluster_n < GEMM_CLUSTER_MAX;
-    const range     split = range_of(value[GEMM_SPLIT], may_split ? peers / multicast : 1);
-    for (g->split = (uint32_t)split.from; g->split <= split.to; g->split *= 2) {
-        const uint64_t room = cj__gemm_room(g, limits), most = may_split || !g->clustered ? cj__least(room / tiles, GEMM_PARTS_MAX) : 1;
-        const range    parts = range_of(value[GEMM_PARTS], most);
+    const bool      is_row = g->cluster_m == GEMM_CLUSTER_MAX || g->cluster_n == GEMM_CLUSTER_MAX, is_whole = is_row || g->in_turn;
+    const range     split = range_of(value[GEMM_SPLIT], g->clustered && !is_whole ? peers / multicast : 1);
+    for (g->split = (uint32_t)split.from; g->split <= split.to && g->split * multicast <= peers; g->split *= 2) {
+        const uint64_t room = cj__gemm_room(g, limits);
+        const range    parts = range_of(value[GEMM_PARTS], is_whole ? 1 : cj__least(room / tiles, GEMM_PARTS_MAX));
         for (g->parts = (uint32_t)parts.from; g->parts <= parts.to; g->parts++) {
             cj__gemm_set_tile(g, g->tile);  // whether results are deferred, and consumers take turns, depends on the split
             choose_sums(p, limits, g);
@@ -97,12 +97,12 @@ static bool may_be(const cj_params *p, const gemm_shape *g, bool in_turn) {
 
 // What was asked for although nothing of it fits, for the plan to refuse.
 static gemm_shape as_asked(const cj_params *p, const cj_limits *limits, gemm_shape g) {
-    const uint64_t *value = p->value, along_n = value[GEMM_CLUSTER_N];
+    const uint64_t *value = p->value, along_m = value[GEMM_CLUSTER], along_n = value[GEMM_CLUSTER_N];
     g.in_turn = value[GEMM_CONSUMERS] == GEMM_CONSUMERS_IN_TURN;
     g.split = value[GEMM_SPLIT] ? (uint32_t)value[GEMM_SPLIT] : 1;
     g.parts = value[GEMM_PARTS] ? (uint32_t)value[GEMM_PARTS] : 1;
     cj__gemm_set_tile(&g, value[GEMM_TILE] ? value[GEMM_TILE] : GEMM_TILE_128x128);
-    cj__gemm_set_cluster(&g, value[GEMM_CLUSTER] == CJ_PARAM_AUTO ? 1 : value[GEMM_CLUSTER], along_n == CJ_PARAM_AUTO ? 1 : along_n);
+    cj__gemm_set_cluster(&g, along_m == CJ_PARAM_AUTO ? 1 : along_m, along_n == CJ_PARAM_AUTO ? 1 : along_n);
     choose_sums(p, limits, &g);
     return g;
 }

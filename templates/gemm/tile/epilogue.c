@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a tile's sums to D: values (value.c) are rounded to D's type, packed, and stored by tensor stores of 16 rows by a subtile
-// of 64 columns (32 of f32, and of tiles whose columns are no multiple of 64) a warp. Those write whole units of 16 bytes: tail.c stores the end of a line that is none.
+// of 64 columns (32 of f32, and of tiles whose columns are no multiple of 64) a warp. Those write whole units of 16 bytes: tail.c
+// stores the end of a line that is none.
 //
 // A warp's buffer holds a subtile of C or of D, rows of 128 bytes (of 64 or 32 for narrow subtiles and 8-bit results), swizzled as
 // its tensor map says.

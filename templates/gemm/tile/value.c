@@ -3,7 +3,8 @@
 // times their scale. alpha has the scales of A and B in it.
 //
 // The bias of a tile is loaded during the tile's products and waits in registers: of columns each lane has two of every
-// 64 (of a tile that ends within them, also some that are none of its), and a shuffle brings them (two of 16 bits at once) to the lanes whose sums need them.
+// 64 (of a tile that ends within them, also some that are none of its), and a shuffle brings them (two of 16 bits at once) to the
+// lanes whose sums need them.
 //
 // e^x and a reciprocal are 8 clocks of a warp each, as long as all other instructions of a value together: two values share a
 // reciprocal.
