@@ -51,7 +51,8 @@ CJ_API void      cj_histogram_destroy(cj_histogram *histogram);  // NULL is allo
 
 // counts[b] = how many of x[0..n) fall into bin b, for b in [0, bins); the counts before are overwritten. `x` and
 // `counts` are device pointers, aligned to their elements. Asynchronous on `stream` (a fill and a launch; of few samples a launch
-// alone, a programmatic dependent one where the GPU has those); allocates nothing. Launches on different streams need no order, as long as their counts are different ones.
+// alone, a programmatic dependent one where the GPU has those); allocates nothing. Launches on different streams need no order, as
+// long as their counts are different ones.
 CJ_API cj_status cj_histogram_run(cj_histogram *histogram, cj_ptr x, cj_ptr counts, cj_stream stream, cj_error *error);
 
 // The same, added to the counts that are there: for samples that come in parts.

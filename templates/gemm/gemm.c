@@ -19,9 +19,11 @@
 //            global D
 //
 // The packed results of a tile are stored 64 columns at a time during the mainloop of the tile that follows, as far from each
-// other as possible, so that neither the tensor cores nor the copies wait for them. Results are stored at once where a tile has
-// fewer steps than such subtiles. f32 results are stored by 32 columns, and those of tiles of more than 192 columns at once: there are no
-// registers for them beside the next tile's sums. Tiles of 96, 160 and 224 columns store all results by 32 columns.
+// other as possible, so that neither the tensor cores nor the copies wait for them. f32 results, and all of tiles of 96, 160 and 224
+// columns, are stored by 32 columns. Results are stored at once where a tile has fewer steps than such subtiles, and where they have
+// no registers beside the next tile's sums: of 256 columns, and f32 results of more than 160.
+//
+// Where A or B has fewer lines than a tile, no copy brings the others: all threads write zeros there at the start.
 //
 // With consumers=in-turn two consumers of 64 rows each compute tiles of their own in turn: one stores its results while the other
 // one multiplies, and nothing is deferred.

@@ -93,7 +93,7 @@ enum {
     GEMM_PARTS_MAX = 64,
     GEMM_SUBTILES_MAX = 8,
     GEMM_SUMS_MAX = 128,   // f32 sums of a thread
-    GEMM_PACKED_MAX = 96,  // registers of a tile's packed results, and of these and the next tile's sums: of one or two
+    GEMM_PACKED_MAX = 80,  // registers of a tile's packed results, and of these and the next tile's sums: of one or two
     GEMM_HELD_MAX = 168,   // consumer groups, and of three
     GEMM_HELD_MAX_OF_THREE = 120,
     GEMM_BIAS_MAX = 8
