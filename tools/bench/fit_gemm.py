@@ -40,9 +40,15 @@ def words_of(text):
     return dict(word.split("=", 1) for word in text.split() if "=" in word)
 
 
+def read_one(file):
+    try:
+        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    except ValueError as error:
+        return die(f"{file} is not what variants.py --json writes: {error}", 1)
+
+
 def read(files):
-    rows = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    return [row for row in rows if "kernels" in row]
+    return [row for file in files for row in read_one(file) if "kernels" in row]
 
 
 def kernels_of(row):
