@@ -129,7 +129,7 @@ static void clear_lines(const gemm_kernel *k, const gemm_operand *o, const cj_re
 static void clear_stages(const gemm_kernel *k) {
     const gemm_shape *g = k->g;
     cj_reg            zero[GEMM_CLEARED / 4];
-    if (cj__gemm_loaded_bytes(&g->a) + cj__gemm_loaded_bytes(&g->b) == cj__gemm_stage_bytes(g)) return;
+    if (cj__gemm_loaded_stage_bytes(g) == cj__gemm_stage_bytes(g)) return;
     cj_step(k->f, "the stages' lines behind the matrix, which no copy brings, are zero");
     zero[0] = cj_mov(k->f, "u32", "zero", 0);
     for (unsigned i = 1; i < GEMM_CLEARED / 4; i++) zero[i] = zero[0];

@@ -43,7 +43,7 @@ static void compare(candidate *best, const gemm_shape *g, uint64_t room) {
 }
 
 // Splits of a tile by a multicast group. In a cluster they double: clusters of a power of two blocks fit as counted; the last of 40
-// clusters of 3, or of 20 of 6, ran late. Those that fit no stages, or do not run at once, are not tried unless they are asked for.
+// clusters of 3, or of 20 of 6, ran late. Unless parts are asked for, no more are tried than run at once.
 static void try_splits(const cj_params *p, const cj_limits *limits, gemm_shape *g, candidate *best) {
     const uint64_t *value = p->value, tiles = cj__gemm_tile_count(g);
     const uint64_t  peers = cj__least(limits->max_cluster, GEMM_SPLIT_MAX), multicast = cj__gemm_multicast(g);

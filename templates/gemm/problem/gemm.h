@@ -222,9 +222,12 @@ static inline uint32_t cj__gemm_peer_bytes_apart(const gemm_shape *g) {
 // Bytes of shared memory of a block. The stages that fit beside all else.
 static inline uint32_t cj__gemm_stage_bytes(const gemm_shape *g) { return g->a.bytes + g->b.bytes; }
 
-// What copies bring of an operand's stage, and of a stage.
+// Bytes that copies bring of an operand's stage, and of a stage.
 static inline uint32_t cj__gemm_loaded_bytes(const gemm_operand *o) {
     return o->order == CJ_BY_K ? o->loaded * GEMM_ROW : o->bytes;
+}
+static inline uint32_t cj__gemm_loaded_stage_bytes(const gemm_shape *g) {
+    return cj__gemm_loaded_bytes(&g->a) + cj__gemm_loaded_bytes(&g->b);
 }
 
 // Buffers of a warp for subtiles of results: of three groups one, which makes room for a stage more.

@@ -29,9 +29,9 @@ void cj__gemm_set_tile(gemm_shape *g, uint64_t tile) {
     g->b.bytes = stage_bytes_of(&g->b);
 }
 
-// Lines that copies bring. Where a matrix has fewer lines than a tile, those behind them are not loaded: a copy's lines beyond the
-// matrix take longer than those that it has. What the stages hold there goes into lines of D that are not stored. Each block's part is
-// a whole number of swizzle patterns.
+// How many lines of a tile the copies bring. Where the matrix has fewer, they leave out the others: a copy fills a line beyond the
+// matrix with zeros, which takes longer than a line of the matrix. What a stage holds there goes into lines of D that nobody
+// stores. Each block's part is a whole number of swizzle patterns.
 static uint32_t loaded_lines(const gemm_operand *o) {
     const uint64_t part = (uint64_t)o->loaders * GEMM_PATTERN_ROWS;
     return o->order == CJ_BY_K ? (uint32_t)cj__least(o->lines, cj__round_up(o->extent, part)) : o->lines;

@@ -79,7 +79,7 @@ static void load_steps(const gemm_kernel *k, const producer *p, cj_reg tile, cj_
     const gemm_place place = cj__gemm_place(k, tile);
     const position   a = find_position(k, &p->a, place.row, first), b = find_position(k, &p->b, place.column, first);
     cj_reg           left = cj_mov(k->f, "u32", "steps_left", steps);
-    const uint32_t   bytes = cj__gemm_loaded_bytes(p->a.o) + cj__gemm_loaded_bytes(p->b.o);
+    const uint32_t   bytes = cj__gemm_loaded_stage_bytes(k->g);
     cj__gemm_wait(k);
     CJ_COUNT_DOWN(k->f, "load_step", left, 1) {
         cj_reg full = cj_pipeline_acquire(k->f, &k->stages, &p->at, CJ_ARG(bytes));
