@@ -4,6 +4,7 @@
 
 #include "call.h"
 #include "error.h"
+#include "histogram/histogram.h"
 #include "several.h"
 
 enum { BINS = 256 };  // the default
@@ -46,11 +47,6 @@ static cj_status describe_run(const void *from, cj_params *params, cj_error *err
     return status ? status : cj_params_set(params, "result", "auto", error);
 }
 
-static bool overwrites(const cj_plan *plan) {
-    enum { SET = 1 };  // the second word of `result`
-    return cj_params_get(&plan->params, "result") == SET;
-}
-
 // The call's kernel adds. `set`: the one that overwrites; NULL: none.
 typedef struct kept {
     cj_histogram_desc desc;
@@ -70,7 +66,7 @@ static cj_status create_set(cj_device *device, const cj_histogram_desc *desc, cj
     cj_plan   plan;
     TRY(describe_run(desc, &params, error));
     TRY(cj_plan_make(&params, cj_device_limits(device), NULL, &plan, error));
-    return overwrites(&plan) ? cj_kernel_create(device, &params, set, error) : CJ_OK;
+    return cj__histogram_overwrites(&plan) ? cj_kernel_create(device, &params, set, error) : CJ_OK;
 }
 
 cj_status cj_histogram_create(cj_device *device, const cj_histogram_desc *desc, cj_histogram **made, cj_error *error) {
@@ -128,7 +124,7 @@ cj_status cj__histogram_describe(const cj_histogram_desc *desc, cj_params *param
 
 cj_status cj__histogram_run(cj_device *device, cj_kernel *kernel, const cj_histogram_desc *desc, cj_ptr x, cj_ptr counts, cj_stream stream,
                             cj_error *error) {
-    return run(device, kernel, overwrites(cj_kernel_plan(kernel)) ? kernel : NULL, desc, x, counts, stream, error);
+    return run(device, kernel, cj__histogram_overwrites(cj_kernel_plan(kernel)) ? kernel : NULL, desc, x, counts, stream, error);
 }
 
 // ---- one call

@@ -74,6 +74,9 @@ cj_histogram_layout cj__histogram_layout(const cj_plan *plan);
 
 cj_status cj__histogram_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
+// Whether the plan's kernel overwrites its counts, for launches: nothing is worked out.
+bool cj__histogram_overwrites(const cj_plan *plan);
+
 // ---- the kernel
 
 typedef struct histogram_kernel {

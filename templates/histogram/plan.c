@@ -100,7 +100,7 @@ static cj_histogram_layout global_layout(const cj_plan *plan) {
 
 cj_histogram_layout cj__histogram_layout(const cj_plan *plan) {
     cj_histogram_layout l = {.pool = 1};
-    if (plan->params.value[HISTOGRAM_RESULT] == SET) return set_layout(plan, plan->grid.x);
+    if (cj__histogram_overwrites(plan)) return set_layout(plan, plan->grid.x);
     if (plan->params.value[HISTOGRAM_MEMORY] == GLOBAL) return global_layout(plan);
     choose_layout(plan, plan->dynamic_shared, plan->cluster.x, &l);
     return l;
@@ -223,6 +223,8 @@ static cj_status shape(cj_plan *plan, const cj_limits *limits, const cj_histogra
                          : l->pool;  // slices may become as large
     return CJ_OK;
 }
+
+bool cj__histogram_overwrites(const cj_plan *plan) { return plan->params.value[HISTOGRAM_RESULT] == SET; }
 
 cj_status cj__histogram_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     cj_binning          binning;
