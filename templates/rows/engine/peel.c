@@ -166,11 +166,11 @@ void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_
     const uint64_t   first = (uint64_t)v * cj__row_threads(s), offset = first * bytes;
     const char      *type = s->in_bytes == 4 ? "f32" : "b32", *load = cj__load_given(k->plan);
     cj_reg           both[2 * ROW_WORDS], when = cj_always();
-    cj_reg           at = cj_mad_wide(f, "column_at", k->aligned, s->in_bytes, k->base[operand]);
     if (s->unaligned) {
         load_anywhere(k, operand, v, word);
         return;
     }
+    cj_reg at = cj_mad_wide(f, "column_at", k->aligned, s->in_bytes, k->base[operand]);
     if (!cj__row_has_head(s)) {
         cj__load(f, cj_always(), load, type, word, words, at, (int64_t)offset);
         return;

@@ -216,11 +216,11 @@ static bool may_peel(const choice *c, unsigned plain_bytes, unsigned elements) {
 static bool may_split(const choice *c, const row_shape *plain, unsigned elements, bool peeled) {
     const uint64_t wanted = c->plan->params.value[ROW_SPLIT], peel = c->plan->params.value[ROW_PEEL];
     const unsigned part = cj__row_peel_most(c->plan, c->op, plain);
-    const bool     unaligned = peeled && c->plan->params.value[ROW_ALIGN] && cj__row_keeps_apart(plain, elements);
+    const bool     may_be_whole = peeled && cj__row_may_be_whole(c, plain, elements);
     if (plain->totals || !c->op->outputs || part >= elements || (peeled && plain->columns < 2 * elements)) return false;
     if (is_asked(c, ROW_PEEL) && peel != (peeled ? elements : 0)) return false;
     if (is_asked(c, ROW_SPLIT)) return wanted == elements;
-    return !asked(c, ROW_PEEL) && vector_bytes(plain) <= PEEL_PLAIN_BYTES && (unaligned || elements <= SPLIT_PARTS * part);
+    return !asked(c, ROW_PEEL) && vector_bytes(plain) <= PEEL_PLAIN_BYTES && (may_be_whole || elements <= SPLIT_PARTS * part);
 }
 
 // The shape so far becomes the best if it is allowed and takes no more instructions.

@@ -45,6 +45,11 @@ static inline bool cj__row_asks_stream(const choice *c) {
     return asked(c, ROW_STAGES) || is_asked(c, ROW_GRID) || cj__row_asks_resident(c);
 }
 
+// Whether vectors of so many elements, of pointers that may begin beside one, may all turn out whole in what is read, too.
+static inline bool cj__row_may_be_whole(const choice *c, const row_shape *s, unsigned elements) {
+    return c->plan->params.value[ROW_ALIGN] && cj__row_keeps_apart(s, elements);
+}
+
 // Vectors that a thread should hold of a piece of several, or of a stage.
 static inline unsigned cj__row_piece_held(const choice *c) {
     return asked_or(c, ROW_VECTORS, ROW_HELD / c->op->inputs);

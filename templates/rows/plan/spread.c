@@ -100,9 +100,9 @@ static void cut_spread(choice *c) {
 // Elements of a vector of what is written, if what is read may begin beside it: loaded whole or in parts.
 static unsigned split_most(const choice *c, unsigned together) {
     const unsigned most = cj__row_split_most(c->plan, c->op, c->s, true);
-    const bool     no = is_asked(c, ROW_SPLIT) && !asked(c, ROW_SPLIT), unaligned = c->plan->params.value[ROW_ALIGN] && cj__row_keeps_apart(c->s, most);
+    const bool     no = is_asked(c, ROW_SPLIT) && !asked(c, ROW_SPLIT);
     if (!c->op->outputs || no) return 0;
-    return unaligned || asked(c, ROW_SPLIT) ? most : (unsigned)cj__least(most, SPLIT_PARTS * together);
+    return cj__row_may_be_whole(c, c->s, most) || asked(c, ROW_SPLIT) ? most : (unsigned)cj__least(most, SPLIT_PARTS * together);
 }
 
 // A long row has vectors as wide as its matrices allow, and edges beside them.
