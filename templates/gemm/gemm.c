@@ -23,7 +23,9 @@
 // columns, are stored by 32 columns. Results are stored at once where a tile has fewer steps than such subtiles, and where they have
 // no registers beside the next tile's sums: of 256 columns, and f32 results of more than 160.
 //
-// Where A or B has fewer lines than a tile, no copy brings the others: all threads write zeros there at the start.
+// Where a tile needs fewer lines of A or B than it has, no copy brings the others: all threads write zeros there at the start. So it is
+// where A or B has fewer, and where few tiles below each other share D's rows evenly (`rows` of them each): the tile's other rows belong
+// to the next one, and are stored beyond D, where a tensor store writes nothing.
 //
 // With consumers=in-turn two consumers of 64 rows each compute tiles of their own in turn: one stores its results while the other
 // one multiplies, and nothing is deferred.
@@ -45,7 +47,7 @@
 // are the problem's n and B'.
 //
 // Barriers, and why each is needed and enough:
-//   B0  where A or B has fewer lines than a tile, and blocks form a cluster: all threads have cleared the lines that no copy brings,
+//   B0  where a tile needs fewer lines than it has, and blocks form a cluster: all threads have cleared the lines that no copy brings,
 //       each before its fence.proxy.async, so that products see zeros there. No copy writes these lines. In a block alone B1 does.
 //   B1  the cluster's (the block's): the mbarriers are initialized before a copy or a peer uses them. fence.mbarrier_init
 //       publishes them, so that a relaxed arrival is enough.
@@ -89,6 +91,7 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
     const gemm_shape *g = k->g;
     cj_head(b, "  tile %ux%u, cluster %ux%u%s, %u stages of %u of K", g->tile_m, g->tile_n, g->cluster_m, g->cluster_n,
             g->clustered ? "" : " (none)", g->stages, g->step);
+    if (g->rows < g->tile_m) cj_head(b, "  %u rows of a tile are stored; the next one begins behind them", g->rows);
     if (cj__gemm_is_split(g))
         cj_head(b, "  split-K: %u ways in a cluster, %u ways across clusters", g->split, g->parts);
     if (g->sums_in_stages)
@@ -124,13 +127,13 @@ static void clear_lines(const gemm_kernel *k, const gemm_operand *o, const cj_re
     }
 }
 
-// Where A or B has fewer lines than a tile, the stages hold zeros for the others. These go into sums that nobody stores, but what is
-// multiplied has been written.
+// Where a tile needs fewer lines of A or B than it has, the stages hold zeros for the others. These go into sums that nobody stores, but
+// what is multiplied has been written.
 static void clear_stages(const gemm_kernel *k) {
     const gemm_shape *g = k->g;
     cj_reg            zero[GEMM_CLEARED / 4];
     if (cj__gemm_loaded_stage_bytes(g) == cj__gemm_stage_bytes(g)) return;
-    cj_step(k->f, "the stages' lines behind the matrix, which no copy brings, are zero");
+    cj_step(k->f, "the stages' lines that no copy brings are zero");
     zero[0] = cj_mov(k->f, "u32", "zero", 0);
     for (unsigned i = 1; i < GEMM_CLEARED / 4; i++) zero[i] = zero[0];
     clear_lines(k, &g->a, zero);

@@ -37,6 +37,8 @@ static void large_problems_are_right(void **state) {
         "m=3000 n=4501 k=520 tile=192x192 b=row cluster=2 c=yes bias=n",
         "m=3000 n=4501 k=520 tile=192x160 b=column cluster=1 cluster-n=4 bias=n activation=silu",
         "m=3000 n=4500 k=520 tile=192x128 b=column cluster=2 cluster-n=2 out=f32",
+        "m=208 n=20000 k=700 tile=192x128 b=column cluster=1 cluster-n=2 c=yes bias=m",
+        "m=80 n=50001 k=300 tile=64x192 b=column cluster=2 out=f32 activation=gelu",
     };
     are_right(words, cj_test_few() ? 0 : CJ_TEST_COUNT(words));
 }
@@ -45,6 +47,8 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
     (void)state;
     static const char *const words[] = {
         "m=256 n=512 k=8192 b=column",
+        "m=80 n=4096 k=4096 b=column c=yes bias=n",
+        "m=144 n=4100 k=1000 b=column tile=128x160 cluster=2 split=2",
         "m=100 n=500 k=30000 tile=64x128 cluster=1 cluster-n=1 split=8",
         "m=128 n=256 k=20000 tile=128x128 cluster=1 cluster-n=2 split=8 parts=2 c=yes",
         "m=60 n=60 k=40000 tile=64x64 cluster=1 split=16 parts=7 dtype=f16",

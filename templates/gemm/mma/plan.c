@@ -36,6 +36,7 @@ static void set_tile(gemm_shape *g, uint64_t tile) {
     g->a.bytes = operand_bytes(&g->a);
     g->b.bytes = operand_bytes(&g->b);
     cj__gemm_set_cluster(g, 0, 0);
+    g->rows = g->tile_m;
 }
 
 static void read_problem(const cj_params *p, gemm_shape *g) {

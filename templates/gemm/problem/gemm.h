@@ -80,6 +80,7 @@ enum {
     GEMM_WARP = 32,            // lanes
     GEMM_SHARED_ALIGN = 1024,  // bytes after which a swizzle pattern repeats: the stages begin at a multiple
     GEMM_STORE_BYTES = GEMM_WARP_ROWS * GEMM_ROW,  // a warp's buffer for a subtile of results
+    GEMM_BEYOND = 1 << 30,     // a row that no matrix has
     GEMM_CLEARED = 16,         // bytes that a thread clears at a time
     GEMM_MBARRIER_BYTES = 512  // static shared memory: the mbarriers, at most
 };
@@ -130,7 +131,7 @@ typedef struct gemm_operand {
     uint32_t         lines;    // and of a tile
     uint32_t         bytes;    // of a stage
     uint32_t         loaders;  // blocks of a multicast group that load a part of them each
-    uint32_t         loaded;   // lines that all of these load: fewer than the tile's where the matrix has fewer
+    uint32_t         loaded;   // lines that all of these load: fewer than the tile's where fewer of the matrix are a tile's
 } gemm_operand;
 
 // A product as the kernel computes it: D lies in rows. (D in columns is D' = B' A' in rows: `flipped`.)
@@ -147,6 +148,7 @@ typedef struct gemm_shape {
     gemm_activation  activation;
 
     uint32_t tile, tile_m, tile_n;  // the tile's number in cj__gemm_tiles; its rows and columns of D, one block's
+    uint32_t rows;                  // of D that a tile stores: the next one begins behind them, up to tile_m
     bool     clustered;             // the kernel is launched in clusters
     uint32_t cluster_m, cluster_n;
     uint32_t split, parts;

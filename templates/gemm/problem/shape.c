@@ -29,12 +29,20 @@ void cj__gemm_set_tile(gemm_shape *g, uint64_t tile) {
     g->b.bytes = stage_bytes_of(&g->b);
 }
 
-// How many lines of a tile the copies bring. Where the matrix has fewer, they leave out the others: a copy fills a line beyond the
+// How many lines of a tile the copies bring. Where the tile needs fewer, they leave out the others: a copy fills a line beyond the
 // matrix with zeros, which takes longer than a line of the matrix. What a stage holds there goes into lines of D that nobody
 // stores. Each block's part is a whole number of swizzle patterns.
-static uint32_t loaded_lines(const gemm_operand *o) {
+static uint32_t loaded_lines(const gemm_operand *o, uint64_t needed) {
     const uint64_t part = (uint64_t)o->loaders * GEMM_PATTERN_ROWS;
-    return o->order == CJ_BY_K ? (uint32_t)cj__least(o->lines, cj__round_up(o->extent, part)) : o->lines;
+    return o->order == CJ_BY_K ? (uint32_t)cj__least(o->lines, cj__round_up(needed, part)) : o->lines;
+}
+
+// Few tiles below each other share the rows of D evenly, in whole tensor stores: 80 rows are 48 and 32, not 64 and 16, since the
+// other 48 lines of A's second tile would lie beyond the matrix.
+static uint32_t rows_of_tile(const gemm_shape *g) {
+    const uint64_t tiles = g->tiles_m * g->cluster_m;
+    if (tiles == 1 || g->a.order != CJ_BY_K) return g->tile_m;
+    return (uint32_t)cj__least(g->tile_m, cj__round_up(cj__ceil_div(g->m, tiles), GEMM_WARP_ROWS));
 }
 
 void cj__gemm_set_cluster(gemm_shape *g, uint64_t along_m, uint64_t along_n) {
@@ -43,10 +51,11 @@ void cj__gemm_set_cluster(gemm_shape *g, uint64_t along_m, uint64_t along_n) {
     g->cluster_n = along_m ? (uint32_t)along_n : 1;
     g->a.loaders = g->cluster_n;
     g->b.loaders = g->cluster_m;
-    g->a.loaded = loaded_lines(&g->a);
-    g->b.loaded = loaded_lines(&g->b);
     g->tiles_m = cj__ceil_div(g->m, (uint64_t)g->tile_m * g->cluster_m);
     g->tiles_n = cj__ceil_div(g->n, (uint64_t)g->tile_n * g->cluster_n);
+    g->rows = rows_of_tile(g);
+    g->a.loaded = loaded_lines(&g->a, cj__least(g->rows, g->m));
+    g->b.loaded = loaded_lines(&g->b, g->n);
 }
 
 void cj__gemm_read(const cj_params *p, gemm_shape *g) {

@@ -29,6 +29,7 @@ static void set_tile(gemm_shape *g, uint64_t tile) {
     g->a.lines = g->tile_m = is_few(g->m) ? few : many;
     g->b.lines = g->tile_n = is_few(g->m) ? many : few;
     cj__gemm_set_cluster(g, 0, 0);
+    g->rows = g->tile_m;
 }
 
 static void read_problem(const cj_params *p, gemm_shape *g) {

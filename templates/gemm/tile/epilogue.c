@@ -194,6 +194,9 @@ void cj__gemm_results_take_subtile(const gemm_kernel *k, const gemm_results *r, 
 void cj__gemm_results_place(const gemm_kernel *k, gemm_results *r, const gemm_place *place) {
     cj_reg own = cj__gemm_warp_of_tile(k);
     cj_ptx(k->f, "mad.lo.s32 $1, $2, $3, $4;", r->place.row, own, GEMM_WARP_ROWS, place->row);
+    if (k->g->rows < k->g->tile_m)
+        cj_ptx(k->f, "@$1 mov.b32 $2, $3; // rows of the next tile: beyond D, where nothing is stored",
+               cj_ge(k->f, "is_next", own, k->g->rows / GEMM_WARP_ROWS), r->place.row, GEMM_BEYOND);
     cj_set(k->f, r->place.column, place->column);
     if (k->g->batches > 1) cj_set(k->f, r->place.batch, place->batch);
     if (k->g->deferred) cj_ptx(k->f, "setp.eq.u32 $1, $2, $2;", r->some, own);

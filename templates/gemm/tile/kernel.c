@@ -160,6 +160,6 @@ gemm_place cj__gemm_place(const gemm_kernel *k, cj_reg tile) {
     cj_reg            column = cj_div(f, "tile_column", in_band, rows);
     cj_reg            row = cj_sub(f, "row_in_band", in_band, cj_mul(f, "tiles_left_of_it", column, rows));
     row = cj_add(f, "tile_row", row, first);
-    cj_reg at_row = coordinate(k, "row", row, g->cluster_m, k->rank_m, g->tile_m);
+    cj_reg at_row = coordinate(k, "row", row, g->cluster_m, k->rank_m, g->rows);
     return (gemm_place){at_row, coordinate(k, "column", column, g->cluster_n, k->rank_n, g->tile_n), batch};
 }

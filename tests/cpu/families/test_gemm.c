@@ -111,6 +111,25 @@ static void tiles_of_three_groups_are_right(void **state) {
     are_right(words, CJ_TEST_COUNT(words));
 }
 
+// Rows just beyond a multiple of a tile's: a warp's rows that the next tile has, or that no tile has, are stored by none or once.
+static void few_tiles_share_rows_evenly(void **state) {
+    (void)state;
+    static const char *const words[] = {
+        "m=80 n=300 k=500 b=column tile=64x160 cluster=2 cluster-n=2 split=2 c=yes",
+        "m=65 n=125 k=200 b=row tile=64x64 cluster=0 bias=m activation=gelu out=f32",
+        "m=80 n=300 k=330 b=column tile=64x96 cluster=1 cluster-n=4 batch=20 c=yes bias=n",
+        "m=144 n=390 k=700 b=column tile=128x128 cluster=2 batch=20 bias=m",
+        "m=208 n=381 k=330 b=column tile=192x128 cluster=1 cluster-n=2 batch=15 c=yes dtype=f16",
+        "m=200 n=309 k=400 dtype=e4m3 b=column out=e4m3 tile=64x160 batch=9 consumers=in-turn",
+        "m=130 n=261 k=130 b=column tile=128x160 cluster=1 parts=3 d=row c=yes",
+        "m=72 n=80 k=200 b=column tile=64x64 cluster=4 cluster-n=1 split=2 d=column",
+    };
+    are_right(words, CJ_TEST_COUNT(words));
+    char *text = cj_test_emit("gemm", words[0], "sm_90a");
+    assert_non_null(strstr(text, "48 rows of a tile are stored"));
+    cj_text_free(text);
+}
+
 // More tiles than clusters, an odd number of them, fewer steps than stages and many more.
 static void tiles_that_consumers_take_in_turn_are_right(void **state) {
     (void)state;
@@ -389,6 +408,7 @@ int main(void) {
         cmocka_unit_test(tiles_whose_k_is_shared_are_right),
         cmocka_unit_test(tiles_of_other_widths_are_right),
         cmocka_unit_test(tiles_of_three_groups_are_right),
+        cmocka_unit_test(few_tiles_share_rows_evenly),
         cmocka_unit_test(tiles_that_consumers_take_in_turn_are_right),
         cmocka_unit_test(no_schedule_finds_fault_with_shared_k),
         cmocka_unit_test(few_tiles_and_a_long_k_are_shared),

@@ -24,6 +24,7 @@ static const char *const kernels[] = {
     "c=yes bias=n",
     "m=9 n=250 k=200 tile=64x64 cluster=1 cluster-n=1 stages=2 split=1 parts=1 b=column",
     "m=9 n=500 k=200 tile=64x64 cluster=1 cluster-n=2 stages=2 split=1 parts=1 b=column",
+    "m=72 n=248 k=200 tile=64x64 cluster=2 cluster-n=1 stages=2 split=1 parts=1 b=column",
     "m=300 n=100 k=330 tile=64x64 cluster=1 cluster-n=1 stages=2 split=1 parts=1 consumers=in-turn c=yes",
     "m=100 n=381 k=330 tile=64x192 consumers=together cluster=1 cluster-n=1 stages=2 split=1 parts=1 c=yes",
     "m=100 n=287 k=400 tile=64x96 cluster=1 cluster-n=1 stages=2 split=1 parts=1 b=column",
