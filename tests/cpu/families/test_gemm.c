@@ -4,8 +4,29 @@
 
 #include <string.h>
 
+#include "device.h"
 #include "emit.h"
 #include "test.h"
+
+// A device of so few SMs that each gets several tiles of a small problem.
+enum { FEW_SMS = 16 };
+
+static cj_device *whole;
+
+static int open_few_sms(void **state) {
+    whole = cj_test_device;
+    if (cj_test_open_cpu(state)) return 1;
+    cj_limits *limits = &cj_test_device->limits;
+    memset(limits->gpc_sms, 0, sizeof limits->gpc_sms);
+    limits->sm_count = limits->gpc_sms[0] = FEW_SMS;
+    return 0;
+}
+
+static int close_few_sms(void **state) {
+    const int closed = cj_test_close(state);
+    cj_test_device = whole;
+    return closed;
+}
 
 // The tests that take longest: with CJ_FEW one of them, which the seed chooses.
 enum { CLUSTER_OF_TWO, RANDOM, DEPENDENT, LONGEST };
@@ -64,33 +85,38 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
         "m=100 n=100 k=700 tile=128x128 cluster=1 split=3 parts=2 sums=ring a=column",
         "m=50 n=250 k=400 tile=64x128 cluster=1 cluster-n=2 split=4 stages=3 sums=ring c=yes d=column",
         "m=200 n=250 k=600 tile=128x256 cluster=2 split=4 sums=ring b=column out=f32 bias=m",
+        "m=70 n=500 k=400 tile=64x192 cluster=1 split=8 parts=2 c=yes bias=n",
+        "m=130 n=500 k=400 tile=128x160 cluster=2 split=4 b=column bias=n activation=relu",
+        "m=130 n=500 k=400 tile=128x96 cluster=1 split=16 b=row out=f32",
+        "m=130 n=300 k=900 tile=128x224 cluster=1 split=2 parts=3 sums=ring b=row c=yes",
+        "m=200 n=200 k=700 tile=192x128 cluster=1 split=4 parts=2 c=yes",
+        "m=200 n=205 k=700 tile=192x160 cluster=2 split=2 b=column out=f32 c=yes",
+        "m=80 n=300 k=500 b=column tile=64x160 cluster=2 cluster-n=2 split=2 c=yes",
+        "m=130 n=261 k=130 b=column tile=128x160 cluster=1 parts=3 d=row c=yes",
+        "m=72 n=80 k=200 b=column tile=64x64 cluster=4 cluster-n=1 split=2 d=column",
     };
     are_right(words, CJ_TEST_COUNT(words));
 }
 
 // Widths between those: an odd number of subtiles, which share two buffers; subtiles of 32 columns, boxes of lines that the tile
-// ends within; several tiles a block, with C and ragged lines; split-K, and consumers in turn.
+// ends within; several tiles a block, with C and ragged lines; and consumers in turn.
 static void tiles_of_other_widths_are_right(void **state) {
     (void)state;
     static const char *const words[] = {
-        "m=70 n=500 k=300 tile=64x192 cluster=1 batch=40 b=column c=yes bias=n",
-        "m=70 n=500 k=300 tile=64x96 cluster=2 batch=30 a=column b=row c=yes dtype=f16 bias=m activation=gelu",
-        "m=130 n=517 k=450 tile=128x224 cluster=0 batch=20 b=row c=yes bias=n",
-        "m=130 n=517 k=450 tile=128x160 cluster=1 cluster-n=2 batch=20 b=column c=yes bias=n activation=silu",
-        "m=200 n=517 k=70 tile=128x160 cluster=2 cluster-n=2 batch=12 b=row c=yes d=column",
-        "m=200 n=421 k=300 tile=128x96 cluster=4 batch=12 out=f32 c=yes bias=n",
-        "m=130 n=447 k=170 tile=128x224 cluster=1 batch=20 out=f32 b=column c=yes bias=n",
-        "m=130 n=387 k=330 tile=128x192 cluster=2 batch=20 out=f32 b=row c=yes",
-        "m=70 n=309 k=700 tile=64x160 cluster=1 batch=40 dtype=e4m3 b=column out=e4m3 c=yes bias=n",
-        "m=70 n=400 k=900 tile=64x192 cluster=1 cluster-n=4 batch=20 dtype=e5m2 b=column out=e5m2 c=yes d=column",
+        "m=70 n=500 k=300 tile=64x192 cluster=1 batch=5 b=column c=yes bias=n",
+        "m=70 n=500 k=300 tile=64x96 cluster=2 batch=4 a=column b=row c=yes dtype=f16 bias=m activation=gelu",
+        "m=130 n=517 k=450 tile=128x224 cluster=0 batch=3 b=row c=yes bias=n",
+        "m=130 n=517 k=450 tile=128x160 cluster=1 cluster-n=2 batch=3 b=column c=yes bias=n activation=silu",
+        "m=200 n=517 k=70 tile=128x160 cluster=2 cluster-n=2 batch=2 b=row c=yes d=column",
+        "m=200 n=421 k=300 tile=128x96 cluster=4 batch=2 out=f32 c=yes bias=n",
+        "m=130 n=447 k=170 tile=128x224 cluster=1 batch=3 out=f32 b=column c=yes bias=n",
+        "m=130 n=387 k=330 tile=128x192 cluster=2 batch=3 out=f32 b=row c=yes",
+        "m=70 n=309 k=700 tile=64x160 cluster=1 batch=5 dtype=e4m3 b=column out=e4m3 c=yes bias=n",
+        "m=70 n=400 k=900 tile=64x192 cluster=1 cluster-n=4 batch=3 dtype=e5m2 b=column out=e5m2 c=yes d=column",
         "m=70 n=309 k=90 tile=64x96 cluster=0 dtype=tf32 b=column out=bf16 c=yes",
-        "m=70 n=500 k=400 tile=64x192 cluster=1 split=8 parts=2 c=yes bias=n",
-        "m=130 n=500 k=400 tile=128x160 cluster=2 split=4 b=column bias=n activation=relu",
-        "m=130 n=500 k=400 tile=128x96 cluster=1 split=16 b=row out=f32",
-        "m=130 n=300 k=900 tile=128x224 cluster=1 split=2 parts=3 sums=ring b=row c=yes",
-        "m=500 n=700 k=130 tile=64x96 cluster=2 batch=9 consumers=in-turn c=yes bias=n",
-        "m=500 n=703 k=130 tile=64x192 cluster=1 cluster-n=2 batch=9 consumers=in-turn c=yes out=f32",
-        "m=500 n=703 k=130 tile=64x160 cluster=1 batch=9 consumers=in-turn b=column c=yes",
+        "m=500 n=700 k=130 tile=64x96 cluster=2 batch=2 consumers=in-turn c=yes bias=n",
+        "m=500 n=703 k=130 tile=64x192 cluster=1 cluster-n=2 batch=2 consumers=in-turn c=yes out=f32",
+        "m=500 n=703 k=130 tile=64x160 cluster=1 batch=2 consumers=in-turn b=column c=yes",
     };
     are_right(words, CJ_TEST_COUNT(words));
 }
@@ -99,14 +125,12 @@ static void tiles_of_other_widths_are_right(void **state) {
 static void tiles_of_three_groups_are_right(void **state) {
     (void)state;
     static const char *const words[] = {
-        "m=300 n=309 k=450 tile=192x128 cluster=1 batch=30 b=column c=yes bias=n",
-        "m=300 n=320 k=330 tile=192x160 cluster=2 cluster-n=2 batch=20 a=column b=row bias=m activation=gelu",
-        "m=200 n=381 k=200 tile=192x192 cluster=1 cluster-n=2 batch=40 b=row c=yes",
-        "m=400 n=309 k=130 tile=192x128 cluster=2 batch=40 out=f32 b=row c=yes bias=n",
-        "m=300 n=261 k=130 tile=192x160 cluster=0 batch=30 dtype=e4m3 b=column out=e4m3 c=yes d=column",
-        "m=300 n=261 k=230 tile=192x192 cluster=4 batch=30 dtype=tf32 b=column",
-        "m=200 n=200 k=700 tile=192x128 cluster=1 split=4 parts=2 c=yes",
-        "m=200 n=205 k=700 tile=192x160 cluster=2 split=2 b=column out=f32 c=yes",
+        "m=300 n=309 k=450 tile=192x128 cluster=1 batch=4 b=column c=yes bias=n",
+        "m=300 n=320 k=330 tile=192x160 cluster=2 cluster-n=2 batch=3 a=column b=row bias=m activation=gelu",
+        "m=200 n=381 k=200 tile=192x192 cluster=1 cluster-n=2 batch=5 b=row c=yes",
+        "m=400 n=309 k=130 tile=192x128 cluster=2 batch=5 out=f32 b=row c=yes bias=n",
+        "m=300 n=261 k=130 tile=192x160 cluster=0 batch=4 dtype=e4m3 b=column out=e4m3 c=yes d=column",
+        "m=300 n=261 k=230 tile=192x192 cluster=4 batch=4 dtype=tf32 b=column",
     };
     are_right(words, CJ_TEST_COUNT(words));
 }
@@ -115,17 +139,14 @@ static void tiles_of_three_groups_are_right(void **state) {
 static void few_tiles_share_rows_evenly(void **state) {
     (void)state;
     static const char *const words[] = {
-        "m=80 n=300 k=500 b=column tile=64x160 cluster=2 cluster-n=2 split=2 c=yes",
         "m=65 n=125 k=200 b=row tile=64x64 cluster=0 bias=m activation=gelu out=f32",
-        "m=80 n=300 k=330 b=column tile=64x96 cluster=1 cluster-n=4 batch=20 c=yes bias=n",
-        "m=144 n=390 k=700 b=column tile=128x128 cluster=2 batch=20 bias=m",
-        "m=208 n=381 k=330 b=column tile=192x128 cluster=1 cluster-n=2 batch=15 c=yes dtype=f16",
-        "m=200 n=309 k=400 dtype=e4m3 b=column out=e4m3 tile=64x160 batch=9 consumers=in-turn",
-        "m=130 n=261 k=130 b=column tile=128x160 cluster=1 parts=3 d=row c=yes",
-        "m=72 n=80 k=200 b=column tile=64x64 cluster=4 cluster-n=1 split=2 d=column",
+        "m=80 n=300 k=330 b=column tile=64x96 cluster=1 cluster-n=4 batch=3 c=yes bias=n",
+        "m=144 n=390 k=700 b=column tile=128x128 cluster=2 batch=3 bias=m",
+        "m=208 n=381 k=330 b=column tile=192x128 cluster=1 cluster-n=2 batch=2 c=yes dtype=f16",
+        "m=200 n=309 k=400 dtype=e4m3 b=column out=e4m3 tile=64x160 batch=2 consumers=in-turn",
     };
     are_right(words, CJ_TEST_COUNT(words));
-    char *text = cj_test_emit("gemm", words[0], "sm_90a");
+    char *text = cj_test_emit("gemm", "m=80 n=300 k=500 b=column tile=64x160", "sm_90a");
     assert_non_null(strstr(text, "48 rows of a tile are stored"));
     cj_text_free(text);
 }
@@ -134,10 +155,10 @@ static void few_tiles_share_rows_evenly(void **state) {
 static void tiles_that_consumers_take_in_turn_are_right(void **state) {
     (void)state;
     static const char *const words[] = {
-        "m=700 n=700 k=130 tile=64x64 cluster=1 cluster-n=1 batch=3 consumers=in-turn",
-        "m=260 n=500 k=700 tile=64x64 cluster=2 batch=15 stages=2 consumers=in-turn c=yes bias=m",
-        "m=500 n=1000 k=60 tile=64x128 cluster=2 cluster-n=2 batch=5 consumers=in-turn b=column out=f32 bias=n activation=gelu",
-        "m=130 n=1100 k=300 tile=64x256 cluster=0 batch=19 consumers=in-turn dtype=e4m3 b=column out=e4m3 c=yes d=column",
+        "m=700 n=700 k=130 tile=64x64 cluster=1 cluster-n=1 batch=2 consumers=in-turn",
+        "m=260 n=500 k=700 tile=64x64 cluster=2 batch=2 stages=2 consumers=in-turn c=yes bias=m",
+        "m=500 n=1000 k=60 tile=64x128 cluster=2 cluster-n=2 batch=2 consumers=in-turn b=column out=f32 bias=n activation=gelu",
+        "m=130 n=1100 k=300 tile=64x256 cluster=0 batch=3 consumers=in-turn dtype=e4m3 b=column out=e4m3 c=yes d=column",
     };
     are_right(words, CJ_TEST_COUNT(words));
 }
@@ -406,10 +427,10 @@ int main(void) {
         cmocka_unit_test(a_cluster_of_two_shares_what_it_loads),
         cmocka_unit_test(every_layout_is_right),
         cmocka_unit_test(tiles_whose_k_is_shared_are_right),
-        cmocka_unit_test(tiles_of_other_widths_are_right),
-        cmocka_unit_test(tiles_of_three_groups_are_right),
-        cmocka_unit_test(few_tiles_share_rows_evenly),
-        cmocka_unit_test(tiles_that_consumers_take_in_turn_are_right),
+        cmocka_unit_test_setup_teardown(tiles_of_other_widths_are_right, open_few_sms, close_few_sms),
+        cmocka_unit_test_setup_teardown(tiles_of_three_groups_are_right, open_few_sms, close_few_sms),
+        cmocka_unit_test_setup_teardown(few_tiles_share_rows_evenly, open_few_sms, close_few_sms),
+        cmocka_unit_test_setup_teardown(tiles_that_consumers_take_in_turn_are_right, open_few_sms, close_few_sms),
         cmocka_unit_test(no_schedule_finds_fault_with_shared_k),
         cmocka_unit_test(few_tiles_and_a_long_k_are_shared),
         cmocka_unit_test(clusters_that_share_a_k_share_both_operands),
