@@ -138,6 +138,7 @@ static cj_status describe(const cj_plan *plan, row_op *op, cj_error *error) {
     own->loss = cj__row_add(op, ROW_EACH, "loss", "f32", "loss[rows]");
     own->lse = cj__row_add(op, ROW_EACH, "lse", "f32", "lse[rows], the logarithm of the sum of e^x");
     cj__row_exp_describe(op);
+    op->by_first = true;
     op->values += own->smoothing > 0;
     op->in_pairs = !(own->smoothing > 0);
     op->prepare = prepare;

@@ -197,6 +197,7 @@ static void describe_forward(row_op *op, norm *own) {
     if (own->weighted) own->weight = cj__row_add(op, ROW_COLUMN, "weight", NULL, "weight[columns]");
     if (own->biased) own->bias = cj__row_add(op, ROW_COLUMN, "bias", NULL, "bias[columns]");
     if (own->stats) add_stats(op, own);
+    op->by_first = own->stats;
     op->fold = own->centered ? ROW_FOLD_MOMENTS : ROW_FOLD_SUM;
     op->values = own->centered ? 3 : 1;
     op->sweep[0] = own->centered ? add_elements : add_squares;

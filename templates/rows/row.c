@@ -135,6 +135,15 @@ static void declare(row_kernel *k) {
 
 // ---- the beginning
 
+// Whether one thread alone reads or writes something of a row.
+static bool has_first(const row_kernel *k) { return k->op->by_first || k->s->counted || k->s->strips; }
+
+// Whether warps have partials, or rows, of their own.
+static bool has_warps(const row_shape *s) {
+    if (s->totals || s->form == ROW_STREAM) return true;
+    return s->rows_per_block > 1 ? s->transposed || !cj__row_is_short(s) : cj__row_slots(s) > 1;
+}
+
 static void and_first_rank(row_kernel *k) { cj_ptx(k->f, "setp.eq.and.u32 $1, $2, 0, $1;", k->first, k->rank); }
 
 // The block's place in its group, and the group's first row.
@@ -143,24 +152,23 @@ static void begin_group(row_kernel *k) {
     cj_ptx(k->f, "div.u32 $1, $2, $3;", k->row, block, k->s->blocks);
     cj_reg group = cj_mul(k->f, "group", k->row, k->s->blocks);
     k->rank = cj_sub(k->f, "rank", block, group);
-    and_first_rank(k);
+    if (has_first(k)) and_first_rank(k);
 }
 
 static void emit_begin(row_kernel *k) {
     cj_func *f = k->f;
     k->thread = cj_mov(f, "u32", "thread", "%tid.x");
-    k->lane = cj_and(f, "lane", k->thread, 31);
-    k->warp = cj_shr(f, "warp", k->thread, 5);
+    if (has_warps(k->s) || k->s->rows_per_block > 1) k->lane = cj_and(f, "lane", k->thread, 31);
+    if (has_warps(k->s)) k->warp = cj_shr(f, "warp", k->thread, 5);
     k->row = cj_u32(f, "row");
     if (k->s->rows_per_block > 1)
         k->thread = k->s->transposed         ? cj_mov(f, "u32", "thread", 0)
                     : cj__row_is_short(k->s) ? cj_and(f, "thread", k->lane, k->s->lanes - 1)
                                              : cj_mov(f, "u32", "thread", k->lane);
-    k->first = cj_eq(f, "first", k->thread, 0);
-    if (k->s->cluster) {
+    if (has_first(k)) k->first = cj_eq(f, "first", k->thread, 0);
+    if (k->s->cluster > 1 || (k->s->cluster && (has_first(k) || k->s->form == ROW_STREAM)))
         k->rank = cj_cluster_rank(f);
-        and_first_rank(k);
-    }
+    if (k->s->cluster && has_first(k)) and_first_rank(k);
     if (k->s->blocks) begin_group(k);
     for (unsigned i = 0; i < k->op->operands; i++)
         k->base[i] = cj__load_pointer(f, k->param[i], k->op->operand[i].name);

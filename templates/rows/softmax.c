@@ -114,13 +114,14 @@ static void write_backward(row_kernel *k, const row_vector *v) {
 
 // ---- the families
 
-static void describe_backward(row_op *op) {
+static void describe_backward(row_op *op, const softmax *own) {
     cj__row_add(op, ROW_INPUT, "y", NULL, "y[rows, columns]");
     cj__row_add(op, ROW_INPUT, "dy", NULL, "its gradient");
     cj__row_add(op, ROW_OUTPUT, "dx", NULL, "dx[rows, columns]");
     op->fold = ROW_FOLD_SUM;
     op->values = 1;
     op->prepare = prepare_backward;
+    op->swept = own->log ? 1 : 0;
     op->sweep[0] = add_products;
     op->finish = finish_backward;
     op->write = write_backward;
@@ -162,7 +163,7 @@ static cj_status describe(const cj_plan *plan, row_op *op, cj_error *error) {
                      .factored = !log && !narrow,
                      .mask_rows = mask_rows};
     if (p->value[PASS])
-        describe_backward(op);
+        describe_backward(op, own);
     else
         describe_forward(op, own);
     return CJ_OK;

@@ -56,6 +56,10 @@ static bool is_guarded(const row_shape *s, unsigned v) {
     return vectors < before || vectors - before < (uint64_t)(v + 1) * cj__row_threads(s);
 }
 
+bool cj__row_counts(const row_kernel *k) {
+    return (cj__row_is_short(k->s) && k->op->outputs) || is_guarded(k->s, k->s->held - 1);
+}
+
 static cj_body guard(row_kernel *k, unsigned v, bool guarded, cj_reg left) {
     const cj_body body = cj_once_begin(k->f, "no_vector", 0);
     if (guarded) cj_leave(&body, cj_le(k->f, "no_vector", left, v * cj__row_threads(k->s)));
@@ -176,10 +180,11 @@ bool cj__row_in_pairs(const row_kernel *k) {
     return k->op->in_pairs && are_pairs && cj__target_number(k->plan) >= COMPARES_PAIRS;
 }
 
-static row_vector begin_vector(row_kernel *k, unsigned v, bool as_loaded) {
+// Inputs from the `first` on.
+static row_vector begin_vector(row_kernel *k, unsigned v, unsigned first, bool as_loaded) {
     const uint64_t step = step_of(k, in_bytes(k)), input_bytes = k->s->piece * in_bytes(k);
     row_vector     vector = {.number = v};
-    for (unsigned i = 0; i < k->op->inputs; i++) {
+    for (unsigned i = first; i < k->op->inputs; i++) {
         vector.word[i] = k->in_shared ? k->passing[i] : k->raw[i][v];
         if (k->in_shared) load_words(k, "ld.shared", vector.word[i], k->stage_at, v * step + i * input_bytes);
         if (!as_loaded) widen(k, input_name(k, i), vector.word[i], vector.in[i]);
@@ -189,7 +194,7 @@ static row_vector begin_vector(row_kernel *k, unsigned v, bool as_loaded) {
 
 static void sweep_vectors(row_kernel *k, unsigned sweep) {
     for (unsigned v = 0; v < k->s->held; v++) FOR_VECTOR(k, v) {
-            const row_vector vector = begin_vector(k, v, !sweep && cj__row_in_pairs(k));
+            const row_vector vector = begin_vector(k, v, k->op->swept, !sweep && cj__row_in_pairs(k));
             k->op->sweep[sweep](k, &vector);
         }
 }
@@ -233,7 +238,7 @@ static void store_outputs(row_kernel *k, const row_vector *vector) {
 
 void cj__row_write(row_kernel *k) {
     for (unsigned v = 0; v < k->s->held; v++) FOR_WRITTEN(k, v) {
-            row_vector vector = begin_vector(k, v, false);
+            row_vector vector = begin_vector(k, v, 0, false);
             for (unsigned o = 0; o < k->op->outputs; o++)
                 for (unsigned e = 0; e < k->s->elements; e++)
                     vector.out[o][e] = cj_f32(k->f, k->op->operand[k->op->nth[ROW_OUTPUT][o]].name);
@@ -271,8 +276,8 @@ void cj__row_set_piece(row_kernel *k, cj_reg piece) {
     k->vector = k->column;
     k->piece = piece;
     if (s->peeled) return;
-    k->left = cj_let(k->f, "s32", "left", "sub.s32 $1, $2, $3;", s->vectors, k->column);
-    if (s->piece < s->vectors) {
+    if (cj__row_counts(k)) k->left = cj_let(k->f, "s32", "left", "sub.s32 $1, $2, $3;", s->vectors, k->column);
+    if (cj__row_counts(k) && s->piece < s->vectors) {
         cj_reg own = cj_let(k->f, "s32", "own", "sub.s32 $1, $2, $3;", s->piece, k->thread);
         cj_update(k->f, k->left, "min", own);
     }
@@ -302,15 +307,15 @@ static void find_whole(row_kernel *k) {
     k->whole = cj_eq(k->f, "whole", cj_and(k->f, "beside", low, in_bytes(k) - 1), 0);
 }
 
-void cj__row_place(row_kernel *k) {
+void cj__row_place(row_kernel *k, bool written) {
     const row_shape *s = k->s;
-    if (s->peeled && cj__row_is_split(s)) cj__row_peel(k, row_at(k, k->op->nth[ROW_OUTPUT][0]), s->out_bytes);
+    if (s->peeled && cj__row_is_split(s)) cj__row_peel(k, row_at(k, k->op->nth[ROW_OUTPUT][0]), s->out_bytes, written);
     for (unsigned i = 0; i < k->op->operands; i++) {
         const bool input = k->op->operand[i].role == ROW_INPUT, output = k->op->operand[i].role == ROW_OUTPUT;
-        if (!output && !(input && s->form != ROW_STREAM)) continue;
+        if (!(output && written) && !(input && s->form != ROW_STREAM)) continue;
         const unsigned bytes = input ? s->in_bytes : s->out_bytes;
         cj_reg         row = row_at(k, i);
-        if (s->peeled && !cj__row_is_split(s) && i == k->op->nth[ROW_INPUT][0]) cj__row_peel(k, row, bytes);
+        if (s->peeled && !cj__row_is_split(s) && i == k->op->nth[ROW_INPUT][0]) cj__row_peel(k, row, bytes, written);
         k->at[i] = cj_mad_wide(k->f, "at", k->column, bytes, row);
         if (s->peeled) k->edge.at[i] = cj_mad_wide(k->f, "edge_at", k->edge.column, bytes, row);
     }

@@ -49,10 +49,11 @@ void     cj__row_cut_sums(const cj_plan *plan, row_shape *s);
 // ---- element.c
 
 void   cj__row_new_registers(row_kernel *k);
+bool   cj__row_counts(const row_kernel *k);             // whether k->left is needed
 void   cj__row_set_piece(row_kernel *k, cj_reg piece);  // column and left, of the piece of that number in the row
 void   cj__row_set_share(row_kernel *k);                // of the block's one piece
 cj_reg cj__row_first_piece(row_kernel *k);              // of the block
-void   cj__row_place(row_kernel *k);                    // k->at of k->row
+void   cj__row_place(row_kernel *k, bool written);      // k->at of k->row, of what is written if it is
 cj_reg cj__row_of(row_kernel *k, unsigned operand);     // k->row, or that row of an operand that repeats
 cj_reg cj__row_load_rows(row_kernel *k);                // how many there are, u32
 void   cj__row_load_piece(row_kernel *k);               // from global memory, at k->at
@@ -73,7 +74,9 @@ typedef struct row_beside {
 } row_beside;
 
 row_kernel *cj__row_beside(row_beside *b, const row_kernel *k);
-void        cj__row_peel(row_kernel *k, cj_reg row_at, unsigned bytes);  // k's column, left and edge, of the row there; of an element
+
+// k's column, left and edge, of the row there, whose elements have so many bytes; whether it is written.
+void cj__row_peel(row_kernel *k, cj_reg row_at, unsigned bytes, bool written);
 void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_reg word[ROW_WORDS]);  // of a column
 // Whether vectors are loaded in parts: then what is written decides where they begin.
 static inline bool cj__row_is_split(const row_shape *s) { return s->access < s->elements; }

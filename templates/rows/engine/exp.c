@@ -77,7 +77,7 @@ static void add_powers(row_kernel *k, const row_vector *v) {
 
 static void after(row_kernel *k) {
     row_exp *r = own_of(k);
-    if (cj__row_in_place(k)) r->own_largest = cj_mov(k->f, "f32", "own_largest", k->part.value[0]);
+    if (r->stays && k->op->outputs && cj__row_in_place(k)) r->own_largest = cj_mov(k->f, "f32", "own_largest", k->part.value[0]);
 }
 
 void cj__row_exp_describe(row_op *op) {

@@ -3,9 +3,9 @@
 // once for what is written.
 #include "engine.h"
 
-static void load_piece(row_kernel *k, cj_reg piece) {
+static void load_piece(row_kernel *k, cj_reg piece, bool written) {
     cj__row_set_piece(k, piece);
-    cj__row_place(k);
+    cj__row_place(k, written);
     cj__row_load_piece(k);
 }
 
@@ -14,7 +14,7 @@ row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last) {
     cj_step(k->f, "the row is read piece by piece, for its values");
     cj__row_part_clear(k, &all);
     CJ_COUNT(k->f, "next_piece", piece, 1, last) {
-        load_piece(k, piece);
+        load_piece(k, piece, false);
         cj__row_sweep(k);
         cj__row_fold(k, &all, both, 2, false);
     }
@@ -34,7 +34,7 @@ static void read_twice(row_kernel *k) {
     piece = cj__row_first_piece(k);
     cj_reg last = last_piece(k, piece);
     CJ_COUNT(k->f, "next_written", piece, 1, last) {
-        load_piece(k, piece);
+        load_piece(k, piece, true);
         cj__row_write(k);
     }
 }
@@ -47,7 +47,7 @@ void cj__row_load(row_kernel *k) {
             cj_ptx(k->f, "bar.warp.sync 0xffffffff; // I2: all lanes have read their rows, which may be written over");
         return;
     }
-    cj__row_place(k);
+    cj__row_place(k, true);
     cj__row_load_piece(k);
     if (k->s->blocks) cj__row_keep_late(k, true);
 }

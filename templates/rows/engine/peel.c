@@ -79,7 +79,7 @@ static cj_reg find_head(row_kernel *k, cj_reg row_at, unsigned bytes) {
     return cj_and(f, "head", number, s->elements - 1);
 }
 
-void cj__row_peel(row_kernel *k, cj_reg row_at, unsigned bytes) {
+void cj__row_peel(row_kernel *k, cj_reg row_at, unsigned bytes, bool written) {
     cj_func         *f = k->f;
     const row_shape *s = k->s;
     cj_reg           head = find_head(k, row_at, bytes),
@@ -87,8 +87,9 @@ void cj__row_peel(row_kernel *k, cj_reg row_at, unsigned bytes) {
     cj_reg body = cj_shr(f, "body", rest, cj__log2(s->elements));
     peel_vectors(k, head, body);
     peel_edge(k, head, body, rest);
-    if (k->op->columns && cj__row_has_head(s) && !s->unaligned) peel_columns(k, head);
-    if (!cj__row_is_short(s)) return;
+    const bool columns = k->op->columns && (written || !k->op->columns_written);
+    if (columns && cj__row_has_head(s) && !s->unaligned) peel_columns(k, head);
+    if (!cj__row_is_short(s) || !k->op->outputs) return;
     k->written = written_of(k, k->left);
     k->edge.written = written_of(k, k->edge.left);
 }

@@ -114,6 +114,7 @@ typedef struct row_op {
     unsigned    nth[ROW_TOTAL + 1][ROW_OPERANDS];  // the numbers of those of a role
     row_fold    fold;  // with totals: sums, of which finish makes multiples
     unsigned    values;
+    unsigned    swept;                                     // the first input that sweeps take
     bool        in_pairs;                                  // the first sweep takes words if they are pairs, not `in`
     void (*prepare)(row_kernel *k);                        // before the row's elements are there
     void (*before)(row_kernel *k);                         // before the first sweep
@@ -122,6 +123,7 @@ typedef struct row_op {
     void (*after)(row_kernel *k);                          // after them: k->part is the thread's
     void (*finish)(row_kernel *k);                         // k->part is the row's
     void (*write)(row_kernel *k, const row_vector *v);     // makes v->out, and adds to k->total
+    bool        by_first;                                  // k->first reads or writes a value of the row
     bool        columns_written;                           // weight and bias are for write alone, not for sweeps
     max_align_t own[ROW_OWN_BYTES / sizeof(max_align_t)];  // the family's values, for these functions
 } row_op;
@@ -153,7 +155,7 @@ struct row_kernel {
     cj_var           param[ROW_OPERANDS], rows, turn, workspace;
     cj_reg           thread, lane, warp, rank;  // thread: of those that work on the row
     cj_reg           base[ROW_OPERANDS];        // addresses
-    cj_reg           first;                     // the thread that writes the values of a row
+    cj_reg           first;                     // the thread that writes the values of a row; none where none are (by_first)
     row_part         part;
     row_exchange     x;
 

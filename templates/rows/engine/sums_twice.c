@@ -75,7 +75,7 @@ static void emit_tiles(row_kernel *k) {
         cj__row_sums_clear(k);
         cj_set(f, k->row, p.quotient);
         CJ_STRIDE(f, row, k->row, k->s->strips, rows) {
-            cj__row_place(k);
+            cj__row_place(k, true);
             cj__row_load_piece(k);
             if (k->op->prepare) k->op->prepare(k);
             load_values(k);

@@ -19,6 +19,11 @@ static void fetch(row_stream *t) {
     cj__stage_release(t->k->f, &t->stages, &t->stage);
 }
 
+// Sweeps ask where a piece is if it may be cut short, or for its columns.
+static void set_swept_piece(row_kernel *k, cj_reg piece) {
+    if (cj__row_counts(k) || (k->op->columns && !k->op->columns_written)) cj__row_set_piece(k, piece);
+}
+
 // ---- pieces after the first: they stay in shared memory if they are written from, else they pass through registers
 
 static void sweep_more(row_stream *t, const row_part *all) {
@@ -28,7 +33,7 @@ static void sweep_more(row_stream *t, const row_part *all) {
     for (unsigned i = 0; i < k->op->values; i++) cj_set(k->f, all->value[i], first.value[i]);
     cj_reg piece = cj_add(k->f, "piece", t->piece, 1), last = cj_add(k->f, "last_piece", t->piece, k->s->pieces);
     CJ_COUNT(k->f, "next_piece", piece, 1, last) {
-        cj__row_set_piece(k, piece);
+        set_swept_piece(k, piece);
         (k->op->outputs ? wait_full : fetch)(t);
         k->in_shared = k->op->outputs > 0;
         cj__row_sweep(k);
@@ -44,7 +49,7 @@ static void write_more(row_stream *t, const cj_ring *kept) {
     cj_reg piece = cj_add(k->f, "piece", t->piece, 1), last = cj_add(k->f, "last_piece", t->piece, k->s->pieces);
     CJ_COUNT(k->f, "next_written", piece, 1, last) {
         cj__row_set_piece(k, piece);
-        cj__row_place(k);
+        cj__row_place(k, true);
         set_stage(t, kept);
         k->in_shared = true;
         cj__row_write(k);
@@ -104,7 +109,7 @@ static void emit_row(row_stream *t) {
     if (k->op->prepare) k->op->prepare(k);
     cj_step(k->f, "the block's %s of the row goes into registers, and its stage is free",
             many ? "first piece" : "piece");
-    if (many) cj__row_set_piece(k, t->piece);
+    if (many) set_swept_piece(k, t->piece);
     fetch(t);
     cj__ring_next(k->f, &t->stage);
     cj_ring kept = {.parity = cj_none(), .count = t->stage.count};
@@ -117,7 +122,7 @@ static void emit_row(row_stream *t) {
     if (k->op->outputs) {
         cj_step(k->f, "what is written");
         if (many) cj__row_set_piece(k, t->piece);
-        cj__row_place(k);
+        cj__row_place(k, true);
         cj__row_write(k);
     }
     if (keeps) write_more(t, &kept);
@@ -135,7 +140,7 @@ static void emit_dealt_row(row_stream *t) {
     exchange(t);
     k->op->finish(k);
     cj_step(k->f, "and for what is written; then the stage is free");
-    cj__row_place(k);
+    cj__row_place(k, true);
     cj__row_write(k);
     k->in_shared = false;
     cj__stage_release(k->f, &t->stages, &t->stage);

@@ -28,13 +28,12 @@ static row_kernel *new_row(short_row *r, const row_kernel *k) {
 static void begin_row(row_kernel *k, cj_reg first_row, unsigned n, cj_reg rows) {
     cj_func       *f = k->f;
     const unsigned groups = k->s->rows_per_block / k->s->unroll;
-    cj_reg         writes = cj_pred(f, "first");
     k->row = cj_add(f, "row", first_row, n * groups);
-    cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $4;", writes, k->row, rows, k->first);
-    k->first = writes;
+    if (k->op->by_first)
+        k->first = cj_let(f, "pred", "first", "setp.lt.and.u32 $1, $2, $3, $4;", k->row, rows, k->first);
     if (k->s->peeled) {
         k->no_row = cj_ge(f, "no_row", k->row, rows);
-    } else {
+    } else if (k->op->outputs) {
         k->written = cj_mov(f, "s32", "written", k->left);
         cj_set_if(f, cj_ge(f, "no_row", k->row, rows), k->written, 0);
     }
