@@ -60,7 +60,7 @@ histogram_place cj__histogram_place(const histogram_kernel *k, cj_reg bin) {
         p.shift = cj_mul(k->f, "shift", cj_mad(k->f, "in_word", p.word, -3, bin), width.bits);
     } else {
         p.word = cj_shr(k->f, "word", bin, cj__log2(width.in_word));
-        p.shift = cj_shl(k->f, "shift", bin, cj__log2(width.bits));
+        if (width.in_word > 1) p.shift = cj_shl(k->f, "shift", bin, cj__log2(width.bits));
     }
     p.word = cj_mad(k->f, "word", p.word, 4, k->counter);
     return p;
