@@ -47,7 +47,8 @@ static cj_reg take_head(const cj_lookback *l, cj_reg tag) {
 static cj_heads add_tiles(const cj_lookback *l, cj_reg there, cj_reg value, cj_reg head, cj_reg *total) {
     const cj_prefix *p = l->p;
     cj__prefix_clear_unless(p, there, value);
-    const cj_heads heads = p->segmented ? cj__prefix_heads(p, cj_ne(p->f, "begins", head, 0), GROUP) : (cj_heads){0};
+    cj_heads heads = {0};
+    if (p->segmented) heads = cj__prefix_heads(p, cj_ne(p->f, "begins", head, 0), GROUP, CJ_HEADS_REACH);
     cj__prefix_lanes(p, value, &heads, GROUP);
     *total = cj__prefix_pick(p, "group_total", value, CJ_ARG(GROUP - 1), GROUP);
     return heads;

@@ -3,10 +3,10 @@
 
 enum { WARP = 32 };
 
-void cj__prefix_masks(cj_prefix *p) {
+void cj__prefix_masks(cj_prefix *p, bool below) {
     if (!p->segmented) return;
-    cj_step(p->f, "masks of the lanes before this one, and with it");
-    p->below = cj_mov(p->f, "u32", "lanes_below", "%lanemask_lt");
+    cj_step(p->f, below ? "masks of the lanes before this one, and with it" : "the mask of the lanes up to this one");
+    if (below) p->below = cj_mov(p->f, "u32", "lanes_below", "%lanemask_lt");
     p->upto = cj_mov(p->f, "u32", "lanes_upto", "%lanemask_le");
 }
 
@@ -97,12 +97,12 @@ static cj_reg heads_of_group(const cj_prefix *p, cj_reg heads, unsigned lanes) {
     return cj_and(p->f, "heads_of_group", group, heads);
 }
 
-cj_heads cj__prefix_heads(const cj_prefix *p, cj_reg begins, unsigned lanes) {
+cj_heads cj__prefix_heads(const cj_prefix *p, cj_reg begins, unsigned lanes, cj_heads_asked asked) {
     if (!p->segmented) return (cj_heads){0};
     const uint32_t firsts = UINT32_MAX / (uint32_t)((UINT64_C(1) << lanes) - 1);  // the first lane of each group
     cj_heads       heads = {.warp = cj_let(p->f, "u32", "heads", "vote.sync.ballot.b32 $1, $2, 0xffffffff;", begins)};
-    heads.group = heads_of_group(p, heads.warp, lanes);
-    heads.before = cj_and(p->f, "heads_before", heads.group, p->below);
+    if (asked >= CJ_HEADS_GROUP) heads.group = heads_of_group(p, heads.warp, lanes);
+    if (asked == CJ_HEADS_BEFORE) heads.before = cj_and(p->f, "heads_before", heads.group, p->below);
     cj_reg begun = cj_and(p->f, "begun", cj_or(p->f, "begins_at", heads.warp, firsts), p->upto);
     heads.reach = cj_sub(p->f, "reach", p->lane, cj_let(p->f, "u32", "last_head", "bfind.u32 $1, $2;", begun));
     return heads;

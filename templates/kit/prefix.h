@@ -20,7 +20,7 @@ typedef struct cj_prefix {
     cj_reg     below, upto;  // with segments: masks of the lanes before this one, and with it
 } cj_prefix;
 
-void cj__prefix_masks(cj_prefix *p);  // makes below and upto, if segments need them
+void cj__prefix_masks(cj_prefix *p, bool below);  // makes upto and, where asked for, below, if segments need them
 
 // ---- values
 
@@ -48,12 +48,14 @@ cj_reg cj__prefix_pick(const cj_prefix *p, const char *name, cj_reg value, cj_ar
 cj_reg cj__prefix_previous(const cj_prefix *p, const char *name, cj_reg value, unsigned lanes);
 
 // Which lanes have a head: of the warp; of the group; of the lanes of the group before this one; and how many lanes back this
-// one's segment reaches. All are u32, and no registers without segments.
+// one's segment reaches. All are u32, and no registers without segments. Which are asked for: warp and reach always.
+typedef enum cj_heads_asked { CJ_HEADS_REACH, CJ_HEADS_GROUP, CJ_HEADS_BEFORE } cj_heads_asked;
+
 typedef struct cj_heads {
     cj_reg warp, group, before, reach;
 } cj_heads;
 
-cj_heads cj__prefix_heads(const cj_prefix *p, cj_reg begins, unsigned lanes);
+cj_heads cj__prefix_heads(const cj_prefix *p, cj_reg begins, unsigned lanes, cj_heads_asked asked);  // before: group, too
 
 // value = the inclusive prefix over the lanes of the group, from the last head on.
 void cj__prefix_lanes(const cj_prefix *p, cj_reg value, const cj_heads *heads, unsigned lanes);

@@ -124,7 +124,7 @@ static void exchange_totals(const scan_kernel *k, scan_tile *t, const scan_excha
     cj__push_wait(f, &e->push, "B4: the totals of all lower ranks have arrived");
     cj_reg reads = cj_lt(f, "reads", k->p.lane, t->number), from = cj_mad(f, "slot", k->p.lane, bytes, slots);
     cj_reg value = cj__prefix_identity(&k->p, "sent");
-    cj__scan_load_slots(k, reads, from, SCAN_WARP, value);
+    cj__scan_load_slots(k, reads, from, SCAN_WARP, value, CJ_HEADS_REACH);
     t->carry = cj__prefix_pick(&k->p, "carry", value, CJ_ARG(SCAN_WARP - 1), SCAN_WARP);
 }
 

@@ -69,6 +69,11 @@ static inline bool cj__scan_looks_back(const scan_shape *s) {
     return s->form == SCAN_STREAM ? !s->whole_rows : s->tiles > 1 && !s->cluster;
 }
 
+// Whether a warp's elements follow others of their row.
+static inline bool cj__scan_has_before(const scan_shape *s) {
+    return s->form == SCAN_STREAM || s->warps > 1 || s->tiles > 1;
+}
+
 uint64_t cj__scan_groups(const scan_shape *s);  // groups of a row's tiles; 0 if one group is all
 
 // Totals in shared memory have slots of so many bytes: after the total, not 0 where it has a head.
@@ -135,21 +140,22 @@ cj_reg cj__scan_in_stage(const scan_kernel *k, const scan_tile *t, cj_reg stage,
 
 // ---- segment.c: without segments these write nothing
 
-void cj__scan_load_heads(scan_kernel *k, scan_tile *t);  // flags, and masks of lanes
+void cj__scan_load_heads(scan_kernel *k, scan_tile *t, bool below);  // flags, and masks of lanes, cj__prefix_masks
 
 // value = the identity, if a segment begins at the element; in reverse, if the element ends its segment's scan.
 void cj__scan_restart(const scan_kernel *k, const scan_tile *t, cj_reg value, unsigned load, unsigned element);
 
 // Heads of the lanes of a load.
-cj_heads cj__scan_heads_of_load(const scan_kernel *k, const scan_tile *t, unsigned load);
+cj_heads cj__scan_heads_of_load(const scan_kernel *k, const scan_tile *t, unsigned load, cj_heads_asked asked);
 
 // Slots in shared memory, each of a total and of whether it has a head. Loaded one a lane, where `when` holds, the totals are
 // scanned over the lanes; returns their heads.
 void     cj__scan_store_slot(const scan_kernel *k, cj_reg when, cj_reg slot, cj_reg total, cj_reg headed);
-cj_heads cj__scan_load_slots(const scan_kernel *k, cj_reg when, cj_reg slot, unsigned lanes, cj_reg total);
+cj_heads cj__scan_load_slots(const scan_kernel *k, cj_reg when, cj_reg slot, unsigned lanes, cj_reg total,
+                             cj_heads_asked asked);
 
-// open and headed: of the warp, load after load; then of the tile, where `heads` are its warps'.
-void   cj__scan_open_load(const scan_kernel *k, scan_tile *t, unsigned load, const cj_heads *heads);
+// open and headed: of the warp, load after load, as far as they are asked for; then of the tile, where `heads` are its warps'.
+void   cj__scan_open_load(const scan_kernel *k, scan_tile *t, unsigned load, const cj_heads *heads, bool open, bool headed);
 void   cj__scan_open_warp(const scan_kernel *k, scan_tile *t, cj_reg warp, const cj_heads *heads);
 cj_reg cj__scan_is_open(const scan_kernel *k, const scan_tile *t, unsigned load);
 

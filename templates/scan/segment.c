@@ -139,9 +139,9 @@ static void load_offsets(const scan_kernel *k, scan_tile *t) {
     read_bits(k, t, bits);
 }
 
-void cj__scan_load_heads(scan_kernel *k, scan_tile *t) {
+void cj__scan_load_heads(scan_kernel *k, scan_tile *t, bool below) {
     if (!k->p.segmented) return;
-    cj__prefix_masks(&k->p);
+    cj__prefix_masks(&k->p, below);
     (has_offsets(k) ? load_offsets : load_flags)(k, t);
 }
 
@@ -156,12 +156,12 @@ void cj__scan_restart(const scan_kernel *k, const scan_tile *t, cj_reg value, un
     cj__prefix_clear_if(&k->p, cj_ne(k->f, "begins", flag, 0), value);
 }
 
-cj_heads cj__scan_heads_of_load(const scan_kernel *k, const scan_tile *t, unsigned load) {
+cj_heads cj__scan_heads_of_load(const scan_kernel *k, const scan_tile *t, unsigned load, cj_heads_asked asked) {
     if (!k->p.segmented) return (cj_heads){0};
     const cj_reg *flags = t->flags[load];
     cj_reg        all = flags[0];
     if (!has_offsets(k) && k->s.width > FLAG_WORD) all = cj_or(k->f, "any_flag", flags[0], flags[1]);
-    return cj__prefix_heads(&k->p, cj_ne(k->f, "begins", all, 0), k->s.lanes);
+    return cj__prefix_heads(&k->p, cj_ne(k->f, "begins", all, 0), k->s.lanes, asked);
 }
 
 void cj__scan_store_slot(const scan_kernel *k, cj_reg when, cj_reg slot, cj_reg total, cj_reg headed) {
@@ -169,13 +169,14 @@ void cj__scan_store_slot(const scan_kernel *k, cj_reg when, cj_reg slot, cj_reg 
     if (k->p.segmented) cj_ptx(k->f, "@$1 st.shared.u32 [$2 + $3], $4;", when, slot, k->s.computed, headed);
 }
 
-cj_heads cj__scan_load_slots(const scan_kernel *k, cj_reg when, cj_reg slot, unsigned lanes, cj_reg total) {
+cj_heads cj__scan_load_slots(const scan_kernel *k, cj_reg when, cj_reg slot, unsigned lanes, cj_reg total,
+                             cj_heads_asked asked) {
     cj_heads heads = {0};
     cj_ptx(k->f, "@$1 ld.shared.$2 $3, [$4];", when, k->s.type, total, slot);
     if (k->p.segmented) {
         cj_reg headed = cj_mov(k->f, "u32", "has_head", 0);
         cj_ptx(k->f, "@$1 ld.shared.u32 $2, [$3 + $4];", when, headed, slot, k->s.computed);
-        heads = cj__prefix_heads(&k->p, cj_ne(k->f, "begins", headed, 0), lanes);
+        heads = cj__prefix_heads(&k->p, cj_ne(k->f, "begins", headed, 0), lanes, asked);
     }
     cj__prefix_lanes(&k->p, total, &heads, lanes);
     return heads;
@@ -183,20 +184,22 @@ cj_heads cj__scan_load_slots(const scan_kernel *k, cj_reg when, cj_reg slot, uns
 
 // ---- the loads that the tiles before belong to
 
-void cj__scan_open_load(const scan_kernel *k, scan_tile *t, unsigned load, const cj_heads *heads) {
+void cj__scan_open_load(const scan_kernel *k, scan_tile *t, unsigned load, const cj_heads *heads, bool open, bool headed) {
     if (!k->p.segmented) return;
-    if (!load) t->open = cj_mov(k->f, "u32", "open_loads", 0);
-    if (!load) t->headed = cj_mov(k->f, "u32", "headed", 0);
-    cj_reg open = cj_eq(k->f, "is_open", cj_or(k->f, "heads_so_far", heads->before, t->headed), 0);
-    cj_ptx(k->f, "@$1 or.b32 $2, $2, $3;", open, t->open, 1u << load);
-    t->headed = cj_or(k->f, "headed", t->headed, heads->group);
+    if (!load && open) t->open = cj_mov(k->f, "u32", "open_loads", 0);
+    if (!load && (open || headed)) t->headed = cj_mov(k->f, "u32", "headed", 0);
+    if (open) {
+        cj_reg none = cj_eq(k->f, "is_open", cj_or(k->f, "heads_so_far", heads->before, t->headed), 0);
+        cj_ptx(k->f, "@$1 or.b32 $2, $2, $3;", none, t->open, 1u << load);
+    }
+    if (headed) t->headed = cj_or(k->f, "headed", t->headed, heads->group);
 }
 
 void cj__scan_open_warp(const scan_kernel *k, scan_tile *t, cj_reg warp, const cj_heads *heads) {
     if (!k->p.segmented) return;
     cj_reg before = cj_sub(k->f, "warps_before", cj_let(k->f, "u32", "own_warp", "shl.b32 $1, 1, $2;", warp), 1);
     cj_set_if(k->f, cj_ne(k->f, "cuts", cj_and(k->f, "heads_before", before, heads->warp), 0), t->open, 0);
-    t->headed = cj_mov(k->f, "u32", "headed", heads->warp);
+    if (k->s.tiles > 1) t->headed = cj_mov(k->f, "u32", "headed", heads->warp);
 }
 
 cj_reg cj__scan_is_open(const scan_kernel *k, const scan_tile *t, unsigned load) {

@@ -210,32 +210,36 @@ static void begin(stream *t, const char *step) {
     t->at = cj_pipeline_begin(t->k->f, &t->ring, CJ_CONSUMER);
 }
 
-// The next stage's tile, when it is full. With segments, whether its flags are in the stage.
-static work_tile next_tile(const stream *t, cj_reg *in_stage) {
+// The next stage's tile, when it is full. With segments its number says whether its flags are in the stage.
+static work_tile next_tile(const stream *t) {
     cj_func  *f = t->k->f;
     work_tile tile = {{cj_u32(f, "number"), cj_u32(f, "epoch")}, cj_u32(f, "row"), cj_u32(f, "tile")};
     wait(t, t->ring.full, "S3: the tile is here, and which it is");
     cj_ptx(f, "ld.shared.v4.u32 {$1, $2, $3, $4}, [$5];", tile.work.number, tile.work.epoch, tile.row, tile.number,
            of_stage(t, "taken_at", t->taken, SCAN_TAKEN));
     cj_ptx(f, "@$1 bra $2;", cj_eq(f, "over", tile.row, NO_ROW), t->done);
-    if (!t->k->p.segmented) return tile;
-    *in_stage = cj_let(f, "pred", "in_stage", "setp.lt.s32 $1, $2, 0;", tile.number);
-    cj_update(f, tile.number, "and", ~STAGED);
     return tile;
 }
 
-// Its elements, in registers.
-static scan_tile load_tile(const stream *t, cj_reg place) {
+// The number as it is without segments.
+static void clear_staged(const stream *t, cj_reg number) {
+    if (t->k->p.segmented) cj_update(t->k->f, number, "and", ~STAGED);
+}
+
+// Its elements, in registers; whether their prefixes are asked for.
+static scan_tile load_tile(const stream *t, cj_reg place, bool prefixes) {
     scan_kernel    *k = t->k;
     scan_tile       tile = {.place = place};
-    const work_tile next = next_tile(t, &tile.in_stage);
+    const work_tile next = next_tile(t);
     tile.row = next.row;
     tile.number = next.number;
+    tile.staged = k->p.segmented;
+    if (tile.staged) tile.in_stage = cj_let(k->f, "pred", "in_stage", "setp.lt.s32 $1, $2, 0;", tile.number);
+    clear_staged(t, tile.number);
     cj__scan_find_left(k, &tile);
     cj_reg stage = of_stage(t, "stage_at", t->pool, cj__scan_stage_bytes(&k->s));
-    tile.staged = k->p.segmented;
     if (tile.staged) tile.stage = cj_add(k->f, "flags_stage", stage, cj__scan_tile_bytes(&k->s));
-    cj__scan_load_heads(k, &tile);
+    cj__scan_load_heads(k, &tile, prefixes);
     cj__scan_load_stage(k, &tile, stage);
     return tile;
 }
@@ -278,7 +282,7 @@ static void emit_summing(stream *t) {
     cj_reg member = find_member(t), place = cj__scan_place(k),
            last = cj_eq(k->f, "last_lane", k->p.lane, SCAN_WARP - 1);
     CJ_LOOP(k->f, tiles, "next_to_sum", "no_tile") {
-        scan_tile tile = load_tile(t, place);
+        scan_tile tile = load_tile(t, place, false);
         cj__scan_warp_total(k, &tile);
         if (k->s.head) CJ_IF_UNI(k->f, has_head(t, &tile, member), "no_head")
             cj__prefix_before(&k->p, cj_always(), tile.total, scan_head(t, &tile, false));
@@ -299,7 +303,7 @@ static cj_reg scan_slots(const stream *t, cj_reg *total) {
     cj_reg slot = cj_mad(k->f, "slot", k->p.lane, cj__scan_slot(s), slots),
            has = cj_lt(k->f, "has_warp", k->p.lane, s->warps);
     cj_reg sum = cj__prefix_identity(&k->p, "warp_total");
-    const cj_heads heads = cj__scan_load_slots(k, has, slot, SCAN_WARP, sum);
+    const cj_heads heads = cj__scan_load_slots(k, has, slot, SCAN_WARP, sum, CJ_HEADS_BEFORE);
     *total = cj__prefix_pick(&k->p, "total", sum, CJ_ARG(SCAN_WARP - 1), SCAN_WARP);
     cj_reg prefix = cj__prefix_previous(&k->p, "warp_prefix", sum, SCAN_WARP);
     cj__prefix_clear_if(&k->p, t->lead, prefix);
@@ -315,15 +319,16 @@ static void store_carry(const stream *t, cj_reg carry) {
 // A warp posts each tile's status. If its block has whole rows, it knows the prefixes of tiles instead.
 static void emit_posting(stream *t) {
     scan_kernel *k = t->k;
-    cj_reg       workspace = {0}, carry = {0}, total, in_stage;
+    cj_reg       workspace = {0}, carry = {0}, total;
     begin(t, looks_back(t) ? "a warp posts each tile's status" : "a warp adds a row's tiles");
-    cj__prefix_masks(&k->p);
+    cj__prefix_masks(&k->p, true);
     if (looks_back(t))
         workspace = cj__load_pointer(k->f, k->workspace, "workspace");
     else
         carry = cj__prefix_identity(&k->p, "carry");
     CJ_LOOP(k->f, tiles, "next_to_post", "no_tile") {
-        const work_tile tile = next_tile(t, &in_stage);
+        const work_tile tile = next_tile(t);
+        if (!looks_back(t)) clear_staged(t, tile.number);
         wait(t, t->summed, "S4: all totals of the tile are in their slots");
         cj_reg heads = scan_slots(t, &total);
         if (looks_back(t)) {
@@ -352,13 +357,13 @@ static unsigned window_of(const scan_kernel *k) {
 static void emit_look_back(stream *t) {
     scan_kernel *k = t->k;
     cj_lookback  l = {.p = &k->p};
-    cj_reg       in_stage;
     begin(t, "a warp looks back");
-    cj__prefix_masks(&k->p);
+    cj__prefix_masks(&k->p, false);
     cj_reg                  workspace = cj__load_pointer(k->f, k->workspace, "workspace");
     const cj_lookback_known known = cj__lookback_begin(&l);
     CJ_LOOP(k->f, tiles, "next_to_know", "no_tile") {
-        const work_tile tile = next_tile(t, &in_stage);
+        const work_tile tile = next_tile(t);
+        clear_staged(t, tile.number);
         l.epoch = tile.work.epoch;
         cj_reg group = cj__lookback_enter(&l, &known, tile.row, tile.number);
         cj_reg row_at = cj__scan_status(k, workspace, cj_sub(k->f, "row_first", tile.work.number, tile.number));
@@ -407,7 +412,7 @@ static void emit_scanning(stream *t) {
     begin(t, "warps that scan each tile");
     cj_reg member = find_member(t), place = cj__scan_place(k);
     CJ_LOOP(k->f, tiles, "next_to_scan", "no_tile") {
-        scan_tile tile = load_tile(t, place);
+        scan_tile tile = load_tile(t, place, true);
         cj__scan_warp(k, &tile, true, false);
         cj_step(k->f, "the prefix of the warp's elements");
         wait(t, t->known, "S5: prefixes are known");

@@ -117,7 +117,7 @@ void cj__scan_load_found(scan_kernel *k, scan_tile *t) {
     cj_step(k->f, "%u loads of %u bytes; out of bounds elements are the identity", s->loads, s->width * s->bytes);
     cj_reg from = cj__scan_address(k, t, k->x, k->stride, s->bytes, "from");
     fetch(k, t, transfers, accesses(k) > 1 ? "ld.global" : "ld.global.L1::no_allocate", from);
-    cj__scan_load_heads(k, t);
+    cj__scan_load_heads(k, t, s->loads > 1 || cj__scan_has_before(s));
     widen(k, t, transfers);
 }
 
@@ -155,23 +155,25 @@ void cj__scan_warp(const scan_kernel *k, scan_tile *t, bool prefixes, bool total
     cj_heads          heads[SCAN_LOADS_MAX];
     cj_step(k->f, "warp: every load's total, scanned over the lanes; then the loads one after the other");
     const bool alone = s->lanes == 1;  // nothing of the load is before it
+    const unsigned totals = total ? s->loads : s->loads - 1;  // of so many loads the total is asked for
+    const bool     open = prefixes && cj__scan_has_before(s);
     if (prefixes && !alone) first = cj_eq(k->f, "first_lane", cj_and(k->f, "lane_of_row", k->p.lane, s->lanes - 1), 0);
-    for (unsigned v = 0; v < s->loads; v++) fold_load(k, t, v, all[v] = cj__prefix_value(&k->p, "all"));
+    for (unsigned v = 0; v < (alone ? totals : s->loads); v++) fold_load(k, t, v, all[v] = cj__prefix_value(&k->p, "all"));
     for (unsigned v = 0; v < s->loads; v++) {
-        heads[v] = cj__scan_heads_of_load(k, t, v);
-        cj__scan_open_load(k, t, v, &heads[v]);
+        heads[v] = cj__scan_heads_of_load(k, t, v, open || (prefixes && v) ? CJ_HEADS_BEFORE : CJ_HEADS_GROUP);
+        cj__scan_open_load(k, t, v, &heads[v], open, total || (open && v < totals));
     }
     for (unsigned v = 0; v < s->loads; v++) cj__prefix_lanes(&k->p, all[v], &heads[v], s->lanes);
     for (unsigned v = 0; v < s->loads && prefixes; v++) {
         t->prefix[v] = alone ? cj__prefix_identity(&k->p, "prefix")
                              : cj__prefix_previous(&k->p, "prefix", all[v], s->lanes);
         if (!alone) cj__prefix_clear_if(&k->p, first, t->prefix[v]);
-        if (!alone) all[v] = cj__prefix_pick(&k->p, "all", all[v], CJ_ARG(s->lanes - 1), s->lanes);
+        if (!alone && v < totals) all[v] = cj__prefix_pick(&k->p, "all", all[v], CJ_ARG(s->lanes - 1), s->lanes);
     }
     t->total = all[0];
     for (unsigned v = 1; v < s->loads; v++) {
         if (prefixes) cj__prefix_before(&k->p, cj__prefix_no_head(&k->p, heads[v].before), t->prefix[v], t->total);
-        if (total || v + 1 < s->loads) cj__prefix_append(&k->p, t->total, all[v], heads[v].group);
+        if (v < totals) cj__prefix_append(&k->p, t->total, all[v], heads[v].group);
     }
 }
 
@@ -206,18 +208,18 @@ static void scan_warps(const scan_kernel *k, scan_tile *t) {
     cj_reg own = cj_and(f, "own_warp", k->warp, s->warps - 1), distance = cj_sub(f, "distance", k->p.lane, own);
     cj_reg from = cj_let(f, "u32", "slot", "mad.lo.s32 $1, $2, $3, $4;", distance, bytes, slot);
     cj_reg reads = cj_lt(f, "reads", k->p.lane, s->warps), part = cj__prefix_identity(&k->p, "part");
-    const cj_heads heads = cj__scan_load_slots(k, reads, from, s->warps, part);
+    const cj_heads heads = cj__scan_load_slots(k, reads, from, s->warps, part, CJ_HEADS_REACH);
     cj_reg later = cj_ne(f, "later_warp", own, 0);
     cj_reg before = cj_let(f, "u32", "warp_before", "max.s32 $1, $2, 0;", cj_sub(f, "warp_before", own, 1));
     cj_reg earlier = cj__prefix_pick(&k->p, "earlier", part, CJ_ARG(before), SCAN_WARP);
     cj__prefix_clear_unless(&k->p, later, earlier);
     for (unsigned v = 0; v < s->loads; v++) cj__prefix_before(&k->p, cj__scan_is_open(k, t, v), t->prefix[v], earlier);
     cj__scan_open_warp(k, t, own, &heads);
-    t->total = cj__prefix_pick(&k->p, "total", part, CJ_ARG(s->warps - 1), SCAN_WARP);
+    if (s->tiles > 1) t->total = cj__prefix_pick(&k->p, "total", part, CJ_ARG(s->warps - 1), SCAN_WARP);
 }
 
 void cj__scan_tile(const scan_kernel *k, scan_tile *t) {
-    cj__scan_warp(k, t, true, true);
+    cj__scan_warp(k, t, true, cj__scan_has_before(&k->s));
     if (k->s.warps > 1) scan_warps(k, t);
 }
 
