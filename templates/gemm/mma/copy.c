@@ -60,7 +60,7 @@ static void begin_by_k(const mma_kernel *k, mma_copies *c, corner at, cj_reg pit
     cj_reg         chunk = from_part(k, cj_mul(f, "k_chunk", at.chunk, MMA_CHUNK / bytes));
     cj_reg line = cj_let(f, "s32", "line", "add.s32 $1, $2, $3;", at.line, is_a ? k->place.row : k->place.column);
     line = cj_min(f, "line", line, cj_sub(f, "last", extent, 1));
-    c->inside = cj_sub(f, "inside", extent, line);
+    if (c->count > 1) c->inside = cj_sub(f, "inside", extent, line);
     c->left = cj_sub(f, "k_left", cj__load_param(f, "s32", k->k, "k_end"), chunk);
     c->at = at_line(f, c->at, line, pitch);
     c->at = cj_let(f, "u64", "at", "mad.wide.u32 $1, $2, $3, $4;", chunk, bytes, c->at);
@@ -97,7 +97,7 @@ void cj__mma_copies_begin(const mma_kernel *k, mma_copies *c, const gemm_operand
     c->at = cj__mma_matrix(k, which, operand->shared, bytes);
     cj_reg pitch = cj__mma_line_bytes(k, which, bytes);
     (is_by_k(c) ? begin_by_k : begin_by_line)(k, c, at, pitch);
-    c->pass = cj_mul(f, "pass", pitch, c->lines);
+    if (c->count > 1) c->pass = cj_mul(f, "pass", pitch, c->lines);
     c->from = cj_u64(f, "from");
     c->bytes = cj_u32(f, "bytes");
     c->line_to = cj_u32(f, "line_to");

@@ -166,12 +166,16 @@ static void load_addends(const results *r, cj_reg is_row, cj_reg row, cj_reg col
     }
 }
 
+// Whether a value depends on its row and column.
+static bool asks_row(const gemm_shape *g) { return g->adds_c || g->bias == GEMM_BIAS_ROWS; }
+static bool asks_column(const gemm_shape *g) { return g->adds_c || g->bias == GEMM_BIAS_COLUMNS; }
+
 // One of the two rows that a lane has of 16: `sum` are those of its row in the first 8 columns.
 static void take_row(const results *r, cj_reg row, cj_reg column, const cj_reg *sum, cj_reg to) {
     const gemm_kernel *b = &r->k->base;
     const gemm_shape  *g = b->g;
     cj_reg             is_row = {0}, bias = {0}, addend[2 * EIGHTS_MAX] = {{0}};
-    if (g->adds_c || g->bias == GEMM_BIAS_ROWS) is_row = cj_lt(b->f, "is_row", row, r->m);
+    if (asks_row(g)) is_row = cj_lt(b->f, "is_row", row, r->m);
     if (g->bias == GEMM_BIAS_ROWS) {
         cj_reg at = cj__load_pointer(b->f, b->bias, "bias");
         at = cj_let(b->f, "u64", "bias_at", "mad.wide.u32 $1, $2, $3, $4;", row, g->c_type->bytes, at);
@@ -236,7 +240,7 @@ static void emit_rows(const results *r, uint32_t i, const cj_reg *sum, cj_reg ro
         const uint32_t offset = i * ROWS + j * ROW_BELOW;
         // Each compiler evaluates arguments in an order of its own, so only one of them may emit.
         const cj_reg place = j ? cj_add(f, "row_below", to, below) : to;
-        take_row(r, offset ? cj_add(f, "value_row", row, offset) : row, column, sum + 2 * j, place);
+        take_row(r, offset && asks_row(r->k->base.g) ? cj_add(f, "value_row", row, offset) : row, column, sum + 2 * j, place);
     }
     cj_ptx(f, "bar.warp.sync -1; // all lanes have written theirs");
     store_rows(r, i ? cj_add(f, "first_row", r->row, i * ROWS) : r->row);
@@ -251,8 +255,9 @@ void cj__mma_results(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX], cj_lab
     cj_reg quarter = cj_and(f, "quarter", k->base.lane, 3), down = cj_shr(f, "down", k->base.lane, 2), first = r.column;
     cj_reg to = cj_mad(f, "to", down, cj__mma_result_row(g, k->tile), r.own);
     to = cj_mad(f, "to", quarter, QUARTER * g->d_type->bytes, to);
-    cj_reg column = cj_let(f, "s32", "own_column", "mad.lo.s32 $1, $2, $3, $4;", quarter, QUARTER, first);
-    cj_reg own_row = cj_let(f, "s32", "own_row", "add.s32 $1, $2, $3;", down, r.row);
+    cj_reg column = {0}, own_row = {0};
+    if (asks_column(g)) column = cj_let(f, "s32", "own_column", "mad.lo.s32 $1, $2, $3, $4;", quarter, QUARTER, first);
+    if (asks_row(g)) own_row = cj_let(f, "s32", "own_row", "add.s32 $1, $2, $3;", down, r.row);
     r.column = column;
     begin_bias(&r);
     r.column = first;

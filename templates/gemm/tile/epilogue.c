@@ -21,6 +21,8 @@ static uint32_t packed_at(const gemm_shape *g, uint32_t subtile) { return g->def
 
 static bool has_cells(const gemm_type *type) { return type->bytes != 2; }
 
+static bool has_fragments(const gemm_shape *g) { return !has_cells(g->d_type) || (g->adds_c && !has_cells(g->c_type)); }
+
 // Where a lane's cell of the first 8 columns lies in a buffer that begins at `own`: that of the columns 8 i has its
 // address xor 8 i elements.
 static cj_reg cell_address(const gemm_kernel *k, cj_reg own) {
@@ -61,7 +63,7 @@ void cj__gemm_results_begin(const gemm_kernel *k, gemm_results *r) {
     cj_reg            own = cj_sub(f, "consumer_warp", k->warp, GEMM_WARPS);
     r->buffer = cj_mad(f, "results", own, cj__gemm_stores(g) * GEMM_STORE_BYTES, k->shared);
     r->buffer = cj_add(f, "results", r->buffer, g->stages * cj__gemm_stage_bytes(g));
-    r->fragment = fragment_address(k, r->buffer);
+    if (has_fragments(g)) r->fragment = fragment_address(k, r->buffer);
     if (has_cells(g->d_type)) r->cell = cell_address(k, r->buffer);
     r->place.row = cj_mov(f, "s32", "result_row", 0);
     r->place.column = cj_mov(f, "s32", "result_column", 0);
@@ -69,8 +71,9 @@ void cj__gemm_results_begin(const gemm_kernel *k, gemm_results *r) {
     for (uint32_t i = 0; i < packed; i++) r->packed[i] = cj_mov(f, "b32", "packed", 0);
     r->map = cj__gemm_map_address(k, GEMM_MAP_D);
     if (cj__gemm_is_ragged(g)) r->tail = cj__gemm_tail_begin(k);
-    r->some = cj_ne(f, "some", own, own);
+    if (g->deferred) r->some = cj_ne(f, "some", own, own);
     cj__gemm_values_begin(k, &r->values);
+    if (g->bias == GEMM_BIAS_COLUMNS) r->values.quarter = cj_and(f, "quarter", k->lane, 3);
     if (!g->adds_c) return;
     r->map_c = cj__gemm_map_address(k, GEMM_MAP_C);
     r->c_ready = cj_mad(f, "c_ready", own, 8, k->c_ready);

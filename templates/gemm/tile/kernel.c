@@ -67,8 +67,9 @@ static void find_split(gemm_kernel *k) {
     gemm_split       *s = &k->split;
     cj_reg            steps = cj__load_param(f, "u32", k->steps, "all_steps");
     cj_step(f, "one tile a cluster, and this block's steps of it");
-    s->first = cj_mov(f, "u32", "first_step", 0);
-    if (g->parts > 1) {
+    if (g->parts == 1) {
+        s->first = cj_mov(f, "u32", "first_step", 0);
+    } else {
         s->part = cj_div(f, "part", k->cluster, k->count);
         cj_reg before = cj_mul(f, "clusters_before", s->part, k->count);
         k->cluster = cj_let(f, "u32", "tile", "sub.u32 $1, $2, $3; // its tile", k->cluster, before);
@@ -91,6 +92,7 @@ static void find_place_in_group(gemm_kernel *k) {
 void cj__gemm_identify(gemm_kernel *k) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
+    const bool        is_persistent = !cj__gemm_is_split(g), counts = is_persistent || g->parts > 1;
     cj_step(f, "which thread this is, and which tiles its cluster computes");
     k->thread = cj_mov(f, "u32", "thread", "%tid.x");
     k->lane = cj_and(f, "lane", k->thread, 31);
@@ -98,13 +100,13 @@ void cj__gemm_identify(gemm_kernel *k) {
     k->group = cj_shr(f, "group", k->thread, 7);
     k->leader = cj_eq(f, "leader", k->lane, 0);
     k->cluster = cj_mov(f, "u32", "cluster", g->clustered ? "%clusterid.x" : "%ctaid.x");
-    k->clusters = cj_mov(f, "u32", "clusters", g->clustered ? "%nclusterid.x" : "%nctaid.x");
+    if (is_persistent) k->clusters = cj_mov(f, "u32", "clusters", g->clustered ? "%nclusterid.x" : "%nctaid.x");
     k->rows = cj__load_param(f, "u32", k->tiles_m, "rows");
     k->columns = cj__load_param(f, "u32", k->tiles_n, "columns");
-    k->count = cj_mul(f, "tiles_in_all", k->rows, k->columns);
+    if (counts || g->batches > 1) k->count = cj_mul(f, "tiles_in_all", k->rows, k->columns);
     if (g->batches > 1) {
         k->of_one = cj_mov(f, "u32", "tiles_of_one", k->count);
-        k->count = cj_mul(f, "tiles_in_all", k->count, cj__load_param(f, "u32", k->batches, "batches"));
+        if (counts) k->count = cj_mul(f, "tiles_in_all", k->count, cj__load_param(f, "u32", k->batches, "batches"));
     }
     if (cj__gemm_is_split(g)) find_split(k);
     find_place_in_group(k);

@@ -49,7 +49,6 @@ void cj__gemm_values_begin(const gemm_kernel *k, gemm_values *v) {
     }
     if (g->adds_c) v->beta = cj__load_param(f, "f32", k->beta, "beta");
     if (!g->bias) return;
-    v->quarter = cj_and(f, "quarter", k->lane, 3);
     const bool waits_as_loaded = g->bias == GEMM_BIAS_COLUMNS && g->c_type->bytes == 2;
     for (uint32_t i = 0; i < (g->bias == GEMM_BIAS_ROWS ? 2 : values_of_columns(g)); i++)
         v->bias[i] = cj_register(f, waits_as_loaded ? "b16" : "f32", "bias");
