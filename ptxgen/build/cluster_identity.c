@@ -41,7 +41,8 @@ static cj_reg product(cj_func *f, const char *name, cj_reg3 shape) {
 }
 
 cj_reg cj_cluster_number(cj_func *f) {
-    cj_reg3 index = cj_cluster_grid_index(f), shape = cj_cluster_grid_shape(f);
+    cj_reg3 index = cj_cluster_grid_index(f), shape = {.x = read_special(f, "grid_in_clusters", "nclusterid.x")};
+    shape.y = read_special(f, "grid_in_clusters", "nclusterid.y");
     return linear(f, "cluster", index, shape);
 }
 

@@ -110,9 +110,8 @@ static void open_arrays(cj_func *f, cj_collectives *c, cj_reg nearest) {
     c->gates = cj_shared_address(f, cj_shared(f, "b64", "cj_gates", CJ_GATES, 0));
     c->peer_gates = cj_cluster_map_address(f, c->gates, nearest);
     c->parity = cj_u32(f, "parity");
-    c->second_parity = cj_u32(f, "second_parity");
     cj_ptx(f, "mov.u32 $1, 0;", c->parity);
-    cj_ptx(f, "mov.u32 $1, 0;", c->second_parity);
+    if (c->desc.combines) c->second_parity = cj_mov(f, "u32", "second_parity", 0);
     for (uint32_t i = 0; i < CJ_GATES; i++) {
         if (i == CJ_GATE_SECOND && !c->desc.combines) continue;
         cj_mbarrier_init(f, c->first, cj__offset_from(f, "gate", c->gates, CJ_GATE_BYTES * i),
@@ -126,12 +125,16 @@ cj_collectives cj_collectives_open(cj_func *f, const cj_collectives_desc *desc) 
     if (!desc_is_right(f, desc)) return c;
     c.rank = cj_cluster_rank(f);
     c.thread = cj_mov(f, "u32", "thread", "%tid.x");
-    c.lane = cj_and(f, "lane", c.thread, CJ_WARP - 1);
-    cj_reg nearest = cj_let(f, "u32", "peer", "min.u32 $1, $2, $3; // lane r's peer is rank r", c.lane,
-                            desc->cluster - 1);
+    const bool by_lane = desc->values || desc->strategy == CJ_STRATEGY_PUSH;  // pulled arrays are every thread's
+    cj_reg     nearest = {0};
+    if (by_lane) {
+        c.lane = cj_and(f, "lane", c.thread, CJ_WARP - 1);
+        nearest = cj_let(f, "u32", "peer", "min.u32 $1, $2, $3; // lane r's peer is rank r", c.lane, desc->cluster - 1);
+    }
     c.first = cj_eq(f, "first", c.thread, 0);
-    c.sends = cj_let(f, "pred", "sends", "setp.lt.u32 $1, $2, $3; // a thread for each peer", c.thread, desc->cluster);
-    if (desc->threads > CJ_WARP) {
+    if (by_lane)
+        c.sends = cj_let(f, "pred", "sends", "setp.lt.u32 $1, $2, $3; // a thread for each peer", c.thread, desc->cluster);
+    if (by_lane && desc->threads > CJ_WARP) {
         c.beyond = cj_pred(f, "beyond");
         cj_ptx(f, "setp.ge.u32 $1, $2, 32; // of another warp", c.beyond, c.thread);
     }

@@ -82,6 +82,7 @@ static void shuffle(const kernel *k, cj_reg to, cj_reg from, cj_reg lane) {
 
 // The part that is rank + 1 parts after `part`, around.
 static cj_reg next_part(const kernel *k, cj_reg part) {
+    if (k->s.gets == 1) return cj_mov(k->f, "u32", "next_part", 0);
     cj_reg sum = cj_add(k->f, "next_part", part, k->c.rank);
     return cj_rem(k->f, "next_part", cj_add(k->f, "next_part", sum, 1), k->s.gets);
 }
@@ -112,7 +113,7 @@ static void clear_pool(kernel *k) {
     k->from = cj_mov(f, "u32", "pool_from", "pool");
     cj_reg zero = cj_mov(f, "b32", "zero", 0);
     k->to = cj_add(f, "pool_to", k->from, k->s.gives * k->s.part);
-    k->scratch = cj_add(f, "pool_scratch", k->from, parts * k->s.part);
+    if (k->s.scratch) k->scratch = cj_add(f, "pool_scratch", k->from, parts * k->s.part);
     CJ_SHARE(f, at, "clear_at", k->c.thread, 16, k->threads, parts * k->s.part) {
         cj__store(f, cj_always(), "st.shared", "b32", (const cj_reg[]){zero, zero, zero, zero}, 4,
                   cj_add(f, "spot", k->from, at), 0);
