@@ -73,9 +73,9 @@ static void declare(exchange_kernel *k) {
 static void emit_identity(exchange_kernel *k) {
     cj_func *f = k->f;
     k->thread = cj_mov(f, "u32", "thread", "%tid.x");
-    k->leader = cj_eq(f, "leader", k->thread, 0);
-    k->block = cj_mov(f, "u32", "block", "%ctaid.x");
+    if (k->s.strategy != CJ_EXCHANGE_PULL) k->leader = cj_eq(f, "leader", k->thread, 0);
     if (k->s.strategy == CJ_EXCHANGE_GLOBAL) {
+        k->block = cj_mov(f, "u32", "block", "%ctaid.x");
         k->group = cj_div(f, "group", k->block, k->s.size);
         k->rank = cj_rem(f, "rank", k->block, k->s.size);
         cj_reg buffers = cj__load_pointer(f, k->workspace, "buffers");
@@ -86,7 +86,7 @@ static void emit_identity(exchange_kernel *k) {
         k->rank = cj_cluster_rank(f);
         k->group = cj_cluster_index(f);
         k->box = cj_mov(f, "u32", "box", "exchange_box");
-        k->own = cj_mad(f, "own", k->thread, k->s.slot, k->box);
+        if (!k->s.turned) k->own = cj_mad(f, "own", k->thread, k->s.slot, k->box);
     }
 }
 
@@ -94,14 +94,16 @@ static void emit_identity(exchange_kernel *k) {
 static exchange_tile emit_item(const exchange_kernel *k, cj_reg item) {
     cj_func      *f = k->f;
     exchange_tile t = {.first = {0}};
+    const bool    counts = k->s.guarded || k->s.strategy == CJ_EXCHANGE_PUSH;  // the tile's units
     cj_step(f, "an item: a tile of the parts of a cluster of chunks");
     if (k->s.tiles == 1) {
         t.cluster = cj_mov(f, "u32", "problem", item);
-        t.left = cj_mov(f, "u32", "left", k->s.tile);
+        if (counts) t.left = cj_mov(f, "u32", "left", k->s.tile);
         return t;
     }
     t.cluster = cj_div(f, "problem", item, k->s.tiles);
     t.first = cj_mul(f, "first", cj_rem(f, "tile", item, k->s.tiles), k->s.tile);
+    if (!counts) return t;
     cj_reg left = cj_let(f, "u32", "left", "sub.u32 $1, $2, $3;", k->s.part, t.first);
     t.left = cj_min(f, "left", left, k->s.tile);
     return t;

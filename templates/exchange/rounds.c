@@ -133,7 +133,9 @@ static void pull_round(const exchange_kernel *k, const exchange_units *u, cj_reg
 // ---- global, without clusters: flags, and loads of buffers in global memory
 
 // Each of the first threads watches one block's flag: those that it trades with, in a ring on both sides.
-static cj_reg watched_peer(const exchange_kernel *k, cj_reg part) {
+static cj_reg watched_peer(const exchange_kernel *k, uint32_t links) {
+    if (k->s.pattern == CJ_EXCHANGE_PAIR) return cj__exchange_peer(k, cj_none(), true);
+    cj_reg part = cj_min(k->f, "part", k->thread, links - 1);
     if (k->s.pattern != CJ_EXCHANGE_RING) return cj__exchange_peer(k, part, true);
     cj_reg is_source = cj_eq(k->f, "is_source", part, 0);
     cj_reg distance = cj_select(k->f, "u32", "distance", is_source, k->s.shift, k->s.size - k->s.shift);
@@ -148,7 +150,7 @@ static void global_setup(exchange_kernel *k) {
     k->links.flag = cj_mad_wide(f, "flag", k->block, EXCHANGE_FLAG, flags);
     k->links.before = cj_let(f, "u32", "rounds_before", "ld.global.u32 $1, [$2];", k->links.flag);
     k->links.watches = cj_lt(f, "watches", k->thread, links);
-    cj_reg peer = watched_peer(k, cj_min(f, "part", k->thread, links - 1));
+    cj_reg peer = watched_peer(k, links);
     k->links.link = cj_mad_wide(f, "flag_there", cj__exchange_block_of(k, peer), EXCHANGE_FLAG, flags);
 }
 

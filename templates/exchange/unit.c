@@ -10,17 +10,17 @@ typedef struct place {
 // A part that is none would be asked of nobody.
 static cj_reg cap_part(const exchange_kernel *k, cj_reg part) { return cj_min(k->f, "part", part, k->s.parts - 1); }
 
-// Of the thread's i-th unit.
-static place place_of(const exchange_kernel *k, const exchange_tile *t, unsigned i) {
+// Of the thread's i-th unit; its part, where that is asked for.
+static place place_of(const exchange_kernel *k, const exchange_tile *t, unsigned i, bool part) {
     cj_func                 *f = k->f;
     const cj_exchange_shape *s = &k->s;
     place                    p = {.within = cj_add(f, "within", k->thread, i * s->threads), .is_held = cj_always()};
     if (s->parts == 1) {
-        p.part = cj_mov(f, "u32", "part", 0);
+        if (part) p.part = cj_mov(f, "u32", "part", 0);
         if (s->guarded) p.is_held = cj_lt(f, "is_held", p.within, t->left);
         return p;
     }
-    p.part = cj_div(f, "part", p.within, s->tile);
+    if (part || s->guarded || s->turned) p.part = cj_div(f, "part", p.within, s->tile);
     p.within = cj_rem(f, "within", p.within, s->tile);
     if (s->guarded) {
         cj_reg inside = cj_lt(f, "inside", p.within, t->left);
@@ -56,7 +56,8 @@ static void store_global(const exchange_kernel *k, cj_reg when, const cj_reg *va
 
 // The address of a unit in x or out, whose first part begins at `base`.
 static cj_reg in_array(const exchange_kernel *k, const place *p, cj_reg base, uint32_t stride) {
-    return cj_mad_wide(k->f, "at", cj_mad(k->f, "index", p->part, stride, p->within), k->s.unit, base);
+    cj_reg index = stride ? cj_mad(k->f, "index", p->part, stride, p->within) : cj_mov(k->f, "u32", "index", p->within);
+    return cj_mad_wide(k->f, "at", index, k->s.unit, base);
 }
 
 // Where this block's chunk of x or out begins.
@@ -77,7 +78,7 @@ void cj__exchange_load(const exchange_kernel *k, const exchange_units *u) {
     cj_step(k->f, "what travels, %u unit%s a thread", k->s.vectors, k->s.vectors > 1 ? "s" : "");
     cj_reg base = tile_of(k, &u->tile, k->x, "x", k->s.chunk);
     for (unsigned i = 0; i < k->s.vectors; i++) {
-        const place p = place_of(k, &u->tile, i);
+        const place p = place_of(k, &u->tile, i, k->s.in_stride > 0);
         load_global(k, p.is_held, u->value[i], in_array(k, &p, base, k->s.in_stride));
     }
 }
@@ -86,7 +87,7 @@ void cj__exchange_store(const exchange_kernel *k, const exchange_units *u) {
     cj_step(k->f, "what came, to its place in out");
     cj_reg base = tile_of(k, &u->tile, k->out, "out", k->s.out_chunk);
     for (unsigned i = 0; i < k->s.vectors; i++) {
-        const place p = place_of(k, &u->tile, i);
+        const place p = place_of(k, &u->tile, i, k->s.out_stride > 0);
         store_global(k, p.is_held, u->value[i], in_array(k, &p, base, k->s.out_stride));
     }
 }
@@ -123,7 +124,7 @@ bool            cj__exchange_stays(const exchange_kernel *k, unsigned i) { retur
 
 // Whether the thread's i-th unit is held and leaves the block.
 static cj_reg travels(const exchange_kernel *k, unsigned i, cj_reg is_held) {
-    if (!k->s.turned || cj__exchange_stays(k, i) || (i + 1) * k->s.threads <= travelling(k)) return is_held;
+    if (!k->s.turned || (i + 1) * k->s.threads <= travelling(k)) return is_held;
     cj_reg goes = cj_lt(k->f, "goes", k->thread, travelling(k) - i * k->s.threads);
     return cj_is_always(is_held) ? goes : cj_and(k->f, "goes", goes, is_held);
 }
@@ -152,15 +153,15 @@ static cj_reg find_holders(const exchange_kernel *k, const exchange_units *u) {
 
 void cj__exchange_find(const exchange_kernel *k, exchange_units *u) {
     const cj_exchange_shape *s = &k->s;
-    const bool               pushes = s->strategy == CJ_EXCHANGE_PUSH;
+    const bool               pushes = s->strategy == CJ_EXCHANGE_PUSH, placed = !s->bulk || s->turned;
     cj_step(k->f,
             s->bulk ? "where each unit has its place, in the first buffer"
                     : "where each unit %s, in the first buffer there",
             pushes ? "goes" : "comes from");
     for (unsigned i = 0; i < s->vectors; i++) {
-        const place p = place_of(k, &u->tile, i);
-        u->is_held[i] = travels(k, i, p.is_held);
         if (cj__exchange_stays(k, i)) continue;
+        const place p = placed || s->guarded ? place_of(k, &u->tile, i, placed) : (place){.is_held = cj_always()};
+        u->is_held[i] = travels(k, i, p.is_held);
         if (!s->bulk) find_address(k, i, &p, u);
         if (!s->turned) continue;  // places in the own buffer follow each other as threads do
         u->place[i] = cj_mad(k->f, "place", cj_mad(k->f, "index", p.part, s->tile, p.within), s->slot, k->box);
