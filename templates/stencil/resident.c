@@ -92,7 +92,8 @@ static void emit_place(resident *w) {
     w->pool = cj_mov(f, "u32", "pool_at", "pool");
     w->halo = cj_add(f, "halo", w->pool, 2 * w->half);
     w->bars = cj_shared_address(f, cj_shared(f, "b64", "arrived", 2, 0));
-    w->global = cj__stencil_buffers(k, cj_div(f, "problem", k->block, w->s->cluster));
+    const bool is_numbered = cj__stencil_is_numbered(w->s);
+    w->global = cj__stencil_buffers(k, is_numbered ? cj_div(f, "problem", k->block, w->s->cluster) : cj_none());
     cj_step(f, "the neighbours: how far away their rows begin");
     w->side[ABOVE] = emit_side(w, ABOVE);
     w->side[BELOW] = emit_side(w, BELOW);
@@ -146,7 +147,9 @@ static void emit_sight(resident *w) {
     cj_step(f, "the rows that this warp shows, and those that it sees");
     cj_reg warp = cj_shr(f, "warp", w->k->thread, 5);
     w->show = cj_add(f, "show", w->pool, w->lane_at);
-    cj_reg zeros = cj_add(f, "zeros", w->show, 2 * w->s->radius * w->s->warps * w->row_bytes);
+    cj_reg zeros = {0};
+    if (w->s->boundary == BOUNDARY_ZERO)
+        zeros = cj_add(f, "zeros", w->show, 2 * w->s->radius * w->s->warps * w->row_bytes);
     emit_sight_of(w, warp, zeros, ABOVE);
     emit_sight_of(w, warp, zeros, BELOW);
     w->show = shown_row(w, "show", warp, false, 0);

@@ -27,6 +27,7 @@ void cj__stencil_row_zero(const kernel *k, const stencil_row *row) {
 
 stencil_ends cj__stencil_row_ends(const kernel *k, cj_reg x) {
     const stencil *s = k->s;
+    if (s->boundary == BOUNDARY_PERIODIC && s->strips > 1) return (stencil_ends){.wraps = false};
     cj_reg         first = cj_eq(k->f, "first", x, 0), last = cj_eq(k->f, "last", x, s->n[0] - s->columns);
     stencil_ends   e = {.first = first, .last = last, .wraps = s->boundary == BOUNDARY_PERIODIC && s->strips == 1};
     if (!e.wraps) return e;

@@ -80,6 +80,7 @@ static void emit_origin(tile *t, uint32_t a, cj_reg number) {
     } else {
         t->origin[a] = cj_mov(f, "s32", names[0][a], -(int32_t)axis->margin);
     }
+    if (t->wraps[a] && a == t->cut) return;  // every plane has its neighbours, as halo
     t->low[a] = cj_mov(f, "s32", names[1][a], 0);
     t->high[a] = cj_mov(f, "s32", names[2][a], axis->length - 1);
     if (t->s->boundary == BOUNDARY_PERIODIC) return;
@@ -90,7 +91,8 @@ static void emit_origin(tile *t, uint32_t a, cj_reg number) {
 
 static void emit_place(tile *t) {
     cj_step(t->f, "the tile's place in the grid");
-    cj_reg number = cj_div(t->f, "number", t->k->block, t->s->cluster);
+    cj_reg number = cj_none();
+    if (cj__stencil_is_numbered(t->s)) number = cj_div(t->f, "number", t->k->block, t->s->cluster);
     for (uint32_t a = 0; a < t->s->dim; a++) emit_origin(t, a, number);
     t->global = cj__stencil_buffers(t->k, number);
 }
@@ -163,21 +165,22 @@ static void emit_own_halo(tile *t) {
 // A loop over the block's points, a thread each. The first one's place is divided out, the next ones' counted on from it.
 typedef struct points {
     cj_body loop;
-    cj_reg  index, at[AXES], plane,
-        mine;  // its number; its place in the tile; its plane and its byte offset in the block
+    bool    puts;              // whether values go to neighbours, too: then its plane is asked for
+    cj_reg  index, at[AXES];   // its number; its place in the tile
+    cj_reg  plane, mine;       // its plane and its byte offset in the block
 } points;
 
 static const char *const axes[AXES] = {"x", "y", "z"};
 
-static points points_begin(const tile *t, const char *name, const char *done) {
+static points points_begin(const tile *t, bool puts, const char *name, const char *done) {
     cj_func *f = t->f;
-    points   p = {.index = cj_mov(f, "u32", "index", t->k->thread)};
+    points   p = {.puts = puts && t->hop_count, .index = cj_mov(f, "u32", "index", t->k->thread)};
     cj_reg   rest = cj_mov(f, "u32", "rest", p.index);
     for (uint32_t a = 0; a < t->cut; a++) {
         p.at[a] = cj_let(f, "s32", axes[a], "rem.u32 $1, $2, $3;", rest, axis_of(t, a)->length);
         cj_update(f, rest, "div", axis_of(t, a)->length);
     }
-    p.plane = cj_mov(f, "u32", "plane", rest);
+    if (p.puts) p.plane = cj_mov(f, "u32", "plane", rest);
     p.at[t->cut] = cj_let(f, "s32", axes[t->cut], "add.u32 $1, $2, $3;", rest, t->first);
     p.mine = cj_mad(f, "mine", p.index, t->s->bytes, t->halo * t->plane * t->s->bytes);
     p.loop = cj_loop_begin(f, name, done, 0);
@@ -201,12 +204,13 @@ static void points_end(const tile *t, points *p) {
     }
     cj_reg planes = cj_mov(f, "u32", "planes_ahead", ahead);
     if (t->cut) cj_ptx(f, "@$1 add.u32 $2, $2, 1;", carry, planes);
-    cj_update(f, p->plane, "add", planes);
+    if (p->puts) cj_update(f, p->plane, "add", planes);
     cj_ptx(f, "add.u32 $1, $1, $2;", p->at[t->cut], planes);
     cj_body_end(&p->loop);
 }
 
-#define POINTS(t, p, name, done) for (points p = points_begin(t, name, done); p.loop.open; points_end(t, &p))
+#define POINTS(t, p, puts, name, done) \
+    for (points p = points_begin(t, puts, name, done); p.loop.open; points_end(t, &p))
 
 // The value goes to `at`, an address in the own window, of block `rank`. The address is mapped last of all: what it is
 // made of may be negative for points that are not sent, and ptxas would add a constant to it that hardware does not
@@ -251,7 +255,7 @@ static cj_reg in_grid(const tile *t, const points *p, uint32_t a) {
 // Points outside the grid get what is there with periodic boundaries, else whatever is near: it is never used.
 static void emit_load(const tile *t) {
     cj_step(t->f, "load: the block's planes, and to the neighbours what they hold as halo");
-    POINTS(t, p, "load", "load_done") {
+    POINTS(t, p, true, "load", "load_done") {
         cj_reg at[AXES];
         for (uint32_t a = 0; a < t->s->dim; a++) {
             const stencil_axis *axis = axis_of(t, a);
@@ -363,7 +367,7 @@ static void emit_inner_steps(const tile *t) {
         cj_update(f, left, "sub", 1);
         cj_leave(&step, cj_eq(f, "is_last", left, 0));
         cj_ptx(f, "sub.u32 $1, $2, $3;", t->write, t->buffer, t->read);
-        POINTS(t, p, "point", "point_done") CJ_ONCE(f, point, "outside") {
+        POINTS(t, p, true, "point", "point_done") CJ_ONCE(f, point, "outside") {
             skip_outside(t, &p, &point);
             emit_put(t, &p, emit_value(t, &p));
         }
@@ -383,7 +387,7 @@ static void skip_margin(const tile *t, const points *p, uint32_t a, cj_reg at, c
 
 static void emit_last_step(const tile *t) {
     cj_step(t->f, "the last step: results go to global memory");
-    POINTS(t, p, "result", "result_done") CJ_ONCE(t->f, result, "no_result") {
+    POINTS(t, p, false, "result", "result_done") CJ_ONCE(t->f, result, "no_result") {
         cj_reg at[AXES];
         for (uint32_t a = 0; a < t->s->dim; a++) {
             at[a] = in_grid(t, &p, a);

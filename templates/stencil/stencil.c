@@ -79,8 +79,8 @@ static void declare(kernel *k) {
 
 static void emit_identity(kernel *k) {
     k->thread = cj_mov(k->f, "u32", "thread", "%tid.x");
-    k->lane = cj_and(k->f, "lane", k->thread, 31);
-    k->block = cj_mov(k->f, "u32", "block", "%ctaid.x");
+    if (k->s->form == FORM_REGISTERS) k->lane = cj_and(k->f, "lane", k->thread, 31);
+    if (cj__stencil_is_numbered(k->s)) k->block = cj_mov(k->f, "u32", "block", "%ctaid.x");
     if (k->s->cluster > 1) k->rank = cj_cluster_rank(k->f);
 }
 

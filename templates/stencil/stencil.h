@@ -74,6 +74,12 @@ void cj__stencil_layout(stencil *s);
 // Bytes of dynamic shared memory.
 uint64_t cj__stencil_shared_bytes(const stencil *s);
 
+// Whether blocks, or clusters, have numbers that say which problem or tile is theirs.
+static inline bool cj__stencil_is_numbered(const stencil *s) {
+    if (s->form == FORM_REGISTERS) return s->strategy != STRATEGY_RESIDENT || s->batch > 1;
+    return s->batch > 1 || s->axis[0].tiles > 1 || s->axis[1].tiles > 1 || s->axis[2].tiles > 1;
+}
+
 // Registers of a thread, of the forms blocked and step in registers.
 uint32_t cj__stencil_stream_registers(const stencil *s);
 
