@@ -157,8 +157,8 @@ static void tell_digit(const topk_radix *r, const bins_of_thread *b, cj_reg firs
         CJ_ONCE(f, walk, "bin_is_found") for (unsigned i = b->each; i--;) {
             cj_ptx(f, "add.u32 $1, $2, $3;", digit, first, i);
             cj_set(f, all, b->count[i]);
-            cj_reg upto = cj_add(f, "upto", b->before, all);
             if (!i) break;
+            cj_reg upto = cj_add(f, "upto", b->before, all);
             cj_leave(&walk, cj_ge(f, "reaches", upto, r->needed));
             cj_set(f, b->before, upto);
         }
@@ -360,7 +360,7 @@ void cj__topk_radix(topk_kernel *k) {
     search(&r);
     select_held(&r);
     k->pool = r.bins;
-    k->count = cj_mov(r.f, "u32", "candidates", k->s.k);
+    if (k->s.sorts) k->count = cj_mov(r.f, "u32", "candidates", k->s.k);
     if (k->s.cluster)
         gather(&r);
     else if (!k->s.sorts)  // the sort has B3 before it reads them

@@ -20,9 +20,9 @@ void cj__topk_write_result(const topk_kernel *k, const topk_results *r, cj_reg i
     cj_reg value = cj_let(f, type, "value", "ld.global.nc.$3 $1, [$2];", from, type);
     cj_reg number = cj_add(f, "number", cj_cvt(f, "u64", "place", place), r->first);
     cj_ptx(f, "st.global.$1 [$2], $3;", type, cj_mad(f, "value_at", number, s->bytes, r->values), value);
-    cj_reg to = cj_mad(f, "index_at", number, s->wide_index ? 8 : 4, r->indices),
-           wide = cj_cvt(f, "u64", "wide_index", index);
-    cj_ptx(f, "st.global.$1 [$2], $3;", s->wide_index ? "u64" : "u32", to, s->wide_index ? wide : index);
+    cj_reg to = cj_mad(f, "index_at", number, s->wide_index ? 8 : 4, r->indices);
+    if (s->wide_index) index = cj_cvt(f, "u64", "wide_index", index);
+    cj_ptx(f, "st.global.$1 [$2], $3;", s->wide_index ? "u64" : "u32", to, index);
 }
 
 static void write_candidate(const topk_kernel *k, const topk_results *r, cj_reg candidate, cj_reg place) {

@@ -114,7 +114,7 @@ static void begin(topk_kernel *k) {
     cj_func *f = k->f;
     k->thread = cj_mov(f, "u32", "thread", "%tid.x");
     k->lane = cj_and(f, "lane", k->thread, TOPK_WARP - 1);
-    k->below = cj_mov(f, "u32", "lanes_below", "%lanemask_lt");
+    if (!k->s.lanes) k->below = cj_mov(f, "u32", "lanes_below", "%lanemask_lt");
     if (!k->s.radix && !k->s.lanes) begin_pool(k);
     k->row = k->s.cluster ? cj_cluster_index(f) : cj_mov(f, "u32", k->s.lanes ? "block" : "row", "%ctaid.x");
     if (k->s.lanes) {
