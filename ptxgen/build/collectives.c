@@ -134,7 +134,7 @@ cj_collectives cj_collectives_open(cj_func *f, const cj_collectives_desc *desc) 
     c.first = cj_eq(f, "first", c.thread, 0);
     if (by_lane)
         c.sends = cj_let(f, "pred", "sends", "setp.lt.u32 $1, $2, $3; // a thread for each peer", c.thread, desc->cluster);
-    if (by_lane && desc->threads > CJ_WARP) {
+    if (desc->arrays && by_lane && desc->threads > CJ_WARP) {
         c.beyond = cj_pred(f, "beyond");
         cj_ptx(f, "setp.ge.u32 $1, $2, 32; // of another warp", c.beyond, c.thread);
     }

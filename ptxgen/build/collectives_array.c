@@ -366,7 +366,7 @@ static void fold_scratch(const call *k, uint32_t stride, cj_reg bytes) {
 }
 
 static void push(const call *k) {
-    const shipment out = whole_parts(k, k->c->lane), own = whole_parts(k, k->c->rank);
+    const shipment out = whole_parts(k, k->c->lane), own = keeps_any(k) ? whole_parts(k, k->c->rank) : (shipment){.when = cj_always()};
     begin(k, whole_bytes(k), cj_none());
     transfer(k, &out, &own, CJ_GATE_LANDED, k->c->parity);
     tell_done(k);
