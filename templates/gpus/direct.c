@@ -25,6 +25,12 @@ static bool loads_from_all(const gpus_shape *s) { return s->op->combines || s->o
 static bool stores_to_all(const gpus_shape *s) { return !s->op->combines || !s->op->by_rank; }
 static bool is_by_parts(const gpus_shape *s) { return !s->op->by_rank && !s->op->gathers; }
 
+// Whether GPU q's x is read; the only one is its own, in place 0.
+static bool loads_from(const gpus_shape *s, uint32_t q) {
+    if (s->op->from_root) return q == s->root;
+    return !q || s->op->combines;
+}
+
 // ---- arrays
 
 static void declare_all(gpus_kernel *k, bool of_all, const char *name, cj_var *param) {
@@ -43,7 +49,8 @@ void cj__gpus_declare_arrays(gpus_kernel *k) {
 
 void cj__gpus_open_arrays(gpus_kernel *k) {
     cj_func *f = k->f;
-    for (uint32_t q = 0; q < (loads_from_all(&k->s) ? k->s.gpus : 1); q++) k->from[q] = cj__load_pointer(f, k->from_param[q], "x");
+    for (uint32_t q = 0; q < k->s.gpus; q++)
+        if (loads_from(&k->s, q)) k->from[q] = cj__load_pointer(f, k->from_param[q], "x");
     for (uint32_t q = 0; q < (stores_to_all(&k->s) ? k->s.gpus : 1); q++) k->to[q] = cj__load_pointer(f, k->to_param[q], "out");
     k->what = cj__load_param(f, "u32", k->what_param, "what");
     cj_update(f, k->what, "xor", k->checksum);
@@ -93,8 +100,8 @@ static void place_arrays(gpus_kernel *k) {
     cj_func       *f = k->f;
     const uint64_t part = is_by_parts(&k->s) ? (uint64_t)k->s.units * unit_bytes(&k->s) : (uint64_t)k->s.stride * k->s.bytes;
     cj_reg         own = cj_mul_wide(f, "own_part", k->rank, part);
-    for (uint32_t q = 0; q < (loads_from_all(&k->s) ? k->s.gpus : 1); q++)
-        if (loads_from_all(&k->s)) cj_update(f, k->from[q], "add", own);
+    for (uint32_t q = 0; q < k->s.gpus && loads_from_all(&k->s); q++)
+        if (loads_from(&k->s, q)) cj_update(f, k->from[q], "add", own);
     for (uint32_t q = 0; q < (stores_to_all(&k->s) ? k->s.gpus : 1); q++)
         if (stores_to_all(&k->s)) cj_update(f, k->to[q], "add", own);
     const bool moves_parts = k->s.op->by_rank && !k->s.op->combines;
@@ -170,12 +177,13 @@ static void copy_all(gpus_kernel *k) {
 void cj__gpus_copy(gpus_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "begin: block b of all GPUs is there, with the same arrays");
-    cj_reg wrong = cj__gpus_meet(k, GPUS_BEGIN);
+    cj_reg wrong;
+    cj__gpus_meet(k, GPUS_BEGIN, &wrong);
     cj_ptx(f, "bar.red.or.pred $1, 0, $1; // D1: the flags have come, for all threads; nobody goes on if one is wrong", wrong);
     cj_step(f, "copies of %" PRIu32 " bytes, %" PRIu32 " at once", unit_bytes(&k->s), units_at_once(&k->s));
     CJ_UNLESS_UNI(f, wrong, "nothing_copied") copy_all(k);
     cj_step(f, "end: block b of all GPUs has loaded and stored");
     cj_ptx(f, "bar.sync 0; // D2: so have all threads of this block");
-    cj__gpus_meet(k, GPUS_END);
+    cj__gpus_meet(k, GPUS_END, NULL);
     k->meets = true;
 }

@@ -104,10 +104,12 @@ static const cj_param_info moving[] = {
     const cj_family cj__family_##id = {       \
         CJ_FAMILY(#id, summary, params, cj__gpus_plan, emit_gpus), .own = &(const gpus_op){.name = #id, __VA_ARGS__}}
 
-GPUS_FAMILY(allreduce, combining, "GPUs: each gets the sum (min, max) of all", .moves = true, .combines = true);
+GPUS_FAMILY(allreduce, combining, "GPUs: each gets the sum (min, max) of all", .moves = true, .combines = true,
+            .from_all = true);
 GPUS_FAMILY(reducescatter, combining, "GPUs: GPU r gets the sum (min, max) of the parts r of all", .moves = true,
-            .combines = true, .by_rank = true);
-GPUS_FAMILY(allgather, moving, "GPUs: each gets the parts of all", .moves = true, .gathers = true);
-GPUS_FAMILY(alltoall, moving, "GPUs: GPU r gets the parts r of all", .moves = true, .by_rank = true, .gathers = true);
+            .combines = true, .by_rank = true, .from_all = true);
+GPUS_FAMILY(allgather, moving, "GPUs: each gets the parts of all", .moves = true, .gathers = true, .from_all = true);
+GPUS_FAMILY(alltoall, moving, "GPUs: GPU r gets the parts r of all", .moves = true, .by_rank = true,
+            .gathers = true, .from_all = true);
 GPUS_FAMILY(broadcast, moving, "GPUs: each gets what one of them has", .moves = true, .from_root = true);
 GPUS_FAMILY(barrier, moving, "GPUs: what one did before it, all see after it", .moves = false);

@@ -27,6 +27,7 @@ typedef struct gpus_op {
     bool        by_rank;   // x has a part for each GPU
     bool        gathers;   // out has a part of each GPU
     bool        from_root;
+    bool        from_all;  // messages of all GPUs come to each: its own is in its place among them
 } gpus_op;
 
 enum { GPUS_WORDS = 4, GPUS_PAIR = 16 };  // 32 bits each, of a message; bytes of two of them with their tags
@@ -122,8 +123,8 @@ void cj__gpus_fold(const gpus_kernel *k, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS], cj
 // ---- flags.c: block b of all GPUs tell each other how far they are, twice a launch
 typedef enum gpus_phase { GPUS_BEGIN, GPUS_END } gpus_phase;
 
-// Whether a peer's flag is that of something else, or does not come. Barriers stand before and behind it.
-cj_reg cj__gpus_meet(const gpus_kernel *k, gpus_phase phase);
+// wrong: whether a peer's flag is that of something else, or does not come; NULL: nobody asks. Barriers stand before and behind it.
+void cj__gpus_meet(const gpus_kernel *k, gpus_phase phase, cj_reg *wrong);
 
 // ---- direct.c: copies between registered arrays. It declares its arrays and opens them in the place of x and out.
 void cj__gpus_declare_arrays(gpus_kernel *k);

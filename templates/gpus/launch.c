@@ -22,12 +22,15 @@ void cj__gpus_open_thread(gpus_kernel *k) {
     k->left = cj__load_param(f, "u32", k->limit_param, "left");
 }
 
+// Whether it matters that this is GPU 0: who is none of the others is GPU 0, so that addresses are chosen without asking.
+static bool asks_for_0(const gpus_shape *s) { return !s->direct && (s->op->from_all || (s->op->from_root && !s->root)); }
+
 void cj__gpus_open_boxes(gpus_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "the boxes, and which of them is this GPU's");
     for (uint32_t q = 0; q < k->s.gpus; q++) {
         k->box[q] = cj__load_pointer(f, k->box_param[q], "box");
-        k->mine[q] = cj_eq(f, "mine", k->rank, q);
+        if (q || asks_for_0(&k->s)) k->mine[q] = cj_eq(f, "mine", k->rank, q);
     }
     k->own = cj_mov(f, "u64", "own", k->box[0]);
     for (uint32_t q = 1; q < k->s.gpus; q++) cj_set_if(f, k->mine[q], k->own, k->box[q]);
@@ -36,7 +39,9 @@ void cj__gpus_open_boxes(gpus_kernel *k) {
     cj_reg last = cj_mad_wide(f, "last", k->block, 4, k->own);
     k->epoch = cj_let(f, "u32", "epoch", "ld.global.u32 $1, [$2 + $3];", last, CJ_BOX_EPOCH);
     cj_update(f, k->epoch, "add", 1);
+    if (k->s.direct) return;
     k->set = cj_and(f, "set", k->epoch, 1);
+    if (k->s.by_blocks) return;
     cj_reg is_speaker = cj_eq(f, "is_speaker", k->block, k->s.speaker);
     k->speaks = cj_let(f, "pred", "speaks", "setp.lt.and.u32 $1, $2, $3, $4;", k->thread, k->s.gpus, is_speaker);
 }

@@ -36,6 +36,7 @@ static bool is_empty(const gpus_shape *s, int part) {
     return s->shots == 2 && part > 0 && (uint64_t)(uint32_t)part * stride(s) >= s->count;
 }
 
+// base: cj_none() where only whether it exists is asked for.
 static piece piece_of(const gpus_kernel *k, cj_reg base, cj_reg unit, int part) {
     cj_func          *f = k->f;
     const gpus_shape *s = &k->s;
@@ -50,7 +51,7 @@ static piece piece_of(const gpus_kernel *k, cj_reg base, cj_reg unit, int part) 
         const uint32_t end = s->count - (s->shots == 2 ? before : 0);
         p.second = cj_lt(f, "second", within, end - 1);
     }
-    p.at = cj_mad_wide(f, "at", element, s->bytes, base);
+    if (!cj_is_none(base)) p.at = cj_mad_wide(f, "at", element, s->bytes, base);
     return p;
 }
 
@@ -251,7 +252,7 @@ static void two_shots(const gpus_kernel *k, const place *here) {
     cj_step(f, "the first shot: each GPU combines its part");
     send_parts(k, here, words);
     for (uint32_t w = 0; w < k->s.words; w++) result[w] = cj_let(f, "b32", "result", "mov.b32 $1, $2;", 0);
-    const piece own = piece_of(k, k->x, here->unit, PEER);
+    const piece own = piece_of(k, cj_none(), here->unit, PEER);
     CJ_IF(f, own.exists, "no_part") {
         combine_all(k, here, words);
         send_to_all(k, here, 1, words);
@@ -329,13 +330,14 @@ static void move_by_blocks(gpus_kernel *k, cj_reg begin) {
     CJ_FOR(f, unit, "u32", "unit", begin, k->s.units, step) push_parts(k, unit);
     cj_step(f, "block b of each peer has stored its words of the first shot, and this GPU combines its part");
     cj_ptx(f, "bar.sync 0; // S1: all threads have stored");
-    cj_reg wrong = cj__gpus_meet(k, GPUS_BEGIN);
+    cj_reg wrong;
+    cj__gpus_meet(k, GPUS_BEGIN, &wrong);
     cj_ptx(f, "bar.red.or.pred $1, 0, $1; // S2: the flags have come, for all threads; nobody goes on if one is wrong", wrong);
     CJ_UNLESS_UNI(f, wrong, "nothing_combined")
         CJ_FOR(f, unit, "u32", "unit", begin, k->s.units, step) push_result(k, unit);
     cj_step(f, "so it has those of the second one");
     cj_ptx(f, "bar.sync 0; // S3: all threads have stored");
-    cj__gpus_meet(k, GPUS_END);
+    cj__gpus_meet(k, GPUS_END, NULL);
     cj_ptx(f, "bar.sync 0; // S4: the flags have come, for all threads");
     CJ_FOR(f, unit, "u32", "unit", begin, k->s.units, step) take_results(k, unit);
     k->meets = true;

@@ -225,14 +225,14 @@ static void by_blocks(kernel *k) {
         EACH_UNIT(k, u) push(k, to, 0, u);
     }
     cj_ptx(f, "bar.sync 0; // S1: all threads have stored");
-    cj__gpus_meet(&k->g, GPUS_BEGIN);
+    cj__gpus_meet(&k->g, GPUS_BEGIN, NULL);
     cj_ptx(f, "bar.sync 0; // S2: the flags have come, for all threads");
     CJ_IF(f, owns, "summed") {
         cj_step(f, "the owner: the sum of what all sent, to all");
         push_sum(k, among, part, sums);
     }
     cj_ptx(f, "bar.sync 0; // S3: all threads have stored");
-    cj__gpus_meet(&k->g, GPUS_END);
+    cj__gpus_meet(&k->g, GPUS_END, NULL);
     cj_ptx(f, "bar.sync 0; // S4: the flags have come, for all threads");
     CJ_UNLESS(f, owns, "has_sum") {
         cj_reg at = words_address(k, k->own_mail, k->row);
@@ -394,7 +394,7 @@ static uint32_t checksum(const norm_shape *s) {
 }
 
 static void emit(const cj_plan *plan, cj_builder *b) {
-    static const gpus_op op = {.name = "allreducenorm", .moves = true};
+    static const gpus_op op = {.name = "allreducenorm", .moves = true, .from_all = true};
     const norm_shape     s = cj__gpus_norm_shape(plan);
     kernel               k = {.s = s, .plan = plan};
     k.g.plan = plan;

@@ -25,8 +25,10 @@ cj_reg cj__gpus_receive_from(const gpus_kernel *k, const cj_mailbox *message, cj
     cj__mail_new(f, message, sealed);
     CJ_DO(f, "not_there", again) {
         cj__mail_load(f, message, cj_always(), at, offset, sealed);
-        for (unsigned w = 0; w < message->words; w++)
-            cj_set(f, words[w], cj__mail_open(f, sealed[w], k->epoch, late, !w));
+        for (unsigned w = 0; w < message->words; w++) {
+            cj_reg word = cj__mail_open(f, sealed[w], k->epoch, late, !w);
+            if (words) cj_set(f, words[w], word);
+        }
         count_poll(k, again, late);
     }
     CJ_IF(f, late, "there") cj__gpus_report_from(k, CJ_BOX_ABSENT, rank);

@@ -102,7 +102,8 @@ static cj_reg as_float(cj_func *f, const char *name, cj_reg word) { return cj_le
 static cj_reg write_loss(sharded_kernel *k, const cj_partial *part, cj_reg shift, cj_reg target) {
     cj_func     *f = k->g.f;
     const double share = k->s.smoothing / ((double)k->s.columns * k->s.gpus);
-    cj_reg       label = cj__gpus_sharded_label(k, k->previous), factor = cj_mov(f, "f32", "factor", (float)k->s.scale);
+    cj_reg       label = cj__gpus_sharded_label(k, k->previous), factor = cj_none();
+    if (k->s.writes) factor = cj_mov(f, "f32", "factor", (float)k->s.scale);
     cj_reg       ignored = cj_eq(f, "ignored", label, (int64_t)k->s.ignore);
     cj_reg       owner = cj_let(f, "u64", "owner", "div.u64 $1, $2, $3;", label, k->s.columns);
     cj_reg       there = cj_let(f, "pred", "there", "setp.lt.u64 $1, $2, $3;", owner, k->s.gpus);
@@ -114,7 +115,7 @@ static cj_reg write_loss(sharded_kernel *k, const cj_partial *part, cj_reg shift
     cj_reg loss = cj_let(f, "f32", "loss", "fma.rn.f32 $1, $2, $3, $4;", target, (float)(k->s.smoothing - 1), lse);
     if (share > 0) cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", loss, part->value[2], (float)-share);
     cj_ptx(f, "@$1 mov.f32 $2, 0f00000000;", ignored, loss);
-    cj_ptx(f, "@$1 mov.f32 $2, 0f00000000;", ignored, factor);
+    if (k->s.writes) cj_ptx(f, "@$1 mov.f32 $2, 0f00000000;", ignored, factor);
     cj__store(f, k->leads, "st.global", "f32", &loss, 1, cj_mad_wide(f, "loss_at", k->previous, 4, k->loss), 0);
     cj__store(f, k->leads, "st.global", "f32", &lse, 1, cj_mad_wide(f, "lse_at", k->previous, 4, k->lse), 0);
     return factor;
@@ -175,7 +176,7 @@ static void open_rows(sharded_kernel *k) {
     k->lane = cj_and(f, "lane", k->g.thread, 31);
     k->leads = cj_eq(f, "leads", k->lane, 0);
     k->first_warp = cj_eq(f, "is_first_warp", k->warp, 0);
-    k->before = cj_let(f, "s64", "before", "mul.wide.u32 $1, $2, $3;", k->g.rank, k->s.columns);
+    if (k->s.labels) k->before = cj_let(f, "s64", "before", "mul.wide.u32 $1, $2, $3;", k->g.rank, k->s.columns);
     cj_step(f, "lane q's peer is GPU q");
     cj_reg set = cj_mul_wide(f, "set_bytes", k->g.set, k->s.mail);
     k->own_mail = cj_add(f, "own_mail", k->g.own, set);

@@ -234,7 +234,7 @@ static uint32_t checksum(const topk_shape *s) {
 }
 
 static void emit(const cj_plan *plan, cj_builder *b) {
-    static const gpus_op op = {.name = "shardedtopk", .moves = true};
+    static const gpus_op op = {.name = "shardedtopk", .moves = true, .from_all = true};
     topk_kernel          k = {.s = shape_of(plan)};
     const topk_shape    *s = &k.s;
     cj_head(b, "clusterjit: shardedtopk of %" PRIu32 " GPUs  dtype=%s rows=%" PRIu32 " columns=%" PRIu32 " of each GPU, k=%" PRIu32,
