@@ -213,7 +213,7 @@ static void take_last(const reduce_kernel *k, const share *s, const cj_partial *
     if (u == REDUCE_FLIGHT - 1) return;
     CJ_IF(k->f, there[u], "edges") {
         take_loads(k, partial_at(k, partial, u), &loads[u], 1, from);
-        cj_ptx(k->f, "add.u64 $1, $1, $2;", from, s->stride);
+        if (!cj_is_none(from)) cj_ptx(k->f, "add.u64 $1, $1, $2;", from, s->stride);
         take_last(k, s, partial, u + 1, loads, there, from);
     }
 }
@@ -225,7 +225,8 @@ static void emit_last(const reduce_kernel *k, const share *s, const cj_partial *
     load     loads[LAST];
     cj_reg   there[LAST], edge[EDGES], edge_at[EDGES], inside[EDGES];
     cj_step(f, "the last loads, fewer than four, and by the first threads an element of head and tail each");
-    cj_reg from = cj_mov(f, "u64", "from", at);
+    const bool asks = k->op->kind == REDUCE_BEST;  // where an element lies
+    cj_reg     from = asks ? cj_mov(f, "u64", "from", at) : cj_none();
     for (unsigned u = 0; u < LAST; u++) {
         there[u] = cj_lt(f, "there", at, s->tail);
         loads[u] = load_vector(k, u, at, there[u]);

@@ -108,8 +108,7 @@ static void take_moments(const cj_partials *kind, const cj_partial *into, const 
     const char *type = kind->type[COUNT];
     cj_reg      squares = cj_mov(f, type, "squares", zero_of(type)), mean = cj_mov(f, type, "mean", element[0]);
     for (unsigned i = 1; i < count; i++) cj_ptx(f, "add.rn.$1 $2, $2, $3;", type, mean, element[i]);
-    cj_reg inverse = number(kind, 1.0 / count);
-    if (count > 1) cj_ptx(f, "mul.rn.$1 $2, $2, $3;", type, mean, inverse);
+    if (count > 1) cj_ptx(f, "mul.rn.$1 $2, $2, $3;", type, mean, number(kind, 1.0 / count));
     for (unsigned i = 0; count > 1 && i < count; i++) {
         cj_ptx(f, "sub.rn.$1 $2, $2, $3;", type, element[i], mean);
         cj_ptx(f, "fma.rn.$1 $2, $3, $3, $2;", type, squares, element[i]);
