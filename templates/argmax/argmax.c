@@ -215,8 +215,10 @@ static void emit_argmax(const cj_plan *plan, cj_builder *b) {
                               .combine = cj__partial_combine_value,
                               .value = {.op = CJ_COMBINE_MAX, .type = "u64"}};
     k.thread = cj_mov(f, "u32", "thread", "%tid.x");
-    k.lane = cj_and(f, "lane", k.thread, WARP - 1);
-    k.warp = cj_shr(f, "warp", k.thread, 5);
+    if (!k.lanes) {
+        k.lane = cj_and(f, "lane", k.thread, WARP - 1);
+        k.warp = cj_shr(f, "warp", k.thread, 5);
+    }
     const cj_push push = k.cluster ? cj__push_new(f, "arrived") : (cj_push){.arrived = {0}};
     write_identity(&k, &push);
     if (k.lanes)
