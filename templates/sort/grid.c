@@ -33,7 +33,7 @@ static void begin_tile(sort_kernel *k, cj_reg tile) { k->first = cj_mad(k->f, "f
 // Each item's digits, in the block's bins.
 static void count_tile(sort_kernel *k) {
     cj_func *f = k->f;
-    cj__sort_load(k);
+    cj__sort_load(k, false);
     for (unsigned i = 0; i < k->s.items; i++) {
         cj_reg inside = cj_lt(f, "inside", cj_add(f, "place", k->first, SORT_WARP * i), k->columns);
         for (unsigned pass = 0; pass < sort_passes(&k->s); pass++) {
@@ -54,7 +54,7 @@ static void count_row(sort_kernel *k, cj_reg all_bins) {
     cj_reg tiles = cj__load_param(f, "u32", k->tiles_at, "tiles"), rows = cj__load_param(f, "u32", k->rows_at, "rows");
     k->row = cj_div(f, "row", block, counters);
     CJ_IF_UNI(f, cj_ge(f, "no_row", k->row, rows), "has_row") cj_ptx(f, "ret;");
-    cj__sort_find_row(k);
+    cj__sort_find_row(k, true);
     CJ_STRIDE(f, i, cj_mov(f, "u32", "i", k->thread), s->block, bins) {
         cj_ptx(f, "st.shared.u32 [$1], 0;", cj_mad(f, "clear_at", i, 4, k->counts));
     }
@@ -102,7 +102,7 @@ static void take_tile(sort_kernel *k, cj_reg workspace) {
     k->row = cj_div(f, "row", k->ticket, tiles);
     CJ_IF_UNI(f, cj_ge(f, "no_row", k->row, rows), "has_tile") cj_ptx(f, "ret;");
     k->tile = cj_let(f, "u32", "tile", "rem.u32 $1, $2, $3;", k->ticket, tiles);
-    cj__sort_find_row(k);
+    cj__sort_find_row(k, true);
     begin_tile(k, k->tile);
 }
 
@@ -182,10 +182,10 @@ static void write_results(sort_kernel *k) {
 
 static void load_tile(sort_kernel *k, cj_reg workspace, const sort_workspace *w) {
     if (sort_passes(&k->s) == 1) {
-        cj__sort_load(k);
+        cj__sort_load(k, true);
         return;
     }
-    CJ_IF_ELSE_UNI(k->f, cj_eq(k->f, "is_first", k->pass, 0), "again", "loaded") { cj__sort_load(k); }
+    CJ_IF_ELSE_UNI(k->f, cj_eq(k->f, "is_first", k->pass, 0), "again", "loaded") { cj__sort_load(k, true); }
     else {
         const buffer from = find_buffer(k, workspace, w, false);
         load_again(k, &from);

@@ -67,22 +67,24 @@ static cj_reg find_segment(sort_kernel *k) {
 }
 
 // Found again for the results: the passes have no registers to keep it in.
-void cj__sort_find_row(sort_kernel *k) {
+void cj__sort_find_row(sort_kernel *k, bool reads) {
     cj_func *f = k->f;
-    cj_reg   x = cj__load_pointer(f, k->x, "x");
+    cj_reg   x = reads ? cj__load_pointer(f, k->x, "x") : cj_none();
     if (k->s.offset_bytes) {
         k->first_element = find_segment(k);
-        k->base = cj_mad(f, "row_at", k->first_element, k->s.bytes, x);
+        if (reads) k->base = cj_mad(f, "row_at", k->first_element, k->s.bytes, x);
         return;
     }
-    cj_reg stride = cj__load_param(f, "u64", k->stride_at, "stride");
-    cj_reg first = cj_mul(f, "row_first", cj_cvt(f, "u64", "row_number", k->row), stride);
-    k->base = cj_mad(f, "row_at", first, k->s.bytes, x);
+    if (reads) {
+        cj_reg stride = cj__load_param(f, "u64", k->stride_at, "stride");
+        cj_reg first = cj_mul(f, "row_first", cj_cvt(f, "u64", "row_number", k->row), stride);
+        k->base = cj_mad(f, "row_at", first, k->s.bytes, x);
+    }
     k->columns = cj__load_param(f, "u32", k->columns_at, "columns");
 }
 
 // All loads are on their way before the first key is made. Places after the row have the greatest key: they stay after it.
-void cj__sort_load(sort_kernel *k) {
+void cj__sort_load(sort_kernel *k, bool indices) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
     cj_reg            inside[SORT_ITEMS_MAX];
@@ -90,7 +92,7 @@ void cj__sort_load(sort_kernel *k) {
     for (unsigned i = 0; i < s->items; i++) {
         cj_reg place = cj_add(f, "place", k->first, SORT_WARP * i);
         k->key[i] = cj_mov(f, s->type, "key", 0);
-        if (s->carries && !s->packed) k->index[i] = cj_mov(f, "u32", "index", place);
+        if (indices && s->carries && !s->packed) k->index[i] = cj_mov(f, "u32", "index", place);
         inside[i] = cj_lt(f, "inside", place, k->columns);
         cj__load(f, inside[i], cj__load_given(k->plan), load_type(s), &k->key[i], 1,
                  cj_mad_wide(f, "at", place, s->bytes, k->base), 0);

@@ -205,13 +205,15 @@ static void bin_starts(const sort_kernel *k, const bins *b, cj_reg *start) {
                      : cj_mov(k->f, "u32", "bin_start", b->before);
 }
 
-static bins begin_bins(const sort_kernel *k) {
+// at, unless wide_at is all that is asked for.
+static bins begin_bins(const sort_kernel *k, bool wide) {
     const sort_shape *s = &k->s;
     bins              b = {.each = s->each, .width = s->each < 4 ? s->each : 4, .words = s->each * s->count_bytes / 4,
                            .searches = cj_always()};
     if (s->scanners < s->group) b.searches = cj_lt(k->f, "scans", k->thread, s->scanners);
-    b.at = b.wide_at = cj_mad(k->f, "bins_at", k->thread, 4 * b.words, k->counts);
-    if (s->cluster && b.words < b.each) b.wide_at = cj_mad(k->f, "wide_bins_at", k->thread, 4 * b.each, k->counts);
+    const bool apart = s->cluster && b.words < b.each;
+    if (!wide || !apart) b.at = b.wide_at = cj_mad(k->f, "bins_at", k->thread, 4 * b.words, k->counts);
+    if (apart) b.wide_at = cj_mad(k->f, "wide_bins_at", k->thread, 4 * b.each, k->counts);
     return b;
 }
 
@@ -301,7 +303,7 @@ void cj__sort_offsets(const sort_kernel *k) {
     const bool in_grid = k->s.form == SORT_BY_GRID;
     cj_func   *f = k->f;
     cj_step(f, "from places in the tile to places in the row");
-    bins b = begin_bins(k);
+    bins b = begin_bins(k, !in_grid);
     if (!in_grid) cj_cluster_wait(f, "C1: the bins of all ranks are known");
     CJ_IF_UNI(f, b.searches, "offsets_written") {
         cj_reg offset[SORT_ITEMS_MAX];
@@ -326,7 +328,7 @@ void cj__sort_scan(sort_kernel *k) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
     cj_step(f, "where each warp's items of each digit begin");
-    bins b = begin_bins(k);
+    bins b = begin_bins(k, false);
     b.before = cj_mov(f, "u32", "before", 0);
     for (unsigned i = 0; i < b.each; i++) b.total[i] = cj_mov(f, "u32", "total", 0);
     if (s->form == SORT_BY_GRID) k->bin_start = cj_mov(f, "u32", "start_in_tile", 0);
@@ -350,7 +352,7 @@ void cj__sort_scan(sort_kernel *k) {
 
 void cj__sort_sum_row(sort_kernel *k) {
     cj_func *f = k->f;
-    bins     b = begin_bins(k);
+    bins     b = begin_bins(k, false);
     cj_reg   start = cj_none(), bin = cj_cvt(f, "u64", "bin_offset", cj_sub(f, "bin_offset", b.at, k->counts));
     cj_reg   at = cj_add(f, "bin_at", k->bins, bin);
     b.before = cj_mov(f, "u32", "before", 0);

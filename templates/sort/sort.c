@@ -103,7 +103,7 @@ static void begin_group(sort_kernel *k) {
     k->counts = cj_add(f, "counts", cj_mov(f, "u32", "pool_at", "pool"), zero);  // addresses then are multiply-adds, which have their own pipe
     k->warp = cj_shr(f, "warp", thread, 5);
     k->thread = thread;
-    k->row = s->cluster ? cj_cluster_index(f) : cj_mov(f, "u32", "row", "%ctaid.x");
+    if (s->form != SORT_BY_GRID) k->row = s->cluster ? cj_cluster_index(f) : cj_mov(f, "u32", "row", "%ctaid.x");
     if (s->cluster) k->rank = cj_cluster_rank(f);
     if (s->form != SORT_BY_WARP) return;
     cj_step(f, "the warp's row and shared memory");
@@ -119,7 +119,7 @@ static void begin_row(sort_kernel *k) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
     cj_step(f, "the row, and the thread's places");
-    cj__sort_find_row(k);
+    cj__sort_find_row(k, true);
     k->own = cj_mad(f, "own", k->warp, SORT_WARP * s->items, k->lane);
     k->first = s->cluster ? cj_mad(f, "first", k->rank, s->tile, k->own) : k->own;
     k->own_counts = cj_mad(f, "own_counts", k->warp, sort_warp_bytes(s), k->counts);
@@ -145,7 +145,7 @@ static void emit_passes(sort_kernel *k, cj_reg shift) {
 static void emit_results(sort_kernel *k) {
     cj_func *f = k->f;
     cj_reg   values, indices, first = cj_none();
-    cj__sort_find_row(k);
+    cj__sort_find_row(k, k->s.values && k->s.floats);  // a NaN and a zero are read again
     cj__sort_results(k, &values, &indices);
     cj_step(f, "results, with the bits that x has");
     if (k->s.settles) first = cj__sort_settled_first(k);
@@ -184,7 +184,7 @@ static void emit_sort(const cj_plan *plan, cj_builder *b) {
     begin_row(&k);
     if (k.s.settles) cj__sort_begin_settle(&k);
     if (k.s.cluster) cj_cluster_arrive(k.f, CJ_ARRIVE_RELAXED, "C0: this block has started");
-    cj__sort_load(&k);
+    cj__sort_load(&k, true);
     if (k.s.cluster) cj_cluster_wait(k.f, "C0: all blocks have started");
     if (k.s.settles)
         emit_rounds(&k);

@@ -92,9 +92,9 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
 
 // ---- key.c: elements as unsigned numbers in the order of the results
 
-void   cj__sort_find_row(sort_kernel *k);                                    // base and columns
+void   cj__sort_find_row(sort_kernel *k, bool reads);                        // columns; base, if x is read
 void   cj__sort_results(sort_kernel *k, cj_reg *values, cj_reg *indices);    // addresses of the row's results
-void   cj__sort_load(sort_kernel *k);                                       // the thread's items, of x
+void   cj__sort_load(sort_kernel *k, bool indices);                          // the thread's items, of x; their indices, if asked
 cj_reg cj__sort_greatest(const sort_kernel *k);                              // the key of places after the row
 cj_reg cj__sort_constant(const sort_kernel *k, const char *name, uint64_t value);  // in a register as wide as a key's
 
