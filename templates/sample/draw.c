@@ -29,7 +29,8 @@ static void seek(sample_kernel *k, cj_reg vector, const cj_reg *v, cj_reg column
     cj_reg before = cj_sub(f, "before", sum, own), has = cj_lt(f, "has", left, sum);
     cj_ptx(f, "vote.sync.any.pred $1, $2, 0xffffffff;\nsetp.ge.and.u64 $2, $3, $4, $2;", found, has, left, before);
     CJ_IF(f, has, "goal_is_elsewhere") {
-        cj_reg rest = cj_sub(f, "rest", left, before), token = cj_mov(f, "u32", "token", column), value = v[0];
+        cj_reg rest = k->s.width > 1 ? cj_sub(f, "rest", left, before) : cj_none();
+        cj_reg token = cj_mov(f, "u32", "token", column), value = v[0];
         if (k->s.log_probability) value = cj_mov(f, "f32", "logit", v[0]);
         CJ_ONCE(f, walk, "token_is_found") for (unsigned e = 0; e + 1 < k->s.width; e++) {
             cj_leave(&walk, cj_lt(f, "is_it", rest, weight[e]));

@@ -30,7 +30,8 @@ static void make_codes(const sample_kernel *k, cj_reg table, cj_reg codes) {
     while (k->s.groups / each > SAMPLE_GROUPS) each *= 2;
     CJ_FOR(f, i, "u32", "group_number", k->thread, (unsigned)SAMPLE_GROUPS, k->s.block) {
         cj_reg inside = cj_lt(f, "inside", i, k->s.groups / each), at = cj_mad(f, "group_at", i, 4 * each, table);
-        cj_reg best = cj_let(f, "f32", "group", "mov.b32 $1, 0fff800000;"), next = cj_let(f, "f32", "next_group", "mov.b32 $1, 0fff800000;");
+        cj_reg best = cj_let(f, "f32", "group", "mov.b32 $1, 0fff800000;"), next = cj_none();
+        if (each > 1) next = cj_let(f, "f32", "next_group", "mov.b32 $1, 0fff800000;");
         for (unsigned part = 0; part < each; part++) {
             cj__load(f, inside, "ld.shared", "f32", part ? &next : &best, 1, at, 4 * part);
             if (part) cj_ptx(f, "max.f32 $1, $1, $2;", best, next);

@@ -215,8 +215,8 @@ static void tell(const sample_kernel *k, const search *s, const thread_bins *b) 
 // Of top-p, once the mass of all is known: what is needed of it.
 static void need_mass(const sample_kernel *k, const search *s) {
     cj_func *f = k->f;
-    cj_reg   first = cj_eq(f, "first_level", s->level, 0);
     if (!k->s.top_p) return;
+    cj_reg first = cj_eq(f, "first_level", s->level, 0);
     cj_ptx(f, "and.pred $1, $1, $2;", first, s->by_mass);
     CJ_IF_UNI(f, first, "needed_is_known") {
         cj_reg ties = cj_mul(f, "ties_mass", cj_cvt(f, "u64", "ties_wide", k->ties), k->tie);

@@ -172,13 +172,15 @@ static void visit_draft(sample_kernel *k, const cj_reg *v, const cj_reg *weight,
     cj_reg      rest[SAMPLE_WIDTH], share[SAMPLE_WIDTH];
     for (unsigned e = 0; e < k->s.width; e++) rest[e] = cj_mov(f, "u64", "rest", weight[e]);
     cj__sample_rest(k, rest, column, inside, s->mass, share);
-    cj_reg here = cj_let(f, "pred", "here", "setp.ne.u32 $1, 0, 0;"), value = cj_mov(f, "f32", "logit", v[0]);
+    cj_reg here = cj_let(f, "pred", "here", "setp.ne.u32 $1, 0, 0;"), value = v[0];
+    if (k->s.log_probability) value = cj_mov(f, "f32", "logit", v[0]);
     for (unsigned e = 0; e < k->s.width; e++) {
         cj_update(f, s->rest, "add", rest[e]);
         cj_reg is_it = cj_let(f, "pred", "is_draft", "setp.eq.and.u32 $1, $2, $3, $4;", e ? cj_add(f, "column", column, e) : column,
                               s->token, inside);
         cj_reg bar = cj_let(f, "u64", "bar", "mul.hi.u64 $1, $2, $3;", s->number, share[e]);
-        cj_ptx(f, "setp.lt.and.u64 $1, $2, $3, $1;\nor.pred $4, $4, $1;\n@$1 mov.f32 $5, $6;", is_it, bar, weight[e], here, value, v[e]);
+        cj_ptx(f, "setp.lt.and.u64 $1, $2, $3, $1;\nor.pred $4, $4, $1;", is_it, bar, weight[e], here);
+        if (k->s.log_probability) cj_set_if(f, is_it, value, v[e]);
     }
     cj_set_if(f, here, s->accepts, 1);
     cj__sample_tell(k, here, s->token, value, s->mass);
