@@ -199,9 +199,10 @@ static void write_chunk(sharded_kernel *k, const result *r, cj_reg first, bool i
     cj_func *f = k->g.f;
     cj_reg   at = row_address(k, "out_row", k->out, k->previous);
     at = cj_mad_wide(f, "out_at", first, cj__gpus_unit_bytes(&k->s.unit), at);
-    for (uint32_t u = 0; u < k->s.per; u++)
-        CJ_IF(f, exists(k, first, u, is_known), "no_unit")
-            write_unit(k, r, cj_add(f, "unit", first, u * k->s.block), at, offset(k, u), words[u]);
+    for (uint32_t u = 0; u < k->s.per; u++) CJ_IF(f, exists(k, first, u, is_known), "no_unit") {
+            cj_reg unit = k->s.labels ? cj_add(f, "unit", first, u * k->s.block) : cj_none();
+            write_unit(k, r, unit, at, offset(k, u), words[u]);
+        }
 }
 
 void cj__gpus_sharded_write(sharded_kernel *k) {
