@@ -10,6 +10,7 @@
 #include "emit.h"
 #include "parse.h"
 #include "recorded.h"
+#include "unread.h"
 
 static const struct {
     const char *family, *file, *arch, *params;
@@ -141,21 +142,31 @@ static bool is_idle(const cj_ir_inst *inst) {
     return false;
 }
 
-// What is known and not mended yet: a mask that all bits pass, in sizes where a general step has nothing to leave out.
-static const struct {
+// Of kernels that are known and not mended: how many lines of theirs are found.
+typedef struct known {
     const char *request;
     unsigned    lines;
-} known[] = {
+} known;
+
+// A mask that all bits pass, in sizes where a general step has nothing to leave out.
+static const known known_idle[] = {
     {"sm_80 topk rows=9 columns=999 k=100 result=kth dtype=i32", 2},
     {"sm_90 topk rows=1 columns=2900 k=100 block=64 cluster=2", 2},
     {"sm_90 scan columns=4700 form=stream claim=tile block=32 loads=1 stages=2 grid=8", 2},
 };
 
-static unsigned known_lines(const char *request) {
-    for (size_t i = 0; i < CJ_TEST_COUNT(known); i++)
-        if (!strcmp(known[i].request, request)) return known[i].lines;
-    return 0;
-}
+// What several templates ask of one function, of which these use a part: a tile's row and column, where there is one row or
+// column of tiles; a peer's side; both halves of a word that has one element; ties beside the mass of a record; the second of a
+// message's last two words.
+static const known known_unread[] = {
+    {"sm_90a gemm m=16 n=8192 k=8192 b=column form=skinny", 1},
+    {"sm_80 gemm m=300 n=5 k=4096 b=column form=skinny stages=3 bias=n activation=gelu c=yes", 1},
+    {"sm_90 collective op=broadcast strategy=pull dtype=i32 count=1", 1},
+    {"sm_90 sample rows=1 columns=50257 dtype=bf16 top-k=50 log-probability=yes top=20 cluster=2", 25},
+    {"sm_90 sample rows=8 columns=32000 top-p=0.9 distribution=yes draft=yes top=5", 2},
+    {"sm_90 shardedcrossentropy gpus=2 columns=32 dtype=f32 align=4", 2},
+    {"sm_90 shardedcrossentropy gpus=8 columns=65536 dtype=f16 gradient=yes label=i32", 2},
+};
 
 // In rows of one element most of a kernel does nothing.
 static bool has_one_column(const char *request) {
@@ -163,39 +174,70 @@ static bool has_one_column(const char *request) {
     return at && (at[10] == ' ' || !at[10]);
 }
 
-static unsigned idle_lines(const char *request, const cj_ir_func *func, bool show) {
-    unsigned found = 0;
-    for (size_t i = 0; i < func->stmt_count; i++) {
-        if (func->stmt[i].kind != CJ_STMT_INST || !is_idle(func->stmt[i].inst)) continue;
-        if (show)
-            print_error("%s: line %u: '%s' does nothing\n", request, func->stmt[i].line, func->stmt[i].inst->mnemonic->text);
-        found++;
-    }
-    return found;
+static unsigned idle_lines(const cj_ir_func *func, bool *found) {
+    unsigned count = 0;
+    for (size_t i = 0; i < func->stmt_count; i++)
+        if (func->stmt[i].kind == CJ_STMT_INST && is_idle(func->stmt[i].inst)) found[i] = true, count++;
+    return count;
 }
 
-static void hold_idle_lines(const char *request, uint64_t digest, void *user) {
+// Lines that no kernel shall have. `find` marks a function's statements, and says how many.
+typedef struct rule {
+    unsigned (*find)(const cj_ir_func *func, bool *found);
+    const char  *what;
+    const known *known;
+    size_t       known_count;
+    bool         one_column;  // also in rows of one element
+    unsigned     wrong;       // kernels
+} rule;
+
+static unsigned known_lines(const rule *r, const char *request) {
+    for (size_t i = 0; i < r->known_count; i++)
+        if (!strcmp(r->known[i].request, request)) return r->known[i].lines;
+    return 0;
+}
+
+static unsigned lines_of_func(const rule *r, const char *request, const cj_ir_func *func) {
+    bool          *found = calloc(func->stmt_count + 1, sizeof *found);
+    const unsigned count = r->find(func, found);
+    for (size_t i = 0; i < func->stmt_count && !known_lines(r, request); i++)
+        if (found[i])
+            print_error("%s: line %u: '%s' %s\n", request, func->stmt[i].line, func->stmt[i].inst->mnemonic->text, r->what);
+    free(found);
+    return count;
+}
+
+static void hold_lines(const char *request, uint64_t digest, void *user) {
+    rule *r = user;
     (void)digest;
-    if (has_one_column(request)) return;
-    unsigned     *wrong = user, found = 0;
+    if (!r->one_column && has_one_column(request)) return;
+    unsigned      found = 0;
     char         *text = cj_test_emit_request(request);
     cj_ir_module *module = NULL;
     cj_error      error = {0};
     cj_test_ok(cj__ir_parse(text, strlen(text), &module, &error), &error);
     for (size_t k = 0; k < module->item_count; k++)
-        if (module->item[k].kind == CJ_ITEM_FUNC) found += idle_lines(request, module->item[k].func, !known_lines(request));
+        if (module->item[k].kind == CJ_ITEM_FUNC) found += lines_of_func(r, request, module->item[k].func);
     cj__ir_free(module);
     cj_text_free(text);
-    if (found == known_lines(request)) return;
-    print_error("%s: %u lines do nothing, %u are known\n", request, found, known_lines(request));
-    (*wrong)++;
+    if (found == known_lines(r, request)) return;
+    print_error("%s: %u lines, of which each %s; %u are known\n", request, found, r->what, known_lines(r, request));
+    r->wrong++;
 }
 
 static void no_emitted_line_does_nothing(void **state) {
     (void)state;
-    unsigned wrong = 0;
-    cj_test_each_recorded(1, hold_idle_lines, &wrong);
-    assert_int_equal(wrong, 0);
+    rule r = {idle_lines, "does nothing", known_idle, CJ_TEST_COUNT(known_idle), false, 0};
+    cj_test_each_recorded(1, hold_lines, &r);
+    assert_int_equal(r.wrong, 0);
+}
+
+// An instruction that only computes, and whose results no other instruction reads.
+static void no_emitted_result_is_unread(void **state) {
+    (void)state;
+    rule r = {cj_test_unread, "has a result that nobody reads", known_unread, CJ_TEST_COUNT(known_unread), true, 0};
+    cj_test_each_recorded(1, hold_lines, &r);
+    assert_int_equal(r.wrong, 0);
 }
 
 int main(void) {
@@ -203,6 +245,7 @@ int main(void) {
         cmocka_unit_test(every_text_has_a_digest),
         cmocka_unit_test(emitted_text_is_as_recorded),
         cmocka_unit_test(no_emitted_line_does_nothing),
+        cmocka_unit_test(no_emitted_result_is_unread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
