@@ -20,7 +20,7 @@ TILES = ("128x256", "128x128", "64x256", "64x128", "64x64", "128x224", "128x192"
          "192x192", "192x160", "192x128")
 GROUPS = ((2, 1), (1, 2), (1, 1), (2, 2), (4, 1), (1, 4))  # of choose.c
 SIZE = {**draw.SIZE, "tf32": 4, "e5m2": 1}
-ROW, BOX, NARROW, PATTERN_ROWS, GROUP_ROWS, WIDEST = 128, 64, 32, 8, 64, 256  # of gemm.h
+ROW, BOX, NARROW, PATTERN_ROWS, WARP_ROWS, GROUP_ROWS, WIDEST = 128, 64, 32, 8, 16, 64, 256  # of gemm.h
 STAGES_MIN, STAGES_MAX, SPLIT_MAX, PARTS_MAX, PORTABLE_CLUSTER, TURN_COLUMNS = 2, 8, 16, 64, 8, 128
 SHARED, RESERVED, STORE_BYTES = 232448, 512 + 1024, 2048  # of a block on sm_90a; mbarriers and alignment; a warp's subtile
 
@@ -72,9 +72,9 @@ class Operand:
     def stage_bytes(self, lines):
         return (lines if self.by_k else draw.round_up(lines, BOX)) * ROW
 
-    def loaded(self, lines, loaders):
-        """Bytes of L2's lines that a block loads itself for a step; so many blocks load a part each."""
-        some = min(lines, draw.round_up(self.extent, loaders * PATTERN_ROWS)) * ROW if self.by_k else self.stage_bytes(lines)
+    def loaded(self, lines, needed, loaders):
+        """Bytes of L2's lines that a block loads itself for a step of a tile; so many blocks load a part of the needed lines each."""
+        some = min(lines, draw.round_up(needed, loaders * PATTERN_ROWS)) * ROW if self.by_k else self.stage_bytes(lines)
         return some / loaders * (2 if self.cut else 1)
 
 
@@ -140,6 +140,11 @@ class Kernel:
     def groups(self):
         return self.tile[0] // GROUP_ROWS
 
+    def rows(self, p):
+        """Of D that a tile stores: few tiles below each other share them evenly."""
+        tiles = ceil_div(p.m, self.tile[0] * self.group[0]) * self.group[0]
+        return self.tile[0] if tiles == 1 or not p.a.by_k else min(self.tile[0], draw.round_up(ceil_div(p.m, tiles), WARP_ROWS))
+
     def tiles(self, p):
         return ceil_div(p.m, self.tile[0] * self.group[0]) * ceil_div(p.n, self.tile[1] * self.group[1]) * p.batches
 
@@ -187,7 +192,7 @@ def terms(p, kernel, at_once):
     """What the prediction takes of a kernel, without constants; `at_once` clusters run at once. A term that a kernel has not is 0."""
     (tile_m, tile_n), (along_m, along_n), split, parts = kernel.tile, kernel.group, kernel.split, kernel.parts
     area, clusters, turns = tile_m * tile_n, kernel.tiles(p) * parts, int(kernel.in_turn)
-    loaded = p.a.loaded(tile_m, along_n) + p.b.loaded(tile_n, along_m)
+    loaded = p.a.loaded(tile_m, min(kernel.rows(p), p.m), along_n) + p.b.loaded(tile_n, p.n, along_m)
     return {
         "turns": turns, "turn_columns": turns * tile_n / WIDEST,
         "products": area * (kernel.groups > 1), "one_group": area * (kernel.groups == 1 and not turns),
