@@ -276,7 +276,8 @@ def quack_function(request, types):
     """QuACK's function for a request, or None where it has none of that kind."""
     form, given = request.form, {array.name for array in request.inputs}
     same = all(types[array.name] == pt.float32 or array.dtype == request.inputs[0].dtype for array in request.outputs)
-    if request.call == "softmax" and same and not form["log"]:
+    keeps_type = all(array.dtype == request.inputs[0].dtype for array in request.outputs if array.name in ("y", "dx"))
+    if request.call == "softmax" and keeps_type and not form["log"]:
         from quack.softmax import softmax_bwd, softmax_fwd
         if form.get("backward"):
             return lambda x: {"dx": softmax_bwd(x["dy"], x["y"])}
@@ -284,15 +285,15 @@ def quack_function(request, types):
     if request.call == "norm" and form["kind"] == "rms" and same and "residual" not in given and "rstd" not in types:
         from quack.rmsnorm import rmsnorm_bwd, rmsnorm_fwd
         if form.get("backward"):
-            if "weight" not in given or "dw" not in types:
+            if "weight" not in given or "dw" not in types or not keeps_type:
                 return None
 
             def back(x):
                 dx, dw, *_ = rmsnorm_bwd(x["x"], x["weight"][0], x["dy"], x["rstd"][0])
                 return {"dx": dx, "dw": dw[None]}
             return back
-        return lambda x: {"y": rmsnorm_fwd(x["x"], x["weight"][0] if "weight" in x else None, eps=1e-5)[0]}
-    if request.call == "crossentropy" and not form["smoothing"]:
+        return lambda x: {"y": rmsnorm_fwd(x["x"], x["weight"][0] if "weight" in x else None, out_dtype=types["y"], eps=1e-5)[0]}
+    if request.call == "crossentropy" and keeps_type and not form["smoothing"]:
         from quack.cross_entropy import cross_entropy_fwd
         if "dx" in types:
             def both(x):
