@@ -9,6 +9,11 @@
 
 static unsigned vector_bytes(const row_shape *s) { return s->elements * s->in_bytes; }
 
+enum { WIDEST_LOAD = 16 };  // bytes
+
+// What the lanes of a short row load at once, at least. Where vectors are narrow, rows begin within sectors, which are then in two loads.
+static unsigned run_bytes(const row_shape *s) { return vector_bytes(s) < WIDEST_LOAD ? NARROW_RUN_BYTES : SHORT_RUN_BYTES; }
+
 // Vectors that a thread should hold of a short row.
 static unsigned short_held(const choice *c) {
     const uint64_t most = cj__least(cj__row_held_most(c), cj__most(SHORT_HELD_BYTES / vector_bytes(c->s), 1));
@@ -30,7 +35,7 @@ static unsigned fill_one_wave(const choice *c, unsigned lanes) {
     const row_shape *s = c->s;
     const uint64_t   threads = (uint64_t)c->limits->sm_count * c->limits->max_threads_per_sm, all = c->rows * lanes;
     const bool       fits = s->vectors <= (uint64_t)lanes / 2 * cj__least(cj__row_held_most(c), WARP_ROW_HELD);
-    const bool       runs = lanes / 2 * vector_bytes(s) >= SHORT_RUN_BYTES && lanes / 2 >= edges_most(s);
+    const bool       runs = lanes / 2 * vector_bytes(s) >= run_bytes(s) && lanes / 2 >= edges_most(s);
     return lanes > 1 && all > threads && all < 2 * threads && fits && runs ? lanes / 2 : lanes;
 }
 
@@ -41,7 +46,7 @@ static unsigned choose_lanes(const choice *c) {
     if (s->totals) return ROW_WARP;
     if (asked(c, ROW_LANES)) return (unsigned)cj__power_from(asked(c, ROW_LANES));
     while (lanes < ROW_WARP && lanes < s->vectors &&
-           (lanes * vector_bytes(s) < SHORT_RUN_BYTES || lanes * short_held(c) < s->vectors))
+           (lanes * vector_bytes(s) < run_bytes(s) || lanes * short_held(c) < s->vectors))
         lanes *= 2;
     while (lanes < edges_most(s)) lanes *= 2;
     return fill_one_wave(c, lanes);
