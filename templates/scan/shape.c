@@ -107,6 +107,23 @@ static void make_tiles_smaller(const cj_plan *plan, scan_shape *s, uint64_t row)
     }
 }
 
+// Threads of a row that one tile has, with so many loads each: one warp or less if that is enough.
+static unsigned threads_of(const cj_plan *plan, uint64_t row, uint64_t loads) {
+    const uint64_t threads = cj__power_from(row < SCAN_WARP ? row : cj__most(cj__ceil_div(row, loads), SCAN_WARP));
+    return (unsigned)cj__least(threads, cj__asked_or(plan, SCAN_BLOCK, SCAN_BLOCK_MAX));
+}
+
+// A row that one tile has, of `alone` loads a thread at most. Rows that leave SMs without a block have fewer, in more warps.
+static void take_in_one_tile(const cj_plan *plan, scan_shape *s, uint64_t row, unsigned alone) {
+    s->threads = threads_of(plan, row, alone);
+    const uint64_t in_block = cj__most(SCAN_LEAST_BLOCK / s->threads, 1);
+    if (!cj__is_asked(plan, SCAN_LOADS) && s->rows <= SCAN_FEW_TILES * in_block)
+        s->threads = threads_of(plan, row, cj__least(alone, SCAN_FEW_LOADS));
+    s->loads = (unsigned)cj__ceil_div(row, s->threads);
+    s->block = cj__asked_or(plan, SCAN_BLOCK, cj__most(s->threads, SCAN_LEAST_BLOCK));
+    s->tiles = 1;
+}
+
 // The shape that the parameters ask for; block, loads and cluster may be "auto".
 void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
     const uint64_t *value = plan->params.value;
@@ -131,14 +148,8 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
     const bool     one_block = row <= (uint64_t)alone * cj__asked_or(plan, SCAN_BLOCK, SCAN_BLOCK_MAX);
     if (cluster && one_block) {
         share_short_row(plan, s);
-    } else if (one_block) {  // one tile, of one warp or less if that is enough
-        const bool     one = s->rows == 1 && !cj__is_asked(plan, SCAN_LOADS);
-        const uint64_t loads = one ? cj__least(alone, SCAN_ONE_LOADS) : alone;
-        s->threads = cj__power_from(row < SCAN_WARP ? row : cj__most(cj__ceil_div(row, loads), SCAN_WARP));
-        s->threads = (unsigned)cj__least(s->threads, cj__asked_or(plan, SCAN_BLOCK, SCAN_BLOCK_MAX));
-        s->loads = (unsigned)cj__ceil_div(row, s->threads);
-        s->block = cj__asked_or(plan, SCAN_BLOCK, cj__most(s->threads, SCAN_LEAST_BLOCK));
-        s->tiles = 1;
+    } else if (one_block) {
+        take_in_one_tile(plan, s, row, alone);
     } else {
         s->block = s->threads = cj__asked_or(plan, SCAN_BLOCK, SCAN_TILED_BLOCK);
         s->loads = loads_of(plan, s, SCAN_TILED_BYTES);
