@@ -176,7 +176,7 @@ def main():
             if asked.write:
                 page.write_text(wanted)
     if stale and asked.check:
-        sys.exit(f"FAIL: {', '.join(stale)}: the sources say something else: run docs/site/fill.py --write")
+        sys.exit(f"FAIL: {', '.join(stale)}: the sources say something else: run python3 docs/site/fill.py --write")
     print(f"{len(pages)} pages, {len(stale)} written" if asked.write else f"{len(pages)} pages are what their sources say")
 
 
