@@ -59,10 +59,11 @@ const args_spec man_spec = {
 static void write_usage(FILE *to, const char *name, const char *words) {
     roff_section(to, "SYNOPSIS");
     for (const char *separator = ""; *words || !*separator; separator = ".br\n") {
-        const size_t length = strcspn(words, "\n");
+        const size_t length = strcspn(words, "\n"), before = args_before_options(words);
         fprintf(to, "%s\\fBptxgen %s\\fR\n", separator, name);
+        if (before) roff_text_of(to, words, before);
         roff_text(to, "[OPTION...]");
-        if (length) roff_text_of(to, words, length);
+        if (length > before) roff_text_of(to, words + before, length - before);
         words += length + (words[length] == '\n');
     }
 }

@@ -14,11 +14,17 @@ const char *args_usage(const args_spec *spec, const cj_family *family) {
     return spec->params ? "FAMILY [--PARAMETER=VALUE...]" : "";
 }
 
+size_t args_before_options(const char *words) {
+    const size_t length = strcspn(words, " \n");
+    return length >= strlen("FAMILY") && !strncmp(words + length - strlen("FAMILY"), "FAMILY", strlen("FAMILY")) ? length : 0;
+}
+
 static void print_usage(const char *name, const char *words) {
     const char *begin = "Usage:";
     do {
-        const size_t length = strcspn(words, "\n");
-        printf("%s %s [OPTION...]%s%.*s\n", begin, name, length ? " " : "", (int)length, words);
+        const size_t length = strcspn(words, "\n"), before = args_before_options(words);
+        printf("%s %s%s%.*s [OPTION...]%s%.*s\n", begin, name, before ? " " : "", (int)before, words,
+               length > before && !before ? " " : "", (int)(length - before), words + before);
         words += length + (words[length] == '\n');
         begin = "  or: ";
     } while (*words);

@@ -5,7 +5,10 @@
 
 #include "args_table.h"
 
-// The words of the usage lines after "[OPTION...]": lines with '\n' between them; "" without words.
+// How much of a usage line stands before "[OPTION...]": the first word, if it names a family, whose parameters are options, too.
+size_t args_before_options(const char *words);
+
+// The words of the usage lines beside "[OPTION...]": lines with '\n' between them; "" without words.
 const char *args_usage(const args_spec *spec, const cj_family *family);
 
 // `name` is what the user typed: "ptxgen run reduce".
