@@ -14,13 +14,12 @@ import datetime
 import json
 import math
 import os
-import pathlib
 import signal
 import statistics
 import sys
 
 import torched
-from ours import die, say
+from ours import die, new_file, say
 
 os.environ.update(NCCL_NVLS_ENABLE="0", TORCH_SYMM_MEM_DISABLE_MULTICAST="1", NVSHMEM_DISABLE_NVLS="1")
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # each rank compiles: no pool of workers for each of them
@@ -446,7 +445,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=9, metavar="N", help="of each side (9)")
     parser.add_argument("--seed", type=int, default=1, help="of the inputs (1)")
     parser.add_argument("--no-compile", dest="compile", action="store_false", help="without torch.compile")
-    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="where all figures go")
+    parser.add_argument("--json", type=new_file, metavar="FILE", help="where all figures go")
     options = parser.parse_args()
     options.only = options.only.split(",") if options.only else [] if options.again else list(FAMILIES)
     if set(options.only) - set(FAMILIES) or options.rounds < 1:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What rows.py and gemm.py share: our side of a comparison, which is `ptxgen bench`, and the options that choose it."""
+import argparse
 import json
 import pathlib
 import shutil
@@ -39,9 +40,19 @@ def bench(ptxgen, family, rounds, **parameters):
     return json.loads(done.stdout)
 
 
+def new_file(text):
+    """The type of --json: a file that cannot be written is found before anything is measured."""
+    path = pathlib.Path(text)
+    try:
+        path.touch()
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text}: {error.strerror}; name a file in a folder that is there") from None
+    return path
+
+
 def add_options(parser, rounds):
     parser.add_argument("--rounds", type=int, default=rounds, metavar="N", help=f"of both sides, 1 to {ROUNDS_MAX} ({rounds})")
-    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="where all figures go")
+    parser.add_argument("--json", type=new_file, metavar="FILE", help="where all figures go")
     parser.add_argument("--ptxgen", metavar="PATH", help="ours (build/release/bin/ptxgen, else the one in PATH)",
                         default=str(BUILT) if BUILT.exists() else shutil.which("ptxgen"))
 
@@ -54,14 +65,12 @@ def parse(parser):
 
 
 def require(options):
-    """Ends the program where there is nothing to measure with; a file that cannot be written fails now."""
+    """Ends the program where there is nothing to measure with."""
     if not options.ptxgen:
         die(f"there is no '{BUILT}', and no ptxgen in PATH\nhint: tools/bench/run builds it, or name one with --ptxgen", 77)
     info = run(options.ptxgen, "info", "--device", "gpu")
     if info.returncode:
         die(f"ptxgen finds no GPU to measure on:\n{info.stderr.rstrip()}", 77)
-    if options.json:
-        options.json.touch()
 
 
 def guard(main):

@@ -15,6 +15,7 @@ import numpy
 
 import clusterjit
 from clusterjit._library import ffi, lib, thread
+from ours import new_file
 
 TRIALS, CALLS = 500, 50
 
@@ -89,7 +90,7 @@ def rows():
 
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("--json", metavar="FILE", help="also write the figures here")
+parser.add_argument("--json", type=new_file, metavar="FILE", help="also write the figures here")
 options = parser.parse_args()
 print(f"{'us a call':42} {'calls':>7} {'Python':>7} {'over':>7}")
 figures = []
@@ -99,5 +100,4 @@ for name, calls, function in rows():
     figures.append({"call": name, "calls_us": below, "python_us": above, "over_us": above - below})
     print(f"{name:42} {below:7.2f} {above:7.2f} {above - below:7.2f}")
 if options.json:
-    with open(options.json, "w") as file:
-        json.dump(figures, file, indent=1)
+    options.json.write_text(json.dumps(figures, indent=1) + "\n")

@@ -32,7 +32,7 @@ import gemm_model
 import judge
 import peers
 import torched
-from ours import die, progress, say
+from ours import die, new_file, progress, say
 
 LIMITS = draw.Limits(1 << 28, 1 << 37)
 LEAST = 1 << 22                            # multiplications of a product that is measured
@@ -210,7 +210,7 @@ def parse():
     parser.add_argument("--shapes", type=int, default=40, metavar="N", help="that are drawn (40)")
     parser.add_argument("--known", action="store_true", help="the named products first")
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="after which no other product is measured")
-    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="where all figures go, one line a product")
+    parser.add_argument("--json", type=new_file, metavar="FILE", help="where all figures go, one line a product")
     parser.add_argument("--library", type=pathlib.Path, metavar="PATH", help="libclusterjit.so, with bin/libbench_calls.so beside it")
     parser.add_argument("--list", action="store_true", help="what would be measured, and nothing else")
     options = parser.parse_args()
