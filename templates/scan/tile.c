@@ -119,7 +119,7 @@ static bool is_scattered(const scan_shape *s) {
 // ptxas moves all loads but the first four down to where each is used, one latency behind the other. It moves none over an exit.
 static void keep_loads_together(const scan_kernel *k, const scan_tile *t) {
     cj_reg never = cj_let(k->f, "pred", "never", "setp.lt.s32 $1, $2, $3;", t->left, INT32_MIN / 2);
-    cj_ptx(k->f, "@$1 exit; // no thread: all loads are on their way before the first is used", never);
+    cj_ptx(k->f, "@$1 exit; // no thread does: ptxas moves no load over it, so all are on their way together", never);
 }
 
 void cj__scan_load_found(scan_kernel *k, scan_tile *t) {
