@@ -235,7 +235,7 @@ static void draw_choice(uint64_t *seed, const cj_param_info *info, sentence *s) 
 }
 
 static void draw_choices(uint64_t *seed, const cj_family *family, sentence *s) {
-    static const char *const drawn_elsewhere[] = {"align", "form", "resident", "transpose"};
+    static const char *const drawn_elsewhere[] = {"across", "align", "form", "resident", "transpose"};
     for (int turn = 0; turn < 2; turn++)
         for (size_t i = 0; i < cj_family_param_count(family); i++) {
             const cj_param_info *info = cj_family_param(family, i);

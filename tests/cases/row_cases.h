@@ -26,6 +26,7 @@ void cj_test_row_short(cj_device *device);
 // Rows that begin at every distance from a vector, in every form that has an edge; with CJ_FEW, one in seven of these.
 void cj_test_row_peeled(cj_device *device);
 void cj_test_row_split(cj_device *device);
+void cj_test_row_across(cj_device *device);
 void cj_test_row_unaligned(cj_device *device);
 
 // Rows of a few columns that a warp transposes: every length, type, stride and number of rows; with CJ_FEW, one in seven of these.

@@ -119,6 +119,30 @@ void cj_test_row_split(cj_device *device) {
         }
 }
 
+// ---- vectors that are taken out of two, with a vector more at each edge
+
+static const char *const across[] = {"rows=9 columns=344 stride=345 out-stride=350",
+                                     "rows=37 columns=61 stride=64 out-stride=67",
+                                     "rows=41 columns=32 stride=35 out-stride=33 lanes=16 unroll=2",
+                                     "rows=7 columns=33 stride=34 out-stride=40",
+                                     "rows=9 columns=1033 stride=1034 form=direct cluster=2",
+                                     "rows=9 columns=2003 stride=2004 out-stride=2009 form=direct pieces=3 vectors=8",
+                                     "rows=3 columns=3001 stride=3002 out-stride=3005 form=spread blocks=7 warps=1",
+                                     "rows=2 columns=9000 stride=9001 out-stride=9000 form=spread blocks=3 pieces=2"};
+
+void cj_test_row_across(cj_device *device) {
+    static const char *const types[] = {"dtype=f32", "dtype=bf16", "dtype=f16 align=2", "dtype=bf16 out=f32", "dtype=f32 align=4 out=f16"};
+    size_t turn = 0;
+    for (size_t i = 0; i < CJ_TEST_COUNT(across); i++)
+        for (size_t n = 0; n < CJ_TEST_COUNT(kinds); n++, turn++) {
+            const char *type = types[(i + n) % CJ_TEST_COUNT(types)];
+            char        words[192];
+            if (strstr(kinds[n], "mask-rows") || !strcmp(kinds[n], "crossentropy") || !cj_test_chosen(turn, 7)) continue;
+            snprintf(words, sizeof words, "%s %s %s split=4 peel=4 across=yes", kinds[n], type, across[i]);
+            cj_test_row(device, words, strstr(type, "align") ? (unsigned)(4 * (n % 4)) : (unsigned)(n % 4 * 16), turn);
+        }
+}
+
 // Pointers that are beside vectors: all by as much, or each by more.
 void cj_test_row_unaligned(cj_device *device) {
     static const char *const rows[] = {"rows=9 columns=301", "rows=37 columns=40 stride=42", "rows=5 columns=1033 form=direct cluster=2"};

@@ -34,6 +34,14 @@ static void short_rows_are_right(void **state) {
         if (cj_test_mine(i)) cj_test_row(cj_test_device, many[i], 0, i);
 }
 
+static void rows_that_begin_anywhere_are_right(void **state) {
+    (void)state;
+    if (cj_test_mine(0)) cj_test_row_peeled(cj_test_device);
+    if (cj_test_mine(1)) cj_test_row_split(cj_test_device);
+    if (cj_test_mine(2)) cj_test_row_across(cj_test_device);
+    if (cj_test_mine(1)) cj_test_row_unaligned(cj_test_device);
+}
+
 // What the plan chooses, at lengths where it chooses something else; enough rows for each to be claimed by someone
 // else.
 static void long_rows_are_right_in_the_shapes_that_are_chosen(void **state) {
@@ -46,6 +54,8 @@ static void long_rows_are_right_in_the_shapes_that_are_chosen(void **state) {
                                          "rows=5 columns=1048576 dtype=f16",
                                          "rows=2 columns=2100001",
                                          "rows=700 columns=70001 dtype=bf16",
+                                         "rows=900 columns=8191 stride=8192 out-stride=8195 dtype=bf16",
+                                         "rows=500 columns=32768 stride=32806 dtype=f16",
                                          "rows=1000 columns=32768 dtype=bf16"};
     for (size_t i = 0; i < CJ_TEST_COUNT(shapes) && !cj_test_few(); i++) {
         if (!cj_test_mine(i)) continue;
@@ -85,6 +95,7 @@ int main(void) {
         cmocka_unit_test(any_shape_type_stride_and_alignment_is_right),
         cmocka_unit_test(every_form_is_right),
         cmocka_unit_test(short_rows_are_right),
+        cmocka_unit_test(rows_that_begin_anywhere_are_right),
         cmocka_unit_test(long_rows_are_right_in_the_shapes_that_are_chosen),
         cmocka_unit_test(gradients_of_weights_are_right_and_repeat),
         cmocka_unit_test(calls_do_what_their_descriptions_say),

@@ -77,9 +77,9 @@ static cj_body guard_write(row_kernel *k, unsigned v) {
 #define FOR_WRITTEN(k, v) for (cj_body body = guard_write((k), (v)); body.open; cj_body_end(&body))
 
 // A thread without a vector never uses its registers, and yet they shall not be undefined.
-static void clear_words(row_kernel *k, const cj_reg *word) {
+static void clear_words(row_kernel *k, const cj_reg *word, unsigned words) {
     const bool narrow = in_type(k)[1] == '1';
-    for (unsigned w = 0; w < in_words(k); w++) cj_ptx(k->f, narrow ? "mov.b16 $1, 0;" : "mov.b32 $1, 0;", word[w]);
+    for (unsigned w = 0; w < words; w++) cj_ptx(k->f, narrow ? "mov.b16 $1, 0;" : "mov.b32 $1, 0;", word[w]);
 }
 
 #define FOR_BESIDE(k, one)                                                                                   \
@@ -90,7 +90,7 @@ static void load_vectors(row_kernel *k, const char *load, bool shared) {
     const uint64_t rows = k->s->transposed ? ROW_WARP : 1, input_bytes = rows * k->s->piece * in_bytes(k);
     const uint64_t step = step_of(k, in_bytes(k));
     for (unsigned v = 0; v < k->s->held; v++) {
-        for (unsigned i = 0; i < k->op->inputs && is_guarded(k->s, v); i++) clear_words(k, k->raw[i][v]);
+        for (unsigned i = 0; i < k->op->inputs && is_guarded(k->s, v); i++) clear_words(k, k->raw[i][v], in_words(k));
         FOR_VECTOR(k, v)
         for (unsigned i = 0; i < k->op->inputs; i++)
             load_words(k, load, k->raw[i][v], shared ? k->stage_at : k->at[k->op->nth[ROW_INPUT][i]],
@@ -121,7 +121,7 @@ static void load_split(row_kernel *k, const char *load) {
     cj_reg           half[ROW_HELD][ROW_INPUTS][ROW_ELEMENTS];
     for (unsigned v = 0; v < s->held; v++) {
         for (unsigned i = 0; i < k->op->inputs; i++) {
-            if (is_guarded(s, v) && !is_halved(s)) clear_words(k, k->raw[i][v]);
+            if (is_guarded(s, v) && !is_halved(s)) clear_words(k, k->raw[i][v], in_words(k));
             for (unsigned e = 0; e < s->elements && is_halved(s); e++)
                 half[v][i][e] = is_guarded(s, v) ? cj_mov(k->f, "b16", "half", 0) : cj_register(k->f, "b16", "half");
         }
@@ -131,6 +131,25 @@ static void load_split(row_kernel *k, const char *load) {
         for (unsigned i = 0; i < k->op->inputs; i++)
             for (unsigned e = 0; e < s->elements; e += 2)
                 cj_ptx(k->f, "mov.b32 $1, {$2, $3};", k->raw[i][v][e / 2], half[v][i][e], half[v][i][e + 1]);
+    FOR_BESIDE(k, one) load_vectors(one, load, false);
+}
+
+// The rows' vectors out of those of what is read, two for each: all loads come first.
+static void load_across(row_kernel *k, const char *load) {
+    const row_shape *s = k->s;
+    cj_reg           both[ROW_HELD][ROW_INPUTS][2 * ROW_WORDS];
+    for (unsigned v = 0; v < s->held; v++) {
+        for (unsigned i = 0; i < k->op->inputs; i++) {
+            cj_registers(k->f, in_type(k), "both", 2 * in_words(k), both[v][i]);
+            if (is_guarded(s, v)) clear_words(k, both[v][i], 2 * in_words(k));
+        }
+        FOR_VECTOR(k, v)
+        for (unsigned i = 0; i < k->op->inputs; i++)
+            cj__row_load_both(k, k->op->nth[ROW_INPUT][i], v, load, both[v][i]);
+    }
+    for (unsigned v = 0; v < s->held; v++)
+        for (unsigned i = 0; i < k->op->inputs; i++)
+            cj__row_take(k, &k->beside[k->op->nth[ROW_INPUT][i]], both[v][i], k->raw[i][v]);
     FOR_BESIDE(k, one) load_vectors(one, load, false);
 }
 
@@ -148,10 +167,10 @@ void cj__row_load_piece(row_kernel *k) {
     if (shares_lines(k->s) || split) load = cj__load_given(k->plan);
     if (k->s->pieces > 1) load = "ld.global";
     if (k->s->unaligned) {
-        CJ_IF_ELSE(k->f, k->whole, "in_parts", "loaded") { load_whole(k, load); }
-        else { load_split(k, load); }
+        CJ_IF_ELSE(k->f, k->whole, k->s->across ? "across" : "in_parts", "loaded") { load_whole(k, load); }
+        else { (k->s->across ? load_across : load_split)(k, load); }
     } else {
-        (split ? load_split : load_whole)(k, load);
+        (k->s->across ? load_across : split ? load_split : load_whole)(k, load);
     }
 }
 
@@ -223,16 +242,40 @@ static void pack(row_kernel *k, const cj_reg *from, cj_reg word[ROW_WORDS]) {
         cj__pack_halves(k->plan, k->f, type, word[w] = cj_b32(k->f, "packed"), from[2 * w + 1], from[2 * w]);
 }
 
+// A vector of an output that may begin beside one, element by element.
+static void store_elements(row_kernel *k, const cj_reg *word, cj_reg at, int64_t offset) {
+    const unsigned bytes = k->s->out_bytes;
+    const char    *store = cj__row_store_global(k);
+    for (unsigned w = 0; w < words_of(out_bytes(k)); w++, offset += 4) {
+        if (bytes == 4) {
+            cj__store(k->f, cj_always(), store, "f32", &word[w], 1, at, offset);
+            continue;
+        }
+        cj_reg half[] = {cj_register(k->f, "b16", "half"), cj_register(k->f, "b16", "half")};
+        cj_ptx(k->f, "mov.b32 {$1, $2}, $3;", half[0], half[1], word[w]);
+        for (unsigned h = 0; h < 2; h++) cj__store(k->f, cj_always(), store, "b16", &half[h], 1, at, offset + h * bytes);
+    }
+}
+
+static void store_vector(row_kernel *k, const cj_reg *word, cj_reg at, int64_t offset) {
+    cj__store(k->f, cj_always(), k->s->transposed ? "st.shared" : cj__row_store_global(k),
+              word_type(out_bytes(k), k->s->out_bytes), word, words_of(out_bytes(k)), at, offset);
+}
+
 static void store_outputs(row_kernel *k, const row_vector *vector) {
-    const char *type = word_type(out_bytes(k), k->s->out_bytes);
     for (unsigned o = 0; o < k->op->outputs; o++) {
         cj_reg word[ROW_WORDS];
         pack(k, vector->out[o], word);
         const bool     image = k->s->transposed;
         const uint64_t matrix = image ? o * cj__row_image_bytes(k->s, k->s->out_bytes) : 0;
-        cj__store(k->f, cj_always(), image ? "st.shared" : cj__row_store_global(k), type, word, words_of(out_bytes(k)),
-                  image ? k->written_at : k->at[k->op->nth[ROW_OUTPUT][o]],
-                  (int64_t)(matrix + vector->number * step_of(k, out_bytes(k))));
+        const cj_reg   at = image ? k->written_at : k->at[k->op->nth[ROW_OUTPUT][o]];
+        const int64_t  offset = (int64_t)(matrix + vector->number * step_of(k, out_bytes(k)));
+        if (o && k->s->unaligned) {
+            CJ_IF_ELSE(k->f, k->whole_too, "by_elements", "stored") { store_vector(k, word, at, offset); }
+            else { store_elements(k, word, at, offset); }
+        } else {
+            store_vector(k, word, at, offset);
+        }
     }
 }
 
@@ -297,14 +340,31 @@ static cj_reg row_at(row_kernel *k, unsigned i) {
     return cj_mad_wide(k->f, "row_at", cj__row_of(k, i), bytes, k->base[i]);
 }
 
-// Whether the inputs' vectors are at multiples of themselves, as those of what is written are.
-static void find_whole(row_kernel *k) {
+// Whether the vectors of `count` operands, from the `first` of that role on, are at multiples of themselves, as those of the first output are.
+static cj_reg find_whole(row_kernel *k, row_role role, unsigned first, unsigned count, unsigned bytes) {
     cj_reg low = cj_mov(k->f, "u32", "low", 0);
-    for (unsigned i = 0; i < k->op->inputs; i++) {
-        cj_reg word = cj_cvt(k->f, "u32", "low_word", k->at[k->op->nth[ROW_INPUT][i]]);
+    for (unsigned i = first; i < count; i++) {
+        cj_reg word = cj_cvt(k->f, "u32", "low_word", k->at[k->op->nth[role][i]]);
         cj_ptx(k->f, "or.b32 $1, $1, $2;", low, word);
     }
-    k->whole = cj_eq(k->f, "whole", cj_and(k->f, "beside", low, in_bytes(k) - 1), 0);
+    return cj_eq(k->f, "whole", cj_and(k->f, "beside", low, bytes - 1), 0);
+}
+
+// Of rows that are loaded across vectors.
+static void place_across(row_kernel *k, bool written) {
+    const row_op *op = k->op;
+    for (unsigned i = 0; i < op->inputs; i++)
+        cj__row_find_vectors(k, op->nth[ROW_INPUT][i], k->at[op->nth[ROW_INPUT][i]], k->s->access * k->s->in_bytes);
+    for (unsigned n = 0; n < op->columns && (written || !op->columns_written); n++) {
+        const unsigned i = op->nth[ROW_COLUMN][n];
+        cj__row_find_vectors(k, i, cj_mad_wide(k->f, "column_at", k->column, k->s->in_bytes, k->base[i]), k->s->in_bytes);
+    }
+}
+
+static void place_unaligned(row_kernel *k, bool written) {
+    const row_op *op = k->op;
+    k->whole = find_whole(k, ROW_INPUT, 0, op->inputs, in_bytes(k));
+    if (written && op->outputs > 1) k->whole_too = find_whole(k, ROW_OUTPUT, 1, op->outputs, out_bytes(k));
 }
 
 void cj__row_place(row_kernel *k, bool written) {
@@ -319,7 +379,8 @@ void cj__row_place(row_kernel *k, bool written) {
         k->at[i] = cj_mad_wide(k->f, "at", k->column, bytes, row);
         if (s->peeled) k->edge.at[i] = cj_mad_wide(k->f, "edge_at", k->edge.column, bytes, row);
     }
-    if (s->unaligned) find_whole(k);
+    if (s->across) place_across(k, written);
+    if (s->unaligned) place_unaligned(k, written);
 }
 
 cj_reg cj__row_load_rows(row_kernel *k) {
@@ -360,7 +421,7 @@ void cj__row_keep_columns(row_kernel *k) {
         for (unsigned v = 0; v < k->s->held; v++) {
             const unsigned i = k->op->nth[ROW_COLUMN][n];
             new_words(k, k->op->operand[i].name, k->kept[i][v]);
-            if (is_guarded(k->s, v)) clear_words(k, k->kept[i][v]);
+            if (is_guarded(k->s, v)) clear_words(k, k->kept[i][v], in_words(k));
             FOR_VECTOR(k, v) load_column(k, i, v, k->kept[i][v]);
         }
 }

@@ -41,8 +41,11 @@ static inline unsigned cj__row_block_rows(const row_shape *s) { return s->warps 
 void     cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s);
 unsigned cj__row_peel_most(const cj_plan *plan, const row_op *op, const row_shape *s);
 void     cj__row_peel_shape(row_shape *s, unsigned elements);
-unsigned cj__row_split_most(const cj_plan *plan, const row_op *op, const row_shape *s, bool peeled);
-void     cj__row_split_shape(const cj_plan *plan, const row_op *op, row_shape *s, unsigned elements, bool peeled);
+unsigned cj__row_split_most(const cj_plan *plan, const row_shape *s, bool peeled);
+
+// How vectors of what is written are loaded where what is read begins beside them.
+typedef enum row_split { ROW_PARTS, ROW_PEELED_PARTS, ROW_PEELED_ACROSS } row_split;
+void     cj__row_split_shape(const cj_plan *plan, const row_op *op, row_shape *s, unsigned elements, row_split how);
 void     cj__row_cut(row_shape *s);  // into pieces, from form, blocks and number of pieces
 void     cj__row_cut_sums(const cj_plan *plan, row_shape *s);
 
@@ -78,7 +81,13 @@ row_kernel *cj__row_beside(row_beside *b, const row_kernel *k);
 // k's column, left and edge, of the row there, whose elements have so many bytes; whether it is written.
 void cj__row_peel(row_kernel *k, cj_reg row_at, unsigned bytes, bool written);
 void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_reg word[ROW_WORDS]);  // of a column
-// Whether vectors are loaded in parts: then what is written decides where they begin.
+
+// Of what is read across vectors, the thread's elements of which begin at an address: where its vectors are. Then the two across which
+// the thread's vector v stands, and what it has of them.
+void cj__row_find_vectors(row_kernel *k, unsigned operand, cj_reg at, unsigned unit_bytes);
+void cj__row_load_both(row_kernel *k, unsigned operand, unsigned v, const char *load, const cj_reg both[2 * ROW_WORDS]);
+void cj__row_take(row_kernel *k, const row_shift *by, const cj_reg both[2 * ROW_WORDS], const cj_reg word[ROW_WORDS]);
+// Whether what is written decides where vectors begin, beside which what is read begins.
 static inline bool cj__row_is_split(const row_shape *s) { return s->access < s->elements; }
 
 // Of unaligned rows: whether what is read begins with vectors in every row or in none.
@@ -92,7 +101,8 @@ static inline bool cj__row_has_head(const row_shape *s) {
     return s->peeled && (s->unaligned || apart);
 }
 static inline uint64_t cj__row_least_vectors(const row_shape *s) {
-    return cj__row_has_head(s) ? (s->columns - (s->elements - 1)) / s->elements : s->vectors;
+    if (!cj__row_has_head(s)) return s->vectors;
+    return (s->columns - (s->elements - 1)) / s->elements - (s->across ? 2 : 0);
 }
 
 // ---- transpose.c

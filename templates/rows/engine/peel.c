@@ -4,9 +4,11 @@
 //   | head | vector | vector | … | tail |      the head goes up to the row's first whole vector, the tail follows its last one
 //
 // Head and tail are each shorter than a vector; the row's first threads take one of their elements each, as a vector of one.
-// All matrices have the same head (cj__row_peel_most), none where strides are whole vectors; or vectors are those of what is written,
-// and are loaded in parts. A column's vectors of weight, bias or mask stand across two of that
-// array's; a thread loads both, and takes its elements out of them.
+// All matrices have the same head (cj__row_peel_most), none where strides are whole vectors. A column's vectors of weight, bias or mask
+// stand across two of that array's; a thread loads both, and takes its elements out of them.
+//
+// Or vectors are those of what is written, and are loaded in parts; or they stand across two of each array that is read. Then head and tail
+// have a vector more, so that both are within the row.
 #include "engine.h"
 
 // The same kernel, of a shape with one vector of one element a thread.
@@ -15,7 +17,7 @@ row_kernel *cj__row_beside(row_beside *b, const row_kernel *k) {
     *b = (row_beside){.k = *k, .s = *k->s};
     b->s.peeled = false;
     b->s.elements = b->s.access = b->s.held = 1;
-    b->s.unaligned = false;
+    b->s.unaligned = b->s.across = false;
     b->s.vectors = 0;
     b->k.s = &b->s;
     b->k.column = e->column;
@@ -44,6 +46,7 @@ static void peel_edge(row_kernel *k, cj_reg head, cj_reg body, cj_reg rest) {
     cj_func         *f = k->f;
     const row_shape *s = k->s;
     cj_reg           edges = cj_add(f, "edges", head, cj_and(f, "tail", rest, s->elements - 1));
+    if (s->across) cj_update(f, edges, "add", s->elements);
     cj_reg           in_tail = cj_ge(f, "in_tail", k->thread, head);
     k->edge.column = cj_mov(f, "u32", "edge_column", k->thread);
     cj_ptx(f, "@$1 mad.lo.u32 $2, $3, $4, $2;", in_tail, k->edge.column, body, s->elements);
@@ -57,26 +60,31 @@ static cj_reg written_of(row_kernel *k, cj_reg left) {
     return written;
 }
 
-// How far columns are from vectors.
-static void peel_columns(row_kernel *k, cj_reg head) {
+// Vectors are wanted that begin `elements` elements behind those of an array, a multiple of `unit_bytes` bytes.
+static row_shift find_shift(row_kernel *k, cj_reg elements, unsigned unit_bytes) {
     cj_func       *f = k->f;
     const unsigned bytes = k->s->in_bytes, words = k->s->elements * bytes / 4;
+    row_shift      shift = {.halves = cj_none()};
     unsigned       n = 0;
-    for (unsigned step = words / 2; step; step /= 2)
-        k->shifted[n++] = cj_ne(f, "shifted", cj_and(f, "shift", head, step * 4 / bytes), 0);
-    if (bytes == 4) return;
-    cj_reg odd = cj_ne(f, "odd", cj_and(f, "shift", head, 1), 0);
-    k->halves = cj_select(f, "b32", "halves", odd, 0x5432, 0x3210);
+    for (unsigned step = words / 2; step && 4 * step >= unit_bytes; step /= 2)
+        shift.by[n++] = cj_ne(f, "shifted", cj_and(f, "shift", elements, step * 4 / bytes), 0);
+    for (; n < ROW_SHIFTS; n++) shift.by[n] = cj_none();
+    if (unit_bytes >= 4) return shift;
+    cj_reg odd = cj_ne(f, "odd", cj_and(f, "shift", elements, 1), 0);
+    shift.halves = cj_select(f, "b32", "halves", odd, 0x5432, 0x3210);
+    return shift;
 }
 
 static cj_reg find_head(row_kernel *k, cj_reg row_at, unsigned bytes) {
     cj_func         *f = k->f;
     const row_shape *s = k->s;
-    if (!cj__row_has_head(s)) return cj_mov(f, "u32", "head", 0);
+    if (!cj__row_has_head(s)) return cj_mov(f, "u32", "head", s->across ? s->elements : 0);
     cj_note(f, "the row's head goes up to a multiple of %u bytes", s->elements * bytes);
     cj_reg above = cj_let(f, "s32", "above", "neg.s32 $1, $2;", cj_cvt(f, "s32", "low", row_at));
     cj_reg number = cj_let(f, "u32", "number", "shr.u32 $1, $2, $3;", above, cj__log2(bytes));
-    return cj_and(f, "head", number, s->elements - 1);
+    cj_reg head = cj_and(f, "head", number, s->elements - 1);
+    if (s->across) cj_update(f, head, "add", s->elements);
+    return head;
 }
 
 void cj__row_peel(row_kernel *k, cj_reg row_at, unsigned bytes, bool written) {
@@ -85,10 +93,11 @@ void cj__row_peel(row_kernel *k, cj_reg row_at, unsigned bytes, bool written) {
     cj_reg           head = find_head(k, row_at, bytes),
            rest = cj_let(f, "u32", "rest", "sub.u32 $1, $2, $3;", s->columns, head);
     cj_reg body = cj_shr(f, "body", rest, cj__log2(s->elements));
+    if (s->across) cj_update(f, body, "sub", 1);
     peel_vectors(k, head, body);
     peel_edge(k, head, body, rest);
     const bool columns = k->op->columns && (written || !k->op->columns_written);
-    if (columns && cj__row_has_head(s) && !s->unaligned) peel_columns(k, head);
+    if (columns && cj__row_has_head(s) && !s->unaligned && !s->across) k->head = find_shift(k, head, s->in_bytes);
     if (!cj__row_is_short(s) || !k->op->outputs) return;
     k->written = written_of(k, k->left);
     k->edge.written = written_of(k, k->edge.left);
@@ -121,21 +130,39 @@ static void load_rest(row_kernel *k, cj_reg when, cj_reg at, uint64_t offset, co
     cj_ptx(k->f, "@$1 mov.b32 $2, {$3, $4};", when, word[done / 4], half, zero);
 }
 
-// word = the elements behind the head in both vectors.
-static void shift(row_kernel *k, const cj_reg *both, const cj_reg *word) {
+void cj__row_take(row_kernel *k, const row_shift *by, const cj_reg both[2 * ROW_WORDS], const cj_reg word[ROW_WORDS]) {
     const unsigned words = k->s->elements * k->s->in_bytes / 4;
     const char    *type = k->s->in_bytes == 4 ? "f32" : "b32";
     unsigned       count = 2 * words, n = 0;
     for (unsigned step = words / 2; step; step /= 2, n++) {
         count -= step;
-        for (unsigned w = 0; w < count; w++)
-            cj_ptx(k->f, "selp.$1 $2, $3, $4, $5;", type, both[w], both[w + step], both[w], k->shifted[n]);
+        for (unsigned w = 0; w < count && !cj_is_none(by->by[n]); w++)
+            cj_ptx(k->f, "selp.$1 $2, $3, $4, $5;", type, both[w], both[w + step], both[w], by->by[n]);
     }
     for (unsigned w = 0; w < words; w++)
-        if (k->s->in_bytes == 4)
+        if (cj_is_none(by->halves))
             cj_set(k->f, word[w], both[w]);
         else
-            cj_ptx(k->f, "prmt.b32 $1, $2, $3, $4;", word[w], both[w], both[w + 1], k->halves);
+            cj_ptx(k->f, "prmt.b32 $1, $2, $3, $4;", word[w], both[w], both[w + 1], by->halves);
+}
+
+// ---- rows that are loaded across vectors
+
+void cj__row_find_vectors(row_kernel *k, unsigned operand, cj_reg at, unsigned unit_bytes) {
+    cj_func       *f = k->f;
+    const unsigned bytes = k->s->elements * k->s->in_bytes;
+    cj_reg         behind = cj_and(f, "behind", cj_cvt(f, "u32", "low_word", at), bytes - 1);
+    k->below[operand] = cj_let(f, "u64", "below", "and.b64 $1, $2, $3;", at, -(int64_t)bytes);
+    k->beside[operand] = find_shift(k, cj_shr(f, "elements", behind, cj__log2(k->s->in_bytes)), unit_bytes);
+}
+
+// Both are the row's, whose first and last vector are edges.
+void cj__row_load_both(row_kernel *k, unsigned operand, unsigned v, const char *load, const cj_reg both[2 * ROW_WORDS]) {
+    const unsigned bytes = k->s->elements * k->s->in_bytes, words = bytes / 4;
+    const int64_t  offset = (int64_t)v * cj__row_threads(k->s) * bytes;
+    const char    *type = k->s->in_bytes == 4 ? "f32" : "b32";
+    for (unsigned n = 0; n < 2; n++)
+        cj__load(k->f, cj_always(), load, type, &both[n * words], words, k->below[operand], offset + n * bytes);
 }
 
 // The array may begin anywhere, and so may the vector in it: whole, or element by element.
@@ -167,6 +194,12 @@ void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_
     const uint64_t   first = (uint64_t)v * cj__row_threads(s), offset = first * bytes;
     const char      *type = s->in_bytes == 4 ? "f32" : "b32", *load = cj__load_given(k->plan);
     cj_reg           both[2 * ROW_WORDS], when = cj_always();
+    if (s->across) {
+        cj_registers(f, type, k->op->operand[operand].name, 2 * words, both);
+        cj__row_load_both(k, operand, v, load, both);
+        cj__row_take(k, &k->beside[operand], both, word);
+        return;
+    }
     if (s->unaligned) {
         load_anywhere(k, operand, v, word);
         return;
@@ -186,5 +219,5 @@ void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_
         load_rest(k, last, at, offset + bytes, &both[words]);
     }
     cj__load(f, when, load, type, &both[words], words, at, (int64_t)(offset + bytes));
-    shift(k, both, word);
+    cj__row_take(k, &k->head, both, word);
 }

@@ -26,6 +26,7 @@ enum { ROW_WARP = 32 };
 enum { ROW_AHEAD = 4 };  // short rows that a thread loads before it works on the first, at most
 enum { ROW_OWN_BYTES = 512 };  // of row_op.own
 
+enum { ROW_ACROSS_LEAST = 4 };  // vectors of a row that is loaded across vectors: two at most are edges
 enum { ROW_TRANSPOSED = 16 };  // columns of a row that a lane has after a transposition, at most
 
 // ---- the shape
@@ -34,6 +35,7 @@ typedef enum row_form { ROW_AUTO, ROW_DIRECT, ROW_STREAM, ROW_SPREAD } row_form;
 enum { ROW_RESIDENT_AUTO, ROW_RESIDENT_NO, ROW_RESIDENT_YES };
 enum { ROW_STORE_AUTO, ROW_STORE_STREAMING, ROW_STORE_PLAIN };
 enum { ROW_TRANSPOSE_AUTO, ROW_TRANSPOSE_NO, ROW_TRANSPOSE_YES };
+enum { ROW_ACROSS_AUTO, ROW_ACROSS_NO, ROW_ACROSS_YES };
 
 // How rows are cut, in vectors: what a thread loads at once, `elements` elements. A row has `vectors` of them, and
 // each of the cluster's ranks has `pieces` pieces of `piece` vectors, the last of them shorter; a thread holds `held`
@@ -42,8 +44,9 @@ typedef struct row_shape {
     row_form form;
     unsigned in_bytes, out_bytes;  // of an element
     unsigned elements;             // of a vector
-    unsigned access;               // elements of a load: fewer than a vector has where what is read allows less
-    bool     unaligned;            // of peeled rows that are loaded in parts: pointers may be beside vectors, too
+    unsigned access;               // what is read begins beside a vector by a multiple of so many elements: fewer than a vector has, or no such row
+    bool     unaligned;            // of peeled rows that are loaded so: pointers may be beside a vector, too
+    bool     across;               // peeled rows: vectors are taken out of two of what is read; else they are loaded in parts
     bool     peeled;               // a row is some elements, vectors, and some elements (peel.c); `vectors`: the most
     bool     transposed;           // lanes have rows, which come and go through shared memory (transpose.c)
     uint64_t columns, stride, out_stride, vectors;
@@ -99,6 +102,14 @@ typedef struct row_edge {
     cj_reg column, left, written;
     cj_reg at[ROW_OPERANDS], raw[ROW_INPUTS][ROW_WORDS];
 } row_edge;
+
+// How an array's vectors stand beside those that are wanted: whether these begin half a vector later, a quarter, an eighth; and how
+// that divides words, for prmt.
+enum { ROW_SHIFTS = 3 };
+
+typedef struct row_shift {
+    cj_reg by[ROW_SHIFTS], halves;
+} row_shift;
 
 // One vector on its way: elements of the inputs, and of what is written.
 typedef struct row_vector {
@@ -173,12 +184,14 @@ struct row_kernel {
     cj_reg total[ROW_TOTALS][ROW_HELD][ROW_ELEMENTS];  // sums over rows
     // Of a peeled row.
     row_edge edge;
-    cj_reg   whole;          // whether what is read begins with vectors, too, of unaligned rows
     cj_reg   vector, piece;  // the thread's first; of the row
     cj_reg   aligned;        // the column that `column` would be if the row began with a vector
-    cj_reg   shifted[3];     // whether its head takes a part of a vector: the larger half, a quarter, a word
-    cj_reg   halves;         // and how that divides words: for prmt
+    row_shift head;        // by which weight, bias and mask, which begin with vectors, stand beside the row's
     cj_reg   no_row;         // short rows: whether there is none to be written
+    cj_reg    whole, whole_too;       // unaligned: whether all that is read begins with vectors; whether the second output does
+    // Of a row that is loaded across vectors.
+    cj_reg    below[ROW_OPERANDS];    // of what is read: where the vector is in which the thread's first one begins
+    row_shift beside[ROW_OPERANDS];   // and how far behind it
 
     // Of transposed rows: the warp's image of them in shared memory, and of a row in it that is to be written; the first row; the
     // elements from the lane's first on.

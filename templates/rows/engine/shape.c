@@ -52,24 +52,22 @@ void cj__row_peel_shape(row_shape *s, unsigned elements) {
     s->vectors = s->columns / elements;
 }
 
-// Whether only the kernel finds where vectors begin: pointers are multiples of less than one. Several outputs might differ there.
-static bool is_unaligned(const cj_plan *plan, const row_op *op) { return plan->params.value[ROW_ALIGN] && op->outputs == 1; }
-
-// Elements of a vector that is loaded in parts, at most: what is written allows so many, if its rows are peeled or begin with one.
-unsigned cj__row_split_most(const cj_plan *plan, const row_op *op, const row_shape *s, bool peeled) {
-    const uint64_t align = peeled && is_unaligned(plan, op) ? 0 : plan->params.value[ROW_ALIGN];
+// Elements of a vector that is loaded in parts, or across two, at most: what is written allows so many, if its rows are peeled or begin with
+// one. Where pointers are multiples of less than a vector, the kernel finds where vectors begin.
+unsigned cj__row_split_most(const cj_plan *plan, const row_shape *s, bool peeled) {
+    const uint64_t align = peeled ? 0 : plan->params.value[ROW_ALIGN];
     return cj__load_width(align, (unsigned)cj__most(s->in_bytes, s->out_bytes), peeled ? 0 : s->columns | s->out_stride);
 }
 
-// A part: what is read begins beside what is written by a multiple of it.
-void cj__row_split_shape(const cj_plan *plan, const row_op *op, row_shape *s, unsigned elements, bool peeled) {
+// Rows that are loaded across vectors leave one vector more to each edge (peel.c).
+void cj__row_split_shape(const cj_plan *plan, const row_op *op, row_shape *s, unsigned elements, row_split how) {
     const unsigned together = cj__row_peel_most(plan, op, s);
-    if (peeled)
-        cj__row_peel_shape(s, elements);
-    else
-        s->elements = elements, s->vectors = s->columns / elements;
+    cj__row_peel_shape(s, elements);
+    s->peeled = how != ROW_PARTS;
+    s->across = how == ROW_PEELED_ACROSS;
+    s->vectors -= s->across ? 2 : 0;
     s->access = (unsigned)cj__least(together, elements);
-    s->unaligned = peeled && is_unaligned(plan, op);
+    s->unaligned = s->peeled && plan->params.value[ROW_ALIGN];
 }
 
 // Pieces of a stream are whole 16-byte words; those of spread rows are whole cache lines.
@@ -115,8 +113,9 @@ void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
     const uint64_t *value = plan->params.value;
     cj__row_problem(plan, op, s);
     const unsigned peel = cj__asked_or(plan, ROW_PEEL, 0), split = cj__asked_or(plan, ROW_SPLIT, 0);
+    const bool     across = value[ROW_ACROSS] == ROW_ACROSS_YES;
     if (split)
-        cj__row_split_shape(plan, op, s, split, peel);
+        cj__row_split_shape(plan, op, s, split, !peel ? ROW_PARTS : across ? ROW_PEELED_ACROSS : ROW_PEELED_PARTS);
     else if (peel)
         cj__row_peel_shape(s, peel);
     s->transposed = value[ROW_TRANSPOSE] == ROW_TRANSPOSE_YES;

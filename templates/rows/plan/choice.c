@@ -7,7 +7,8 @@
 unsigned cj__row_held_most(const choice *c) {
     const row_shape *s = c->s;
     const unsigned   words = (unsigned)cj__most(s->elements * s->in_bytes / 4, 1);
-    const bool       shifted = cj__row_has_head(s) && c->op->columns && cj__most(s->in_bytes, s->out_bytes) == 4;
+    const bool       taken = s->across || (cj__row_has_head(s) && c->op->columns);
+    const bool       shifted = taken && cj__most(s->in_bytes, s->out_bytes) == 4;
     const unsigned   registers = s->totals          ? HELD_SUMS
                                  : shifted          ? HELD_SHIFTED
                                  : s->in_bytes == 4 ? HELD_WIDE

@@ -28,7 +28,9 @@ static unsigned held_most(const choice *c) {
 }
 
 // Elements before and behind the vectors, each of which another thread has.
-static unsigned edges_most(const row_shape *s) { return s->peeled ? 2 * (s->elements - 1) : 0; }
+static unsigned edges_most(const row_shape *s) {
+    return !s->peeled ? 0 : 2 * (s->elements - 1) + (s->across ? 2 * s->elements : 0);
+}
 
 // Rows that take all threads that the SMs hold and a part of them again: half the lanes, with twice as much each, take them once.
 static unsigned fill_one_wave(const choice *c, unsigned lanes) {
@@ -197,15 +199,16 @@ static void plan_vectors(choice *c) {
 // ---- rows that begin between two vectors
 
 // What a row takes, in instructions of all of its threads: a vector's accesses, and what is done with its elements, among them
-// those that take a column's elements out of two vectors; at the edges both, of one element.
+// those that take elements out of two vectors; at the edges both, of one element.
 static uint64_t cost_of(const choice *c) {
     const row_shape *s = c->s;
     const row_op    *op = c->op;
     const uint64_t   readings = s->pieces > 1 && op->outputs ? 2 * s->pieces : s->pieces;
-    const bool       whole = s->unaligned && cj__row_keeps_apart(s, s->elements);
-    const uint64_t   loads = op->inputs * (whole ? 1 : s->elements / s->access);
+    const bool       whole = s->unaligned && cj__row_keeps_apart(s, s->elements), across = s->across && !whole;
+    const unsigned   columns = s->across || cj__row_has_head(s) ? op->columns : 0, taken = columns + (across ? op->inputs : 0);
+    const uint64_t   loads = op->inputs * (whole ? 1 : across ? 2 : s->elements / s->access) + (s->across ? op->columns : 0);
     const uint64_t   accesses = (loads + op->outputs + op->columns) * PEEL_ACCESS;
-    const uint64_t   vector = s->elements * (PEEL_ELEMENT + (cj__row_has_head(s) ? op->columns * PEEL_COLUMN : 0)) + accesses;
+    const uint64_t   vector = s->elements * (PEEL_ELEMENT + taken * PEEL_COLUMN) + accesses;
     const uint64_t   edge = s->peeled ? PEEL_ELEMENT + accesses + PEEL_EDGE : 0;
     if (s->held > ROW_HELD) return UINT64_MAX;
     return (uint64_t)cj__row_threads(s) * cj__row_blocks(s) * (readings * s->held * vector + edge + PEEL_ROW);
@@ -217,15 +220,27 @@ static bool may_peel(const choice *c, unsigned plain_bytes, unsigned elements) {
     return is_asked(c, ROW_PEEL) ? wanted == elements : plain_bytes <= PEEL_PLAIN_BYTES;
 }
 
-// Loads of parts find their lines in the L1 cache, of which a warp's vectors take several: they are a few parts.
-static bool may_split(const choice *c, const row_shape *plain, unsigned elements, bool peeled) {
-    const uint64_t wanted = c->plan->params.value[ROW_SPLIT], peel = c->plan->params.value[ROW_PEEL];
+static bool is_across_asked(const choice *c) { return c->plan->params.value[ROW_ACROSS] == ROW_ACROSS_YES; }
+
+// Whether the caller asks for nothing else than vectors of so many elements that are loaded so.
+static bool is_split_allowed(const choice *c, unsigned elements, row_split how) {
+    const uint64_t *value = c->plan->params.value;
+    if (is_asked(c, ROW_PEEL) && value[ROW_PEEL] != (how == ROW_PARTS ? 0 : elements)) return false;
+    if (is_asked(c, ROW_SPLIT) && value[ROW_SPLIT] != elements) return false;
+    if (is_across_asked(c)) return how == ROW_PEELED_ACROSS;
+    return value[ROW_ACROSS] == ROW_ACROSS_AUTO || how != ROW_PEELED_ACROSS;
+}
+
+// Loads of parts find their lines in the L1 cache, of which a warp's vectors take several: they are a few parts. Of unaligned rows that may
+// be whole there usually are none, and these are not loaded across vectors.
+static bool may_split(const choice *c, const row_shape *plain, unsigned elements, row_split how) {
     const unsigned part = cj__row_peel_most(c->plan, c->op, plain);
-    const bool     may_be_whole = peeled && cj__row_may_be_whole(c, plain, elements);
-    if (plain->totals || !c->op->outputs || part >= elements || (peeled && plain->columns < 2 * elements)) return false;
-    if (is_asked(c, ROW_PEEL) && peel != (peeled ? elements : 0)) return false;
-    if (is_asked(c, ROW_SPLIT)) return wanted == elements;
-    return !asked(c, ROW_PEEL) && vector_bytes(plain) <= PEEL_PLAIN_BYTES && (may_be_whole || elements <= SPLIT_PARTS * part);
+    const unsigned least = how == ROW_PEELED_ACROSS ? ROW_ACROSS_LEAST : how == ROW_PEELED_PARTS ? 2 : 1;
+    const bool     whole = how != ROW_PARTS && cj__row_may_be_whole(c, plain, elements);
+    const bool     pays = how == ROW_PEELED_ACROSS ? !whole : whole || elements <= SPLIT_PARTS * part;
+    if (plain->totals || !c->op->outputs || part >= elements || plain->columns < least * elements) return false;
+    if (!is_split_allowed(c, elements, how)) return false;
+    return is_asked(c, ROW_SPLIT) || (!asked(c, ROW_PEEL) && vector_bytes(plain) <= PEEL_PLAIN_BYTES && pays);
 }
 
 // The shape so far becomes the best if it is allowed and takes no more instructions.
@@ -241,37 +256,36 @@ static void try_peeled(choice *c, const row_shape *plain, row_shape *best, uint6
     const unsigned most = cj__row_peel_most(c->plan, c->op, plain);
     for (unsigned elements = 2 * plain->elements; elements <= most; elements *= 2) {
         *c->s = *plain;
-        if (asked(c, ROW_SPLIT) || !may_peel(c, vector_bytes(plain), elements)) continue;
+        if (asked(c, ROW_SPLIT) || is_across_asked(c) || !may_peel(c, vector_bytes(plain), elements)) continue;
         cj__row_peel_shape(c->s, elements);
         plan_vectors(c);
         keep_better(c, cj__row_threads(c->s) >= edges_most(c->s), best, least);
     }
 }
 
-// The same, loaded in parts, with an edge or without.
-static void try_split(choice *c, const row_shape *plain, bool peeled, row_shape *best, uint64_t *least) {
-    const unsigned most = cj__row_split_most(c->plan, c->op, plain, peeled);
+// The same, where what is read begins beside them.
+static void try_split(choice *c, const row_shape *plain, row_split how, row_shape *best, uint64_t *least) {
+    const unsigned most = cj__row_split_most(c->plan, plain, how != ROW_PARTS);
     for (unsigned elements = 2 * plain->elements; elements <= most; elements *= 2) {
         *c->s = *plain;
-        if (!may_split(c, plain, elements, peeled)) continue;
-        cj__row_split_shape(c->plan, c->op, c->s, elements, peeled);
+        if (!may_split(c, plain, elements, how)) continue;
+        cj__row_split_shape(c->plan, c->op, c->s, elements, how);
         plan_vectors(c);
         keep_better(c, cj__row_threads(c->s) >= edges_most(c->s), best, least);
     }
 }
 
-// Vectors as short as it takes for rows of these alone; or wider ones, with an edge or loaded in parts, if they take fewer
-// instructions.
+// Vectors as short as it takes for rows of these alone; or wider ones, with an edge, or loaded in parts or across two, if they take
+// fewer instructions.
 void cj__row_plan_direct(choice *c) {
     c->s->form = ROW_DIRECT;
     const row_shape plain = *c->s;
     plan_vectors(c);
     row_shape best = *c->s;
-    uint64_t  least = asked(c, ROW_PEEL) || asked(c, ROW_SPLIT) ? UINT64_MAX : cost_of(c);
+    uint64_t  least = asked(c, ROW_PEEL) || asked(c, ROW_SPLIT) || is_across_asked(c) ? UINT64_MAX : cost_of(c);
     if (!best.transposed) {
         try_peeled(c, &plain, &best, &least);
-        try_split(c, &plain, false, &best, &least);
-        try_split(c, &plain, true, &best, &least);
+        for (row_split how = ROW_PARTS; how <= ROW_PEELED_ACROSS; how++) try_split(c, &plain, how, &best, &least);
     }
     *c->s = best;
 }

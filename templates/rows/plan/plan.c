@@ -68,6 +68,7 @@ static void write_back(cj_plan *plan, const row_shape *s) {
                                                  : ROW_TRANSPOSE_NO;
     value[ROW_PEEL] = s->form == ROW_STREAM ? CJ_PARAM_AUTO : s->peeled ? s->elements : 0;
     value[ROW_SPLIT] = s->form == ROW_STREAM ? CJ_PARAM_AUTO : cj__row_is_split(s) ? s->elements : 0;
+    value[ROW_ACROSS] = !cj__row_is_split(s) || !s->peeled ? ROW_ACROSS_AUTO : s->across ? ROW_ACROSS_YES : ROW_ACROSS_NO;
     value[ROW_VECTORS] = s->held;
     value[ROW_STAGES] = s->stages ? s->stages : CJ_PARAM_AUTO;
     value[ROW_PIECES] = s->pieces;

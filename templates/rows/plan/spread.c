@@ -15,6 +15,7 @@ unsigned cj__row_spread_registers(const cj_plan *plan, const row_op *op, const r
     unsigned   held = s->held * s->elements * op->inputs, i = 0;
     if (!op->outputs) return SPREAD_REGISTERS;  // sweeps are done with what they have seen
     if (op->inputs > 1) held -= held / 4;
+    if (s->across) held += SPREAD_ACROSS;
     if (s->counted) held += SPREAD_COUNTER;
     if (op->values > 2) held += s->in_bytes < 4 ? SPREAD_MOMENTS : 1;
     if (cj__mail_copies(s->blocks) > 1) held += SPREAD_COPY;
@@ -97,24 +98,31 @@ static void cut_spread(choice *c) {
     s->counted = c->rows > asked_or(c, ROW_GRID, room_for(c, s->warps)) / s->blocks;
 }
 
-// Elements of a vector of what is written, if what is read may begin beside it: loaded whole or in parts.
-static unsigned split_most(const choice *c, unsigned together) {
-    const unsigned most = cj__row_split_most(c->plan, c->op, c->s, true);
-    const bool     no = is_asked(c, ROW_SPLIT) && !asked(c, ROW_SPLIT);
-    if (!c->op->outputs || no) return 0;
-    return cj__row_may_be_whole(c, c->s, most) || asked(c, ROW_SPLIT) ? most : (unsigned)cj__least(most, SPLIT_PARTS * together);
+// Whether vectors of so many elements, beside which what is read may begin, are loaded in parts: where the caller asks for it, or what is
+// read usually begins with vectors, too. Else they are taken out of two.
+static row_split split_how(const choice *c, unsigned elements) {
+    const uint64_t across = c->plan->params.value[ROW_ACROSS];
+    const bool     parts = across ? across == ROW_ACROSS_NO : cj__row_may_be_whole(c, c->s, elements);
+    return parts ? ROW_PEELED_PARTS : ROW_PEELED_ACROSS;
 }
 
-// A long row has vectors as wide as its matrices allow, and edges beside them.
+// Elements of a vector of what is written, if what is read may begin beside it.
+static unsigned split_most(const choice *c) {
+    const unsigned most = cj__row_split_most(c->plan, c->s, true);
+    const bool     no = is_asked(c, ROW_SPLIT) && !asked(c, ROW_SPLIT);
+    return !c->op->outputs || no || c->s->columns < ROW_ACROSS_LEAST * most ? 0 : most;
+}
+
+// A long row has vectors as wide as what is written allows, and edges beside them.
 static void choose_peel(choice *c) {
-    const unsigned together = cj__row_peel_most(c->plan, c->op, c->s), apart = split_most(c, together);
+    const unsigned together = cj__row_peel_most(c->plan, c->op, c->s), apart = split_most(c);
     const unsigned most = (unsigned)cj__most(together, apart);
     const unsigned wanted = is_asked(c, ROW_PEEL) ? asked(c, ROW_PEEL) : asked_or(c, ROW_SPLIT, most);
     if (wanted <= c->s->elements || wanted > most || wanted & (wanted - 1) || c->s->columns < 2 * wanted) return;
     if (wanted <= together && !asked(c, ROW_SPLIT))
         cj__row_peel_shape(c->s, wanted);
     else if (wanted > together)
-        cj__row_split_shape(c->plan, c->op, c->s, wanted, true);
+        cj__row_split_shape(c->plan, c->op, c->s, wanted, split_how(c, wanted));
 }
 
 // If a thread holds too much for the usual registers, the GPU holds fewer blocks.

@@ -45,6 +45,7 @@ static void rows_that_begin_anywhere_are_right(void **state) {
     (void)state;
     cj_test_row_peeled(cj_test_device);
     cj_test_row_split(cj_test_device);
+    cj_test_row_across(cj_test_device);
     cj_test_row_unaligned(cj_test_device);
 }
 
