@@ -38,3 +38,14 @@ void cj__store(cj_func *f, cj_reg when, const char *store, const char *type, con
                cj_reg at, int64_t offset) {
     access_memory(f, when, store, type, value, count, at, offset, false);
 }
+
+void cj__keep_loads(cj_func *f, cj_reg never, const cj_reg *loaded, unsigned count) {
+    cj_reg all = loaded[0];
+    for (unsigned i = 1; i < count; i++) all = cj_let(f, "b32", "all", "or.b32 $1, $2, $3;", all, loaded[i]);
+    cj_ptx(f, "setp.eq.and.b32 $1, $2, 1, $1;", never, all);
+    cj_ptx(f, "@$1 exit; // no thread does: ptxas moves none of these loads over it", never);
+}
+
+void cj__keep_loads_going(cj_func *f, cj_reg never) {
+    cj_ptx(f, "@$1 exit; // no thread does: ptxas moves no load over it, so all are on their way together", never);
+}

@@ -116,12 +116,6 @@ static bool is_scattered(const scan_shape *s) {
     return s->form == SCAN_DIRECT && !s->cluster && s->loads > SCAN_LOADS_TOGETHER && s->width * s->bytes < SCAN_LOAD;
 }
 
-// ptxas moves all loads but the first four down to where each is used, one latency behind the other. It moves none over an exit.
-static void keep_loads_together(const scan_kernel *k, const scan_tile *t) {
-    cj_reg never = cj_let(k->f, "pred", "never", "setp.lt.s32 $1, $2, $3;", t->left, INT32_MIN / 2);
-    cj_ptx(k->f, "@$1 exit; // no thread does: ptxas moves no load over it, so all are on their way together", never);
-}
-
 void cj__scan_load_found(scan_kernel *k, scan_tile *t) {
     const scan_shape *s = &k->s;
     transfer          transfers[SCAN_LOADS_MAX];
@@ -129,7 +123,7 @@ void cj__scan_load_found(scan_kernel *k, scan_tile *t) {
     cj_reg from = cj__scan_address(k, t, k->x, k->stride, s->bytes, "from");
     fetch(k, t, transfers, accesses(k) > 1 ? "ld.global" : "ld.global.L1::no_allocate", from);
     cj__scan_load_heads(k, t, s->loads > 1 || cj__scan_has_before(s));
-    if (is_scattered(s)) keep_loads_together(k, t);
+    if (is_scattered(s)) cj__keep_loads_going(k->f, cj_let(k->f, "pred", "never", "setp.lt.s32 $1, $2, $3;", t->left, INT32_MIN / 2));
     widen(k, t, transfers);
 }
 

@@ -412,11 +412,18 @@ void cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg int
     widen(k, name, word, into);
 }
 
+// Of a peeled row whose columns no other row has in its vectors: those of the thread's edge, too.
+static void keep_edge(row_kernel *k, unsigned operand) {
+    FOR_BESIDE(k, one) {
+        new_words(one, k->op->operand[operand].name, k->edge.kept[operand]);
+        clear_words(one, k->edge.kept[operand], 1);
+        FOR_VECTOR(one, 0) load_column(one, operand, 0, k->edge.kept[operand]);
+    }
+}
+
 void cj__row_keep_columns(row_kernel *k) {
-    if (k->s->peeled) return;  // each row has other columns in its vectors
     const unsigned most = k->s->in_bytes == 2 && !k->op->columns_written ? KEPT_NARROW : KEPT_WIDE;
     if (k->s->held * in_words(k) * (k->op->inputs + k->op->columns) > most) return;
-    k->keeps = true;
     for (unsigned n = 0; n < k->op->columns; n++)
         for (unsigned v = 0; v < k->s->held; v++) {
             const unsigned i = k->op->nth[ROW_COLUMN][n];
@@ -424,6 +431,8 @@ void cj__row_keep_columns(row_kernel *k) {
             if (is_guarded(k->s, v)) clear_words(k, k->kept[i][v], in_words(k));
             FOR_VECTOR(k, v) load_column(k, i, v, k->kept[i][v]);
         }
+    for (unsigned n = 0; n < k->op->columns && k->s->peeled; n++) keep_edge(k, k->op->nth[ROW_COLUMN][n]);
+    k->keeps = true;
 }
 
 // Weight and bias are loaded after a group's one row, which is wanted first; a little of them, if no sweep needs it, while
@@ -431,7 +440,8 @@ void cj__row_keep_columns(row_kernel *k) {
 void cj__row_keep_late(row_kernel *k, bool row) {
     const uint64_t bytes = k->s->piece * in_bytes(k) * k->op->columns;
     const bool     later = k->op->columns_written && bytes <= LATE_COLUMN_BYTES;
-    if (k->op->columns && !k->s->counted && k->s->pieces == 1 && later != row) cj__row_keep_columns(k);
+    const bool     one = !k->s->counted && k->s->pieces == 1 && !k->s->peeled;
+    if (k->op->columns && one && later != row) cj__row_keep_columns(k);
 }
 
 // ---- for families

@@ -39,6 +39,25 @@ static void read_twice(row_kernel *k) {
     }
 }
 
+// Whether a thread's one row is all that it works on, and waits for memory once: weight and bias come with it. Of blocks so many that one
+// waits while others work, registers are better left to more of them.
+static bool has_columns_early(const row_kernel *k) {
+    const row_shape *s = k->s;
+    const bool       one = s->form == ROW_DIRECT && s->pieces == 1 && s->unroll == 1 && !s->transposed && !s->totals;
+    return k->op->columns && one && (s->rows_per_block > 1 || k->plan->grid.x <= KEPT_BLOCKS);
+}
+
+static void bring_columns(row_kernel *k) {
+    cj_reg   loaded[ROW_OPERANDS * ROW_HELD];
+    unsigned count = 0;
+    cj__row_keep_columns(k);
+    for (unsigned n = 0; n < k->op->columns; n++)
+        for (unsigned v = 0; v < k->s->held; v++) loaded[count++] = k->kept[k->op->nth[ROW_COLUMN][n]][v][0];
+    const bool words = k->s->elements * k->s->in_bytes >= 4;
+    if (k->keeps && words && !k->s->cluster)
+        cj__keep_loads(k->f, cj_eq(k->f, "no_rows", cj__row_load_rows(k), 0), loaded, count);
+}
+
 void cj__row_load(row_kernel *k) {
     if (k->s->transposed) {
         cj__row_image_load(k);
@@ -50,6 +69,7 @@ void cj__row_load(row_kernel *k) {
     cj__row_place(k, true);
     cj__row_load_piece(k);
     if (k->s->blocks) cj__row_keep_late(k, true);
+    if (has_columns_early(k)) bring_columns(k);
 }
 
 void cj__row_work(row_kernel *k) {

@@ -25,6 +25,7 @@ row_kernel *cj__row_beside(row_beside *b, const row_kernel *k) {
     b->k.written = e->written;
     memcpy(b->k.at, e->at, sizeof e->at);
     for (unsigned i = 0; i < k->op->inputs; i++) memcpy(b->k.raw[i][0], e->raw[i], sizeof e->raw[i]);
+    for (unsigned i = 0; i < k->op->operands; i++) memcpy(b->k.kept[i][0], e->kept[i], sizeof e->kept[i]);
     return &b->k;
 }
 

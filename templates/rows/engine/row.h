@@ -100,7 +100,7 @@ typedef struct row_kernel row_kernel;
 // The thread's element beside the vectors of a peeled row: as a row of its own has it.
 typedef struct row_edge {
     cj_reg column, left, written;
-    cj_reg at[ROW_OPERANDS], raw[ROW_INPUTS][ROW_WORDS];
+    cj_reg at[ROW_OPERANDS], raw[ROW_INPUTS][ROW_WORDS], kept[ROW_OPERANDS][ROW_WORDS];
 } row_edge;
 
 // How an array's vectors stand beside those that are wanted: whether these begin half a vector later, a quarter, an eighth; and how

@@ -51,7 +51,7 @@ static void emit_short(row_kernel *k) {
     cj_reg first_row = cj_mad(f, "first_row", block, s->rows_per_block, group);
     cj__row_set_share(k);
     if (s->transposed) cj__row_image_open(k, first_row, rows);
-    if (s->unroll > 1) cj__row_keep_columns(k);
+    if (s->unroll > 1 && !s->peeled) cj__row_keep_columns(k);
     for (unsigned n = 0; n < s->unroll; n++) {
         row_kernel *row = new_row(&each[n], k);
         if (n) cj__row_new_registers(row);

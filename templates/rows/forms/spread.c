@@ -63,7 +63,7 @@ void cj__row_emit_spread(row_kernel *k) {
         if (k->s->pieces == 1) {
             cj_step(k->f, "the thread's share of each row");
             cj__row_set_share(k);
-            if (k->s->counted) cj__row_keep_columns(k);
+            if (k->s->counted && !k->s->peeled) cj__row_keep_columns(k);
         }
         CJ_DO(k->f, "next_row", cj_lt(k->f, "more_rows", k->row, k->x.rows))
         emit_group_row(k);
