@@ -15,6 +15,7 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 from ._library import ffi
 from .errors import InvalidArgument, UnsupportedType
+from .unrolled import unrolled
 
 Array = Any  # of numpy, torch, cupy, or with __dlpack__, __cuda_array_interface__ or __array_interface__
 Shape = tuple[int, ...]
@@ -128,8 +129,36 @@ class Reader:
         """A function that gives the handle of the caller's current stream on the device; of the default one, if none is known."""
         return int
 
+    @staticmethod
+    def test(arrays: Sequence[Array], outs: Sequence[Array]) -> Any:
+        """A function that gives the addresses of arrays like these, which are aligned to 16 bytes, and None of others; False if the
+        keys are all there is.
+        """
+        return False
+
 
 _CHARS, _ZERO = ffi.typeof("char[]"), ffi.cast("char *", 0)
+
+# A buffer is refused of an array that is not contiguous, and of one that is read-only where it is to be written.
+_NUMPY_TEST = """
+def call(arrays):
+    try:
+        [{x#, }] = arrays
+        if type(x#) is not kind# or x#.dtype is not dtype# or x#.shape != shape#: return None
+        address# = -(zero - buffer(chars, x#, writes#))
+    except (ValueError, TypeError, BufferError):
+        return None
+    return None if ({address# | } 0) & 15 else [{address#, }]
+"""
+
+
+_TORCH_TEST = """
+def call(arrays):
+    if len(arrays) != count or not check(*arrays): return None
+    [{x#, }] = arrays
+    address# = x#.data_ptr()
+    return None if ({address# | } 0) & 15 else [{address#, }]
+"""
 
 
 class NumPy(Reader):
@@ -153,6 +182,20 @@ class NumPy(Reader):
         keys.append((x.dtype, x.shape, strides, address & 15))
         addresses.append(address)
 
+    @staticmethod
+    def address(x: Array, buffer: Any = ffi.from_buffer, zero: Any = _ZERO) -> int:
+        try:
+            return -(zero - buffer(x))  # type: ignore[no-any-return]
+        except (ValueError, TypeError, BufferError):
+            return x.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+    @staticmethod
+    def test(arrays: Sequence[Array], outs: Sequence[Array]) -> Any:
+        all_of = (*arrays, *outs)
+        names = {"buffer": ffi.from_buffer, "chars": _CHARS, "zero": _ZERO}
+        return unrolled(_NUMPY_TEST, len(all_of), names, kind=[type(x) for x in all_of], dtype=[x.dtype for x in all_of],
+                        shape=[x.shape for x in all_of], writes=[False] * len(arrays) + [True] * len(outs))
+
     @classmethod
     def view(cls, x: Array, name: str, slot: int) -> View:
         strides = _elements(name, x.strides, x.itemsize)
@@ -174,6 +217,12 @@ class Torch(Reader):
 
     read_out = read
     address: Any = staticmethod(operator.methodcaller("data_ptr"))
+
+    @staticmethod
+    def test(arrays: Sequence[Array], outs: Sequence[Array]) -> Any:
+        tensors = (*arrays, *outs)
+        check = _test_of(tensors)
+        return check and unrolled(_TORCH_TEST, len(tensors), {"check": check, "count": len(tensors)})
 
     @classmethod
     def view(cls, x: Array, name: str, slot: int) -> View:
@@ -387,32 +436,20 @@ def read_all(arrays: Sequence[Array], outs: Sequence[Array]) -> tuple[list[Any],
 
 class Known:
     """The arrays of a call, as later calls are held against them: by their keys; and once they have come twice, if they are
-    aligned tensors, by torch's own test, in a third of the time. ``test``: None: not yet made; False: there is none. ``count``:
-    the arrays that the test takes; 0 without one.
+    aligned, by their library's own ``test``, in a third of the time. None: it is not yet made; False: there is none.
     """
 
-    __slots__ = ("keys", "count", "test")
+    __slots__ = ("keys", "test")
 
     def __init__(self, keys: Any) -> None:
-        self.keys, self.count = keys, 0
+        self.keys = keys
         self.test: Any = None
 
-    def learn(self, arrays: Sequence[Array], addresses: Sequence[int]) -> None:
+    def learn(self, arrays: Sequence[Array], outs: Sequence[Array], addresses: list[int]) -> None:
         """Takes the test from arrays that have these keys."""
-        aligned = not any(address & 15 for address in addresses)
-        self.test = aligned and all(READERS[type(x)] is Torch for x in arrays) and _test_of(arrays)
-        self.count = len(arrays) if self.test else 0
-
-    def addresses(self, arrays: Sequence[Array]) -> Optional[list[int]]:
-        """Those of arrays that pass the test; None says nothing."""
-        if len(arrays) != self.count or not self.test(*arrays):
-            return None
-        addresses, bits = [], 0
-        for x in arrays:
-            address = x.data_ptr()
-            addresses.append(address)
-            bits |= address
-        return None if bits & 15 else addresses
+        reader, *others = {READERS[type(x)] for x in (*arrays, *outs)}
+        test = not others and reader.test(arrays, outs)
+        self.test = test if test and test((*arrays, *outs)) == addresses else False
 
 
 def _guards() -> Any:

@@ -19,6 +19,7 @@ from ._library import check, ffi, lib, made, sized, text, thread
 from .arrays import READERS, Array, Known, Shape, View, read_all, reader_of, size_of, stream_handle
 from .devices import Device, device_of
 from .errors import Closed, InvalidArgument, UnsupportedType
+from .unrolled import unrolled
 
 if sys.version_info >= (3, 10):
     from typing import ParamSpec
@@ -169,6 +170,29 @@ def _words(elements: dict[str, int]) -> dict[str, int]:
     return _words_of(tuple(sorted(elements.items(), key=lambda element: element[1])))
 
 
+# How a plan's addresses, in the order of the call and then of the results, become the arguments of its run; `unused` are structures that no
+# thread uses now.
+_START_OF_STRUCTURE = """
+def call(addresses, stream, late, error):
+    [{address#, }] = addresses
+    try:
+        structure, words = made = unused.pop()
+    except IndexError:
+        structure, words = made = new()
+    words[place#] = address#
+    if late:
+        write_late(structure, late)
+    status = plan._function(plan._handle, structure, stream, error)
+    unused.append(made)
+    return status
+"""
+_START_OF_POINTERS = """
+def call(addresses, stream, late, error):
+    [{address#, }] = addresses
+    return plan._function(plan._handle, ARGUMENTS, stream, error)
+"""
+
+
 class Plan(Generic[R]):
     """A kernel, loaded, for arrays of given shapes, strides and types.
 
@@ -199,6 +223,7 @@ class Plan(Generic[R]):
         self._current = like.reader.current(device.ordinal)
         self._allocators: list[Callable[[], Array]] = []
         self._sizes = [view.bytes for view in self._views] + [_bytes(out) for out in request.writes.values()]
+        self._launch = device.launcher(len(self._sizes))
         self._given, self._made = Known(None), Known(None)  # arrays of the last calls that gave `out`, and that did not
         self.address = like.reader.address
         self._result: Any = request.result
@@ -210,52 +235,36 @@ class Plan(Generic[R]):
         names = {view.slot: name for name, view in request.reads.items()}
         order = [names[view.slot] for view in self._views] + list(request.writes)
         if first.kind == "pointer":  # to a structure, cj_NOUN_arrays
-            self._structure, self._structures = first, []  # type: tuple[Any, list[Any]]
+            self._structure = first
             offsets = {name: field.offset for name, field in first.item.fields}
-            self._places = [offsets[name] // 8 for name in order]
-            begin, end = self._places[0], self._places[0] + len(order)
-            self._span = slice(begin, end) if self._places == list(range(begin, end)) else None  # they lie one after the other
-            self._start: Callable[..., int] = self._start_structure
+            names_of = {"plan": self, "unused": [], "write_late": self._write_late, "new": self._new_structure}
+            self._start = unrolled(_START_OF_STRUCTURE, len(order), names_of, place=[offsets[name] // 8 for name in order])
         else:
-            self._places = [request.run_arrays.index(name) for name in order]
-            self._start = self._start_pointers
+            arguments = ", ".join(f"address{order.index(name)}" if name in order else "0" for name in request.run_arrays)
+            self._start = unrolled(_START_OF_POINTERS.replace("ARGUMENTS", arguments), len(order), {"plan": self})
 
-    def _start_structure(self, addresses: list[int], stream: Any, late: Optional[dict[str, float]], error: Any) -> int:
-        try:
-            structure, words = made = self._structures.pop()  # one that no other thread uses
-        except IndexError:
-            structure = sized(self._structure.item.cname, self._request.values)
-            made = structure, words = structure, ffi.cast("cj_ptr *", structure)
-        if self._span:
-            words[self._span] = addresses
-        else:
-            for place, address in zip(self._places, addresses):
-                words[place] = address
-        if late:
-            for name, value in late.items():
-                _assign(structure, dict(self._structure.item.fields)[name].type, name, value)
-        status: int = self._function(self._handle, structure, stream, error)
-        self._structures.append(made)
-        return status
+    def _new_structure(self) -> tuple[Any, Any]:
+        """A structure for the run's arrays, and its words of 8 bytes."""
+        structure = sized(self._structure.item.cname, self._request.values)
+        return structure, memoryview(ffi.buffer(structure)).cast("B").cast("Q")
 
-    def _start_pointers(self, addresses: list[int], stream: Any, late: None, error: Any) -> int:
-        ordered = [0] * len(self._request.run_arrays)
-        for place, address in zip(self._places, addresses):
-            ordered[place] = address
-        status: int = self._function(self._handle, *ordered, stream, error)
-        return status
+    def _write_late(self, structure: Any, late: dict[str, float]) -> None:
+        for name, value in late.items():
+            _assign(structure, dict(self._structure.item.fields)[name].type, name, value)
 
     def __call__(self, *arrays: Array, out: Any = None, stream: Any = None, **late: float) -> R:
         if out is None:
             outs, known = self.allocate(), self._made
-            addresses = known.addresses(arrays) if known.count else None
+            test = known.test
+            addresses = test(arrays) if test else None
             if addresses is None:
                 addresses = self._read(arrays, outs, known)
             for x in outs:
                 addresses.append(self.address(x))
         else:
             outs, known = out if type(out) is tuple else (out,), self._given
-            addresses = known.addresses(arrays + outs) if known.count else None
+            test = known.test
+            addresses = test(arrays + outs) if test else None
             if addresses is None:
                 addresses = self._read(arrays, outs, known)
         return self.go(addresses, outs, self._current() if stream is None else stream_handle(stream), late)
@@ -268,7 +277,7 @@ class Plan(Generic[R]):
             self._accept(arrays, outs)
             known.keys, known.test = keys, known.test or None  # a test of earlier ones stays right
         elif known.test is None:
-            known.learn(arrays + given, addresses)
+            known.learn(arrays, given, addresses)
         return addresses
 
     def allocate(self) -> tuple[Array, ...]:
@@ -293,7 +302,7 @@ class Plan(Generic[R]):
         else:
             if self._waits:
                 self.device.synchronize()
-            self.device.launch(addresses, self._sizes, self._start, where, late)
+            self._launch(addresses, self._sizes, self._start, where, late)
             if self._waits:
                 self.device.synchronize(stream)
         result: R = self._result(*outs) if self._result else outs[0] if self._single else outs
@@ -417,6 +426,11 @@ def _is_number(value: Any) -> bool:
     return value is not None and READERS[type(value)] is None
 
 
+#: The key of a Function's last call (one that repeats itself needs no hash), its arrays, its plans, and how many arrays it had if it had
+#: no other arguments.
+_NO_CALL = None, Known(None), None, None
+
+
 class Function(Generic[P, R]):
     """A function of the library. ``f(x, ...)`` runs it at once, ``f.plan(x, ...)`` makes a :class:`Plan` to run again and again."""
 
@@ -425,7 +439,7 @@ class Function(Generic[P, R]):
         self._arrays = {name for name, parameter in self._signature.parameters.items() if "Array" in str(parameter.annotation)}
         self._late = {name for name, parameter in self._signature.parameters.items() if "Value" in str(parameter.annotation)}
         self._entries: dict[Any, _Entry[R]] = {}
-        self._last: tuple[Any, Known, Any] = None, Known(None), None  # of the last call: one that repeats itself needs no hash
+        self._last: tuple[Any, Known, Any, Optional[int]] = _NO_CALL
         functools.update_wrapper(self, body)
         result = str(self._signature.return_annotation)
         self.__signature__ = self._signature.replace(return_annotation=result[len("Request["):-1])  # of what a call returns
@@ -437,6 +451,21 @@ class Function(Generic[P, R]):
 
     def _call(self, *args: Any, out: Any = None, stream: Any = None, **kwargs: Any) -> R:
         outs: tuple[Any, ...] = () if out is None else out if type(out) is tuple else (out,)
+        _, known, entry, arrays = self._last  # type: Any, Known, _Entry[R], Optional[int]
+        late = None
+        addresses = known.test(args + outs) if len(args) == arrays and not kwargs and known.test else None
+        if addresses is None:
+            addresses, entry, late = self._find(args, kwargs, outs)
+        handle = entry.current() if stream is None else stream_handle(stream)
+        plan = entry.common or entry.plan(handle)
+        if not outs:
+            outs = plan.allocate()
+            for x in outs:
+                addresses.append(plan.address(x))
+        return plan.go(addresses, outs, handle, late)
+
+    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any], outs: tuple[Any, ...]) -> tuple[list[int], _Entry[R], Any]:
+        """The addresses of the arrays, the plans for such arguments, and the values that this call gives anew."""
         key: list[Any] = [len(args), *kwargs]
         arrays: list[Array] = []
         given, late = kwargs.values(), None  # type: Any, Any
@@ -449,27 +478,20 @@ class Function(Generic[P, R]):
                 arrays.append(value)
             else:
                 key.append(tuple(value) if type(value) is list else value)
-        last, known, entry = self._last  # type: Any, Known, _Entry[R]
-        addresses = known.addresses((*arrays, *outs)) if known.count and key == last else None
+        last, known, entry, _ = self._last
+        addresses = known.test((*arrays, *outs)) if known.test and key == last else None
         if addresses is None:
             keys, addresses = read_all(arrays, outs)
             if key != last or keys != known.keys:
                 entry = self._entry(key, keys, args, kwargs, outs)
+                self._last = key, Known(keys), entry, len(arrays) if len(arrays) == len(args) and not kwargs else None
             elif known.test is None:
-                known.learn((*arrays, *outs), addresses)
-        handle = entry.current() if stream is None else stream_handle(stream)
-        plan = entry.common or entry.plan(handle)
-        if not outs:
-            outs = plan.allocate()
-            for x in outs:
-                addresses.append(plan.address(x))
-        return plan.go(addresses, outs, handle, late)
+                known.learn(arrays, outs, addresses)
+        return addresses, entry, late
 
     def _entry(self, key: list[Any], keys: list[Any], args: Any, kwargs: Any, outs: Any) -> _Entry[R]:
         whole = tuple(key), tuple(keys)
-        entry = self._entries.get(whole) or self._entries.setdefault(whole, _Entry(self._request(args, kwargs, outs)))
-        self._last = key, Known(keys), entry
-        return entry
+        return self._entries.get(whole) or self._entries.setdefault(whole, _Entry(self._request(args, kwargs, outs)))
 
     if TYPE_CHECKING:  # with the names and the types of the body's parameters
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
@@ -491,7 +513,7 @@ class Function(Generic[P, R]):
     def forget(self) -> None:
         """Lets go of the plans that calls have made. Their launches must have ended."""
         self._entries.clear()
-        self._last = None, Known(None), None
+        self._last = _NO_CALL
 
     def _request(self, args: Any, kwargs: Any, outs: tuple[Any, ...]) -> Request[R]:
         """What the body asks for, with views in place of arrays."""

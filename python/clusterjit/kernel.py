@@ -158,7 +158,8 @@ class Kernel:
         try:
             if reader and reader.waits and self.device.ordinal is not None:
                 self.device.synchronize()
-            self.device.launch(addresses, sizes, lambda _, __, ___, error: lib.cj_launch(self.device.handle, config, error), config.stream)
+            launch = self.device.launcher(len(sizes))
+            launch(addresses, sizes, lambda _, __, ___, error: lib.cj_launch(self.device.handle, config, error), config.stream)
             if reader and reader.waits and self.device.ordinal is not None:
                 self.device.synchronize(handle)
         except Hazard as hazard:
