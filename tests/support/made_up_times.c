@@ -3,7 +3,8 @@
 // ms. For each "PARAMETER=WORD" in the environment variable CJ_MADE_UP_FAST that its plan agrees with, it takes 10 %
 // less, or FACTOR times as long with "PARAMETER=WORD:FACTOR"; "blocks" is a parameter of all kernels: the blocks of the
 // launched cluster, 0 without one. A peer takes half of 1 ms; its last way takes less if CJ_MADE_UP_PEER=last. These
-// times count as real on any device.
+// times count as real on any device. With CJ_MADE_UP_WRONG="PARAMETER=WORD:OFFSET" a kernel whose plan agrees writes a wrong
+// byte there into its second array, on the CPU device: the linker has this file's function called instead of cj_kernel_launch.
 #define _POSIX_C_SOURCE 200809L
 #include "measure.h"
 
@@ -45,6 +46,22 @@ static double time_of(const cj_plan *plan) {
 static double time_of_peer(bool is_last) {
     const char *fast = getenv("CJ_MADE_UP_PEER");
     return fast && !strcmp(fast, "last") && is_last ? 0.4 : 0.5;
+}
+
+cj_status __real_cj_kernel_launch(cj_kernel *, cj_stream, void *const *, uint32_t, cj_error *);
+cj_status __wrap_cj_kernel_launch(cj_kernel *, cj_stream, void *const *, uint32_t, cj_error *);
+
+cj_status __wrap_cj_kernel_launch(cj_kernel *kernel, cj_stream stream, void *const *arguments, uint32_t count, cj_error *error) {
+    const cj_status status = __real_cj_kernel_launch(kernel, stream, arguments, count, error);
+    const char     *wrong = getenv("CJ_MADE_UP_WRONG");
+    char            word[64];
+    snprintf(word, sizeof word, "%s", wrong ? wrong : "");
+    char *offset = strchr(word, ':');
+    if (!offset) return status;
+    *offset++ = '\0';
+    if (agrees(cj_kernel_plan(kernel), word))
+        *(unsigned char *)(uintptr_t)(*(const cj_ptr *)arguments[1] + strtoul(offset, NULL, 10)) ^= 1;
+    return status;
 }
 
 cj_status measure(cj_device *device, contender *contenders, size_t count, unsigned rounds, cj_error *error) {

@@ -68,6 +68,20 @@ gives 'Forgotten: 0' tune gemm --m 100 --forget
 gives 'Forgotten: 1' tune gemm --m 100 --n 72 --k 40 --split 1 --parts 1 --cluster 1 --cluster-n 1 --forget
 gives '"forgotten": 0' tune --forget --json
 
+# A candidate with a wrong result is named, and nothing is kept. Of a scan of 300000 elements a sample is 256 pieces of 1024; element
+# 7500 is in none of them, so it is found where the candidate is the fastest.
+ptxgen=$made_up
+long=(scan --device cpu --dtype i32 --rows 1 --columns 300000 --block 256 --form direct --cluster 0 --width 4)
+CJ_MADE_UP_WRONG=loads=2:0 refuses 1 'wrong result with loads=2: row 0, column 0 is ' tune "${long[@]}"
+CJ_MADE_UP_FAST=loads=2 CJ_MADE_UP_WRONG=loads=2:30000 refuses 1 'wrong result with loads=2: row 0, column 7500 is ' tune "${long[@]}"
+CJ_MADE_UP_WRONG=loads=2:30000 refuses 1 'wrong result with loads=2: row 0, column 7500 is ' tune "${long[@]}" --dry-run
+gives 'Nothing is kept.' tune scan --list
+CJ_MADE_UP_FAST=loads=2 gives 'Kept: loads=2' tune "${long[@]}"
+CJ_MADE_UP_WRONG=block=128:4 refuses 1 'wrong result with block=128' tune topk --device cpu --rows 3 --columns 200 --k 5
+CJ_MADE_UP_WRONG=block=128:1 refuses 1 'wrong result with block=128' tune argmax --device cpu --rows 3 --columns 200
+CJ_MADE_UP_WRONG=block=128:1 refuses 1 'wrong result with block=128' tune sort --device cpu --rows 3 --columns 200
+gives 'Forgotten: 1' tune scan --forget
+
 # Without a directory there is nothing to keep it in, and that is said.
 ptxgen=$made_up
 CLUSTERJIT_CACHE_DIR='' refuses 2 'switched off' tune "${problem[@]}" --cluster 1 --cluster-n 1

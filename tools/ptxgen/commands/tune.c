@@ -55,8 +55,10 @@ static int refuse_word(void *user, char *word) {
 // clang-format off
 #define TUNE_DOC                                                                                                       \
     "Measures a problem of FAMILY with other values for the parameters that are left to the plan, in turns, as bench " \
-    "does, each result checked: those that the family's table names ('ptxgen list'), one changed at a time, first of " \
-    "the plan's choice, then of the fastest so far. Where one is faster than what the plan has by itself, it is kept " \
+    "does: those that the family's table names ('ptxgen list'), one changed at a time, first of "                      \
+    "the plan's choice, then of the fastest so far. The results of the plan's choice and of the fastest are checked "  \
+    "as run checks them, and so are all others, except that of long scans 2^18 elements are checked. A wrong "         \
+    "result ends the command, and nothing is kept. Where one is faster than what the plan has by itself, it is kept " \
     "in tuning-1.txt in the directory of the disk cache, and every later kernel for this problem on this model of "    \
     "GPU has it, run, bench and programs included; CLUSTERJIT_TUNING=off passes it over."
 // clang-format on

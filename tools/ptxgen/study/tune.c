@@ -146,20 +146,22 @@ static int expand(tune *t, candidate *c) {
 
 // ---- checking and racing
 
-static int check(tune *t, const candidate *c) {
+// The plan's own results are checked first, and whole: those of others may be sampled then (workload.h).
+static int check(tune *t, const candidate *c, bool whole) {
     workload_verdict verdict;
     char             text[TUNE_TEXT];
+    t->s.w.sampled = !whole;
     int              code = workload_try(&t->s.w, c->v->kernel, 0, NULL, &verdict);
     if (code || verdict.ok) return code;
     return workload_wrong(&verdict, tune_choice(t, c, text));
 }
 
 // New candidates follow the others in the ranking, in the order in which they were added.
-static int check_new(tune *t) {
+static int check_new(tune *t, bool whole) {
     int code = CODE_OK;
     for (; !code && t->checked < t->ranked; t->checked++) {
         progress_show("checking: candidate", t->checked, t->ranked);
-        code = check(t, t->ranking[t->checked]);
+        code = check(t, t->ranking[t->checked], whole || !t->checked);
     }
     progress_show("", t->ranked, t->ranked);
     return code;
@@ -216,18 +218,19 @@ static int race(tune *t) {
         code = race_new(t, &raced);
         rank(t);
         if (!code) code = expand_fastest(t);
-        if (!code) code = check_new(t);
+        if (!code) code = check_new(t, false);
     }
     if (!code) code = race_finalists(t);
     rank(t);
-    for (size_t i = 0; !code && i < t->ranked && t->ranking[i]->final; i++) code = check(t, t->ranking[i]);
+    for (size_t i = 0; !code && i < t->ranked && t->ranking[i]->final; i++)
+        code = check(t, t->ranking[i], !i || t->ranking[i] == tune_plan(t));
     return code;
 }
 
 int tune_search(tune *t, bool timed) {
     int code = add_first(t);
     if (!code) code = expand(t, &t->candidates[0]);
-    if (!code) code = check_new(t);
+    if (!code) code = check_new(t, !timed);
     return code || !timed ? code : race(t);
 }
 

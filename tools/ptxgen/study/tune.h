@@ -2,7 +2,7 @@
 // What tune does. It begins with the plan's own choice, and changes one open parameter at a time to each value that the
 // family's table names: first in the plan's choice, then in the fastest candidate so far, until the few fastest have no
 // untried neighbours. Each candidate is checked and measured in a few rounds; the best ones and the plan's choice are
-// measured in many.
+// measured in many, and checked again. The results of the plan's choice and of the fastest candidate are checked whole.
 #ifndef PTXGEN_TUNE_H
 #define PTXGEN_TUNE_H
 
@@ -26,7 +26,7 @@ typedef struct tune {
 } tune;
 
 // Call them in this order; each returns an exit code after its message. Call tune_close also after a failure. Without
-// times only the candidates that differ from the plan's choice in one parameter are checked.
+// times only the candidates that differ from the plan's choice in one parameter are checked, all of them whole.
 int  tune_open(tune *t, const study_options *options, const args_family *family);
 int  tune_search(tune *t, bool timed);
 void tune_close(tune *t);

@@ -214,9 +214,6 @@ static int check_row(const workload *w, unsigned copy, uint64_t row, workload_ve
     return CODE_OK;
 }
 
-// The `n`-th of `count` equally spaced numbers below `end`, the first and the last among them.
-static uint64_t spread(uint64_t n, uint64_t count, uint64_t end) { return count > 1 ? n * (end - 1) / (count - 1) : 0; }
-
 // Adds rows with only some columns, whose elements are those written to the device, into r->sum; `size` gets the sums
 // of sizes.
 static void add_rows(rows *r, const row_model *some, double size[ROW_ARRAYS]) {
@@ -224,7 +221,7 @@ static void add_rows(rows *r, const row_model *some, double size[ROW_ARRAYS]) {
         double own[ROW_ARRAYS] = {0};
         for (unsigned i = 0; i < some->count; i++)
             for (uint64_t c = 0; !some->array[i].written && c < row_model_width(some, i); c++) {
-                const uint64_t column = spread(c, some->columns, r->model.columns);
+                const uint64_t column = workload_spread(c, some->columns, r->model.columns);
                 const uint64_t at = row_model_begin(some, i, row) + column;
                 r->value[i][c] = i == INPUT && r->input ? row_model_read(some->array[i].type, r->input, at)
                                                         : row_model_fill(some, i, at % PERIOD, SEED);
@@ -253,7 +250,7 @@ static int check_totals(const workload *w, unsigned copy, workload_verdict *verd
         if (!is_total(&some, i)) continue;
         if (read_row(w, copy, i, 0, &total, &error)) return message_failure(&error);
         for (uint64_t c = 0; c < some.columns; c++) {
-            const uint64_t column = spread(c, some.columns, r->model.columns);
+            const uint64_t column = workload_spread(c, some.columns, r->model.columns);
             const double   found = row_model_read(some.array[i].type, total, column);
             compare(r, i, 0, column, found, r->sum[i][c], size[i], verdict);
         }
@@ -275,7 +272,7 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
     r->checked = all < room ? all : room;
     for (unsigned i = 0; i < r->model.count; i++) r->window[i].begin = r->window[i].end = 0;  // of another launch
     *verdict = (workload_verdict){.ok = true, .bound = cj_kernel_plan(kernel)->error_bound};
-    for (uint64_t n = 0; !code && n < r->checked; n++) code = check_row(w, copy, spread(n, r->checked, all), verdict);
+    for (uint64_t n = 0; !code && n < r->checked; n++) code = check_row(w, copy, workload_spread(n, r->checked, all), verdict);
     return !code && has_totals(&r->model) ? check_totals(w, copy, verdict) : code;
 }
 

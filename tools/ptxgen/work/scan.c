@@ -14,11 +14,21 @@
 #include "user_reference.h"
 #include "workload.h"
 
-// SEGMENT: average length of a segment, if flags mark where segments begin.
-enum { POISON = 0xa5, SEGMENT = 64, CHUNK = 1 << 20 };  // CHUNK: elements that a user's operation scans at once
+// SEGMENT: average length of a segment, if flags mark where segments begin. CHUNK: elements that a user's operation scans at once.
+// PIECE: elements of a row that are checked at once. SAMPLE: so many elements of several pieces, where a part is enough.
+enum { POISON = 0xa5, SEGMENT = 64, CHUNK = 1 << 20, PIECE = 1 << 10, SAMPLE = 1 << 18 };
+
+// The running value of a row; for floats also the sum of magnitudes, to which error bounds are relative.
+typedef struct running {
+    long double real, magnitude;
+    element     whole;
+    bool        any;
+} running;
 
 typedef struct scan {
     cj_dtype                type;
+    element_kind            held;   // in which the type's elements are
+    double                  large;  // smaller magnitudes are stored as finite numbers
     size_t                  bytes;  // of an element
     uint64_t                rows, columns, stride, out_stride;
     bool                    exclusive, reverse, segmented;
@@ -31,6 +41,8 @@ typedef struct scan {
     cj_ptr                 *x, *out;        // of each set
     cj_ptr                  heads;          // flags or offsets
     const cj_user_function *op, *identity;  // a user's; NULL: none
+    running                *before;         // each piece, in the order of the scan, row by row
+    bool                    all_before;     // a check has computed all of them
     unsigned char          *user;           // their results, widened, in the order of the scan, row by row
     element                 last_expected, last_found;
     bool                    has_last;
@@ -40,8 +52,18 @@ static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host mem
 
 static size_t span(const scan *s, uint64_t stride) { return (size_t)((s->rows - 1) * stride + s->columns) * s->bytes; }
 
+static uint64_t pieces(const scan *s) { return s->rows * ((s->columns + PIECE - 1) / PIECE); }
+
+static double find_large(cj_dtype type) {
+    double large = 1;
+    while (isfinite(element_stored(type, (element){.f = 2 * large}).f)) large *= 2;
+    return large;
+}
+
 static void read_params(workload *w, scan *s) {
     char word[16];
+    s->held = element_kind_of(s->type);
+    if (s->held == ELEMENT_FLOAT) s->large = find_large(s->type);
     for (size_t i = 0; i < cj_family_param_count(w->params.family); i++) {
         const char *name = cj_family_param(w->params.family, i)->name;
         if (!strcmp(name, "op-expr")) s->op = w->params.function[i];
@@ -151,10 +173,11 @@ static int open_scan(workload *w) {
     const size_t in = span(s, s->stride), out = span(s, s->out_stride);
     w->bytes_read = w->bytes_written = (double)s->rows * (double)s->columns * (double)s->bytes;
     w->copies = workload_copies(w, (double)in + (double)out);
-    w->whole = element_kind_of(s->type) != ELEMENT_FLOAT;
+    w->whole = s->held != ELEMENT_FLOAT;
     s->input = malloc(in);
     s->found = malloc(out);
-    if (!s->input || !s->found) return no_memory();
+    s->before = malloc((size_t)pieces(s) * sizeof *s->before);
+    if (!s->input || !s->found || !s->before) return no_memory();
     code = source_read_rows(&s->source, s->input, span(s, s->stride) / s->bytes);
     if (!code && s->segmented) code = make_heads(w, s);
     if (!code && s->op) code = scan_by_user(s);
@@ -171,6 +194,7 @@ static void close_scan(workload *w) {
     cj_mem_free(w->device, s->heads);
     source_close(&s->source);
     free(s->begins);
+    free(s->before);
     free(s->user);
     free(s->input);
     free(s->found);
@@ -190,15 +214,8 @@ static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream
 
 // ---- the reference
 
-// The running value of a row; for floats also the sum of magnitudes, to which error bounds are relative.
-typedef struct running {
-    long double real, magnitude;
-    element     whole;
-    bool        any;
-} running;
-
 static bool is_less(const scan *s, element a, element b) {
-    return element_kind_of(s->type) == ELEMENT_SIGNED ? a.i < b.i : a.u < b.u;
+    return s->held == ELEMENT_SIGNED ? a.i < b.i : a.u < b.u;
 }
 
 static void take_whole(const scan *s, running *r, element x) {
@@ -227,7 +244,7 @@ static void take_real(const scan *s, running *r, double x) {
 }
 
 static void take(const scan *s, running *r, element x) {
-    if (element_kind_of(s->type) == ELEMENT_FLOAT)
+    if (s->held == ELEMENT_FLOAT)
         take_real(s, r, x.f);
     else
         take_whole(s, r, x);
@@ -240,14 +257,16 @@ static double least_normal(cj_dtype type) { return type == CJ_F64 ? DBL_MIN : ty
 // exclusive scan, and of each segment, is the identity, which the library's tests check: it is ignored here.
 static double error_of(const scan *s, const running *r, element found, element *expected) {
     if (!r->any) return 0;
-    if (element_kind_of(s->type) != ELEMENT_FLOAT) {
-        *expected = element_stored(s->type, r->whole);
-        return expected->u != found.u;
+    if (s->held != ELEMENT_FLOAT) {
+        const bool same = !((r->whole.u ^ found.u) << (64 - 8 * s->bytes));  // as far as they are stored
+        *expected = same ? found : element_stored(s->type, r->whole);
+        return !same;
     }
     expected->f = (double)r->real;
-    if (isinf(element_stored(s->type, *expected).f)) *expected = element_stored(s->type, *expected);
+    if (!(fabs(expected->f) < s->large) && isinf(element_stored(s->type, *expected).f))
+        *expected = element_stored(s->type, *expected);
     const double off = fabs(found.f - expected->f), scale = (double)(s->kind == 's' ? r->magnitude : fabsl(r->real));
-    if (element_same(s->type, found, *expected) || (s->kind == 'p' && off < least_normal(s->type))) return 0;
+    if (off == 0 || element_same(s->type, found, *expected) || (s->kind == 'p' && off < least_normal(s->type))) return 0;
     return scale > 0 ? off / scale : INFINITY;
 }
 
@@ -257,7 +276,7 @@ static double error_of_user(const scan *s, uint64_t row, uint64_t i, element fou
     if (s->exclusive && begins_at(s, row, i)) return 0;
     element_widen(held, s->user + (row * s->columns + i - s->exclusive) * cj_dtype_size(held), 1, expected);
     *expected = element_stored(s->type, *expected);
-    if (element_kind_of(s->type) != ELEMENT_FLOAT) return expected->u != found.u;
+    if (s->held != ELEMENT_FLOAT) return expected->u != found.u;
     return element_same(s->type, found, *expected) ? 0 : fabs(found.f - expected->f);
 }
 
@@ -265,38 +284,70 @@ static bool is_right(const scan *s, double error, double bound) {
     return error <= bound || (isnan(bound) && (!s->op || isfinite(error)));
 }
 
-static void check_row(scan *s, uint64_t row, double bound, workload_verdict *verdict) {
-    char    wanted[ELEMENT_TEXT], is[ELEMENT_TEXT];
-    running r = {0};
-    for (uint64_t i = 0; i < s->columns; i++) {
-        const uint64_t column = column_of(s, i);
-        element        x, found, expected = {0};
-        if (begins_at(s, row, i)) r = (running){0};
-        element_widen(s->type, s->input + (row * s->stride + column) * s->bytes, 1, &x);
-        element_widen(s->type, s->found + (row * s->out_stride + column) * s->bytes, 1, &found);
-        if (!s->exclusive) take(s, &r, x);
-        const double error = s->op ? error_of_user(s, row, i, found, &expected) : error_of(s, &r, found, &expected);
-        s->last_expected = expected;
-        s->last_found = found;
-        s->has_last = r.any;
-        if (s->exclusive) take(s, &r, x);
-        if (!(error <= verdict->error)) verdict->error = error;
-        if (is_right(s, error, bound) || !verdict->ok) continue;
-        verdict->ok = false;
-        snprintf(verdict->text, sizeof verdict->text, "row %" PRIu64 ", column %" PRIu64 " is %s, not %s", row, column,
-                 element_text(s->type, found, is), element_text(s->type, expected, wanted));
+static void note_wrong(const scan *s, uint64_t row, uint64_t column, element found, element expected, workload_verdict *verdict) {
+    char wanted[ELEMENT_TEXT], is[ELEMENT_TEXT];
+    verdict->ok = false;
+    snprintf(verdict->text, sizeof verdict->text, "row %" PRIu64 ", column %" PRIu64 " is %s, not %s", row, column,
+             element_text(s->type, found, is), element_text(s->type, expected, wanted));
+}
+
+// Elements of a row in memory, in the order of the scan.
+static void widen(const scan *s, const unsigned char *row, uint64_t first, size_t count, element *to) {
+    element_widen(s->type, row + (s->reverse ? s->columns - first - count : first) * s->bytes, count, to);
+    for (size_t k = 0; s->reverse && k < count / 2; k++) {
+        const element x = to[k];
+        to[k] = to[count - 1 - k];
+        to[count - 1 - k] = x;
     }
 }
 
+// Checks elements from `first` on, and takes them into *r, which has all those before.
+static void check_piece(scan *s, uint64_t row, uint64_t first, size_t count, running *r, workload_verdict *verdict) {
+    element x[PIECE], found[PIECE], expected = {0};
+    widen(s, s->input + row * s->stride * s->bytes, first, count, x);
+    widen(s, s->found + row * s->out_stride * s->bytes, first, count, found);
+    for (size_t k = 0; k < count; k++) {
+        if (begins_at(s, row, first + k)) *r = (running){0};
+        if (!s->exclusive) take(s, r, x[k]);
+        s->has_last = r->any;
+        const double error = s->op ? error_of_user(s, row, first + k, found[k], &expected) : error_of(s, r, found[k], &expected);
+        if (s->exclusive) take(s, r, x[k]);
+        if (!(error <= verdict->error)) verdict->error = error;
+        if (verdict->ok && !is_right(s, error, verdict->bound))
+            note_wrong(s, row, column_of(s, first + k), found[k], expected, verdict);
+    }
+    s->last_expected = expected;
+    s->last_found = found[count - 1];
+}
+
+// Reads some elements of a row of the results.
+static cj_status read_found(const workload *w, unsigned copy, uint64_t row, uint64_t first, size_t count, cj_error *error) {
+    const scan  *s = w->state;
+    const size_t at = (size_t)(row * s->out_stride + (s->reverse ? s->columns - first - count : first)) * s->bytes;
+    return cj_mem_read(w->device, s->found + at, s->out[copy] + at, count * s->bytes, NULL, error);
+}
+
+// Checks all pieces of all rows, or equally spaced ones.
 static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
-    scan        *s = w->state;
-    const double bound = cj_kernel_plan(kernel)->error_bound;
-    cj_error     error;
-    if (cj_mem_read(w->device, s->found, s->out[copy], span(s, s->out_stride), NULL, &error))
+    scan          *s = w->state;
+    const uint64_t all = pieces(s), each = all / s->rows;
+    const bool     sampled = w->sampled && s->all_before && all > SAMPLE / PIECE;
+    const uint64_t checked = sampled ? SAMPLE / PIECE : all;
+    running        r = {0};
+    cj_error       error;
+    if (!sampled && cj_mem_read(w->device, s->found, s->out[copy], span(s, s->out_stride), NULL, &error))
         return message_failure(&error);
-    *verdict = (workload_verdict){.ok = true, .bound = bound};
-    for (uint64_t row = 0; row < s->rows; row++) check_row(s, row, bound, verdict);
-    if (isnan(bound) && verdict->ok)
+    *verdict = (workload_verdict){.ok = true, .bound = cj_kernel_plan(kernel)->error_bound};
+    for (uint64_t n = 0; n < checked; n++) {
+        const uint64_t piece = workload_spread(n, checked, all), row = piece / each, first = piece % each * PIECE;
+        const size_t   count = s->columns - first < PIECE ? (size_t)(s->columns - first) : PIECE;
+        if (sampled && read_found(w, copy, row, first, count, &error)) return message_failure(&error);
+        if (sampled) r = s->before[piece];
+        s->before[piece] = r;
+        check_piece(s, row, first, count, &r, verdict);
+    }
+    s->all_before = true;
+    if (isnan(verdict->bound) && verdict->ok)
         snprintf(verdict->text, sizeof verdict->text,
                  s->op ? "op-expr rounds in another order"
                        : "nothing is known about the roundings of products this long");

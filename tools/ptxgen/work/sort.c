@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // sort: rows of a fill or a file. The check of a row with indices: each index comes once, each value is the element at its index,
 // and each element comes after the one before it, equal ones by their indices: only one result is so. Of values alone a row is
-// held against a stable merge sort.
+// held against a stable merge sort. Results that are those of another kernel, which were right, are right, too.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,6 +31,7 @@ typedef struct sort {
     uint32_t      *order, *spare;                      // a row's stable order; room to merge
     cj_ptr        *x, *out, *where;                    // of each set
     uint64_t       wrong;
+    sets_right     right;
 } sort;
 
 static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for a sort"); }
@@ -137,6 +138,7 @@ static void close_sort(workload *w) {
     free(t->input);
     free(t->values);
     free(t->indices);
+    sets_free_right(&t->right);
     free(t);
 }
 
@@ -247,6 +249,7 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
     if (code) return code;
     *verdict = (workload_verdict){.ok = true};
     t->wrong = 0;
+    if (sets_is_right(&t->right, t->values, results(t, t->bytes), t->indices, results(t, t->index_bytes))) return CODE_OK;
     for (uint64_t row = 0; row < t->rows; row++) {
         uint64_t place;
         if (t->has_indices) element_widen(t->type, t->input + row_begin(t, row) * t->bytes, row_length(t, row), t->row);
@@ -257,6 +260,7 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
         verdict->ok = false;
         verdict->error = (double)t->wrong;
     }
+    if (verdict->ok) sets_keep_right(&t->right, t->values, results(t, t->bytes), t->indices, results(t, t->index_bytes));
     return CODE_OK;
 }
 

@@ -21,6 +21,8 @@ unsigned workload_copies(const workload *w, double bytes) {
     return copies < 1 ? 1 : (unsigned)copies;
 }
 
+uint64_t workload_spread(uint64_t n, uint64_t count, uint64_t end) { return count > 1 ? n * (end - 1) / (count - 1) : 0; }
+
 int workload_fits(const char *names, double bytes) {
     if (bytes < 0x1p43) return CODE_OK;
     return message_error(CJ_INVALID_ARGUMENT,

@@ -40,6 +40,7 @@ struct workload {
     const char *collective;     // of gemm on several GPUs: "reduce-scatter", "all-gather"; NULL: the first
     uint32_t    chunks;         // in which it goes; 0: as many as are predicted best
     bool        rotate;           // bench and compare: makes enough sets of buffers to exceed the L2 cache
+    bool        sampled;          // tune: a check may read a part of the results, if another kernel's were checked whole
 
     // Set by open:
     unsigned    copies;                     // sets of buffers, from workload_copies: launch i uses set i % copies
@@ -103,6 +104,9 @@ struct workload_type {
 // How many sets of buffers open should make: 1 without `rotate`, else enough of `bytes` each to go through more than
 // three times the L2 cache before a set is used again, within a quarter of the device's memory.
 unsigned workload_copies(const workload *w, double bytes);
+
+// The `n`-th of `count` equally spaced numbers below `end`, the first and the last among them.
+uint64_t workload_spread(uint64_t n, uint64_t count, uint64_t end);
 
 // For open, with a file: the extents of its array become the values of the parameters `names` (`count` dimensions, the
 // outermost first) that were not given; given ones must agree. Further outer dimensions multiply the first one. A file
