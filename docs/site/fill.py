@@ -9,6 +9,7 @@ A page has such a place between two comments, the first of which says what is wa
 
     <!-- fill: code tutorial/01_ranks.c write_kernel -->    a function of a file in docs/, or the whole file
     <!-- fill: output 01_ranks mistake -->                  what a program of the tutorial prints
+    <!-- fill: command contract --grid 15 -->              what ptxgen prints when it is called so
     <!-- fill: parameters softmax -->                       the table of a family's parameters, from `ptxgen list`
     <!-- fill: results "Rows" softmax -->                   a table under a heading of tools/bench/RESULTS.md: its
                                                             rows that match a regular expression; none: all rows
@@ -56,6 +57,13 @@ def output(asked, program, *arguments):
         sys.exit(f"{shlex.join(command)} exits with {made.returncode}: {made.stdout}{made.stderr}")
     text = re.sub(r"\bat 0x[0-9a-f]{8,}", "at 0x…", made.stdout)  # of the host's memory: another one in each run
     return fenced("ptx" if "ptx" in arguments else "text", text)
+
+
+def command(asked, *arguments):
+    made = subprocess.run([asked.ptxgen, *arguments], capture_output=True, text=True, check=False)
+    if made.stderr or not made.stdout:
+        sys.exit(f"ptxgen {shlex.join(arguments)} exits with {made.returncode}: {made.stderr or 'it prints nothing'}")
+    return fenced("text", made.stdout)
 
 
 def picture(_, file, text):
@@ -141,7 +149,7 @@ def families(asked):
     return "\n".join(lines) + "\n"
 
 
-KINDS = {kind.__name__: kind for kind in (code, output, picture, parameters, results, rules, families)}
+KINDS = {kind.__name__: kind for kind in (code, command, output, picture, parameters, results, rules, families)}
 
 
 def filled(asked, page):
