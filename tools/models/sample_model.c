@@ -108,9 +108,14 @@ static void filter(candidate *c, uint64_t count, const sample_model_row *row) {
     }
 }
 
-static int compare_index(const void *a, const void *b) {
-    const candidate *x = a, *y = b;
-    return x->index < y->index ? -1 : x->index > y->index;
+// Puts those with a mass into the order of their indices, which are below `columns`: as many elements as `room` has, all of them 0.
+// Returns how many there are.
+static uint64_t order_by_index(candidate *c, uint64_t count, candidate *room, uint64_t columns) {
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < count; i++) room[c[i].index] = c[i];
+    for (uint64_t i = 0; i < columns; i++)
+        if (room[i].mass) c[kept++] = room[i];
+    return kept;
 }
 
 // The upper half of a product of 128 bits, where b is below 2^63.
@@ -201,14 +206,20 @@ static uint64_t find_kept(candidate *c, cj_dtype type, const void *logits, uint6
 
 int32_t sample_model_tell(cj_dtype type, const void *logits, uint64_t columns, const uint32_t *mask,
                           const uint32_t *counts, const sample_model_row *row, uint64_t *kept, sample_model_more *more) {
-    candidate *c = malloc(columns * sizeof *c);
+    candidate *c = malloc(columns * sizeof *c), *room = calloc(columns, sizeof *room);
     float      most;
-    if (!c) return -2;
-    const uint64_t count = find_kept(c, type, logits, columns, mask, counts, row, &most), all = mass_of_all(c, count);
+    if (!c || !room) {
+        free(c);
+        free(room);
+        return -2;
+    }
+    uint64_t       count = find_kept(c, type, logits, columns, mask, counts, row, &most);
+    const uint64_t all = mass_of_all(c, count);
     if (more) tell_top(c, count, most, row, more);
     if (kept) memset(kept, 0, columns * sizeof *kept);
     for (uint64_t i = 0; i < count && kept; i++) kept[c[i].index] = c[i].mass;
-    qsort(c, count, sizeof *c, compare_index);
+    count = order_by_index(c, count, room, columns);
+    free(room);
     const bool    drafted = more && more->draft && more->draft_token >= 0 && (uint64_t)more->draft_token < columns;
     const bool    taken = drafted && take_draft(c, count, row, more);
     const int64_t drawn = taken ? -1 : draw(c, count, row);
