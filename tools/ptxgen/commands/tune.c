@@ -57,8 +57,9 @@ static int refuse_word(void *user, char *word) {
     "Measures a problem of FAMILY with other values for the parameters that are left to the plan, in turns, as bench " \
     "does: those that the family's table names ('ptxgen list'), one changed at a time, first of "                      \
     "the plan's choice, then of the fastest so far. The results of the plan's choice and of the fastest are checked "  \
-    "as run checks them, and so are all others, except that of long scans 2^18 elements are checked. A wrong "         \
-    "result ends the command, and nothing is kept. Where one is faster than what the plan has by itself, it is kept " \
+    "as run checks them. So are those of the others, but of large scans, softmax, cross-entropy and norms only 2^18 "  \
+    "elements. A wrong result ends the command, and nothing is kept. "                                                 \
+    "Where one is faster than what the plan has by itself, it is kept "                                                \
     "in tuning-1.txt in the directory of the disk cache, and every later kernel for this problem on this model of "    \
     "GPU has it, run, bench and programs included; CLUSTERJIT_TUNING=off passes it over."
 // clang-format on

@@ -146,7 +146,7 @@ static int expand(tune *t, candidate *c) {
 
 // ---- checking and racing
 
-// The plan's own results are checked first, and whole: those of others may be sampled then (workload.h).
+// The plan's own results are checked first, and whole. Those of others may be a sample (`sampled` of workload.h).
 static int check(tune *t, const candidate *c, bool whole) {
     workload_verdict verdict;
     char             text[TUNE_TEXT];

@@ -15,8 +15,8 @@
 #include "workload.h"
 
 // Elements repeat after PERIOD (a prime, so that rows differ); CHECKED: elements that are checked, at most, by whole
-// rows, and as many in sums over rows; WINDOW: bytes that one copy from the device reads, if the row is no longer.
-enum { PERIOD = 1048573, CHECKED = 1 << 22, WINDOW = 1 << 16, POISON = 0xa5, SEED = 1, SHOWN = 4 };
+// rows, and as many in sums over rows, or, of a sample, SAMPLE; WINDOW: bytes that one copy from the device reads, if the row is no longer.
+enum { PERIOD = 1048573, CHECKED = 1 << 22, SAMPLE = 1 << 18, WINDOW = 1 << 16, POISON = 0xa5, SEED = 1, SHOWN = 4 };
 
 // What a check has read of an array: its bytes [begin, end). The check takes rows in order, so one copy from the device
 // serves many short rows (a copy a row took more than 20 s for 40176 rows of 128 on an H200's host).
@@ -234,11 +234,13 @@ static void add_rows(rows *r, const row_model *some, double size[ROW_ARRAYS]) {
     }
 }
 
+static uint64_t elements_checked(const workload *w) { return w->sampled ? SAMPLE : CHECKED; }
+
 // Checks sums over rows, in equally spaced columns.
 static int check_totals(const workload *w, unsigned copy, workload_verdict *verdict) {
     rows          *r = w->state;
     row_model      some = r->model;
-    const uint64_t room = CHECKED / some.rows + 2;
+    const uint64_t room = elements_checked(w) / some.rows + 2;
     double         size[ROW_ARRAYS] = {0};
     const void    *total;
     cj_error       error;
@@ -267,7 +269,7 @@ static bool has_totals(const row_model *m) {
 // Checks equally spaced rows, and sums over all rows.
 static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
     rows          *r = w->state;
-    const uint64_t all = r->model.rows, room = CHECKED / r->model.columns + 2;
+    const uint64_t all = r->model.rows, room = elements_checked(w) / r->model.columns + 2;
     int            code = CODE_OK;
     r->checked = all < room ? all : room;
     for (unsigned i = 0; i < r->model.count; i++) r->window[i].begin = r->window[i].end = 0;  // of another launch

@@ -40,7 +40,7 @@ struct workload {
     const char *collective;     // of gemm on several GPUs: "reduce-scatter", "all-gather"; NULL: the first
     uint32_t    chunks;         // in which it goes; 0: as many as are predicted best
     bool        rotate;           // bench and compare: makes enough sets of buffers to exceed the L2 cache
-    bool        sampled;          // tune: a check may read a part of the results, if another kernel's were checked whole
+    bool        sampled;          // tune: a check may take fewer elements, as another kernel's results were checked as usual
 
     // Set by open:
     unsigned    copies;                     // sets of buffers, from workload_copies: launch i uses set i % copies
