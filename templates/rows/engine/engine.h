@@ -9,6 +9,7 @@
 //   mail.c        partials of the blocks of a spread row, in mailboxes of global memory
 //   exchange.c    partials of warps, of a cluster's blocks or of a spread row's: each warp gets the row's
 //   pass.c        a row that registers hold, or one that is read twice
+//   short.c       rows of a warp's lanes
 //   sums.c        sums over rows: registers, partials, and how these are added up
 //   sums_twice.c, direct.c, spread.c, stream.c   the forms
 //   row.c         the kernel's head, and the form
@@ -24,7 +25,7 @@ enum {
 
 // ---- shape.c
 
-// Whether lanes of a warp have it (direct.c, "short rows"). The slots that a block has for a row, one for each warp that gives it a partial; their bytes.
+// Whether lanes of a warp have it (short.c). The slots that a block has for a row, one for each warp that gives it a partial; their bytes.
 static inline bool     cj__row_is_short(const row_shape *s) { return s->lanes < ROW_WARP || s->unroll > 1; }
 static inline unsigned cj__row_slots(const row_shape *s) { return (unsigned)cj__most(s->cluster, 1) * s->warps; }
 static inline unsigned cj__row_slots_bytes(const row_shape *s) { return 4 * cj__row_slots(s) * s->slot_words; }
@@ -156,6 +157,10 @@ void cj__row_pass(row_kernel *k);  // that, or a row of several pieces, which is
 
 // The values of pieces `piece` to `last`, two registers of which the first is counted up.
 row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last);
+
+// ---- short.c
+
+void cj__row_short(row_kernel *k, cj_reg first_row, cj_reg rows);  // the rows of a group of lanes, from its first on
 
 // ---- sums.c
 
