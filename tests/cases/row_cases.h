@@ -23,6 +23,9 @@ void cj_test_row_forms(cj_device *device);
 // Short rows of every length, type, stride and alignment, several a warp; with CJ_FEW, one in seven of these.
 void cj_test_row_short(cj_device *device);
 
+// The same with sums over rows, of every number of lanes that holds them; with CJ_FEW, one in seven of these.
+void cj_test_row_short_sums(cj_device *device);
+
 // Rows that begin at every distance from a vector, in every form that has an edge; with CJ_FEW, one in seven of these.
 void cj_test_row_peeled(cj_device *device);
 void cj_test_row_split(cj_device *device);

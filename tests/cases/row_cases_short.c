@@ -54,6 +54,39 @@ void cj_test_row_short(cj_device *device) {
     for (size_t i = 0; i < CJ_TEST_COUNT(asked); i++) cj_test_row(device, asked[i], 0, i);
 }
 
+// ---- sums over short rows
+
+static const char *const gradients[] = {"layernorm pass=backward weight-gradient=yes bias-gradient=yes",
+                                        "rmsnorm pass=backward weight-gradient=yes",
+                                        "layernorm pass=backward weight=no bias-gradient=yes",
+                                        "rmsnorm pass=backward weight=no weight-gradient=yes bias-gradient=yes"};
+
+// Every number of lanes that holds such a row, at 8 elements a thread.
+static void test_sums(cj_device *device, unsigned columns, size_t *turn) {
+    static const unsigned    rows[] = {1, 31, 33, 1000, 130};
+    static const char *const types[] = {"f32", "bf16", "f16 out=f32", "f32 out=bf16", "f16"};
+    static const char *const grids[] = {"", " grid=1", " grid=3"};
+    enum { ELEMENTS = 8 };
+    for (unsigned lanes = 1; lanes <= 32; lanes *= 2) {
+        const unsigned way = (unsigned)(*turn)++, apart = way % 3 ? columns + way % 7 : columns;
+        char           words[256];
+        if (lanes * ELEMENTS < columns || !cj_test_chosen(way, 7)) continue;
+        snprintf(words, sizeof words,
+                 "%s rows=%u columns=%u dtype=%s align=%u stride=%u out-stride=%u lanes=%u unroll=%u%s",
+                 gradients[way / 2 % CJ_TEST_COUNT(gradients)], rows[way % CJ_TEST_COUNT(rows)], columns,
+                 types[(way + columns) % CJ_TEST_COUNT(types)], way % 2 ? 16 : 4, apart, apart + way % 2, lanes,
+                 1 + way / 3 % 4, grids[way % CJ_TEST_COUNT(grids)]);
+        cj_test_row(device, words, way % 2 ? 0 : 4 * (way % 4), way);
+    }
+}
+
+void cj_test_row_short_sums(cj_device *device) {
+    static const unsigned columns[] = {1,  2,  3,  4,  5,  7,  8,  9,  14,  15,  16,  17,  24,  30,  31,  32, 33,
+                                       40, 47, 48, 63, 64, 65, 96, 97, 100, 127, 128, 129, 130, 160, 255, 256};
+    size_t                turn = 0;
+    for (size_t c = 0; c < CJ_TEST_COUNT(columns); c++) test_sums(device, columns[c], &turn);
+}
+
 // ---- rows that begin between two vectors
 
 // The shortest that have an edge, around whole vectors, and of several blocks or pieces. Rows of an odd stride begin at every

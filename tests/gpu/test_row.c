@@ -30,6 +30,7 @@ static void short_rows_are_right(void **state) {
         "logsoftmax rows=300001 columns=229 stride=237 pass=backward", "layernorm rows=500009 columns=64 bias=yes",
         "crossentropy rows=1000003 columns=8 dtype=f16"};
     if (cj_test_mine(3)) cj_test_row_short(cj_test_device);
+    if (cj_test_mine(2)) cj_test_row_short_sums(cj_test_device);
     for (size_t i = 0; i < CJ_TEST_COUNT(many) && !cj_test_few(); i++)
         if (cj_test_mine(i)) cj_test_row(cj_test_device, many[i], 0, i);
 }
@@ -69,6 +70,10 @@ static void long_rows_are_right_in_the_shapes_that_are_chosen(void **state) {
 static void gradients_of_weights_are_right_and_repeat(void **state) {
     (void)state;
     static const char *const shapes[] = {"rmsnorm rows=50000 columns=128 dtype=bf16",
+                                         "layernorm rows=1000003 columns=30 dtype=bf16 bias-gradient=yes",
+                                         "layernorm rows=500009 columns=64 bias-gradient=yes",
+                                         "rmsnorm rows=300001 columns=77 dtype=f16 out=f32 stride=141",
+                                         "rmsnorm rows=700003 columns=5 weight=no",
                                          "layernorm rows=3000 columns=1000 bias-gradient=yes",
                                          "layernorm rows=4000 columns=4096",
                                          "rmsnorm rows=1000 columns=16384 dtype=bf16 out=f32",

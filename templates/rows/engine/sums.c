@@ -3,8 +3,8 @@
 // in registers. Rows are dealt, not taken from a work counter, so that every sum is made in an order that follows from the
 // plan and the grid alone: the same bits in every launch.
 //
-//   turn 0  each block, or each warp of a short row, or in a stream each cluster, works on every n-th row; after its last
-//           one its sums go to the workspace, as one partial of each sum
+//   turn 0  each block, or each warp of short rows, or in a stream each cluster, works on every n-th row, or on every n-th
+//           few of them (short.c); after the last ones its sums go to the workspace, as one partial of each sum
 //   turn 1  all blocks add up the partials of each column, in the order of their numbers
 //
 // A turn is a launch: its end orders all. sums_twice.c has the rows that no block holds.
@@ -36,6 +36,21 @@ void cj__row_sums_store(row_kernel *k, cj_reg partial) {
 
 // ---- rows that a block or a warp holds
 
+// Groups of a warp's lanes have rows of their own: lanes of the same columns add theirs, each the same pairs as the others.
+static void add_groups(row_kernel *k) {
+    const row_shape *s = k->s;
+    if (s->lanes == ROW_WARP) return;
+    cj_step(k->f, "the sums of the warp's groups, in every group");
+    for (unsigned apart = s->lanes; apart < ROW_WARP; apart *= 2)
+        for (unsigned t = 0; t < s->totals; t++)
+            for (unsigned i = 0; i < s->held * s->elements; i++) {
+                cj_reg total = k->total[t][i / s->elements][i % s->elements];
+                cj_reg other = cj_let(k->f, "f32", "other", "shfl.sync.bfly.b32 $1, $2, $3, 31, 0xffffffff;", total,
+                                      apart);
+                cj_update(k->f, total, "add", other);
+            }
+}
+
 // Each warp of a block with rows of their own adds what the warp before it has left; the last one has the sums of all.
 static void add_warps(row_kernel *k) {
     cj_func         *f = k->f;
@@ -45,7 +60,7 @@ static void add_warps(row_kernel *k) {
     cj_step(f, "the sums of the block's warps, one after the other");
     cj_reg at = cj_mad(f, "at", k->lane, 4, sums), turn = cj_mov(f, "u32", "warp_turn", 0);
     cj_reg adds = cj_ne(f, "adds", k->warp, 0);
-    CJ_COUNT(f, "next_warp", turn, 1, s->rows_per_block) {
+    CJ_COUNT(f, "next_warp", turn, 1, s->warps) {
         CJ_UNLESS(f, cj_ne(f, "other_turn", k->warp, turn), "other_warp")
         for (unsigned i = 0; i < each; i++) {
             cj_reg total = k->total[i / (s->held * s->elements)][i / s->elements % s->held][i % s->elements];
@@ -57,27 +72,50 @@ static void add_warps(row_kernel *k) {
     }
 }
 
+// The rows of a warp, or of a block, from k->row on, every `step`-th.
+static void emit_dealt(row_kernel *k, cj_reg step, cj_reg rows) {
+    const bool is_short = cj__row_is_short(k->s);
+    cj_reg     group = {0};
+    if (k->s->rows_per_block > 1) cj__row_keep_columns(k);
+    if (is_short) group = cj_shr(k->f, "group", k->lane, cj__log2(k->s->lanes));
+    CJ_STRIDE(k->f, row, k->row, step, rows) {
+        if (is_short)
+            cj__row_short(k, cj_add(k->f, "first_row", row, group), rows);
+        else
+            cj__row_held(k);
+    }
+}
+
+// The last warp's sums, of one of its groups, are those of the block.
+static void store_of_warps(row_kernel *k, cj_reg partial) {
+    const row_shape *s = k->s;
+    add_groups(k);
+    add_warps(k);
+    cj_reg others = cj_ne(k->f, "others", k->warp, s->warps - 1);
+    if (s->lanes < ROW_WARP) cj_ptx(k->f, "setp.ne.or.u32 $1, $2, $3, $1;", others, k->lane, k->thread);
+    CJ_UNLESS(k->f, others, "done") cj__row_sums_store(k, partial);
+}
+
 void cj__row_emit_sums_held(row_kernel *k) {
-    cj_func           *f = k->f;
-    const unsigned     each = k->s->rows_per_block;
+    cj_func       *f = k->f;
+    const unsigned each = k->s->rows_per_block;
     cj__row_exchange_open(k, true);
-    cj_reg             rows = cj__row_load_rows(k);
+    cj_reg rows = cj__row_load_rows(k);
     cj_step(f, "every n-th row, from the block's number on");
     cj__row_set_piece(k, cj_mov(f, "u32", "piece", 0));
     cj__row_sums_clear(k);
     cj_reg partial = cj_mov(f, "u32", "own_partial", "%ctaid.x");
     cj_set(f, k->row, partial);
-    if (each > 1) cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", k->row, each, k->warp);
+    cj_reg first = k->warp;
+    if (k->s->lanes < ROW_WARP) first = cj_mul(f, "warp_row", k->warp, ROW_WARP / k->s->lanes);
+    if (each > 1) cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", k->row, each, first);
     cj_reg step = cj_mov(f, "u32", "rows_step", "%nctaid.x");
     if (each > 1) cj_update(f, step, "mul", each);
-    CJ_STRIDE(f, row, k->row, step, rows)
-    cj__row_held(k);
-    if (each > 1) {
-        add_warps(k);
-        CJ_UNLESS(f, cj_ne(f, "leaves", k->warp, each - 1), "done") cj__row_sums_store(k, partial);
-    } else {
+    emit_dealt(k, step, rows);
+    if (each > 1)
+        store_of_warps(k, partial);
+    else
         cj__row_sums_store(k, partial);
-    }
     cj_ptx(f, "ret;");
 }
 

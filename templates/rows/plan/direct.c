@@ -12,19 +12,24 @@ static unsigned vector_bytes(const row_shape *s) { return s->elements * s->in_by
 enum { WIDEST_LOAD = 16 };  // bytes
 
 // What the lanes of a short row load at once, at least. Where vectors are narrow, rows begin within sectors, which are then in two loads.
-static unsigned run_bytes(const row_shape *s) { return vector_bytes(s) < WIDEST_LOAD ? NARROW_RUN_BYTES : SHORT_RUN_BYTES; }
-
-// Vectors that a thread should hold of a short row.
-static unsigned short_held(const choice *c) {
-    const uint64_t most = cj__least(cj__row_held_most(c), cj__most(SHORT_HELD_BYTES / vector_bytes(c->s), 1));
-    return asked_or(c, ROW_VECTORS, most);
+// With sums over rows a narrow vector takes so many instructions that fewer lanes, with more of them each, are as fast all the same.
+static unsigned run_bytes(const row_shape *s) {
+    return vector_bytes(s) < WIDEST_LOAD && !s->totals ? NARROW_RUN_BYTES : SHORT_RUN_BYTES;
 }
 
-// Vectors that it may hold, of a row that a whole warp has. Sums over rows need registers, too.
+// Vectors that a thread should hold of a short row: fewer with sums over rows, whose registers leave an SM fewer threads.
+static unsigned short_held(const choice *c) {
+    const row_shape *s = c->s;
+    const uint64_t   row = cj__least(cj__row_held_most(c), SHORT_HELD_BYTES / vector_bytes(s));
+    const uint64_t   most = s->totals ? cj__least(row, SHORT_SUMS_HELD / s->elements) : row;
+    return asked_or(c, ROW_VECTORS, cj__most(most, 1));
+}
+
+// Vectors that it may hold, of a row that a whole warp has.
 static unsigned held_most(const choice *c) {
     const unsigned most = (unsigned)cj__least(cj__row_held_most(c), WARP_ROW_HELD);
     if (asked(c, ROW_LANES)) return asked_or(c, ROW_VECTORS, cj__row_held_most(c));
-    return asked_or(c, ROW_VECTORS, c->s->totals ? most : cj__most(most, short_held(c)));
+    return asked_or(c, ROW_VECTORS, cj__most(most, short_held(c)));
 }
 
 // Elements before and behind the vectors, each of which another thread has.
@@ -41,17 +46,23 @@ static unsigned fill_one_wave(const choice *c, unsigned lanes) {
     return lanes > 1 && all > threads && all < 2 * threads && fits && runs ? lanes / 2 : lanes;
 }
 
-// With sums over rows a warp has a row: its lanes are different columns.
 static unsigned choose_lanes(const choice *c) {
     const row_shape *s = c->s;
     unsigned         lanes = 1;
-    if (s->totals) return ROW_WARP;
     if (asked(c, ROW_LANES)) return (unsigned)cj__power_from(asked(c, ROW_LANES));
     while (lanes < ROW_WARP && lanes < s->vectors &&
            (lanes * vector_bytes(s) < run_bytes(s) || lanes * short_held(c) < s->vectors))
         lanes *= 2;
     while (lanes < edges_most(s)) lanes *= 2;
-    return fill_one_wave(c, lanes);
+    return s->totals ? lanes : fill_one_wave(c, lanes);  // with sums over rows blocks stay, fewer than would fit
+}
+
+// Rows that a thread has registers for, beside its sums over rows.
+static unsigned ahead_most(const choice *c) {
+    const row_shape *s = c->s;
+    const uint64_t   words = cj__most(vector_bytes(s) / 4, 1), sums = s->held * s->elements * s->totals;
+    if (!s->totals) return ROW_AHEAD;
+    return (unsigned)cj__most((HELD_AHEAD > sums ? HELD_AHEAD - sums : 0) / (s->held * words * c->op->inputs), 1);
 }
 
 // Rows that a thread loads ahead, if all SMs are full of threads anyhow.
@@ -60,8 +71,7 @@ static unsigned choose_unroll(const choice *c) {
     const uint64_t   threads = (uint64_t)c->limits->sm_count * c->limits->max_threads_per_sm;
     const unsigned   row = s->held * vector_bytes(s) * c->op->inputs;
     unsigned         unroll = 1;
-    if (s->totals) return 1;
-    if (asked(c, ROW_UNROLL)) return asked(c, ROW_UNROLL);
+    if (asked(c, ROW_UNROLL)) return (unsigned)cj__least(asked(c, ROW_UNROLL), ahead_most(c));
     while (2 * unroll <= ROW_AHEAD && 2 * unroll * row <= SHORT_FLIGHT_BYTES &&
            c->rows * s->lanes >= 2 * unroll * threads)
         unroll *= 2;

@@ -88,7 +88,7 @@ static void plan_sums_grid(choice *c) {
     row_shape     *s = c->s;
     const uint64_t words = s->elements * s->in_bytes / 4;
     const bool     stream = s->form == ROW_STREAM, twice = !stream && s->pieces > 1;
-    const uint64_t vector = s->elements * s->totals + (stream ? 0 : c->op->inputs * cj__most(words, 1));
+    const uint64_t vector = s->elements * s->totals + (stream ? 0 : s->unroll * c->op->inputs * cj__most(words, 1));
     cj_occupancy   o;
     cj__row_occupancy(c, (unsigned)(OTHER_REGISTERS + s->held * vector), &o);
     const uint64_t room = cj__most(o.active_clusters, 1), work = cj__ceil_div(c->rows, s->rows_per_block);
@@ -157,7 +157,7 @@ static double error_bound(const choice *c) {
     const char      *type = cj__row_type(c->plan, ROW_OUT);
     const double     narrow = type[0] == 'b' ? 0x1p-8 : type[1] == '1' ? 0x1p-11 : 0;
     const uint64_t   parts = s->totals ? cj__row_sum_partials(c->plan, s) : 0;
-    const double     sums = parts ? (double)cj__ceil_div(c->rows, parts * s->rows_per_block) + (double)parts : 0;
+    const double     sums = parts ? (double)(s->unroll * cj__ceil_div(c->rows, parts * s->rows_per_block) + parts) : 0;
     return narrow + 0x1p-24 * (64 + (double)(s->held * s->elements) * 2 + 4 * (double)s->pieces + sums);
 }
 

@@ -66,6 +66,7 @@ static const char *const kernels[] = {
     "rmsnorm rows=3 columns=64 form=stream cluster=2 warps=1 grid=4 stages=1 resident=yes",
     "rmsnorm rows=6 columns=64 pass=backward weight=no weight-gradient=yes warps=2 grid=2",
     "rmsnorm rows=20 columns=8 pass=backward weight=no weight-gradient=yes bias-gradient=yes grid=1",
+    "rmsnorm rows=70 columns=12 pass=backward weight=no weight-gradient=yes lanes=4 unroll=2 grid=1",
     "rmsnorm rows=8 columns=136 pass=backward weight=no weight-gradient=yes bias-gradient=yes form=direct warps=2 grid=8",
     "rmsnorm rows=7 columns=64 pass=backward weight=no weight-gradient=yes form=stream cluster=2 warps=2 grid=4 stages=1",
     "rmsnorm rows=9 columns=64 pass=backward weight=no weight-gradient=yes form=stream cluster=2 warps=2 grid=4 stages=2",

@@ -101,6 +101,9 @@ static void sums_over_rows_of_every_length_are_right(void **state) {
 static const char *const dealt[] = {
     "rows=100 columns=40 grid=1",
     "rows=100 columns=40 grid=3",
+    "rows=300 columns=30 grid=2 unroll=4",
+    "rows=1000 columns=7 grid=3 lanes=1",
+    "rows=259 columns=64 lanes=32 unroll=2",
     "rows=70 columns=600 form=direct grid=40 warps=4",
     "rows=9 columns=1000 form=direct grid=2 warps=3",
     "rows=9 columns=33 form=direct grid=4 warps=1 align=4",
@@ -115,6 +118,11 @@ static const char *const dealt[] = {
     "rows=2 columns=1003 form=direct pieces=5 warps=2 grid=9 align=4",
     "rows=1 columns=5000 form=direct pieces=7 warps=3 grid=20",
 };
+
+static void sums_over_short_rows_are_right(void **state) {
+    (void)state;
+    cj_test_row_short_sums(cj_test_device);
+}
 
 static void sums_over_rows_are_right_in_every_form(void **state) {
     (void)state;
@@ -289,7 +297,11 @@ static void short_rows_have_lanes_of_a_warp(void **state) {
                  {"logsoftmax", "rows=1172207 columns=229 stride=237 pass=backward", 32, 1, 2, 256},
                  {"softmax", "rows=2^20 columns=128", 16, 2, 2, 256},
                  {"crossentropy", "rows=2^20 columns=14 align=4 transpose=no", 16, 4, 1, 256},
-                 {"rmsnorm", "rows=2^20 columns=14 pass=backward weight-gradient=yes", 32, 1, 1, 256},
+                 {"rmsnorm", "rows=2^20 columns=14 pass=backward weight-gradient=yes", 4, 2, 2, 256},
+                 {"layernorm", "rows=2^20 columns=30 dtype=bf16 pass=backward weight-gradient=yes bias-gradient=yes", 8, 4, 2, 256},
+                 {"layernorm", "rows=65536 columns=128 dtype=bf16 pass=backward weight-gradient=yes", 16, 2, 1, 256},
+                 {"layernorm", "rows=2^20 columns=64 pass=backward weight-gradient=yes bias-gradient=yes", 8, 1, 2, 256},
+                 {"rmsnorm", "rows=1000 columns=31 dtype=f16 pass=backward bias-gradient=yes", 16, 1, 2, 256},
                  {"softmax", "rows=2^20 columns=511", 32, 1, 4, 256},
                  {"softmax", "rows=2^20 columns=511 peel=0", CJ_PARAM_AUTO, CJ_PARAM_AUTO, 8, 64},
                  {"softmax", "rows=100 columns=511 peel=0", CJ_PARAM_AUTO, CJ_PARAM_AUTO, 2, 256},
@@ -327,8 +339,8 @@ static void impossible_rows_are_refused_by_name(void **state) {
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 out-stride=103 peel=4", "peel: 4");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 align=8 peel=4", "peel: 4");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "columns=101 pass=backward weight-gradient=yes peel=2", "peel: 2");
-    cj_test_refused("layernorm", CJ_INVALID_ARGUMENT, "columns=64 pass=backward weight-gradient=yes unroll=2",
-                    "unroll: 2");
+    cj_test_refused("layernorm", CJ_INVALID_ARGUMENT, "columns=64 pass=backward weight-gradient=yes lanes=4 unroll=4",
+                    "unroll: 4");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 form=stream", "form=stream does not fit");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=100000 form=direct warps=1 pieces=1", "vectors");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "columns=4096 form=direct resident=yes",
@@ -451,6 +463,7 @@ int main(void) {
         cmocka_unit_test(short_rows_have_lanes_of_a_warp),
         cmocka_unit_test(masks_of_any_number_of_rows_are_added),
         cmocka_unit_test(sums_over_rows_of_every_length_are_right),
+        cmocka_unit_test(sums_over_short_rows_are_right),
         cmocka_unit_test(sums_over_rows_are_right_in_every_form),
         cmocka_unit_test(sums_over_rows_are_the_same_in_every_run),
         cmocka_unit_test(any_shape_type_stride_and_alignment_is_right),
