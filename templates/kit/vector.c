@@ -39,10 +39,10 @@ void cj__store(cj_func *f, cj_reg when, const char *store, const char *type, con
     access_memory(f, when, store, type, value, count, at, offset, false);
 }
 
-void cj__keep_loads(cj_func *f, cj_reg never, const cj_reg *loaded, unsigned count) {
+void cj__keep_loads(cj_func *f, cj_reg never, const char *type, const cj_reg *loaded, unsigned count) {
     cj_reg all = loaded[0];
-    for (unsigned i = 1; i < count; i++) all = cj_let(f, "b32", "all", "or.b32 $1, $2, $3;", all, loaded[i]);
-    cj_ptx(f, "setp.eq.and.b32 $1, $2, 1, $1;", never, all);
+    for (unsigned i = 1; i < count; i++) all = cj_let(f, type, "all", "or.$4 $1, $2, $3;", all, loaded[i], type);
+    cj_ptx(f, "setp.eq.and.$3 $1, $2, 1, $1;", never, all, type);
     cj_ptx(f, "@$1 exit; // no thread does: ptxas moves none of these loads over it", never);
 }
 

@@ -23,9 +23,9 @@ void cj__store(cj_func *f, cj_reg when, const char *store, const char *type, con
                cj_reg at, int64_t offset);
 
 // Keeps loads where they are: ptxas moves loads down to where each is used, one latency behind the other, but none over an exit that depends on
-// it. `never` is a predicate that no thread has and that ptxas cannot know; `loaded` has 32 bits of each of `count` loads, 1 or more, all of
-// which have arrived then. Not between a barrier's arrival and its wait.
-void cj__keep_loads(cj_func *f, cj_reg never, const cj_reg *loaded, unsigned count);
+// it. `never` is a predicate that no thread has and that ptxas cannot know; `loaded` has a register of `type` ("b16", "b32", …) of each of `count`
+// loads, 1 or more, all of which have arrived then. Not between a barrier's arrival and its wait.
+void cj__keep_loads(cj_func *f, cj_reg never, const char *type, const cj_reg *loaded, unsigned count);
 
 // The same of narrow loads that use `never`'s own registers: none of them need have arrived.
 void cj__keep_loads_going(cj_func *f, cj_reg never);

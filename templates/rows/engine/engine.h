@@ -53,6 +53,7 @@ void     cj__row_cut_sums(const cj_plan *plan, row_shape *s);
 // ---- element.c
 
 void   cj__row_new_registers(row_kernel *k);
+static inline const char *cj__row_word_type(const row_kernel *k) { return k->s->elements * k->s->in_bytes == 2 ? "b16" : "b32"; }
 bool   cj__row_counts(const row_kernel *k);             // whether k->left is needed
 void   cj__row_set_piece(row_kernel *k, cj_reg piece);  // column and left, of the piece of that number in the row
 void   cj__row_set_share(row_kernel *k);                // of the block's one piece

@@ -53,9 +53,8 @@ static void bring_columns(row_kernel *k) {
     cj__row_keep_columns(k);
     for (unsigned n = 0; n < k->op->columns; n++)
         for (unsigned v = 0; v < k->s->held; v++) loaded[count++] = k->kept[k->op->nth[ROW_COLUMN][n]][v][0];
-    const bool words = k->s->elements * k->s->in_bytes >= 4;
-    if (k->keeps && words && !k->s->cluster)
-        cj__keep_loads(k->f, cj_eq(k->f, "no_rows", cj__row_load_rows(k), 0), loaded, count);
+    if (k->keeps && !k->s->cluster)
+        cj__keep_loads(k->f, cj_eq(k->f, "no_rows", cj__row_load_rows(k), 0), cj__row_word_type(k), loaded, count);
 }
 
 void cj__row_load(row_kernel *k) {

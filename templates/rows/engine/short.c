@@ -36,13 +36,9 @@ static void begin_row(row_kernel *k, cj_reg first_row, unsigned n, cj_reg rows) 
     cj_update(f, k->row, "min", cj_sub(f, "last_row", rows, 1));
 }
 
-// In a loop ptxas moves the loads of all rows but the first behind the work on that one. It moves none over an exit that depends on
-// what the last row's loads bring.
+// In a loop ptxas moves the loads of all rows but the first behind the work on that one.
 static void keep_loads_together(row_kernel *k, const row_kernel *last, cj_reg rows) {
-    const char *type = k->s->elements * k->s->in_bytes == 2 ? "b16" : "b32";
-    cj_reg      none = cj_eq(k->f, "no_rows", rows, 0);
-    cj_reg      never = cj_let(k->f, "pred", "never", "setp.eq.and.$2 $1, $3, 0, $4;", type, last->raw[0][0][0], none);
-    cj_ptx(k->f, "@$1 exit; // no thread, as there are rows: all loads are on their way before one is used", never);
+    cj__keep_loads(k->f, cj_eq(k->f, "no_rows", rows, 0), cj__row_word_type(k), &last->raw[0][0][0], 1);
 }
 
 void cj__row_short(row_kernel *k, cj_reg first_row, cj_reg rows) {
@@ -56,7 +52,7 @@ void cj__row_short(row_kernel *k, cj_reg first_row, cj_reg rows) {
         cj__row_load(row);
     }
     for (unsigned n = 0; n < s->unroll && k->op->prepare; n++) k->op->prepare(&each[n].k);
-    if (s->totals && s->unroll > 1) keep_loads_together(k, &each[s->unroll - 1].k, rows);
+    if (s->unroll > 1 && !s->transposed) keep_loads_together(k, &each[s->unroll - 1].k, rows);
     for (unsigned n = 0; n < s->unroll; n++) cj__row_work(&each[n].k);
     if (s->transposed && k->op->outputs) cj__row_image_store(&each[0].k);
 }

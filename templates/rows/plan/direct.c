@@ -11,10 +11,11 @@ static unsigned vector_bytes(const row_shape *s) { return s->elements * s->in_by
 
 enum { WIDEST_LOAD = 16 };  // bytes
 
-// What the lanes of a short row load at once, at least. Where vectors are narrow, rows begin within sectors, which are then in two loads.
+// What the lanes of a short row load at once, at least. Rows that begin anywhere within sectors have these in two loads.
 // With sums over rows a narrow vector takes so many instructions that fewer lanes, with more of them each, are as fast all the same.
 static unsigned run_bytes(const row_shape *s) {
-    return vector_bytes(s) < WIDEST_LOAD && !s->totals ? NARROW_RUN_BYTES : SHORT_RUN_BYTES;
+    const bool anywhere = (s->stride * s->in_bytes) % WIDEST_LOAD || (s->out_stride * s->out_bytes) % WIDEST_LOAD;
+    return vector_bytes(s) < WIDEST_LOAD && anywhere && !s->totals ? NARROW_RUN_BYTES : SHORT_RUN_BYTES;
 }
 
 // Vectors that a thread should hold of a short row: fewer with sums over rows, whose registers leave an SM fewer threads.
@@ -25,9 +26,13 @@ static unsigned short_held(const choice *c) {
     return asked_or(c, ROW_VECTORS, cj__most(most, 1));
 }
 
+// Whether there are rows for all SMs with a warp each.
+static bool are_rows_many(const choice *c) { return c->rows * ROW_WARP >= cj__row_room(c); }
+
 // Vectors that it may hold, of a row that a whole warp has.
 static unsigned held_most(const choice *c) {
-    const unsigned most = (unsigned)cj__least(cj__row_held_most(c), WARP_ROW_HELD);
+    const unsigned few = are_rows_many(c) && !c->s->totals ? ROW_HELD : WARP_ROW_HELD;
+    const unsigned most = (unsigned)cj__least(cj__row_held_most(c), few);
     if (asked(c, ROW_LANES)) return asked_or(c, ROW_VECTORS, cj__row_held_most(c));
     return asked_or(c, ROW_VECTORS, cj__most(most, short_held(c)));
 }
@@ -40,12 +45,13 @@ static unsigned edges_most(const row_shape *s) {
 // Rows that take all threads that the SMs hold and a part of them again: half the lanes, with twice as much each, take them once.
 static unsigned fill_one_wave(const choice *c, unsigned lanes) {
     const row_shape *s = c->s;
-    const uint64_t   threads = (uint64_t)c->limits->sm_count * c->limits->max_threads_per_sm, all = c->rows * lanes;
+    const uint64_t   threads = cj__row_room(c), all = c->rows * lanes;
     const bool       fits = s->vectors <= (uint64_t)lanes / 2 * cj__least(cj__row_held_most(c), WARP_ROW_HELD);
     const bool       runs = lanes / 2 * vector_bytes(s) >= run_bytes(s) && lanes / 2 >= edges_most(s);
     return lanes > 1 && all > threads && all < 2 * threads && fits && runs ? lanes / 2 : lanes;
 }
 
+// Of rows so few that each SM has a block at most, each lane has a vector: what a thread does is then what is waited for.
 static unsigned choose_lanes(const choice *c) {
     const row_shape *s = c->s;
     unsigned         lanes = 1;
@@ -54,7 +60,10 @@ static unsigned choose_lanes(const choice *c) {
            (lanes * vector_bytes(s) < run_bytes(s) || lanes * short_held(c) < s->vectors))
         lanes *= 2;
     while (lanes < edges_most(s)) lanes *= 2;
-    return s->totals ? lanes : fill_one_wave(c, lanes);  // with sums over rows blocks stay, fewer than would fit
+    if (s->totals) return lanes;  // blocks stay, fewer than would fit
+    while (lanes < ROW_WARP && lanes < s->vectors && 2 * lanes * c->rows <= c->limits->sm_count * ROWS_PER_BLOCK * ROW_WARP)
+        lanes *= 2;
+    return fill_one_wave(c, lanes);
 }
 
 // Rows that a thread has registers for, beside its sums over rows.
@@ -65,15 +74,13 @@ static unsigned ahead_most(const choice *c) {
     return (unsigned)cj__most((HELD_AHEAD > sums ? HELD_AHEAD - sums : 0) / (s->held * words * c->op->inputs), 1);
 }
 
-// Rows that a thread loads ahead, if all SMs are full of threads anyhow.
+// Rows that a thread loads ahead: as many as make one wave of all rows.
 static unsigned choose_unroll(const choice *c) {
     const row_shape *s = c->s;
-    const uint64_t   threads = (uint64_t)c->limits->sm_count * c->limits->max_threads_per_sm;
     const unsigned   row = s->held * vector_bytes(s) * c->op->inputs;
     unsigned         unroll = 1;
     if (asked(c, ROW_UNROLL)) return (unsigned)cj__least(asked(c, ROW_UNROLL), ahead_most(c));
-    while (2 * unroll <= ROW_AHEAD && 2 * unroll * row <= SHORT_FLIGHT_BYTES &&
-           c->rows * s->lanes >= 2 * unroll * threads)
+    while (2 * unroll <= ROW_AHEAD && 2 * unroll * row <= SHORT_FLIGHT_BYTES && c->rows * s->lanes > unroll * cj__row_room(c))
         unroll *= 2;
     return unroll;
 }
@@ -129,19 +136,20 @@ static unsigned direct_held(const choice *c) {
 }
 
 // A block has a few warps at least. If rows are so many that all SMs are full of blocks of two warps, the warps that a row with
-// little in a load needs are enough: more of them would have few bytes in flight.
+// little in a load needs are enough, and others hold two vectors a thread: more warps would have few bytes in flight.
 static unsigned fewest_warps(const choice *c) {
     enum { TWO_WARPS = 64 };
-    const uint64_t blocks = (uint64_t)c->limits->sm_count * c->limits->max_threads_per_sm / TWO_WARPS;
+    const bool many = c->rows >= cj__row_room(c) / TWO_WARPS && !c->s->totals;
     if (cj__row_is_passing(c)) return PASSING_WARPS_LEAST;
-    return c->s->columns <= NARROW_ROW_COLUMNS && !c->s->totals && c->rows >= blocks ? 1 : DIRECT_WARPS_LEAST;
+    if (many && c->s->columns <= NARROW_ROW_COLUMNS) return 1;
+    return many ? (unsigned)cj__least(cj__ceil_div(c->s->piece, TWO_WARPS), DIRECT_WARPS_LEAST) : DIRECT_WARPS_LEAST;
 }
 
 // Warps for the pieces there are: each thread holds as many vectors as it may.
 static void choose_warps(choice *c) {
-    row_shape     *s = c->s;
-    const unsigned fewest = fewest_warps(c);
+    row_shape *s = c->s;
     cj__row_cut(s);
+    const unsigned fewest = fewest_warps(c);
     s->warps = asked_or(c, ROW_WARPS,
                         cj__least(cj__most(cj__ceil_div(s->piece, ROW_WARP * direct_held(c)),
                                            cj__least(fewest, cj__ceil_div(s->piece, ROW_WARP))),

@@ -54,6 +54,13 @@ static cj_status choose_form(choice *c, cj_error *error) {
     return CJ_OK;
 }
 
+// The L2 cache collects what short rows with gaps between them fill of a sector in several stores, unless these ask to leave it first.
+static bool are_sectors_shared(const row_shape *s) {
+    enum { SECTOR_BYTES = 32 };
+    const bool apart = (s->columns * s->out_bytes) % SECTOR_BYTES || (s->out_stride * s->out_bytes) % SECTOR_BYTES;
+    return s->rows_per_block > 1 && !s->transposed && s->out_stride != s->columns && apart;
+}
+
 // Where this differs from what is asked for, the kit refuses that (cj__given_check_plan).
 static void write_back(cj_plan *plan, const row_shape *s) {
     uint64_t *value = plan->params.value;
@@ -72,7 +79,7 @@ static void write_back(cj_plan *plan, const row_shape *s) {
     value[ROW_VECTORS] = s->held;
     value[ROW_STAGES] = s->stages ? s->stages : CJ_PARAM_AUTO;
     value[ROW_PIECES] = s->pieces;
-    if (!value[ROW_STORE]) value[ROW_STORE] = ROW_STORES_STREAM ? ROW_STORE_STREAMING : ROW_STORE_PLAIN;
+    if (!value[ROW_STORE]) value[ROW_STORE] = ROW_STORES_STREAM && !are_sectors_shared(s) ? ROW_STORE_STREAMING : ROW_STORE_PLAIN;
     if (s->form != ROW_DIRECT || s->totals) value[ROW_AT_ONCE] = CJ_PARAM_AUTO;
     value[ROW_RESIDENT] = s->resident ? ROW_RESIDENT_YES : ROW_RESIDENT_NO;
     if (s->form == ROW_DIRECT && !s->totals) value[ROW_GRID] = CJ_PARAM_AUTO;
@@ -115,7 +122,7 @@ static unsigned blocks_at_once(const choice *c) {
     const uint64_t   at_once = cj__ceil_div(ROW_FLIGHT_BYTES, bytes);
     const bool       large = c->rows * c->row_bytes > c->limits->l2_bytes && c->op->outputs;
     const bool       is_norm = c->op->fold != ROW_FOLD_EXP && c->op->inputs == 1;
-    const bool       one = s->rows_per_block == 1 && s->pieces == 1 && !s->cluster;
+    const bool       one = s->rows_per_block == 1 && s->pieces == 1 && !s->cluster && !s->peeled;
     if (!large || !is_norm || !one || at_once < ROW_AT_ONCE_LEAST) return 0;
     return at_once * cj__row_threads(s) < c->limits->max_threads_per_sm ? (unsigned)at_once : 0;
 }

@@ -199,11 +199,16 @@ static bool is_held(const choice *c) {
            c->s->vectors <= cj__row_cluster_holds(c, blocks) && !fills_sms(c);
 }
 
+// Rows whose outputs begin beside vectors: a stream would store them element by element, the direct form peels them.
+static bool is_stored_narrow(const choice *c) {
+    return c->op->outputs && c->s->elements * c->s->in_bytes <= PEEL_PLAIN_BYTES;
+}
+
 // Rows that one block holds well in registers, and few rows; unless a stream's parameters are asked for, also rows that
-// are held or pass.
+// are held, pass or are stored narrow.
 static bool is_direct(const choice *c) {
     return c->row_bytes <= (c->s->in_bytes == 4 ? DIRECT_WIDE_BYTES : DIRECT_NARROW_BYTES) || cj__row_is_few(c) ||
-           (!cj__row_asks_stream(c) && (cj__row_is_passing(c) || is_held(c)));
+           (!cj__row_asks_stream(c) && (cj__row_is_passing(c) || is_held(c) || is_stored_narrow(c)));
 }
 
 // ---- with sums over rows
