@@ -266,8 +266,8 @@ static cj_status check_and_take(cj_device *device, const cj_kernel *kernel, cons
     gemm_shape   g;
     form->read(&cj_kernel_plan(kernel)->params, &g);
     cj_status status = check_vectors(&g, operands, error);
-    if (!status) status = form->take(device, &g, GEMM_MAP_A, g.flipped ? &b : &a, to, error);
-    if (!status) status = form->take(device, &g, GEMM_MAP_B, g.flipped ? &a : &b, to, error);
+    if (!status) status = form->take(device, &g, g.flipped ? GEMM_MAP_B : GEMM_MAP_A, &a, to, error);
+    if (!status) status = form->take(device, &g, g.flipped ? GEMM_MAP_A : GEMM_MAP_B, &b, to, error);
     if (!status) status = form->take(device, &g, GEMM_MAP_D, &d, to, error);
     if (!status) status = check_in_place(&g, operands, error);
     return status || !g.adds_c ? status : form->take(device, &g, GEMM_MAP_C, &c, to, error);
