@@ -100,6 +100,7 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
     cj_head(b, "  A lies by %s, B by %s%s", g->a.order == CJ_BY_K ? "k" : "rows",
             g->b.order == CJ_BY_K ? "k" : "columns",
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");
+    if (g->turned) cj_head(b, "  D lies by columns: subtiles are transposed on their way to it");
     if (cj__gemm_is_ragged(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
     cj_head(b,
             "\nLaunch: block %u threads (a producer warp group and %u of consumers), %u bytes of shared memory, any "
@@ -211,10 +212,19 @@ static cj_status check_tile(const cj_params *p, cj_error *error) {
                     cj_params_word(&other, "form", form_of, sizeof form_of));
 }
 
+static cj_status check_swap(const cj_params *p, cj_error *error) {
+    char word[16];
+    REFUSE_IF(p->value[GEMM_SWAP] == GEMM_SWAP_YES && p->value[GEMM_FORM] != GEMM_FORM_WGMMA,
+              "swap: yes, but form=%s has tiles of few rows" CJ_HINT "leave swap at its default",
+              cj_params_word(p, "form", word, sizeof word));
+    return CJ_OK;
+}
+
 static cj_status plan_gemm(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     uint64_t *value = plan->params.value;
     if (!value[GEMM_FORM]) value[GEMM_FORM] = choose_form(plan, limits);
     TRY(check_tile(&plan->params, error));
+    TRY(check_swap(&plan->params, error));
     if (value[GEMM_FORM] == GEMM_FORM_SKINNY) return cj__skinny_plan(plan, limits, error);
     if (value[GEMM_FORM] == GEMM_FORM_MMA) return cj__mma_plan(plan, limits, error);
     return cj__gemm_plan(plan, limits, clusters, error);

@@ -400,6 +400,7 @@ void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_
         draw_types(random, types, sizeof types);
         draw_blocks(random, blocks, sizeof blocks);
         draw_problem(random, most, types, blocks, words, sizeof words);
+        if (!strstr(words, "out=e")) strcat(words, PICK(random, "", "", " swap=yes"));
         cj_test_gemm(device, words, random);
     }
 }

@@ -55,6 +55,27 @@ static void ragged_kernels_assemble(void **state) {
     assemble("n=5 tile=64x64 dtype=tf32 b=column cluster=0 c=yes");
 }
 
+// A and B exchanged: widths of tiles that others have not, of which some are the widest whose results are deferred.
+static void swapped_kernels_assemble(void **state) {
+    (void)state;
+    static const char *const rows[] = {"m=264 n=4096", "m=150 n=4096", "m=129 n=4096", "m=511 n=4096", "m=301 n=4500 c=yes bias=n",
+                                       "m=160 n=4501 c=yes bias=m out=f32", "m=200 n=4501 out=f32 activation=gelu batch=2"};
+    static const char *const splits[] = {"", " split=2 parts=3", " split=1 parts=7"};
+    for (size_t tile = 0, turn = 0; tile < CJ_TEST_COUNT(tiles); tile++)
+        for (size_t i = 0; i < CJ_TEST_COUNT(rows); i++, turn++) {
+            char params[192];
+            snprintf(params, sizeof params, "swap=yes tile=%s %s %s a=%s b=%s d=%s%s", tiles[tile], rows[i],
+                     clusters[turn % 3 + 1], orders[turn % 2], orders[turn / 2 % 2], orders[turn / 4 % 2], splits[turn / 3 % 3]);
+            assemble(params);
+        }
+    assemble("m=168 n=4500 swap=yes tile=64x256 cluster=2 out=f32 c=yes bias=m batch=2 activation=silu");
+    assemble("m=224 n=4500 swap=yes tile=128x224 cluster=2 c=yes bias=n batch=2 activation=silu");
+    assemble("m=320 n=4500 swap=yes tile=192x160 cluster=1 c=yes bias=n batch=2 activation=gelu");
+    assemble("m=600 n=4500 swap=yes tile=64x256 cluster=2 consumers=in-turn out=f32 c=yes bias=m batch=2 activation=silu");
+    assemble("m=256 n=512 k=8192 swap=yes tile=128x128 split=8 parts=2 sums=ring c=yes");
+    assemble("m=300 n=4096 swap=yes dtype=e4m3 b=column c=yes tile=128x160 split=4 cluster=1 parts=1");
+}
+
 static void emitted_kernels_assemble(void **state) {
     (void)state;
     unsigned turn = 0;
@@ -97,6 +118,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(emitted_kernels_assemble),
         cmocka_unit_test(kernels_that_share_k_assemble),
+        cmocka_unit_test(swapped_kernels_assemble),
         cmocka_unit_test(ragged_kernels_assemble),
         cmocka_unit_test(every_type_and_epilogue_assembles),
     };

@@ -67,9 +67,10 @@ class Data:
             kernels = kernels_of(row)
             if len(kernels) < 2:
                 continue
-            product = gemm_model.Product.of(words_of(row["label"]))
             for measured in kernels:
-                kernel = gemm_model.Kernel.of(words_of(measured["plan"]))
+                plan = words_of(measured["plan"])
+                product = gemm_model.Product.of({**words_of(row["label"]), "swap": plan.get("swap", "no")})
+                kernel = gemm_model.Kernel.of(plan)
                 room = gemm_model.room(gpcs, kernel.blocks) if gpcs else gemm_model.room_unknown(c, row["sms"], kernel.blocks)
                 every.append({**gemm_model.terms(product, kernel, room), "us": measured["us"], "shape": len(self.labels)})
                 self.plans.append(measured["plan"])

@@ -2,7 +2,7 @@
 """What the plan of gemm predicts (templates/gemm/plan/model.c), for variants.py and fit_gemm.py: the same formula on numbers, or on
 NumPy's arrays of many kernels, with the constants of constants.def or others. `cli.variants` holds it against the C code.
 
-D lies in rows. Products and kernels are read from words as requests, plans and `ptxgen` have them ("m=4096", "tile=64x128")."""
+D lies in rows, or, with A and B exchanged (`swap`), in columns. Products and kernels are read from words as requests, plans and `ptxgen` have them ("m=4096", "tile=64x128")."""
 import dataclasses
 import datetime
 import math
@@ -22,6 +22,7 @@ GROUPS = ((2, 1), (1, 2), (1, 1), (2, 2), (4, 1), (1, 4))  # of choose.c
 SIZE = {**draw.SIZE, "tf32": 4, "e5m2": 1}
 ROW, BOX, NARROW, PATTERN_ROWS, WARP_ROWS, GROUP_ROWS, WIDEST = 128, 64, 32, 8, 16, 64, 256  # of gemm.h
 STAGES_MIN, STAGES_MAX, SPLIT_MAX, PARTS_MAX, PORTABLE_CLUSTER, TURN_COLUMNS = 2, 8, 16, 64, 8, 128
+SUBTILE_LEAST, SUBTILES_MAX = 16, 8
 SHARED, RESERVED, STORE_BYTES = 232448, 512 + 1024, 2048  # of a block on sm_90a; mbarriers and alignment; a warp's subtile
 
 
@@ -98,6 +99,7 @@ class Product:
     a: Operand
     b: Operand
     special: bool  # GELU or SiLU
+    turned: bool = False  # D lies in columns
 
     @classmethod
     def of(cls, words):
@@ -107,17 +109,31 @@ class Product:
         if out == "auto":
             out = {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16"}.get(dtype, dtype)
         cut = cut_lines(words, SIZE[dtype], (k if a_by_k else m, k if b_by_k else n))
-        return cls(m, n, k, int(words.get("batch", 1)), SIZE[dtype], SIZE[out], Operand(a_by_k, m, cut[0]), Operand(b_by_k, n, cut[1]),
-                   words.get("activation") in ("gelu", "silu"))
+        p = cls(m, n, k, int(words.get("batch", 1)), SIZE[dtype], SIZE[out], Operand(a_by_k, m, cut[0]), Operand(b_by_k, n, cut[1]),
+                words.get("activation") in ("gelu", "silu"))
+        return p.swapped() if words.get("swap") == "yes" else p
+
+    def swapped(self):
+        """D' = B' A'."""
+        return dataclasses.replace(self, m=self.n, n=self.m, a=self.b, b=self.a, turned=not self.turned)
 
     @property
     def steps(self):
         return ceil_div(self.k * self.size, ROW)
 
 
+def subtile_of(p, columns):
+    """Columns of a subtile of a tile; 0 where a turned one has none that divides it."""
+    most = NARROW if p.out == 4 else BOX
+    if not p.turned:
+        return NARROW if columns % most else most
+    subtile = max(width for width in range(PATTERN_ROWS, most + 1, PATTERN_ROWS) if columns % width == 0)
+    return 0 if subtile < SUBTILE_LEAST or subtile * SUBTILES_MAX < columns else subtile
+
+
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    tile: tuple
+    tile: tuple   # as it is named: of a product that is turned, the most columns
     group: tuple  # blocks that multicast, one below the other and side by side
     split: int = 1
     parts: int = 1
@@ -140,28 +156,36 @@ class Kernel:
     def groups(self):
         return self.tile[0] // GROUP_ROWS
 
+    def columns(self, p):
+        """Of a tile: turned ones side by side share them evenly, of which a whole number of subtiles is a tile."""
+        if not p.turned:
+            return self.tile[1]
+        unit, tiles = PATTERN_ROWS * self.group[0], draw.round_up(ceil_div(p.n, self.tile[1]), self.group[1])
+        columns = draw.round_up(ceil_div(p.n, tiles), unit)
+        while columns < self.tile[1] and not subtile_of(p, columns):
+            columns += unit
+        return min(columns, self.tile[1])
+
     def rows(self, p):
         """Of D that a tile stores: few tiles below each other share them evenly."""
         tiles = ceil_div(p.m, self.tile[0] * self.group[0]) * self.group[0]
         return self.tile[0] if tiles == 1 or not p.a.by_k else min(self.tile[0], draw.round_up(ceil_div(p.m, tiles), WARP_ROWS))
 
     def tiles(self, p):
-        return ceil_div(p.m, self.tile[0] * self.group[0]) * ceil_div(p.n, self.tile[1] * self.group[1]) * p.batches
-
-    def subtile(self, p):
-        return NARROW if p.out == 4 or self.tile[1] % BOX else BOX
+        return ceil_div(p.m, self.tile[0] * self.group[0]) * ceil_div(p.n, self.columns(p) * self.group[1]) * p.batches
 
     def stores_at_once(self, p):
         """Whether a tile's results are stored before the next tile's first step, not during it."""
-        sums = self.tile[1] // 2
+        sums = self.columns(p) // 2
         held = sums + sums * p.out // 4 <= (120 if self.groups > 2 else 168)
-        return not held or self.tile[1] // self.subtile(p) > p.steps or self.split * self.parts > 1 or self.in_turn
+        return not held or self.columns(p) // subtile_of(p, self.columns(p)) > p.steps or self.split * self.parts > 1 or self.in_turn
 
     def with_stages(self, p, c):
         """With as many stages as the plan would take; where no two fit, with fewer."""
-        subtile, warps = self.subtile(p), self.groups * (2 if self.in_turn else 1) * 4
-        stage = p.a.stage_bytes(self.tile[0]) + p.b.stage_bytes(self.tile[1])
-        peers = ceil_div(warps * (self.tile[1] // subtile), self.split) * (self.split - 1) * 64 * subtile
+        columns, warps = self.columns(p), self.groups * (2 if self.in_turn else 1) * 4
+        subtile = subtile_of(p, columns)
+        stage = p.a.stage_bytes(self.tile[0]) + p.b.stage_bytes(columns)
+        peers = ceil_div(warps * (columns // subtile), self.split) * (self.split - 1) * 64 * subtile
         room = SHARED - RESERVED - warps * (1 if self.groups > 2 else 2) * STORE_BYTES
         apart, most = max(0, room - peers) // stage, room // stage
         is_long = apart < c.ring_stages and ceil_div(p.steps, self.split * self.parts) >= c.ring_steps
@@ -190,15 +214,17 @@ def room_unknown(c, sms, blocks):
 
 def terms(p, kernel, at_once):
     """What the prediction takes of a kernel, without constants; `at_once` clusters run at once. A term that a kernel has not is 0."""
-    (tile_m, tile_n), (along_m, along_n), split, parts = kernel.tile, kernel.group, kernel.split, kernel.parts
+    (tile_m, _), (along_m, along_n), split, parts, tile_n = kernel.tile, kernel.group, kernel.split, kernel.parts, kernel.columns(p)
     area, clusters, turns = tile_m * tile_n, kernel.tiles(p) * parts, int(kernel.in_turn)
     loaded = p.a.loaded(tile_m, min(kernel.rows(p), p.m), along_n) + p.b.loaded(tile_n, p.n, along_m)
     return {
         "turns": turns, "turn_columns": turns * tile_n / WIDEST,
+        "operands": kernel.groups * (GROUP_ROWS + tile_n) * ROW,
         "products": area * (kernel.groups > 1), "one_group": area * (kernel.groups == 1 and not turns),
         "loaded": p.k * p.size / (p.steps * ROW) * loaded, "blocks": min(clusters, at_once) * kernel.blocks,
         "behind": min(kernel.stages, STAGES_MAX) - 1, "steps": ceil_div(p.steps, split * parts), "rounds": ceil_div(clusters, at_once),
-        "special": tile_n * p.special, "stored": tile_n * kernel.stores_at_once(p), "last": area * p.out,
+        "special": tile_n * p.special, "stored": tile_n * kernel.stores_at_once(p), "last": area * p.out * (not p.turned),
+        "turned": area * p.out * p.turned,
         "exchanges": int(split > 1), "sent": area * 4 * (split - 1) / split, "wide": int(split > 1 and kernel.blocks > PORTABLE_CLUSTER),
         "meets": int(parts > 1), "posted": area * 4 / split * (parts + 1) * (parts > 1),
         "read": p.batches * p.k * p.size * (p.m + p.n), "written": p.batches * p.m * p.n * p.out}
@@ -211,14 +237,14 @@ def larger(a, b):  # of arrays, too
 def cost(c, t):
     """Clocks, by constants and terms: cj__gemm_cost."""
     products = c.turn_step * t.turn_columns + (t.products + t.one_group * c.one_group) / c.products
-    each = (products, t.loaded / c.block_bytes, t.loaded * t.blocks / c.l2_bytes, c.refill / t.behind)
+    each = (larger(products, t.operands / c.operand_bytes), t.loaded / c.block_bytes, t.loaded * t.blocks / c.l2_bytes, c.refill / t.behind)
     steps = t.steps * sum(time**3 for time in each) ** (1 / 3)
     special = c.activate * t.special
     round_ = t.turns * larger(steps, c.turn_end + special / 2) + (1 - t.turns) * (steps + c.end + special + c.stored * t.stored)
     partials = (t.exchanges * c.exchange + t.sent / c.send_bytes + t.wide * c.wide_cluster +
                 t.meets * c.meeting + t.posted / c.post_bytes)
     memory = t.read / c.read_bytes + t.written / c.write_bytes
-    return ((steps + (t.rounds - 1) * round_) ** 2 + memory**2) ** 0.5 + t.last / c.last_bytes + special + t.rounds * partials
+    return ((steps + (t.rounds - 1) * round_) ** 2 + memory**2) ** 0.5 + (t.last + t.turned * c.turned_last) / c.last_bytes + special + t.rounds * partials
 
 
 def predict(c, p, kernel, at_once):

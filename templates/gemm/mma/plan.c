@@ -208,6 +208,7 @@ void cj__mma_keep_choices(cj_plan *plan, const gemm_shape *g) {
     value[GEMM_PARTS] = g->parts;
     value[GEMM_SUMS] = GEMM_SUMS_APART;
     value[GEMM_CONSUMERS] = GEMM_CONSUMERS_TOGETHER;
+    value[GEMM_SWAP] = GEMM_SWAP_NO;
     value[GEMM_DEPENDENT] &= cj__target_number(plan) >= TARGET_DEPENDENT;
 }
 

@@ -76,7 +76,8 @@ static void try_groups(const cj_params *p, const cj_limits *limits, gemm_shape *
     const bool     is_column = along_m != CJ_PARAM_AUTO && p->value[GEMM_CLUSTER_N] == CJ_PARAM_AUTO;
     const uint64_t along_n = is_column ? 1 : p->value[GEMM_CLUSTER_N];
     for (size_t i = 0; along_m && i < sizeof groups / sizeof *groups; i++) {
-        if (!is_open(along_m, groups[i].m, g->m, g->tile_m) || !is_open(along_n, groups[i].n, g->n, g->tile_n)) continue;
+        const uint32_t columns = cj__gemm_tiles[g->tile].n;
+        if (!is_open(along_m, groups[i].m, g->m, g->tile_m) || !is_open(along_n, groups[i].n, g->n, columns)) continue;
         if (g->in_turn && groups[i].m * groups[i].n > 2 && along_m == CJ_PARAM_AUTO) continue;
         cj__gemm_set_cluster(g, groups[i].m, groups[i].n);
         try_splits(p, limits, g, best);
@@ -92,7 +93,7 @@ static void try_groups(const cj_params *p, const cj_limits *limits, gemm_shape *
 static bool may_be(const cj_params *p, const gemm_shape *g, bool in_turn) {
     const uint64_t asked = p->value[GEMM_CONSUMERS];
     if (asked != GEMM_CONSUMERS_AUTO) return in_turn == (asked == GEMM_CONSUMERS_IN_TURN);
-    return !in_turn || (g->tile_m == GEMM_GROUP_ROWS && g->tile_n >= GEMM_TURN_COLUMNS);
+    return !in_turn || (g->tile_m == GEMM_GROUP_ROWS && cj__gemm_tiles[g->tile].n >= GEMM_TURN_COLUMNS);
 }
 
 // What was asked for although nothing of it fits, for the plan to refuse.
@@ -107,16 +108,36 @@ static gemm_shape as_asked(const cj_params *p, const cj_limits *limits, gemm_sha
     return g;
 }
 
-void cj__gemm_choose(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
+static void try_tiles(const cj_params *p, const cj_limits *limits, gemm_shape *g, candidate *best) {
     const uint64_t asked = p->value[GEMM_TILE], first = asked ? asked : 1, last = asked ? asked : GEMM_TILES - 1;
-    candidate      best = {*g, INFINITY};
     for (uint64_t tile = first; tile <= last; tile++) {
         if (!cj__gemm_tiles[tile].m) continue;
         for (int in_turn = 0; in_turn < 2; in_turn++) {
             g->in_turn = in_turn;
             cj__gemm_set_tile(g, tile);
-            if (may_be(p, g, in_turn)) try_groups(p, limits, g, &best);
+            if (may_be(p, g, in_turn)) try_groups(p, limits, g, best);
         }
     }
+}
+
+// ---- A and B, or B and A
+
+// Not where D has no more rows or columns than a consumer group has rows: of those that are missing nothing is loaded. Nor where the user
+// counts rows and columns of D: those of a tile, or blocks of a cluster.
+static bool may_swap(const cj_params *p, const gemm_shape *g) {
+    const uint64_t *value = p->value;
+    const bool      is_asked = value[GEMM_TILE] || value[GEMM_CLUSTER] != CJ_PARAM_AUTO || value[GEMM_CLUSTER_N] != CJ_PARAM_AUTO;
+    return value[GEMM_SWAP] == GEMM_SWAP_AUTO && cj__gemm_can_swap(g) && cj__least(g->m, g->n) > GEMM_GROUP_ROWS && !is_asked;
+}
+
+void cj__gemm_choose(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
+    candidate  best = {*g, INFINITY}, other = best;
+    gemm_shape swapped = *g;
+    try_tiles(p, limits, g, &best);
+    if (may_swap(p, g)) {
+        cj__gemm_swap(&swapped);
+        try_tiles(p, limits, &swapped, &other);
+    }
+    if (other.clocks * gpu->swap_gain < best.clocks) best = other;
     *g = best.clocks < INFINITY ? best.shape : as_asked(p, limits, *g);
 }

@@ -53,8 +53,9 @@ static double loaded_bytes(const gemm_shape *g) {
 static double step_clocks(const gemm_shape *g, double blocks) {
     const double rate = g->groups > 1 ? gpu->products : gpu->products / gpu->one_group;
     const double products = g->teams > 1 ? gpu->turn_step * g->tile_n / GEMM_WIDEST : g->tile_m * g->tile_n / rate;
+    const double operands = g->groups * (GEMM_GROUP_ROWS + g->tile_n) * GEMM_ROW / gpu->operand_bytes;
     const double loaded = loaded_bytes(g), stages = (double)cj__least(g->stages, GEMM_STAGES_MAX);
-    return beside(products, loaded / gpu->block_bytes, loaded * blocks / gpu->l2_bytes, gpu->refill / (stages - 1));
+    return beside(fmax(products, operands), loaded / gpu->block_bytes, loaded * blocks / gpu->l2_bytes, gpu->refill / (stages - 1));
 }
 
 // ---- results
@@ -71,7 +72,8 @@ static double end_clocks(const gemm_shape *g) {
 }
 
 static double last_clocks(const gemm_shape *g) {
-    return g->tile_m * g->tile_n * g->d_type->bytes / gpu->last_bytes + special_clocks(g);
+    const double times = g->turned ? gpu->turned_last : 1;
+    return times * g->tile_m * g->tile_n * g->d_type->bytes / gpu->last_bytes + special_clocks(g);
 }
 
 // ---- partials

@@ -46,6 +46,9 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
               "sums: ring, but no blocks of a cluster split K: split %u" CJ_HINT
               "split=2 and more has blocks that do; or leave sums at its default",
               g->split);
+    REFUSE_IF(g->turned && !cj__gemm_can_swap(g),
+              "swap: yes, but results of %s are stored by rows of tiles alone" CJ_HINT "out=bf16, f16 and f32 are stored by columns, too",
+              g->d_type->name);
     REFUSE_IF(g->in_turn && g->teams == 1,
               "consumers: in-turn, but a tile of %ux%u with split %u, parts %u has no two that compute tiles of 64 rows" CJ_HINT
               "tiles of 64 rows have them, and no split",
@@ -87,6 +90,7 @@ static void keep_choices(cj_plan *plan, const gemm_shape *g) {
     plan->params.value[GEMM_SPLIT] = g->split;
     plan->params.value[GEMM_PARTS] = g->parts;
     plan->params.value[GEMM_SUMS] = g->sums_in_stages ? GEMM_SUMS_RING : GEMM_SUMS_APART;
+    plan->params.value[GEMM_SWAP] = g->turned ? GEMM_SWAP_YES : GEMM_SWAP_NO;
     plan->params.value[GEMM_CONSUMERS] = g->teams > 1 ? GEMM_CONSUMERS_IN_TURN : GEMM_CONSUMERS_TOGETHER;
 }
 
@@ -119,7 +123,7 @@ bool cj__gemm_takes_ends(const cj_plan *plan) { return plan->derived_count > DER
 static void derive(cj_plan *plan, const gemm_shape *g) {
     const uint64_t bias_length = g->bias == GEMM_BIAS_ROWS ? g->m : g->n;
     CJ_DERIVE(plan, g->tiles_m, g->tiles_n, g->steps, g->batches, bias_length);
-    if (cj__gemm_is_ragged(g)) CJ_DERIVE(plan, g->m, g->n);
+    if (cj__gemm_is_ragged(g)) CJ_DERIVE(plan, cj__gemm_lines(g), cj__gemm_line(g));
 }
 
 static void name_entry(cj_plan *plan, const gemm_shape *g) {

@@ -93,17 +93,19 @@ enum {
     GEMM_PORTABLE_CLUSTER = 8,
     GEMM_PARTS_MAX = 64,
     GEMM_SUBTILES_MAX = 8,
+    GEMM_SUBTILE_LEAST = 16,  // columns, of a tile that is stored by columns
     GEMM_SUMS_MAX = 128,   // f32 sums of a thread
-    GEMM_PACKED_MAX = 80,  // registers of a tile's packed results, and of these and the next tile's sums: of one or two
+    GEMM_PACKED_MAX = 84,  // registers of a tile's packed results, and of these and the next tile's sums: of one or two
     GEMM_HELD_MAX = 168,   // consumer groups, and of three
     GEMM_HELD_MAX_OF_THREE = 120,
     GEMM_BIAS_MAX = 8
 };
 
-// In the order of the words of `sums`, `lines` and `consumers`.
+// In the order of the words of `sums`, `lines`, `consumers` and `swap`.
 enum { GEMM_SUMS_AUTO, GEMM_SUMS_APART, GEMM_SUMS_RING };
 enum { GEMM_LINES_AUTO, GEMM_LINES_WHOLE, GEMM_LINES_CUT };
 enum { GEMM_CONSUMERS_AUTO, GEMM_CONSUMERS_TOGETHER, GEMM_CONSUMERS_IN_TURN };
+enum { GEMM_SWAP_AUTO, GEMM_SWAP_NO, GEMM_SWAP_YES };
 
 // In the order of the words of `form`. Which instructions multiply: wgmma (sm_90a), or mma.sync (mma.h, skinny.h).
 enum { GEMM_FORM_AUTO, GEMM_FORM_WGMMA, GEMM_FORM_MMA, GEMM_FORM_SKINNY };
@@ -134,7 +136,8 @@ typedef struct gemm_operand {
     uint32_t         loaded;   // lines that all of these load: fewer than the tile's where fewer of the matrix are a tile's
 } gemm_operand;
 
-// A product as the kernel computes it: D lies in rows. (D in columns is D' = B' A' in rows: `flipped`.)
+// A product as the kernel computes it: D lies in rows. (D in columns is D' = B' A' in rows: `flipped`.) Where the plan swaps A and B,
+// it is the other one of these two, and D lies in columns of it: `turned`. Rows, columns, m and n are then those of this product.
 //
 // The blocks of a cluster: cluster_m x cluster_n of them, a multicast group, load tiles side by side and multicast what they
 // have in common. `split` such groups in a cluster, and `parts` clusters, split the K of a tile.
@@ -142,12 +145,12 @@ typedef struct gemm_shape {
     gemm_operand     a, b;
     const gemm_type *c_type, *d_type;  // the bias has C's type
     uint64_t         m, n, k, batches;
-    bool             flipped, adds_c, shared_c;
+    bool             flipped, turned, adds_c, shared_c;
     bool             in_turn;  // the parameter consumers asks for it
     gemm_bias        bias;
     gemm_activation  activation;
 
-    uint32_t tile, tile_m, tile_n;  // the tile's number in cj__gemm_tiles; its rows and columns of D, one block's
+    uint32_t tile, tile_m, tile_n;  // the tile's number in cj__gemm_tiles; its rows and columns, one block's (turned: fewer columns)
     uint32_t rows;                  // of D that a tile stores: the next one begins behind them, up to tile_m
     bool     clustered;             // the kernel is launched in clusters
     uint32_t cluster_m, cluster_n;
@@ -186,6 +189,8 @@ static inline uint32_t cj__gemm_splits(const gemm_shape *g) { return g->split * 
 // ---- the problem (problem.c)
 
 void      cj__gemm_problem(const cj_params *params, gemm_shape *g);
+void      cj__gemm_swap(gemm_shape *g);  // becomes D' = B' A', of which D lies in columns
+bool      cj__gemm_can_swap(const gemm_shape *g);
 cj_status cj__gemm_check_problem(const cj_params *params, const gemm_shape *g, cj_error *error);
 
 // How far a result may be from the exact one, relative to the size of what is added up.
@@ -246,10 +251,16 @@ static inline uint32_t cj__gemm_post_bytes(const gemm_shape *g) {
     return cj__gemm_block_subtiles(g) * g->parts * cj__gemm_subtile_bytes(g);
 }
 
+// D's lines in memory, and what one has; the rows and columns of the box by which a warp stores a subtile of them.
+static inline uint64_t cj__gemm_lines(const gemm_shape *g) { return g->turned ? g->n : g->m; }
+static inline uint64_t cj__gemm_line(const gemm_shape *g) { return g->turned ? g->m : g->n; }
+static inline uint32_t cj__gemm_box_rows(const gemm_shape *g) { return g->turned ? g->subtile : GEMM_WARP_ROWS; }
+static inline uint32_t cj__gemm_box_columns(const gemm_shape *g) { return g->turned ? GEMM_WARP_ROWS : g->subtile; }
+
 // Whether D's lines end within 16 bytes, of which tensor stores write all or none. Then the kernel takes D's address,
 // leading dimension and stride (elements) too, after the scales.
 enum { GEMM_STORED_UNIT = 16 };  // bytes that a tensor store writes as a whole
-static inline bool cj__gemm_is_ragged(const gemm_shape *g) { return g->n * g->d_type->bytes % GEMM_STORED_UNIT != 0; }
+static inline bool cj__gemm_is_ragged(const gemm_shape *g) { return cj__gemm_line(g) * g->d_type->bytes % GEMM_STORED_UNIT != 0; }
 
 // The same of a plan's kernel, for launches: nothing is worked out.
 bool cj__gemm_takes_ends(const cj_plan *plan);

@@ -28,6 +28,15 @@ static void transpose(gemm_shape *g) {
     if (g->bias) g->bias = g->bias == GEMM_BIAS_ROWS ? GEMM_BIAS_COLUMNS : GEMM_BIAS_ROWS;
 }
 
+void cj__gemm_swap(gemm_shape *g) {
+    transpose(g);
+    g->flipped = !g->flipped;
+    g->turned = true;
+}
+
+// 8-bit results have no fragments that are transposed, and lines of 16 bytes a warp.
+bool cj__gemm_can_swap(const gemm_shape *g) { return g->d_type->bytes > 1; }
+
 static bool is_cut(uint64_t lines, const gemm_operand *o, uint64_t k) {
     const uint64_t length = o->order == CJ_BY_K ? k : o->extent;
     return lines == GEMM_LINES_CUT || (lines == GEMM_LINES_AUTO && length * o->type->bytes % GEMM_ROW != 0);
@@ -57,12 +66,15 @@ void cj__gemm_problem(const cj_params *p, gemm_shape *g) {
                       .bias = (gemm_bias)value[GEMM_BIAS],
                       .activation = (gemm_activation)value[GEMM_ACTIVATION],
                       .in_turn = value[GEMM_CONSUMERS] == GEMM_CONSUMERS_IN_TURN,
-                      .teams = 1};
+                      .teams = 1,
+                      .cluster_m = 1,
+                      .cluster_n = 1};
     g->a.is_cut = is_cut(value[GEMM_LINES], &g->a, g->k);
     g->b.is_cut = is_cut(value[GEMM_LINES], &g->b, g->k);
     g->step = GEMM_ROW / g->a.type->bytes;
     g->steps = cj__ceil_div(g->k, g->step);
     if (g->flipped) transpose(g);
+    if (value[GEMM_SWAP] == GEMM_SWAP_YES) cj__gemm_swap(g);
 }
 
 static cj_status check_order(bool refused, const char *which, const char *order, const gemm_type *type,

@@ -14,13 +14,33 @@ static uint32_t stage_bytes_of(const gemm_operand *o) {
     return (o->order == CJ_BY_K ? o->lines : (uint32_t)cj__round_up(o->lines, GEMM_BOX)) * GEMM_ROW;
 }
 
+// Columns of a subtile, a whole number of which a tile of so many has. Of a turned tile each is a box of so many lines of D; 0 where no
+// width divides the tile into few enough.
+static uint32_t subtile_of(const gemm_shape *g, uint32_t columns) {
+    uint32_t subtile = g->d_type->bytes == 4 ? GEMM_NARROW : GEMM_BOX;
+    if (!g->turned) return columns % subtile ? GEMM_NARROW : subtile;
+    while (columns % subtile) subtile -= GEMM_PATTERN_ROWS;
+    return subtile < GEMM_SUBTILE_LEAST || subtile * GEMM_SUBTILES_MAX < columns ? 0 : subtile;
+}
+
+// Turned tiles side by side share the columns evenly, as wgmma takes each multiple of 8: 264 of them are 2 times 144 (3 subtiles of 48),
+// where a tile has 256, and not 256 and 8. Each block of a column of the multicast group loads whole swizzle patterns of them.
+static uint32_t columns_of_tile(const gemm_shape *g) {
+    const uint32_t most = cj__gemm_tiles[g->tile].n, unit = GEMM_PATTERN_ROWS * g->cluster_m;
+    if (!g->turned) return most;
+    const uint64_t tiles = cj__round_up(cj__ceil_div(g->n, most), g->cluster_n);
+    uint32_t       columns = (uint32_t)cj__round_up(cj__ceil_div(g->n, tiles), unit);
+    while (columns < most && !subtile_of(g, columns)) columns += unit;
+    return columns < most ? columns : most;
+}
+
 void cj__gemm_set_tile(gemm_shape *g, uint64_t tile) {
     g->tile = (uint32_t)tile;
     g->tile_m = cj__gemm_tiles[tile].m;
-    g->tile_n = cj__gemm_tiles[tile].n;
+    g->tile_n = columns_of_tile(g);
     g->groups = g->tile_m / GEMM_GROUP_ROWS;
     g->teams = g->in_turn && g->groups == 1 && !cj__gemm_is_split(g) ? 2 : 1;
-    g->subtile = g->d_type->bytes == 4 || g->tile_n % GEMM_BOX ? GEMM_NARROW : GEMM_BOX;
+    g->subtile = subtile_of(g, g->tile_n);
     g->subtiles = g->tile_n / g->subtile;
     g->deferred = may_defer(g) ? g->subtiles : 0;
     g->a.lines = g->tile_m;
@@ -49,6 +69,7 @@ void cj__gemm_set_cluster(gemm_shape *g, uint64_t along_m, uint64_t along_n) {
     g->clustered = along_m > 0;
     g->cluster_m = along_m ? (uint32_t)along_m : 1;
     g->cluster_n = along_m ? (uint32_t)along_n : 1;
+    if (g->turned) cj__gemm_set_tile(g, g->tile);
     g->a.loaders = g->cluster_n;
     g->b.loaders = g->cluster_m;
     g->tiles_m = cj__ceil_div(g->m, (uint64_t)g->tile_m * g->cluster_m);
@@ -93,7 +114,7 @@ size_t cj__gemm_workspace(const gemm_shape *g) {
 
 // Columns of a ragged D's map: those of whole units, but no map has none.
 static uint64_t columns_of_whole_units(const gemm_shape *g) {
-    const uint64_t unit = GEMM_STORED_UNIT / g->d_type->bytes, whole = g->n / unit * unit;
+    const uint64_t unit = GEMM_STORED_UNIT / g->d_type->bytes, whole = cj__gemm_line(g) / unit * unit;
     return whole ? whole : unit;
 }
 
@@ -110,8 +131,8 @@ void cj__gemm_map(const gemm_shape *g, unsigned which, gemm_map *map) {
         *map = operand_map(g, which == GEMM_MAP_A ? &g->a : &g->b);
     else
         *map = (gemm_map){.type = which == GEMM_MAP_C ? g->c_type : g->d_type,
-                          .dims = {g->n, g->m},
-                          .box = {g->subtile, GEMM_WARP_ROWS}};
+                          .dims = {cj__gemm_line(g), cj__gemm_lines(g)},
+                          .box = {cj__gemm_box_columns(g), cj__gemm_box_rows(g)}};
     const uint32_t row_bytes = map->box[0] * map->type->bytes;
     map->swizzle = row_bytes == GEMM_ROW       ? CJ_TENSORMAP_SWIZZLE_128B
                    : row_bytes == GEMM_ROW / 2 ? CJ_TENSORMAP_SWIZZLE_64B

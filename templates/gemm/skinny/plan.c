@@ -64,7 +64,8 @@ static void choose(const cj_params *p, const cj_limits *limits, gemm_shape *g) {
 static bool asks_for_others(const cj_params *p) {
     const uint64_t *value = p->value;
     return value[GEMM_TILE] || value[GEMM_CLUSTER] != CJ_PARAM_AUTO || value[GEMM_CLUSTER_N] != CJ_PARAM_AUTO ||
-           value[GEMM_STAGES] || value[GEMM_SPLIT] || value[GEMM_PARTS] || value[GEMM_SUMS] || value[GEMM_CONSUMERS];
+           value[GEMM_STAGES] || value[GEMM_SPLIT] || value[GEMM_PARTS] || value[GEMM_SUMS] || value[GEMM_CONSUMERS] ||
+           value[GEMM_SWAP];
 }
 
 // There are blocks for all SMs, and they have little to read: a tile of 64 lines would wait longer for its first stage.

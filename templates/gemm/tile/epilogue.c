@@ -7,7 +7,8 @@
 // its tensor map says.
 // 16-bit elements pass it as fragments of 16 by 16 (ldmatrix, stmatrix). Of other types a thread has two neighbours of row
 // lane / 4 and two of the row 8 below in every 8 columns; it writes and reads them itself, in cells of their own: for f32 the
-// cells of C are those of D.
+// cells of C are those of D. Where D lies in columns of the product, a box has 16 columns of D and a row for each column of the subtile
+// (turned.c).
 #include "epilogue.h"
 
 enum { FRAGMENT_REGISTERS = 4, FRAGMENT_COLUMNS = 16, CELL_COLUMNS = 8, CHUNK = 16, PACKED_MAX = 16 };
@@ -63,8 +64,9 @@ void cj__gemm_results_begin(const gemm_kernel *k, gemm_results *r) {
     cj_reg            own = cj_sub(f, "consumer_warp", k->warp, GEMM_WARPS);
     r->buffer = cj_mad(f, "results", own, cj__gemm_stores(g) * GEMM_STORE_BYTES, k->shared);
     r->buffer = cj_add(f, "results", r->buffer, g->stages * cj__gemm_stage_bytes(g));
-    if (has_fragments(g)) r->fragment = fragment_address(k, r->buffer);
-    if (has_cells(g->d_type)) r->cell = cell_address(k, r->buffer);
+    if (g->turned) r->turned = cj__gemm_turned_address(k, r->buffer);
+    if (!g->turned && has_fragments(g)) r->fragment = fragment_address(k, r->buffer);
+    if (!g->turned && has_cells(g->d_type)) r->cell = cell_address(k, r->buffer);
     r->place.row = cj_mov(f, "s32", "result_row", 0);
     r->place.column = cj_mov(f, "s32", "result_column", 0);
     if (g->batches > 1) r->place.batch = cj_mov(f, "s32", "result_batch", 0);
@@ -101,8 +103,11 @@ static cj_reg in_buffer(const gemm_kernel *k, cj_reg first, uint32_t subtile) {
     return buffer ? cj_add(k->f, "buffer", first, buffer * GEMM_STORE_BYTES) : first;
 }
 
-static cj_reg column_of(const gemm_kernel *k, cj_reg first, uint32_t subtile) {
-    return subtile ? cj_add(k->f, "subtile_column", first, subtile * k->g->subtile) : first;
+// The box of D, or of C, that is a subtile.
+static gemm_place box_of(const gemm_kernel *k, const gemm_results *r, uint32_t subtile) {
+    cj_reg column = r->place.column;
+    if (subtile) column = cj_add(k->f, "subtile_column", column, subtile * k->g->subtile);
+    return k->g->turned ? (gemm_place){column, r->place.row, r->place.batch} : (gemm_place){r->place.row, column, r->place.batch};
 }
 
 // Whether a copy that was started before may still read the subtile's buffer: one of this tile, or (several a block) of
@@ -119,18 +124,27 @@ static uint32_t c_buffer_of(const gemm_shape *g, uint32_t subtile) { return g->d
 
 static void read_cells(const gemm_kernel *k, cj_reg first, cj_reg *c) {
     for (uint32_t i = 0; i < 2 * pairs_of(k->g); i++) c[i] = cj_f32(k->f, "addend");
+    if (k->g->turned) {
+        cj__gemm_turned_read(k, first, c);
+        return;
+    }
     for (uint32_t pair = 0; pair < pairs_of(k->g); pair++)
         cj__load(k->f, cj_always(), "ld.shared", "f32", c + 2 * pair, 2, cell_of(k, first, pair / 2),
                  pair % 2 * cell_below(k->g));
 }
 
-static void read_fragments(const gemm_kernel *k, cj_reg first, cj_reg *c) {
+static void load_fragments(const gemm_kernel *k, cj_reg first, const cj_reg *packed) {
+    for (uint32_t i = 0; i < k->g->subtile / FRAGMENT_COLUMNS; i++)
+        cj_fragment_load(k->f, packed + FRAGMENT_REGISTERS * i, cj_fragment_at(k->f, first, i));
+}
+
+// Two 16-bit elements a register, from where the lane's first ones lie.
+static void read_packed(const gemm_kernel *k, cj_reg first, cj_reg *c) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     cj_reg            packed[PACKED_MAX];
     for (uint32_t i = 0; i < pairs_of(g); i++) packed[i] = cj_b32(f, "addends");
-    for (uint32_t i = 0; i < g->subtile / FRAGMENT_COLUMNS; i++)
-        cj_fragment_load(f, packed + FRAGMENT_REGISTERS * i, cj_fragment_at(f, first, i));
+    (g->turned ? cj__gemm_turned_read : load_fragments)(k, first, packed);
     for (uint32_t i = 0; i < pairs_of(g); i++) {
         cj_reg low = cj_register(f, "b16", "low"), high = cj_register(f, "b16", "high");
         cj_ptx(f, "mov.b32 {$1, $2}, $3;", low, high, packed[i]);
@@ -151,8 +165,9 @@ static void claim_for_c(const gemm_kernel *k, uint32_t subtile, const char *why)
 static void load_addends(const gemm_kernel *k, const gemm_results *r, uint32_t subtile, cj_reg c[2 * PACKED_MAX]) {
     const gemm_shape *g = k->g;
     const uint32_t    bytes = GEMM_WARP_ROWS * g->subtile * g->c_type->bytes, buffer = c_buffer_of(g, subtile);
-    cj_reg            at[3], column = column_of(k, r->place.column, subtile), to = in_buffer(k, r->buffer, buffer);
-    const uint32_t    rank = cj__gemm_at(k, at, column, r->place.row, r->place.batch, g->shared_c);
+    const gemm_place  box = box_of(k, r, subtile);
+    cj_reg            at[3], to = in_buffer(k, r->buffer, buffer);
+    const uint32_t    rank = cj__gemm_at(k, at, box.column, box.row, box.batch, g->shared_c);
     if (!g->deferred && may_be_read(g, subtile)) claim_for_c(k, subtile, "the buffer is free for C");
     if (g->deferred && subtile) cj_ptx(k->f, "bar.warp.sync -1; // all lanes have read the subtile before");
     cj_mbarrier_arrive_expect(k->f, k->leader, r->c_ready, CJ_ARG((int)bytes), NULL);
@@ -160,7 +175,7 @@ static void load_addends(const gemm_kernel *k, const gemm_results *r, uint32_t s
     cj_mbarrier_wait(k->f, r->c_ready, CJ_ARG(r->c_parity), CJ_SCOPE_BLOCK, "C is there");
     cj_mbarrier_flip(k->f, r->c_parity);
     const bool cells = has_cells(g->c_type);
-    (cells ? read_cells : read_fragments)(k, in_buffer(k, cells ? r->cell : r->fragment, buffer), c);
+    (cells ? read_cells : read_packed)(k, in_buffer(k, g->turned ? r->turned : cells ? r->cell : r->fragment, buffer), c);
 }
 
 // Two values to their place among the subtile's results; 8-bit ones share a register with those of the row 8 below.
@@ -233,6 +248,10 @@ static void write_cells(const gemm_kernel *k, cj_reg first, const cj_reg *packed
 
 static void write_results(const gemm_kernel *k, const gemm_results *r, uint32_t subtile) {
     const cj_reg *packed = r->packed + packed_at(k->g, subtile);
+    if (k->g->turned) {
+        cj__gemm_turned_write(k, in_buffer(k, r->turned, subtile), packed);
+        return;
+    }
     if (has_cells(k->g->d_type)) {
         write_cells(k, in_buffer(k, r->cell, subtile), packed);
         return;
@@ -255,14 +274,15 @@ static void claim_buffer(const gemm_kernel *k, uint32_t subtile) {
 }
 
 void cj__gemm_results_store(const gemm_kernel *k, const gemm_results *r, uint32_t subtile) {
-    const bool ragged = cj__gemm_is_ragged(k->g);
-    cj_reg     buffer = in_buffer(k, r->buffer, subtile), column = column_of(k, r->place.column, subtile), at[3];
-    uint32_t   rank = cj__gemm_at(k, at, column, r->place.row, r->place.batch, false);
+    const bool       ragged = cj__gemm_is_ragged(k->g);
+    cj_reg           buffer = in_buffer(k, r->buffer, subtile), at[3];
+    const gemm_place box = box_of(k, r, subtile);
+    const uint32_t   rank = cj__gemm_at(k, at, box.column, box.row, box.batch, false);
     claim_buffer(k, subtile);
     write_results(k, r, subtile);
     cj_async_fence(k->f, "what this lane wrote is there for the copy,");
     cj_ptx(k->f, "bar.warp.sync -1; // and what all lanes wrote");
-    cj_tensor_store(k->f, ragged ? cj__gemm_tail_sender(k, &r->tail, column) : k->leader, r->map, at, rank, buffer);
+    cj_tensor_store(k->f, ragged ? cj__gemm_tail_sender(k, &r->tail, &box) : k->leader, r->map, at, rank, buffer);
     cj_bulk_commit(k->f);
-    if (ragged) cj__gemm_tail_store(k, &r->tail, &r->place, column, buffer);
+    if (ragged) cj__gemm_tail_store(k, &r->tail, &box, buffer);
 }

@@ -27,6 +27,13 @@ void cj__gemm_values_columns(const gemm_kernel *k, const gemm_values *v, uint32_
 void cj__gemm_value(const gemm_kernel *k, const gemm_values *v, const cj_reg *sum, const cj_reg *addend,
                     const cj_reg *bias, uint32_t count);
 
+// ---- subtiles of which D lies in columns (turned.c): 16-bit elements and f32, C's as D's
+
+// Where a lane reads and writes in a buffer that begins at `own`; then a subtile's registers, packed as D's elements are, to and from it.
+cj_reg cj__gemm_turned_address(const gemm_kernel *k, cj_reg own);
+void   cj__gemm_turned_write(const gemm_kernel *k, cj_reg at, const cj_reg *packed);
+void   cj__gemm_turned_read(const gemm_kernel *k, cj_reg at, const cj_reg *packed);
+
 // ---- the ends of D's lines (tail.c)
 
 typedef struct gemm_tail {
@@ -36,11 +43,10 @@ typedef struct gemm_tail {
 
 gemm_tail cj__gemm_tail_begin(const gemm_kernel *k);
 
-// Of the box that begins at `column`: the predicate of the lane that starts its store, if there is one. Then the store of what
-// that leaves out, of the warp's rows at `place`, from the box's buffer.
-cj_reg cj__gemm_tail_sender(const gemm_kernel *k, const gemm_tail *t, cj_reg column);
-void   cj__gemm_tail_store(const gemm_kernel *k, const gemm_tail *t, const gemm_place *place, cj_reg column,
-                           cj_reg buffer);
+// Of a box of D: the predicate of the lane that starts its store, if there is one. Then the store of what that leaves out, from the box's
+// buffer.
+cj_reg cj__gemm_tail_sender(const gemm_kernel *k, const gemm_tail *t, const gemm_place *box);
+void   cj__gemm_tail_store(const gemm_kernel *k, const gemm_tail *t, const gemm_place *box, cj_reg buffer);
 
 // ---- from values to D (epilogue.c)
 
@@ -49,7 +55,7 @@ typedef struct gemm_results {
     gemm_values values;
     gemm_tail   tail;
     cj_reg      buffer;                     // the first one
-    cj_reg      fragment, cell;             // where a lane reads and writes in it: by matrices, by itself
+    cj_reg      fragment, cell, turned;     // where a lane reads and writes in it: by matrices, by itself, where D lies in columns
     cj_reg      packed[GEMM_PACKED_MAX];    // of the deferred subtiles, or of one
     gemm_place  place;                      // of the warp's rows
     cj_reg      some;                       // predicate: `packed` has results that are not stored yet

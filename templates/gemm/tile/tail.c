@@ -3,8 +3,8 @@
 //
 // A tensor store writes units of 16 bytes, the last one of a line as a whole: what lies after the line's end in it, which may be
 // a neighbour's, would be overwritten (with what is there in the box). So D's tensor map ends at the last whole unit of a line,
-// and the warp whose box goes over that end stores the rest, at most 15 bytes of each of its 16 rows, element by element out of
-// the buffer from which the box is stored:
+// and the warp whose box goes over that end stores the rest, at most 15 bytes of each of its rows, 16 rows at a time, element by
+// element out of the buffer from which the box is stored:
 //
 //   line of D    | box           | box          :ttt|          :  the map's end: what stores of boxes write
 //                                                            t  stored by lanes, 8 bytes of the unit each, two a row
@@ -13,7 +13,7 @@
 // stored. Loads are exact: C's map ends where its lines do.
 #include "epilogue.h"
 
-enum { UNIT = GEMM_STORED_UNIT, LANES_A_ROW = 2, LANE_BYTES = UNIT / LANES_A_ROW };
+enum { UNIT = GEMM_STORED_UNIT, LANES_A_ROW = 2, LANE_BYTES = UNIT / LANES_A_ROW, ROWS_AT_ONCE = GEMM_WARP / LANES_A_ROW };
 
 gemm_tail cj__gemm_tail_begin(const gemm_kernel *k) {
     gemm_tail t = {.columns = cj__load_param(k->f, "u32", k->d_columns, "columns_of_d"),
@@ -23,8 +23,8 @@ gemm_tail cj__gemm_tail_begin(const gemm_kernel *k) {
     return t;
 }
 
-cj_reg cj__gemm_tail_sender(const gemm_kernel *k, const gemm_tail *t, cj_reg column) {
-    cj_ptx(k->f, "setp.lt.and.s32 $1, $2, $3, $4; // something of the box is in the map", t->sends, column, t->whole,
+cj_reg cj__gemm_tail_sender(const gemm_kernel *k, const gemm_tail *t, const gemm_place *box) {
+    cj_ptx(k->f, "setp.lt.and.s32 $1, $2, $3, $4; // something of the box is in the map", t->sends, box->column, t->whole,
            k->leader);
     return t->sends;
 }
@@ -36,7 +36,7 @@ typedef struct part {
 
 // Where this lane reads its half of a row's unit, which begins `inside` columns into the box: chunks of a row are swizzled.
 static cj_reg address_in_buffer(const gemm_kernel *k, cj_reg buffer, cj_reg inside, cj_reg row, cj_reg half) {
-    const uint32_t bytes = k->g->d_type->bytes, row_bytes = k->g->subtile * bytes;
+    const uint32_t bytes = k->g->d_type->bytes, row_bytes = cj__gemm_box_columns(k->g) * bytes;
     cj_func       *f = k->f;
     cj_reg         at = cj_let(f, "u32", "tail_row_at", "mul.lo.u32 $1, $2, $3;", row, row_bytes);
     at = cj_let(f, "u32", "tail_from", "mad.lo.u32 $1, $2, $3, $4;", inside, bytes, at);
@@ -54,46 +54,56 @@ static void load_elements(const gemm_kernel *k, cj_reg at, cj_reg element[LANE_B
         cj__load(k->f, cj_always(), "ld.shared", type, element + i, vector, at, i * bytes);
 }
 
-static part load_part(const gemm_kernel *k, const gemm_tail *t, const gemm_place *place, cj_reg buffer, cj_reg inside) {
+// Whether a row of the box is one of D: lanes may name some that the box has not, and the box some that D has not.
+static cj_reg is_row(const gemm_kernel *k, cj_reg row, cj_reg row_of_box, uint32_t first) {
+    const uint32_t rows = cj__gemm_box_rows(k->g);
+    cj_func       *f = k->f;
+    cj_reg         inside = cj_lt(f, "is_row", row, cj__load_param(f, "u32", k->d_rows, "rows_of_d"));
+    if (first + ROWS_AT_ONCE <= rows) return inside;
+    return cj_let(f, "pred", "is_row", "setp.lt.and.s32 $1, $2, $3, $4;", row_of_box, rows, inside);
+}
+
+static part load_part(const gemm_kernel *k, const gemm_tail *t, const gemm_place *box, cj_reg buffer, cj_reg inside, uint32_t first) {
     cj_func *f = k->f;
     part     p;
     cj_reg row = cj_let(f, "s32", "tail_row", "shr.u32 $1, $2, 1;", k->lane), half = cj_and(f, "tail_half", k->lane, 1);
+    if (first) row = cj_add(f, "tail_row", row, first);
     load_elements(k, address_in_buffer(k, buffer, inside, row, half), p.element);
     p.column = cj_let(f, "s32", "tail_column", "mad.lo.s32 $1, $2, $3, $4;", half, LANE_BYTES / k->g->d_type->bytes,
                       t->whole);
-    p.row = cj_add(f, "tail_row", row, place->row);
+    p.row = cj_add(f, "tail_row", row, box->row);
     cj_reg left = cj_let(f, "s32", "tail_left", "sub.s32 $1, $2, $3;", t->columns, p.column);
-    cj_reg is_row = cj_lt(f, "is_row", p.row, cj__load_param(f, "u32", k->d_rows, "rows_of_d"));
-    p.count = cj_let(f, "s32", "tail_count", "selp.b32 $1, $2, 0, $3;", left, is_row);
+    p.count = cj_let(f, "s32", "tail_count", "selp.b32 $1, $2, 0, $3;", left, is_row(k, p.row, row, first));
     return p;
 }
 
-static cj_reg address_in_d(const gemm_kernel *k, const gemm_place *place, const part *p) {
+static cj_reg address_in_d(const gemm_kernel *k, const gemm_place *box, const part *p) {
     const uint32_t bytes = k->g->d_type->bytes;
     cj_func       *f = k->f;
     cj_reg         to = cj__load_pointer(f, k->d, "tail_to"),
            row = cj_let(f, "u64", "tail_line", "cvt.u64.s32 $1, $2;", p->row);
     cj_reg line = cj_mul(f, "tail_line", row, cj__load_param(f, "u64", k->d_leading, "leading"));
     if (k->g->batches > 1) {
-        cj_reg product = cj_let(f, "u64", "tail_product", "cvt.u64.s32 $1, $2;", place->batch);
+        cj_reg product = cj_let(f, "u64", "tail_product", "cvt.u64.s32 $1, $2;", box->batch);
         line = cj_mad(f, "tail_line", product, cj__load_param(f, "u64", k->d_stride, "stride"), line);
     }
     to = cj_mad(f, "tail_to", line, bytes, to);
     return cj_let(f, "u64", "tail_to", "mad.wide.s32 $1, $2, $3, $4;", p->column, bytes, to);
 }
 
-void cj__gemm_tail_store(const gemm_kernel *k, const gemm_tail *t, const gemm_place *place, cj_reg column,
-                         cj_reg buffer) {
-    const uint32_t bytes = k->g->d_type->bytes;
+void cj__gemm_tail_store(const gemm_kernel *k, const gemm_tail *t, const gemm_place *box, cj_reg buffer) {
+    const uint32_t bytes = k->g->d_type->bytes, rows = cj__gemm_box_rows(k->g);
     cj_func       *f = k->f;
     cj_step(f, "the ends of lines, which are no whole 16 bytes: lanes store them if they are in this box");
-    cj_reg inside = cj_let(f, "s32", "tail_in_box", "sub.s32 $1, $2, $3;", t->whole, column);
-    cj_reg other = cj_let(f, "pred", "no_tail", "setp.ge.u32 $1, $2, $3;", inside, k->g->subtile);
+    cj_reg inside = cj_let(f, "s32", "tail_in_box", "sub.s32 $1, $2, $3;", t->whole, box->column);
+    cj_reg other = cj_let(f, "pred", "no_tail", "setp.ge.u32 $1, $2, $3;", inside, cj__gemm_box_columns(k->g));
     CJ_UNLESS(f, other, "without_tail") {
-        const part p = load_part(k, t, place, buffer, inside);
-        cj_reg     to = address_in_d(k, place, &p);
-        for (uint32_t i = 0; i < LANE_BYTES / bytes; i++)
-            cj_ptx(f, "@$1 st.global.b$2 [$3 + $4], $5;", cj_gt(f, "is_column", p.count, i), 8 * bytes, to, i * bytes,
-                   p.element[i]);
+        for (uint32_t first = 0; first < rows; first += ROWS_AT_ONCE) {
+            const part p = load_part(k, t, box, buffer, inside, first);
+            cj_reg     to = address_in_d(k, box, &p);
+            for (uint32_t i = 0; i < LANE_BYTES / bytes; i++)
+                cj_ptx(f, "@$1 st.global.b$2 [$3 + $4], $5;", cj_gt(f, "is_column", p.count, i), 8 * bytes, to, i * bytes,
+                       p.element[i]);
+        }
     }
 }

@@ -114,10 +114,11 @@ static void load(const gemm_kernel *k, const char *instruction, const cj_reg *to
 
 // Whether ptxas, left alone, unrolls the rounds of loads and starts all of them at once, for which a thread has no registers: of
 // a tile of 256 columns, or one that reads C, too, it spills up to 16 bytes (CUDA 13.0). Fewer summands fit, and more are not
-// unrolled.
+// unrolled. Where D lies by columns, fewer fit.
 static bool keeps_rounds(const gemm_shape *g, uint32_t count, bool fresh) {
-    enum { COLUMNS = 256, FITS = 208, UNROLLED = 256 };
+    enum { COLUMNS = 256, FITS = 208, UNROLLED = 256, FITS_TURNED = 128 };
     const uint32_t loads = count * cj__gemm_sums(g);
+    if (g->turned) return fresh && loads > FITS_TURNED;
     return fresh && (g->tile_n == COLUMNS || g->adds_c) && loads > FITS && loads < UNROLLED;
 }
 

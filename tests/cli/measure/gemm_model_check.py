@@ -16,11 +16,12 @@ def check(line, c):
     stages = dataclasses.replace(kernel, stages=0).with_stages(product, c).stages
     if (room, stages) != (int(words["room"]), kernel.stages) or abs(predicted - clocks) > 1e-9 * clocks:
         sys.exit(f"{line.strip()}: room {room}, stages {stages}, cost {predicted!r}")
-    return kernel
+    return kernel, product
 
 
 if __name__ == "__main__":
-    kernels = [check(line, gemm_model.constants()) for line in sys.stdin]
+    kernels, products = zip(*(check(line, gemm_model.constants()) for line in sys.stdin))
     seen = [any(map(test, kernels)) for test in (lambda k: k.in_turn, lambda k: k.split > 1, lambda k: k.parts > 1)]
+    seen.append(any(product.turned for product in products))
     if len(kernels) < 200 or not all(seen):
-        sys.exit(f"{len(kernels)} kernels; in turn, split, parts: {seen}")
+        sys.exit(f"{len(kernels)} kernels; in turn, split, parts, turned: {seen}")

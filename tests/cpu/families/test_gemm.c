@@ -151,6 +151,35 @@ static void few_tiles_share_rows_evenly(void **state) {
     cj_text_free(text);
 }
 
+// A and B exchanged, in every layout and type: D is stored by columns of tiles, whose width is what D's rows share evenly.
+static void swapped_products_are_right(void **state) {
+    (void)state;
+    static const char *const words[] = {
+        "m=129 n=200 k=72 swap=yes tile=128x256 cluster=1",
+        "m=136 n=330 k=200 b=column swap=yes tile=64x96 cluster=2 batch=2 c=yes bias=n",
+        "m=200 n=149 k=330 a=column b=column swap=yes tile=128x128 cluster=1 cluster-n=2 bias=m activation=gelu dtype=f16",
+        "m=264 n=520 k=130 a=column swap=yes tile=192x128 cluster=0 c=yes",
+        "m=264 n=301 k=330 b=column swap=yes tile=128x160 cluster=2 cluster-n=2 c=yes activation=relu",
+        "m=300 n=260 k=200 b=column swap=yes tile=64x256 cluster=4 c=yes bias=n out=f32",
+        "m=511 n=130 k=100 swap=yes tile=128x224 cluster=1 c=yes bias=m out=f32 activation=silu",
+        "m=511 n=133 k=300 b=column dtype=tf32 swap=yes tile=64x192 cluster=1 cluster-n=4 c=yes",
+        "m=150 n=261 k=500 b=column dtype=e4m3 swap=yes tile=128x96 cluster=2 c=yes bias=n",
+        "m=150 n=90 k=70 b=column dtype=e5m2 dtype-b=e4m3 out=f32 swap=yes tile=64x64 cluster=1",
+        "m=136 n=200 k=200 d=column swap=yes tile=128x96 cluster=2 c=yes bias=n activation=gelu",
+        "m=203 n=270 k=72 a=column b=column d=column swap=yes tile=192x160 cluster=1 cluster-n=2 bias=m out=f32",
+        "m=77 n=500 k=450 b=column swap=yes tile=64x256 cluster=1 batch=3 c=yes shared=bc",
+        "m=5 n=3 k=9 swap=yes tile=64x64 c=yes",
+        "m=700 n=700 k=330 b=column swap=yes tile=64x160 cluster=2 batch=2 consumers=in-turn c=yes bias=n",
+        "m=500 n=1001 k=130 swap=yes tile=64x128 cluster=1 batch=2 consumers=in-turn out=f32 activation=gelu",
+        "m=264 n=400 k=900 b=column swap=yes tile=128x256 cluster=1 split=4 c=yes bias=n",
+        "m=300 n=130 k=700 swap=yes tile=128x160 cluster=2 split=2 parts=3 out=f32 c=yes bias=m",
+        "m=200 n=200 k=700 b=column swap=yes tile=192x192 cluster=1 split=4 parts=2 sums=ring c=yes",
+        "m=112 n=205 k=500 a=column swap=yes tile=64x128 cluster=1 cluster-n=2 split=8 dtype=f16",
+        "m=168 n=70 k=300 swap=yes tile=64x192 cluster=0 parts=5 c=yes activation=silu",
+    };
+    are_right(words, CJ_TEST_COUNT(words));
+}
+
 // More tiles than clusters, an odd number of them, fewer steps than stages and many more.
 static void tiles_that_consumers_take_in_turn_are_right(void **state) {
     (void)state;
@@ -277,6 +306,34 @@ static void tiles_that_were_measured_to_be_fast_are_taken(void **state) {
         assert_int_equal(cj_params_get(&plan.params, "cluster"), cases[i].cluster);
         assert_int_equal(cj_params_get(&plan.params, "cluster-n"), cases[i].cluster_n);
     }
+}
+
+// A and B are exchanged where D's rows are far from multiples of a tile's, and not where that is near to as fast.
+static void few_rows_are_columns_of_tiles(void **state) {
+    (void)state;
+    static const struct {
+        const char *words, *swap;
+    } cases[] = {{"m=264 n=8192 k=8192 b=column", "yes"},
+                 {"m=300 n=4096 k=7168 b=column", "yes"},
+                 {"m=80 n=4096 k=4096 b=column", "yes"},
+                 {"m=8192 n=264 k=8192 b=column d=column", "yes"},
+                 {"m=264 n=8192 k=8192 b=column out=f32 c=yes bias=n activation=gelu", "yes"},
+                 {"m=264 n=8192 k=8192 b=column swap=no", "no"},
+                 {"m=264 n=8192 k=8192 b=column dtype=e4m3 out=e4m3", "no"},
+                 {"m=264 n=8192 k=8192 b=column tile=128x256", "no"},
+                 {"m=256 n=8192 k=8192 b=column", "no"},
+                 {"m=64 n=8192 k=8192 b=column", "no"},
+                 {"m=8192 n=8192 k=8192 b=column", "no"},
+                 {"m=16 n=2048 k=624 b=column", "no"}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        char    word[16];
+        cj_plan plan;
+        plan_for(cases[i].words, &plan);
+        assert_string_equal(cj_params_word(&plan.params, "swap", word, sizeof word), cases[i].swap);
+    }
+    char *text = cj_test_emit("gemm", "m=264 n=8192 k=8192 b=column", "sm_90a");
+    assert_non_null(strstr(text, "D lies by columns"));
+    cj_text_free(text);
 }
 
 static void many_tiles_or_a_short_k_are_not_shared(void **state) {
@@ -409,6 +466,9 @@ static void what_cannot_be_is_refused_by_name(void **state) {
          "sums: ring, but the sums of 16 blocks take 61440 bytes, and 2 stages have 32768", CJ_CONTRACT},
         {"tile=128x128 consumers=in-turn", NULL, "consumers: in-turn, but a tile of 128x128", CJ_INVALID_ARGUMENT},
         {"split=2 cluster=1 consumers=in-turn", NULL, "consumers: in-turn, but a tile of", CJ_INVALID_ARGUMENT},
+        {"out=e4m3 swap=yes", NULL, "swap: yes, but results of e4m3", CJ_INVALID_ARGUMENT},
+        {"form=mma swap=yes", NULL, "swap: yes, but form=mma", CJ_INVALID_ARGUMENT},
+        {"m=16 form=skinny b=column swap=yes", NULL, "swap: yes, but form=skinny", CJ_INVALID_ARGUMENT},
         {"tile=128x256 cluster=1 split=8 sums=apart", NULL, "split: the sums of 8 blocks take 114688 bytes", CJ_CONTRACT},
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
@@ -430,12 +490,14 @@ int main(void) {
         cmocka_unit_test_setup_teardown(tiles_of_other_widths_are_right, open_few_sms, close_few_sms),
         cmocka_unit_test_setup_teardown(tiles_of_three_groups_are_right, open_few_sms, close_few_sms),
         cmocka_unit_test_setup_teardown(few_tiles_share_rows_evenly, open_few_sms, close_few_sms),
+        cmocka_unit_test_setup_teardown(swapped_products_are_right, open_few_sms, close_few_sms),
         cmocka_unit_test_setup_teardown(tiles_that_consumers_take_in_turn_are_right, open_few_sms, close_few_sms),
         cmocka_unit_test(no_schedule_finds_fault_with_shared_k),
         cmocka_unit_test(few_tiles_and_a_long_k_are_shared),
         cmocka_unit_test(clusters_that_share_a_k_share_both_operands),
         cmocka_unit_test(sums_come_into_the_ring_where_it_pays),
         cmocka_unit_test(tiles_that_were_measured_to_be_fast_are_taken),
+        cmocka_unit_test(few_rows_are_columns_of_tiles),
         cmocka_unit_test(many_tiles_or_a_short_k_are_not_shared),
         cmocka_unit_test(every_epilogue_is_right),
         cmocka_unit_test(every_type_is_right),

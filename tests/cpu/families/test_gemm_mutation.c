@@ -33,6 +33,10 @@ static const char *const kernels[] = {
     "m=200 n=252 k=130 tile=192x128 cluster=1 cluster-n=1 stages=2 split=1 parts=1 b=column out=f32 c=yes",
     "m=60 n=510 k=130 tile=64x256 consumers=together cluster=1 cluster-n=1 stages=2 split=1 parts=1 c=yes",
     "m=60 n=300 k=100 tile=64x256 consumers=together cluster=1 cluster-n=1 stages=2 split=1 parts=1 out=f32 c=yes batch=2 shared=b",
+    "m=150 n=130 k=200 swap=yes tile=64x96 consumers=together cluster=1 cluster-n=1 stages=2 split=1 parts=1 b=column c=yes",
+    "m=80 n=381 k=260 swap=yes tile=64x96 consumers=together cluster=2 cluster-n=1 stages=2 split=1 parts=1 c=yes",
+    "m=70 n=131 k=330 swap=yes tile=64x128 consumers=in-turn cluster=1 cluster-n=1 stages=2 split=1 parts=1 out=f32 c=yes b=column",
+    "m=72 n=60 k=900 swap=yes tile=64x96 cluster=1 cluster-n=2 stages=2 split=2 parts=2 c=yes",
 };
 
 typedef struct kernel {
@@ -102,7 +106,7 @@ static cj_status run(const cj_specimen *specimen, cj_function *function, void *o
     cj_tensormap map[GEMM_MAPS];
     cj_status    status = CJ_OK;
     float        alpha = 0.5F, beta = 2;
-    uint64_t     leading = line_bytes(k, GEMM_MAP_D) / k->shape.d_type->bytes, stride = leading * k->shape.m;
+    uint64_t     leading = line_bytes(k, GEMM_MAP_D) / k->shape.d_type->bytes, stride = leading * cj__gemm_lines(&k->shape);
     cj_ptr       no_scale = 0;
     void        *arguments[ARGUMENTS_MAX] = {&map[0],   &map[1],   &map[2],  &map[3], &alpha, &beta, &k->at[GEMM_MAP_C],
                                              &no_scale, &no_scale, &no_scale};
