@@ -27,6 +27,9 @@
 // where A or B has fewer, and where few tiles below each other share D's rows evenly (`rows` of them each): the tile's other rows belong
 // to the next one, and are stored beyond D, where a tensor store writes nothing.
 //
+// A and B may be exchanged (swap=yes): D' = B' A', whose tiles fit D's rows to 8, as wgmma has any multiple of 8 columns. D then lies in
+// columns of the product, and stmatrix transposes on the way to the buffers (turned.c).
+//
 // With consumers=in-turn two consumers of 64 rows each compute tiles of their own in turn: one stores its results while the other
 // one multiplies, and nothing is deferred.
 //
@@ -44,7 +47,7 @@
 //
 // Layouts. Both operands may lie by rows or by columns: wgmma multiplies from either (cj_matrix_order), but for elements
 // of 4 bytes and of 1, which lie by K. With D in columns the kernel computes its transpose: D' = B' A', where "m", "A" here
-// are the problem's n and B'.
+// are the problem's n and B'. With A and B exchanged that is so for D in rows, and D in columns is computed as it is.
 //
 // Barriers, and why each is needed and enough:
 //   B0  where a tile needs fewer lines than it has, and blocks form a cluster: all threads have cleared the lines that no copy brings,
