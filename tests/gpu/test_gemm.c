@@ -43,6 +43,26 @@ static void large_problems_are_right(void **state) {
     are_right(words, cj_test_few() ? 0 : CJ_TEST_COUNT(words));
 }
 
+// A and B exchanged: D is stored by columns of tiles; several tiles a block, split-K, consumers in turn, ragged lines.
+static void swapped_products_are_right(void **state) {
+    (void)state;
+    static const char *const words[] = {
+        "m=264 n=8192 k=1000 b=column c=yes bias=n activation=gelu",
+        "m=300 n=4097 k=700 swap=yes b=row c=yes bias=n",
+        "m=129 n=20000 k=520 swap=yes a=column b=column tile=128x256 cluster=2 bias=m",
+        "m=511 n=20001 k=300 swap=yes tile=192x128 cluster=1 cluster-n=2 out=f32 c=yes bias=m activation=silu",
+        "m=1000 n=9001 k=520 swap=yes b=column tile=64x192 cluster=2 consumers=in-turn c=yes batch=2",
+        "m=700 n=9000 k=1040 swap=yes dtype=e4m3 b=column tile=128x160 cluster=4 out=f16 bias=n",
+        "m=264 n=9000 k=300 swap=yes dtype=tf32 b=column tile=64x256 cluster=0 c=yes",
+        "m=136 n=9000 k=520 swap=yes d=column tile=128x96 cluster=2 cluster-n=2 c=yes bias=n",
+        "m=264 n=520 k=9000 swap=yes b=column tile=128x256 cluster=1 split=4 c=yes bias=n",
+        "m=300 n=500 k=9000 swap=yes tile=192x160 cluster=2 split=2 parts=3 out=f32 c=yes bias=m",
+        "m=200 n=500 k=9000 swap=yes b=column tile=192x192 cluster=1 split=4 parts=2 sums=ring c=yes",
+        "m=112 n=505 k=20000 swap=yes a=column tile=64x128 cluster=1 cluster-n=2 split=8 dtype=f16",
+    };
+    are_right(words, cj_test_few() ? 1 : CJ_TEST_COUNT(words));
+}
+
 static void tiles_whose_k_is_shared_are_right(void **state) {
     (void)state;
     static const char *const words[] = {
@@ -98,6 +118,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_problems_are_right),
         cmocka_unit_test(large_problems_are_right),
+        cmocka_unit_test(swapped_products_are_right),
         cmocka_unit_test(tiles_whose_k_is_shared_are_right),
         cmocka_unit_test(lines_end_where_they_should),
         cmocka_unit_test(nan_and_infinity_pass_through),
