@@ -218,12 +218,13 @@ typedef union matrices {
 
 _Static_assert(sizeof(cj_tensormap[GEMM_MAPS]) <= sizeof(uint64_t[CJ_RECENT_VALUE]), "a kernel remembers all its maps");
 
-// Where there is no C, the map of D stands for it.
+// Where there is no C, the map of D stands for it, or that of D's boxes of last subtiles.
 static cj_status take_map(cj_device *device, const gemm_shape *g, unsigned which, const matrix *x, matrices *to,
                           cj_error *error) {
     cj_status status = encode(device, g, which, x, &to->map[which], error);
-    if (!status && which == GEMM_MAP_D) to->map[GEMM_MAP_C] = to->map[GEMM_MAP_D];
-    return status;
+    if (status || which != GEMM_MAP_D) return status;
+    to->map[GEMM_MAP_C] = to->map[GEMM_MAP_D];
+    return cj__gemm_has_last(g) ? encode(device, g, GEMM_MAP_C, x, &to->map[GEMM_MAP_C], error) : CJ_OK;
 }
 
 static cj_status take_plain(cj_device *device, const gemm_shape *g, unsigned which, const matrix *x, matrices *to,

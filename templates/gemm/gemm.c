@@ -160,7 +160,7 @@ static void emit_begin(gemm_kernel *k) {
     cj_step(f, "one thread initializes the mbarriers and fetches the tensor maps");
     cj_reg first = cj_eq(f, "first", k->thread, 0);
     for (unsigned i = 0; i < GEMM_MAPS; i++)
-        if (i != GEMM_MAP_C || g->adds_c) cj_ptx(f, "@$1 prefetch.tensormap [$2];", first, cj__gemm_map_address(k, i));
+        if (i != GEMM_MAP_C || g->adds_c || cj__gemm_has_last(g)) cj_ptx(f, "@$1 prefetch.tensormap [$2];", first, cj__gemm_map_address(k, i));
     for (uint32_t i = 0; g->adds_c && i < cj__gemm_consumer_warps(g); i++)
         cj_ptx(f, "@$1 mbarrier.init.shared.b64 [$2 + $3], 1;", first, k->c_ready, 8 * i);
     if (g->split > 1) cj__gemm_split_begin(k, first);

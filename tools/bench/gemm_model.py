@@ -99,6 +99,7 @@ class Product:
     a: Operand
     b: Operand
     special: bool  # GELU or SiLU
+    adds_c: bool = False
     turned: bool = False  # D lies in columns
 
     @classmethod
@@ -110,7 +111,7 @@ class Product:
             out = {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16"}.get(dtype, dtype)
         cut = cut_lines(words, SIZE[dtype], (k if a_by_k else m, k if b_by_k else n))
         p = cls(m, n, k, int(words.get("batch", 1)), SIZE[dtype], SIZE[out], Operand(a_by_k, m, cut[0]), Operand(b_by_k, n, cut[1]),
-                words.get("activation") in ("gelu", "silu"))
+                words.get("activation") in ("gelu", "silu"), words.get("c") == "yes")
         return p.swapped() if words.get("swap") == "yes" else p
 
     def swapped(self):
@@ -123,10 +124,12 @@ class Product:
 
 
 def subtile_of(p, columns):
-    """Columns of a subtile of a tile; 0 where a turned one has none that divides it."""
+    """Columns of a subtile of a tile; 0 where a turned one that reads C has none that divides it."""
     most = NARROW if p.out == 4 else BOX
     if not p.turned:
         return NARROW if columns % most else most
+    if not p.adds_c:
+        return draw.round_up(ceil_div(columns, ceil_div(columns, most)), PATTERN_ROWS)
     subtile = max(width for width in range(PATTERN_ROWS, most + 1, PATTERN_ROWS) if columns % width == 0)
     return 0 if subtile < SUBTILE_LEAST or subtile * SUBTILES_MAX < columns else subtile
 
@@ -157,7 +160,7 @@ class Kernel:
         return self.tile[0] // GROUP_ROWS
 
     def columns(self, p):
-        """Of a tile: turned ones side by side share them evenly, of which a whole number of subtiles is a tile."""
+        """Of a tile: turned ones side by side share them evenly; with C, as far as that is a whole number of subtiles."""
         if not p.turned:
             return self.tile[1]
         unit, tiles = PATTERN_ROWS * self.group[0], draw.round_up(ceil_div(p.n, self.tile[1]), self.group[1])
@@ -178,14 +181,14 @@ class Kernel:
         """Whether a tile's results are stored before the next tile's first step, not during it."""
         sums = self.columns(p) // 2
         held = sums + sums * p.out // 4 <= (120 if self.groups > 2 else 168)
-        return not held or self.columns(p) // subtile_of(p, self.columns(p)) > p.steps or self.split * self.parts > 1 or self.in_turn
+        return not held or ceil_div(self.columns(p), subtile_of(p, self.columns(p))) > p.steps or self.split * self.parts > 1 or self.in_turn
 
     def with_stages(self, p, c):
         """With as many stages as the plan would take; where no two fit, with fewer."""
         columns, warps = self.columns(p), self.groups * (2 if self.in_turn else 1) * 4
         subtile = subtile_of(p, columns)
         stage = p.a.stage_bytes(self.tile[0]) + p.b.stage_bytes(columns)
-        peers = ceil_div(warps * (columns // subtile), self.split) * (self.split - 1) * 64 * subtile
+        peers = ceil_div(warps * ceil_div(columns, subtile), self.split) * (self.split - 1) * 64 * subtile
         room = SHARED - RESERVED - warps * (1 if self.groups > 2 else 2) * STORE_BYTES
         apart, most = max(0, room - peers) // stage, room // stage
         is_long = apart < c.ring_stages and ceil_div(p.steps, self.split * self.parts) >= c.ring_steps

@@ -93,7 +93,7 @@ enum {
     GEMM_PORTABLE_CLUSTER = 8,
     GEMM_PARTS_MAX = 64,
     GEMM_SUBTILES_MAX = 8,
-    GEMM_SUBTILE_LEAST = 16,  // columns, of a tile that is stored by columns
+    GEMM_SUBTILE_LEAST = 16,  // columns, of a turned tile that reads C
     GEMM_SUMS_MAX = 128,   // f32 sums of a thread
     GEMM_PACKED_MAX = 84,  // registers of a tile's packed results, and of these and the next tile's sums: of one or two
     GEMM_HELD_MAX = 168,   // consumer groups, and of three
@@ -160,7 +160,8 @@ typedef struct gemm_shape {
     uint32_t stages;
     uint32_t groups;             // consumer warp groups that multiply a tile together, 64 rows each
     uint32_t teams;              // of so many groups, which compute tiles in turn: 1, or, of tiles of 64 rows, 2
-    uint32_t subtiles, subtile;  // a warp's rows leave in so many tensor stores, of so many columns each
+    uint32_t subtiles, subtile;  // a warp's rows leave in so many tensor stores, of so many columns each,
+    uint32_t last;               // but the last one of a turned tile that reads no C, which may have fewer
     uint32_t deferred;           // subtiles that are stored during the next tile's mainloop: all, or none
     uint64_t tiles_m, tiles_n;   // tiles of a multicast group
     uint64_t steps;              // steps of K of a tile
@@ -208,6 +209,11 @@ void cj__gemm_read(const cj_params *params, gemm_shape *g);
 // Tiles of multicast groups; at most 2^48, which is more than any grid holds and lets no product of it wrap.
 uint64_t cj__gemm_tile_count(const gemm_shape *g);
 
+static inline uint32_t cj__gemm_columns_of(const gemm_shape *g, uint32_t subtile) { return subtile + 1 < g->subtiles ? g->subtile : g->last; }
+
+// Whether the last subtile is a box of its own: its tensor map takes the place of C's.
+static inline bool cj__gemm_has_last(const gemm_shape *g) { return g->last < g->subtile; }
+
 // Sums as they travel between blocks. A subtile is the work of one warp: `cj__gemm_sums` of it lie in a lane, a block has
 // `cj__gemm_block_subtiles`, and a rank of the split owns at most `cj__gemm_owned` of those, whose sums it adds up.
 static inline uint32_t cj__gemm_sums(const gemm_shape *g) { return g->subtile / 2; }
@@ -251,10 +257,10 @@ static inline uint32_t cj__gemm_post_bytes(const gemm_shape *g) {
     return cj__gemm_block_subtiles(g) * g->parts * cj__gemm_subtile_bytes(g);
 }
 
-// D's lines in memory, and what one has; the rows and columns of the box by which a warp stores a subtile of them.
+// D's lines in memory, and what one has; the rows and columns of the box by which a warp stores a subtile of so many columns.
 static inline uint64_t cj__gemm_lines(const gemm_shape *g) { return g->turned ? g->n : g->m; }
 static inline uint64_t cj__gemm_line(const gemm_shape *g) { return g->turned ? g->m : g->n; }
-static inline uint32_t cj__gemm_box_rows(const gemm_shape *g) { return g->turned ? g->subtile : GEMM_WARP_ROWS; }
+static inline uint32_t cj__gemm_box_rows(const gemm_shape *g, uint32_t columns) { return g->turned ? columns : GEMM_WARP_ROWS; }
 static inline uint32_t cj__gemm_box_columns(const gemm_shape *g) { return g->turned ? GEMM_WARP_ROWS : g->subtile; }
 
 // Whether D's lines end within 16 bytes, of which tensor stores write all or none. Then the kernel takes D's address,
@@ -265,7 +271,7 @@ static inline bool cj__gemm_is_ragged(const gemm_shape *g) { return cj__gemm_lin
 // The same of a plan's kernel, for launches: nothing is worked out.
 bool cj__gemm_takes_ends(const cj_plan *plan);
 
-// The tensor maps that a kernel takes, in its order.
+// The tensor maps that a kernel takes, in its order. Without C its place has the map of D, or that of D by boxes of the last subtile.
 enum { GEMM_MAP_A, GEMM_MAP_B, GEMM_MAP_C, GEMM_MAP_D, GEMM_MAPS };
 
 // One of them as numbers: dimension 0 is the contiguous one, 2 the batch, where each product has a matrix of its own.

@@ -14,17 +14,18 @@ static uint32_t stage_bytes_of(const gemm_operand *o) {
     return (o->order == CJ_BY_K ? o->lines : (uint32_t)cj__round_up(o->lines, GEMM_BOX)) * GEMM_ROW;
 }
 
-// Columns of a subtile, a whole number of which a tile of so many has. Of a turned tile each is a box of so many lines of D; 0 where no
-// width divides the tile into few enough.
+// Columns of a subtile. Of a turned tile each is a box of so many lines of D, and of C, whose map has boxes of one size: then subtiles are
+// equal, and it is 0 where no width divides the tile into few enough. Without C the last one has what is left.
 static uint32_t subtile_of(const gemm_shape *g, uint32_t columns) {
     uint32_t subtile = g->d_type->bytes == 4 ? GEMM_NARROW : GEMM_BOX;
     if (!g->turned) return columns % subtile ? GEMM_NARROW : subtile;
+    if (!g->adds_c) return (uint32_t)cj__round_up(cj__ceil_div(columns, cj__ceil_div(columns, subtile)), GEMM_PATTERN_ROWS);
     while (columns % subtile) subtile -= GEMM_PATTERN_ROWS;
     return subtile < GEMM_SUBTILE_LEAST || subtile * GEMM_SUBTILES_MAX < columns ? 0 : subtile;
 }
 
-// Turned tiles side by side share the columns evenly, as wgmma takes each multiple of 8: 264 of them are 2 times 144 (3 subtiles of 48),
-// where a tile has 256, and not 256 and 8. Each block of a column of the multicast group loads whole swizzle patterns of them.
+// Turned tiles side by side share the columns evenly, as wgmma takes each multiple of 8: 264 of them are 2 times 136, where a tile has 256,
+// and not 256 and 8 (with C, 2 times 144: 3 subtiles of 48). Each block of a column of the multicast group loads whole swizzle patterns.
 static uint32_t columns_of_tile(const gemm_shape *g) {
     const uint32_t most = cj__gemm_tiles[g->tile].n, unit = GEMM_PATTERN_ROWS * g->cluster_m;
     if (!g->turned) return most;
@@ -41,7 +42,8 @@ void cj__gemm_set_tile(gemm_shape *g, uint64_t tile) {
     g->groups = g->tile_m / GEMM_GROUP_ROWS;
     g->teams = g->in_turn && g->groups == 1 && !cj__gemm_is_split(g) ? 2 : 1;
     g->subtile = subtile_of(g, g->tile_n);
-    g->subtiles = g->tile_n / g->subtile;
+    g->subtiles = (uint32_t)cj__ceil_div(g->tile_n, g->subtile);
+    g->last = g->tile_n - (g->subtiles - 1) * g->subtile;
     g->deferred = may_defer(g) ? g->subtiles : 0;
     g->a.lines = g->tile_m;
     g->b.lines = g->tile_n;
@@ -127,18 +129,19 @@ static gemm_map operand_map(const gemm_shape *g, const gemm_operand *o) {
 
 void cj__gemm_map(const gemm_shape *g, unsigned which, gemm_map *map) {
     const bool shared[GEMM_MAPS] = {g->a.shared, g->b.shared, g->shared_c, false};
+    const bool is_last = which == GEMM_MAP_C && cj__gemm_has_last(g);
     if (which == GEMM_MAP_A || which == GEMM_MAP_B)
         *map = operand_map(g, which == GEMM_MAP_A ? &g->a : &g->b);
     else
         *map = (gemm_map){.type = which == GEMM_MAP_C ? g->c_type : g->d_type,
                           .dims = {cj__gemm_line(g), cj__gemm_lines(g)},
-                          .box = {cj__gemm_box_columns(g), cj__gemm_box_rows(g)}};
+                          .box = {cj__gemm_box_columns(g), cj__gemm_box_rows(g, is_last ? g->last : g->subtile)}};
     const uint32_t row_bytes = map->box[0] * map->type->bytes;
     map->swizzle = row_bytes == GEMM_ROW       ? CJ_TENSORMAP_SWIZZLE_128B
                    : row_bytes == GEMM_ROW / 2 ? CJ_TENSORMAP_SWIZZLE_64B
                                                : CJ_TENSORMAP_SWIZZLE_32B;
     map->length = map->dims[0];
-    if (which == GEMM_MAP_D && cj__gemm_is_ragged(g)) map->dims[0] = columns_of_whole_units(g);
+    if ((which == GEMM_MAP_D || is_last) && cj__gemm_is_ragged(g)) map->dims[0] = columns_of_whole_units(g);
     map->rank = g->batches > 1 && !shared[which] ? 3 : 2;
     map->dims[2] = g->batches;
     map->box[2] = 1;

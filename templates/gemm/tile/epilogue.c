@@ -13,12 +13,13 @@
 
 enum { FRAGMENT_REGISTERS = 4, FRAGMENT_COLUMNS = 16, CELL_COLUMNS = 8, CHUNK = 16, PACKED_MAX = 16 };
 
-// Of a subtile and a thread: pairs of sums, and registers of packed results.
+// Of a thread: pairs of sums of a subtile, and registers of packed results of so many pairs.
 static uint32_t pairs_of(const gemm_shape *g) { return g->subtile / 4; }
-static uint32_t packed_of(const gemm_shape *g) { return pairs_of(g) * 2 * g->d_type->bytes / 4; }
+static uint32_t pairs_in(const gemm_shape *g, uint32_t subtile) { return cj__gemm_columns_of(g, subtile) / 4; }
+static uint32_t packed_of(const gemm_shape *g, uint32_t pairs) { return pairs * 2 * g->d_type->bytes / 4; }
 
 // Where the first result register of a subtile is.
-static uint32_t packed_at(const gemm_shape *g, uint32_t subtile) { return g->deferred ? subtile * packed_of(g) : 0; }
+static uint32_t packed_at(const gemm_shape *g, uint32_t subtile) { return g->deferred ? subtile * packed_of(g, pairs_of(g)) : 0; }
 
 static bool has_cells(const gemm_type *type) { return type->bytes != 2; }
 
@@ -60,7 +61,7 @@ static cj_reg fragment_address(const gemm_kernel *k, cj_reg own) {
 void cj__gemm_results_begin(const gemm_kernel *k, gemm_results *r) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
-    const uint32_t    packed = (g->deferred ? g->subtiles : 1) * packed_of(g);
+    const uint32_t    packed = packed_of(g, g->deferred ? g->tile_n / 4 : pairs_of(g));
     cj_reg            own = cj_sub(f, "consumer_warp", k->warp, GEMM_WARPS);
     r->buffer = cj_mad(f, "results", own, cj__gemm_stores(g) * GEMM_STORE_BYTES, k->shared);
     r->buffer = cj_add(f, "results", r->buffer, g->stages * cj__gemm_stage_bytes(g));
@@ -72,6 +73,7 @@ void cj__gemm_results_begin(const gemm_kernel *k, gemm_results *r) {
     if (g->batches > 1) r->place.batch = cj_mov(f, "s32", "result_batch", 0);
     for (uint32_t i = 0; i < packed; i++) r->packed[i] = cj_mov(f, "b32", "packed", 0);
     r->map = cj__gemm_map_address(k, GEMM_MAP_D);
+    if (cj__gemm_has_last(g)) r->map_last = cj__gemm_map_address(k, GEMM_MAP_C);
     if (cj__gemm_is_ragged(g)) r->tail = cj__gemm_tail_begin(k);
     if (g->deferred) r->some = cj_ne(f, "some", own, own);
     cj__gemm_values_begin(k, &r->values);
@@ -199,7 +201,7 @@ void cj__gemm_results_take_subtile(const gemm_kernel *k, const gemm_results *r, 
     cj_reg            c[2 * PACKED_MAX] = {{0}}, column_bias[2] = {{0}}, above = {0};
     sum += subtile * 2 * pairs_of(g);
     if (g->adds_c) load_addends(k, r, subtile, c);
-    for (uint32_t pair = 0; pair < pairs_of(g); pair++) {
+    for (uint32_t pair = 0; pair < pairs_in(g, subtile); pair++) {
         const uint32_t group = subtile * (g->subtile / CELL_COLUMNS) + pair / 2;
         if (g->bias == GEMM_BIAS_COLUMNS && pair % 2 == 0) cj__gemm_values_columns(k, &r->values, group, column_bias);
         const cj_reg *own = r->values.bias, row_bias[] = {own[pair % 2], own[pair % 2]};
@@ -249,7 +251,7 @@ static void write_cells(const gemm_kernel *k, cj_reg first, const cj_reg *packed
 static void write_results(const gemm_kernel *k, const gemm_results *r, uint32_t subtile) {
     const cj_reg *packed = r->packed + packed_at(k->g, subtile);
     if (k->g->turned) {
-        cj__gemm_turned_write(k, in_buffer(k, r->turned, subtile), packed);
+        cj__gemm_turned_write(k, in_buffer(k, r->turned, subtile), packed, cj__gemm_columns_of(k->g, subtile));
         return;
     }
     if (has_cells(k->g->d_type)) {
@@ -274,7 +276,9 @@ static void claim_buffer(const gemm_kernel *k, uint32_t subtile) {
 }
 
 void cj__gemm_results_store(const gemm_kernel *k, const gemm_results *r, uint32_t subtile) {
-    const bool       ragged = cj__gemm_is_ragged(k->g);
+    const gemm_shape *g = k->g;
+    const bool       ragged = cj__gemm_is_ragged(g);
+    const uint32_t   columns = cj__gemm_columns_of(g, subtile);
     cj_reg           buffer = in_buffer(k, r->buffer, subtile), at[3];
     const gemm_place box = box_of(k, r, subtile);
     const uint32_t   rank = cj__gemm_at(k, at, box.column, box.row, box.batch, false);
@@ -282,7 +286,8 @@ void cj__gemm_results_store(const gemm_kernel *k, const gemm_results *r, uint32_
     write_results(k, r, subtile);
     cj_async_fence(k->f, "what this lane wrote is there for the copy,");
     cj_ptx(k->f, "bar.warp.sync -1; // and what all lanes wrote");
-    cj_tensor_store(k->f, ragged ? cj__gemm_tail_sender(k, &r->tail, &box) : k->leader, r->map, at, rank, buffer);
+    cj_tensor_store(k->f, ragged ? cj__gemm_tail_sender(k, &r->tail, &box) : k->leader, columns < g->subtile ? r->map_last : r->map, at,
+                    rank, buffer);
     cj_bulk_commit(k->f);
-    if (ragged) cj__gemm_tail_store(k, &r->tail, &box, buffer);
+    if (ragged) cj__gemm_tail_store(k, &r->tail, &box, cj__gemm_box_rows(g, columns), buffer);
 }

@@ -29,9 +29,10 @@ void cj__gemm_value(const gemm_kernel *k, const gemm_values *v, const cj_reg *su
 
 // ---- subtiles of which D lies in columns (turned.c): 16-bit elements and f32, C's as D's
 
-// Where a lane reads and writes in a buffer that begins at `own`; then a subtile's registers, packed as D's elements are, to and from it.
+// Where a lane reads and writes in a buffer that begins at `own`; then the registers of a subtile of so many columns, packed as D's elements
+// are, to it, and those of one of C from it.
 cj_reg cj__gemm_turned_address(const gemm_kernel *k, cj_reg own);
-void   cj__gemm_turned_write(const gemm_kernel *k, cj_reg at, const cj_reg *packed);
+void   cj__gemm_turned_write(const gemm_kernel *k, cj_reg at, const cj_reg *packed, uint32_t columns);
 void   cj__gemm_turned_read(const gemm_kernel *k, cj_reg at, const cj_reg *packed);
 
 // ---- the ends of D's lines (tail.c)
@@ -43,10 +44,10 @@ typedef struct gemm_tail {
 
 gemm_tail cj__gemm_tail_begin(const gemm_kernel *k);
 
-// Of a box of D: the predicate of the lane that starts its store, if there is one. Then the store of what that leaves out, from the box's
-// buffer.
+// Of a box of D: the predicate of the lane that starts its store, if there is one. Then the store of what that leaves out, of so many rows,
+// from the box's buffer.
 cj_reg cj__gemm_tail_sender(const gemm_kernel *k, const gemm_tail *t, const gemm_place *box);
-void   cj__gemm_tail_store(const gemm_kernel *k, const gemm_tail *t, const gemm_place *box, cj_reg buffer);
+void   cj__gemm_tail_store(const gemm_kernel *k, const gemm_tail *t, const gemm_place *box, uint32_t rows, cj_reg buffer);
 
 // ---- from values to D (epilogue.c)
 
@@ -59,7 +60,7 @@ typedef struct gemm_results {
     cj_reg      packed[GEMM_PACKED_MAX];    // of the deferred subtiles, or of one
     gemm_place  place;                      // of the warp's rows
     cj_reg      some;                       // predicate: `packed` has results that are not stored yet
-    cj_reg      map, map_c;
+    cj_reg      map, map_c, map_last;  // of D, of C, of D by boxes of the last subtile
     cj_reg      c_ready, c_parity;
 } gemm_results;
 

@@ -11,7 +11,7 @@ void cj__gemm_declare(gemm_kernel *k) {
     const bool               scaled = cj__gemm_is_scaled(g), batched = g->batches > 1;
     for (unsigned i = 0; i < GEMM_MAPS; i++)
         k->map[i] = cj_param_array(f, "b8", names[i], sizeof(cj_tensormap), 64,
-                                   unless(i != GEMM_MAP_C || g->adds_c, "tensor map"));
+                                   unless(i != GEMM_MAP_C || g->adds_c || cj__gemm_has_last(g), "tensor map"));
     k->alpha = cj_param(f, "f32", "alpha", NULL);
     k->beta = cj_param(f, "f32", "beta", unless(g->adds_c, NULL));
     k->bias = cj_param(f, "u64", "bias", unless(g->bias, "elements as C's"));

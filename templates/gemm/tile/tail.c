@@ -55,15 +55,16 @@ static void load_elements(const gemm_kernel *k, cj_reg at, cj_reg element[LANE_B
 }
 
 // Whether a row of the box is one of D: lanes may name some that the box has not, and the box some that D has not.
-static cj_reg is_row(const gemm_kernel *k, cj_reg row, cj_reg row_of_box, uint32_t first) {
-    const uint32_t rows = cj__gemm_box_rows(k->g);
-    cj_func       *f = k->f;
-    cj_reg         inside = cj_lt(f, "is_row", row, cj__load_param(f, "u32", k->d_rows, "rows_of_d"));
-    if (first + ROWS_AT_ONCE <= rows) return inside;
+static cj_reg is_row(const gemm_kernel *k, cj_reg row, cj_reg row_of_box, uint32_t rows) {
+    cj_func *f = k->f;
+    cj_reg   inside = cj_lt(f, "is_row", row, cj__load_param(f, "u32", k->d_rows, "rows_of_d"));
+    if (rows % ROWS_AT_ONCE == 0) return inside;
     return cj_let(f, "pred", "is_row", "setp.lt.and.s32 $1, $2, $3, $4;", row_of_box, rows, inside);
 }
 
-static part load_part(const gemm_kernel *k, const gemm_tail *t, const gemm_place *box, cj_reg buffer, cj_reg inside, uint32_t first) {
+// Of the rows of the box from `first` on.
+static part load_part(const gemm_kernel *k, const gemm_tail *t, const gemm_place *box, uint32_t rows, uint32_t first, cj_reg buffer,
+                      cj_reg inside) {
     cj_func *f = k->f;
     part     p;
     cj_reg row = cj_let(f, "s32", "tail_row", "shr.u32 $1, $2, 1;", k->lane), half = cj_and(f, "tail_half", k->lane, 1);
@@ -73,7 +74,7 @@ static part load_part(const gemm_kernel *k, const gemm_tail *t, const gemm_place
                       t->whole);
     p.row = cj_add(f, "tail_row", row, box->row);
     cj_reg left = cj_let(f, "s32", "tail_left", "sub.s32 $1, $2, $3;", t->columns, p.column);
-    p.count = cj_let(f, "s32", "tail_count", "selp.b32 $1, $2, 0, $3;", left, is_row(k, p.row, row, first));
+    p.count = cj_let(f, "s32", "tail_count", "selp.b32 $1, $2, 0, $3;", left, is_row(k, p.row, row, rows));
     return p;
 }
 
@@ -91,15 +92,15 @@ static cj_reg address_in_d(const gemm_kernel *k, const gemm_place *box, const pa
     return cj_let(f, "u64", "tail_to", "mad.wide.s32 $1, $2, $3, $4;", p->column, bytes, to);
 }
 
-void cj__gemm_tail_store(const gemm_kernel *k, const gemm_tail *t, const gemm_place *box, cj_reg buffer) {
-    const uint32_t bytes = k->g->d_type->bytes, rows = cj__gemm_box_rows(k->g);
+void cj__gemm_tail_store(const gemm_kernel *k, const gemm_tail *t, const gemm_place *box, uint32_t rows, cj_reg buffer) {
+    const uint32_t bytes = k->g->d_type->bytes;
     cj_func       *f = k->f;
     cj_step(f, "the ends of lines, which are no whole 16 bytes: lanes store them if they are in this box");
     cj_reg inside = cj_let(f, "s32", "tail_in_box", "sub.s32 $1, $2, $3;", t->whole, box->column);
     cj_reg other = cj_let(f, "pred", "no_tail", "setp.ge.u32 $1, $2, $3;", inside, cj__gemm_box_columns(k->g));
     CJ_UNLESS(f, other, "without_tail") {
         for (uint32_t first = 0; first < rows; first += ROWS_AT_ONCE) {
-            const part p = load_part(k, t, box, buffer, inside, first);
+            const part p = load_part(k, t, box, rows, first, buffer, inside);
             cj_reg     to = address_in_d(k, box, &p);
             for (uint32_t i = 0; i < LANE_BYTES / bytes; i++)
                 cj_ptx(f, "@$1 st.global.b$2 [$3 + $4], $5;", cj_gt(f, "is_column", p.count, i), 8 * bytes, to, i * bytes,

@@ -46,8 +46,8 @@ cj_reg cj__gemm_turned_address(const gemm_kernel *k, cj_reg own) {
 static uint32_t half_of(uint32_t i) { return i / 2 % 2; }
 static uint32_t offset_of(const gemm_kernel *k, uint32_t i) { return (i / 4 * COLUMNS + i % 2) * line_bytes(k->g); }
 
-static void write_elements(const gemm_kernel *k, const cj_reg at[2], const cj_reg *element) {
-    for (uint32_t i = 0; i < k->g->subtile / 2; i++)
+static void write_elements(const gemm_kernel *k, const cj_reg at[2], const cj_reg *element, uint32_t columns) {
+    for (uint32_t i = 0; i < columns / 2; i++)
         cj_ptx(k->f, "st.shared.b32 [$1 + $2], $3;", at[half_of(i)], offset_of(k, i), element[i]);
 }
 
@@ -57,12 +57,12 @@ static void read_elements(const gemm_kernel *k, const cj_reg at[2], const cj_reg
 }
 
 // Matrices that pass at a time, from register `i` of the subtile's on: one for each 8 rows and 8 columns.
-static bool is_whole(const gemm_kernel *k, uint32_t i) { return i + MATRICES <= k->g->subtile / 4; }
+static bool     is_whole(uint32_t i, uint32_t columns) { return i + MATRICES <= columns / 4; }
 static uint32_t matrices_offset(const gemm_kernel *k, uint32_t i) { return i / 2 * COLUMNS * line_bytes(k->g); }
 
-static void write_matrices(const gemm_kernel *k, cj_reg at, const cj_reg *r) {
-    for (uint32_t i = 0; i < k->g->subtile / 4; i += MATRICES)
-        if (is_whole(k, i))
+static void write_matrices(const gemm_kernel *k, cj_reg at, const cj_reg *r, uint32_t columns) {
+    for (uint32_t i = 0; i < columns / 4; i += MATRICES)
+        if (is_whole(i, columns))
             cj_ptx(k->f, "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [$1 + $2], {$3, $4, $5, $6};", at, matrices_offset(k, i), r[i],
                    r[i + 1], r[i + 2], r[i + 3]);
         else
@@ -71,7 +71,7 @@ static void write_matrices(const gemm_kernel *k, cj_reg at, const cj_reg *r) {
 
 static void read_matrices(const gemm_kernel *k, cj_reg at, const cj_reg *r) {
     for (uint32_t i = 0; i < k->g->subtile / 4; i += MATRICES)
-        if (is_whole(k, i))
+        if (is_whole(i, k->g->subtile))
             cj_ptx(k->f, "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {$1, $2, $3, $4}, [$5 + $6];", r[i], r[i + 1], r[i + 2], r[i + 3], at,
                    matrices_offset(k, i));
         else
@@ -83,13 +83,13 @@ static bool has_matrices(const gemm_kernel *k) { return k->g->d_type->bytes == 2
 // The addresses of f32 in a buffer whose first one is at `at`.
 #define HALVES(k, at) {at, cj_xor((k)->f, "turned_below", at, LOWER_ROWS)}
 
-void cj__gemm_turned_write(const gemm_kernel *k, cj_reg at, const cj_reg *packed) {
+void cj__gemm_turned_write(const gemm_kernel *k, cj_reg at, const cj_reg *packed, uint32_t columns) {
     if (has_matrices(k)) {
-        write_matrices(k, at, packed);
+        write_matrices(k, at, packed, columns);
         return;
     }
     const cj_reg half[] = HALVES(k, at);
-    write_elements(k, half, packed);
+    write_elements(k, half, packed, columns);
 }
 
 void cj__gemm_turned_read(const gemm_kernel *k, cj_reg at, const cj_reg *packed) {

@@ -43,6 +43,13 @@ static void find_peers(consumer *c) {
     c->releases = cj_and(f, "releases", c->releases, same);
 }
 
+// Zeros that a peer is pushed beside the sums of a subtile of fewer columns.
+static void pad_sums(consumer *c) {
+    const gemm_shape *g = c->k->g;
+    cj_reg            padding = cj_mov(c->k->f, "f32", "padding", 0.0F);
+    for (uint32_t i = g->tile_n / 2; i < g->subtiles * cj__gemm_sums(g); i++) c->sum[i] = padding;
+}
+
 static void begin(consumer *c) {
     const gemm_kernel *k = c->k;
     const gemm_shape  *g = k->g;
@@ -56,6 +63,7 @@ static void begin(consumer *c) {
     c->fresh = cj_ne(f, "fresh", own, own);
     c->adds = cj_eq(f, "adds", own, own);
     for (uint32_t i = 0; i < g->tile_n / 2; i++) c->sum[i] = cj_f32(f, "sum");
+    if (g->split > 1 && cj__gemm_has_last(g)) pad_sums(c);
     c->before = cj_mov(f, "u32", "stage_before", 0);
     find_peers(c);
 }
@@ -139,15 +147,16 @@ static division divide_steps(const consumer *c) {
 // The first step of a tile, or the steps up to the last deferred subtile's store. Subtiles that were stored one after the other
 // would keep the next stages' copies waiting: 1 to 2 % of tiles of 16 to 64 steps (H200, 2026-11-21).
 static void emit_first_steps(const consumer *c, const division *d) {
-    const uint32_t columns = c->k->g->subtile, deferred = c->k->g->deferred;
-    cj_func       *f = c->k->f;
+    const gemm_shape *g = c->k->g;
+    const uint32_t    deferred = g->deferred;
+    cj_func          *f = c->k->f;
     if (!deferred) {
         cj_step(f, "the first step");
         emit_products(c, true);
     }
     for (uint32_t i = 0; i < deferred; i++) {
-        cj_step(f, "a step, during which columns %u to %u of the tile before are stored", i * columns,
-                i * columns + columns - 1);
+        cj_step(f, "a step, during which columns %u to %u of the tile before are stored", i * g->subtile,
+                i * g->subtile + cj__gemm_columns_of(g, i) - 1);
         emit_products(c, i == 0);
         store_deferred(c, "nothing_to_store", i, 1);
         if (i + 1 == deferred) continue;

@@ -50,9 +50,10 @@ void cj__gemm_split_begin(gemm_kernel *k, cj_reg first_thread) {
 // ---- subtiles and their owners
 
 // A subtile of this warp: its number, and whether this rank owns it; with several ranks also its owner, and where this lane's
-// sums lie there, those of rank 0, with their mbarrier.
+// sums lie there, those of rank 0, with their mbarrier. A lane has `count` sums of it; each has room for as many as of the others.
 typedef struct subtile {
-    cj_reg number, owner, owned, sums, arrived;
+    cj_reg   number, owner, owned, sums, arrived;
+    uint32_t count;
 } subtile;
 
 static void find_owner(const gemm_kernel *k, subtile *s) {
@@ -75,7 +76,7 @@ static void find_subtiles(const gemm_kernel *k, subtile *subtiles) {
     for (uint32_t i = 0; i < g->subtiles; i++) {
         cj_reg number = cj_sub(k->f, "subtile", k->warp, GEMM_WARPS);
         if (i) number = cj_add(k->f, "subtile", number, i * cj__gemm_consumer_warps(g));
-        subtiles[i] = (subtile){.number = number, .owned = cj_always()};
+        subtiles[i] = (subtile){.number = number, .owned = cj_always(), .count = cj__gemm_columns_of(g, i) / 2};
         if (g->split > 1) find_owner(k, &subtiles[i]);
     }
 }
@@ -89,7 +90,7 @@ static void wait_for_stages(const gemm_kernel *k) {
     cj_cluster_wait(k->f, "every block's stages are free");
 }
 
-// To the owner, if that is another rank. It needs no slot for itself: ranks after it have the slot of the one before.
+// To the owner, if that is another rank; of a subtile of fewer columns also padding, as the mbarrier counts bytes. It needs no slot for itself: ranks after it have the slot of the one before.
 static void push(const gemm_kernel *k, const subtile *s, const cj_reg *sum) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
@@ -108,8 +109,15 @@ static void push(const gemm_kernel *k, const subtile *s, const cj_reg *sum) {
 
 // ---- adding up
 
-static void load(const gemm_kernel *k, const char *instruction, const cj_reg *to, cj_reg at, uint32_t index) {
-    cj__gemm_sums_load(k, instruction, to, cj__gemm_sums(k->g), at, index * cj__gemm_subtile_bytes(k->g));
+// Partials of a subtile that follow each other at `at`: `count` of them, of so many sums each.
+typedef struct summands {
+    const char *load;  // instruction
+    cj_reg      at;
+    uint32_t    count, sums;
+} summands;
+
+static void load(const gemm_kernel *k, const summands *s, const cj_reg *to, uint32_t index) {
+    cj__gemm_sums_load(k, s->load, to, s->sums, s->at, index * cj__gemm_subtile_bytes(k->g));
 }
 
 // Whether ptxas, left alone, unrolls the rounds of loads and starts all of them at once, for which a thread has no registers: of
@@ -122,40 +130,40 @@ static bool keeps_rounds(const gemm_shape *g, uint32_t count, bool fresh) {
     return fresh && (g->tile_n == COLUMNS || g->adds_c) && loads > FITS && loads < UNROLLED;
 }
 
-// Rounds of `round` subtiles each, all of whose loads are in flight before the first is added. `at` is used up.
-static void add_rounds(const gemm_kernel *k, const char *instruction, cj_reg at, uint32_t count, uint32_t round,
-                       bool keep, cj_reg next[][SUBTILE_SUMS_MAX], const cj_reg *sum) {
-    cj_reg left = cj_mov(k->f, "u32", "summands_left", count);
+// All but the `first` ones in rounds of `round` each, all of whose loads are in flight before the first is added. `at` is used up.
+static void add_rounds(const gemm_kernel *k, const summands *s, uint32_t first, uint32_t round, bool keep,
+                       cj_reg next[][SUBTILE_SUMS_MAX], const cj_reg *sum) {
+    cj_reg left = cj_mov(k->f, "u32", "summands_left", s->count - first);
     CJ_COUNT_DOWN(k->f, "next_summands", left, round) {
         if (keep) cj_ptx(k->f, ".pragma \"nounroll\";");
-        for (uint32_t i = 0; i < round; i++) load(k, instruction, next[i], at, i);
-        for (uint32_t i = 0; i < round; i++) cj__gemm_sums_add(k, sum, next[i], cj__gemm_sums(k->g));
-        cj_update(k->f, at, "add", round * cj__gemm_subtile_bytes(k->g));
+        for (uint32_t i = 0; i < round; i++) load(k, s, next[i], i);
+        for (uint32_t i = 0; i < round; i++) cj__gemm_sums_add(k, sum, next[i], s->sums);
+        cj_update(k->f, s->at, "add", round * cj__gemm_subtile_bytes(k->g));
     }
 }
 
-// Adds to `sum` the partials of `count` subtiles that follow each other at `at`, in this order; if it is `fresh`, the first one
-// becomes it. They come in rounds of IN_FLIGHT, after as many as make the rounds come out even: none of 8, whose sums begin at
-// 0. (ptxas has no registers for the loads of a first four and of a single round after them.)
-static void add_up(const gemm_kernel *k, const char *instruction, cj_reg at, uint32_t count, bool fresh,
-                   const cj_reg *sum) {
+// Adds the partials to `sum`, in their order; if it is `fresh`, the first one becomes it. They come in rounds of IN_FLIGHT, after as
+// many as make the rounds come out even: none of 8, whose sums begin at 0. (ptxas has no registers for the loads of a first four and of a single round after them.)
+static void add_up(const gemm_kernel *k, const summands *s, bool fresh, const cj_reg *sum) {
+    const uint32_t count = s->count, n = s->sums;
     const bool     keep = keeps_rounds(k->g, count, fresh);
-    const uint32_t round = keep && count < 2 * IN_FLIGHT ? IN_FLIGHT - 1 : IN_FLIGHT, n = cj__gemm_sums(k->g);
+    const uint32_t round = keep && count < 2 * IN_FLIGHT ? IN_FLIGHT - 1 : IN_FLIGHT;
     const uint32_t first = count <= round ? count : count % round, used = first < count ? round : first - fresh;
     cj_reg         next[IN_FLIGHT][SUBTILE_SUMS_MAX];
     for (uint32_t i = 0; i < used * n; i++) next[i / n][i % n] = cj_f32(k->f, "summand");
     for (uint32_t i = 0; fresh && !first && i < n; i++) cj_ptx(k->f, "mov.f32 $1, $2;", sum[i], 0.0F);
-    if (fresh && first) load(k, instruction, sum, at, 0);
-    for (uint32_t i = fresh; i < first; i++) load(k, instruction, next[i - fresh], at, i);
+    if (fresh && first) load(k, s, sum, 0);
+    for (uint32_t i = fresh; i < first; i++) load(k, s, next[i - fresh], i);
     for (uint32_t i = fresh; i < first; i++) cj__gemm_sums_add(k, sum, next[i - fresh], n);
     if (first == count) return;
-    if (first) cj_update(k->f, at, "add", first * cj__gemm_subtile_bytes(k->g));
-    add_rounds(k, instruction, at, count - first, round, keep, next, sum);
+    if (first) cj_update(k->f, s->at, "add", first * cj__gemm_subtile_bytes(k->g));
+    add_rounds(k, s, first, round, keep, next, sum);
 }
 
 static void gather(const gemm_kernel *k, const subtile *s, const cj_reg *sum) {
     cj_mbarrier_wait(k->f, s->arrived, CJ_ARG(0), CJ_SCOPE_CLUSTER, "every other rank's partials have come");
-    add_up(k, "ld.shared", s->sums, k->g->split - 1, false, sum);
+    const summands peers = {"ld.shared", s->sums, k->g->split - 1, s->count};
+    add_up(k, &peers, false, sum);
 }
 
 // ---- from parts to the last one
@@ -191,7 +199,7 @@ static cj_reg partials_of(const gemm_kernel *k, const partials *p, const subtile
 static void store_partials(const gemm_kernel *k, const partials *p, const subtile *s, const cj_reg *sum) {
     cj_reg at = partials_of(k, p, s);
     at = cj_mad_wide(k->f, "own_partials", k->split.part, cj__gemm_subtile_bytes(k->g), at);
-    cj__gemm_sums_store(k, sum, cj__gemm_sums(k->g), at);
+    cj__gemm_sums_store(k, sum, s->count, at);
 }
 
 // ---- from sums to D
@@ -211,7 +219,7 @@ static void combine_ranks(const gemm_kernel *k, gemm_results *r, const cj_reg *s
     for (uint32_t i = 0; g->split > 1 && i < g->subtiles; i++) push(k, &subtiles[i], sum + cj__gemm_sums(g) * i);
     for (uint32_t i = 0; i < g->subtiles; i++) {
         const cj_reg *own = sum + cj__gemm_sums(g) * i;
-        cj_step(k->f, "the sums of columns %u to %u", i * g->subtile, i * g->subtile + g->subtile - 1);
+        cj_step(k->f, "the sums of columns %u to %u", i * g->subtile, i * g->subtile + cj__gemm_columns_of(g, i) - 1);
         CJ_IF(k->f, subtiles[i].owned, "not_owned") {
             if (g->split > 1) gather(k, &subtiles[i], own);
             if (g->parts > 1)
@@ -235,7 +243,8 @@ void cj__gemm_split_results(const gemm_kernel *k, gemm_results *r, const cj_reg 
     CJ_IF(k->f, cj__gemm_comes_last(k, p.counter), "not_last") {
         cj__gemm_see_partials(k);
         for (uint32_t i = 0; i < g->subtiles; i++) CJ_IF(k->f, subtiles[i].owned, "not_owned") {
-                add_up(k, "ld.global", partials_of(k, &p, &subtiles[i]), g->parts, true, sum + cj__gemm_sums(g) * i);
+                const summands parts = {"ld.global", partials_of(k, &p, &subtiles[i]), g->parts, subtiles[i].count};
+                add_up(k, &parts, true, sum + cj__gemm_sums(g) * i);
                 finish(k, r, sum, i);
             }
     }

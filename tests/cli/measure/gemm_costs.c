@@ -35,10 +35,10 @@ static const struct { const char *name, *words; } drawn[] = {
     {"activation", "none relu gelu silu"}, {"batch", "1 1 1 3"}, {"lines", "auto auto whole cut"},
     {"tile", "128x256 128x128 64x256 64x128 64x64 128x224 128x192 128x160 128x96 64x192 64x160 64x96 192x192 192x160 192x128"},
     {"cluster", "1 2 4 0 auto"}, {"cluster-n", "1 1 2 4 auto"}, {"split", "1 1 1 2 4 8 16"}, {"parts", "1 1 1 2 3 7"},
-    {"consumers", "auto together in-turn in-turn"}, {"swap", "no no auto yes"}};
+    {"consumers", "auto together in-turn in-turn"}, {"swap", "no no auto yes"}, {"c", "no no yes"}};
 
 static const char *const shown[] = {"m", "n", "k", "dtype", "out", "a", "b", "activation", "batch", "lines", "tile", "cluster",
-                                    "cluster-n", "split", "parts", "sums", "stages", "consumers", "swap"};
+                                    "cluster-n", "split", "parts", "sums", "stages", "consumers", "swap", "c"};
 
 // Whether the plan takes what was drawn.
 static bool draw(const cj_family *family, const cj_limits *limits, cj_plan *plan) {

@@ -180,6 +180,29 @@ static void swapped_products_are_right(void **state) {
     are_right(words, CJ_TEST_COUNT(words));
 }
 
+// Widths that are no whole number of equal subtiles: the last one is a box of its own, also where ranks and parts share K.
+static void swapped_tiles_of_any_width_are_right(void **state) {
+    (void)state;
+    static const char *const words[] = {
+        "m=264 n=300 k=330 b=column swap=yes tile=128x256 cluster=1 cluster-n=2 batch=2 bias=n",
+        "m=264 n=515 k=200 swap=yes tile=192x128 cluster=0 activation=relu",
+        "m=88 n=260 k=520 a=column swap=yes tile=64x96 cluster=1 batch=3 bias=m",
+        "m=129 n=301 k=400 b=column swap=yes tile=64x192 cluster=1 out=f32 batch=2",
+        "m=152 n=203 k=72 swap=yes tile=128x160 cluster=2 dtype=f16 d=column",
+        "m=207 n=130 k=900 b=column swap=yes tile=128x224 cluster=0 dtype=tf32 activation=silu bias=n",
+        "m=500 n=401 k=200 b=column swap=yes tile=64x128 cluster=1 consumers=in-turn dtype=e4m3",
+        "m=136 n=205 k=900 b=column swap=yes tile=128x160 cluster=1 split=4 bias=n activation=gelu",
+        "m=136 n=200 k=700 swap=yes tile=64x160 cluster=1 split=2 parts=3 out=f32",
+        "m=104 n=131 k=700 b=column swap=yes tile=128x128 cluster=1 split=8 sums=ring",
+        "m=184 n=70 k=500 swap=yes tile=64x192 cluster=0 parts=7 bias=m",
+        "m=248 n=300 k=600 b=column swap=yes tile=128x256 cluster=1 split=3 sums=ring",
+    };
+    are_right(words, CJ_TEST_COUNT(words));
+    char *text = cj_test_emit("gemm", "m=264 n=8192 k=8192 b=column tile=128x256 cluster=1 swap=yes", "sm_90a");
+    assert_non_null(strstr(text, "tile 128x136"));
+    cj_text_free(text);
+}
+
 // More tiles than clusters, an odd number of them, fewer steps than stages and many more.
 static void tiles_that_consumers_take_in_turn_are_right(void **state) {
     (void)state;
@@ -491,6 +514,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(tiles_of_three_groups_are_right, open_few_sms, close_few_sms),
         cmocka_unit_test_setup_teardown(few_tiles_share_rows_evenly, open_few_sms, close_few_sms),
         cmocka_unit_test_setup_teardown(swapped_products_are_right, open_few_sms, close_few_sms),
+        cmocka_unit_test_setup_teardown(swapped_tiles_of_any_width_are_right, open_few_sms, close_few_sms),
         cmocka_unit_test_setup_teardown(tiles_that_consumers_take_in_turn_are_right, open_few_sms, close_few_sms),
         cmocka_unit_test(no_schedule_finds_fault_with_shared_k),
         cmocka_unit_test(few_tiles_and_a_long_k_are_shared),

@@ -36,6 +36,8 @@ static const char *const kernels[] = {
     "m=150 n=130 k=200 swap=yes tile=64x96 consumers=together cluster=1 cluster-n=1 stages=2 split=1 parts=1 b=column c=yes",
     "m=80 n=381 k=260 swap=yes tile=64x96 consumers=together cluster=2 cluster-n=1 stages=2 split=1 parts=1 c=yes",
     "m=70 n=131 k=330 swap=yes tile=64x128 consumers=in-turn cluster=1 cluster-n=1 stages=2 split=1 parts=1 out=f32 c=yes b=column",
+    "m=88 n=252 k=260 swap=yes tile=64x96 consumers=together cluster=1 cluster-n=1 stages=2 split=1 parts=1 b=column",
+    "m=88 n=60 k=600 swap=yes tile=64x96 cluster=1 cluster-n=1 stages=2 split=2 parts=2",
     "m=72 n=60 k=900 swap=yes tile=64x96 cluster=1 cluster-n=2 stages=2 split=2 parts=2 c=yes",
 };
 
@@ -95,6 +97,7 @@ static cj_status encode(const kernel *k, unsigned which, cj_tensormap *map, cj_e
     cj__gemm_map(&k->shape, which, &m);
     const uint64_t line = line_bytes(k, which), strides[] = {line, line * m.dims[1]};
     assert_true(strides[1] * (m.rank > 2 ? m.dims[2] : 1) <= BYTES);
+    if (which == GEMM_MAP_C && !k->shape.adds_c) which = GEMM_MAP_D;
     return cj_tensormap_encode_tiled(cj_test_device, map, m.type->in_map, m.rank, k->at[which], m.dims, strides, m.box,
                                      ones, CJ_TENSORMAP_INTERLEAVE_NONE, m.swizzle, CJ_TENSORMAP_L2_NONE,
                                      CJ_TENSORMAP_FILL_ZEROS, error);
