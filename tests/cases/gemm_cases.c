@@ -619,6 +619,10 @@ void cj_test_gemm_calls(cj_device *device) {
           .bias = CJ_GEMM_BIAS_M,
           .form = CJ_GEMM_FORM_MMA,
           .parts = 3}},
+        {"m=66 n=72 k=104 b=column bias=n activation=gelu",  // of which the plan exchanges A and B
+         {.dtype = CJ_BF16, .b = CJ_GEMM_COLUMN, .bias = CJ_GEMM_BIAS_N, .activation = CJ_GEMM_GELU}},
+        {"m=66 n=72 k=104 b=column d=column bias=m activation=gelu",
+         {.dtype = CJ_BF16, .b = CJ_GEMM_COLUMN, .d = CJ_GEMM_COLUMN, .bias = CJ_GEMM_BIAS_M, .activation = CJ_GEMM_GELU}},
         {"m=40 n=72 k=50 dtype=f16 batch=2 out=f32 activation=relu",
          {.dtype = CJ_F16, .batch = 2, .out = CJ_GEMM_OUT_F32, .activation = CJ_GEMM_RELU}},
     };

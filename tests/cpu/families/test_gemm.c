@@ -339,6 +339,8 @@ static void few_rows_are_columns_of_tiles(void **state) {
     } cases[] = {{"m=264 n=8192 k=8192 b=column", "yes"},
                  {"m=300 n=4096 k=7168 b=column", "yes"},
                  {"m=80 n=4096 k=4096 b=column", "yes"},
+                 {"m=66 n=72 k=104 b=column bias=n activation=gelu", "yes"},
+                 {"m=66 n=72 k=104 b=column d=column bias=m activation=gelu", "yes"},
                  {"m=8192 n=264 k=8192 b=column d=column", "yes"},
                  {"m=264 n=8192 k=8192 b=column out=f32 c=yes bias=n activation=gelu", "yes"},
                  {"m=264 n=8192 k=8192 b=column swap=no", "no"},
