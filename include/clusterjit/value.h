@@ -36,7 +36,7 @@ CJ_API void cj_registers(cj_func *f, const char *type, const char *name, unsigne
 #define cj_sub(f, name, a, b)    CJ__OP(f, "sub", name, a, b)
 #define cj_mul(f, name, a, b)    CJ__OP(f, "mul", name, a, b)
 #define cj_mad(f, name, a, b, c) CJ__OP(f, "mad", name, a, b, c)  // a * b + c of integers
-#define cj_div(f, name, a, b)    CJ__OP(f, "div", name, a, b)     // of integers
+#define cj_div(f, name, a, b)    CJ__OP(f, "div", name, a, b)     // of integers; unsigned ones by a power of two that is a number: shr, and
 #define cj_rem(f, name, a, b)    CJ__OP(f, "rem", name, a, b)
 #define cj_min(f, name, a, b)    CJ__OP(f, "min", name, a, b)
 #define cj_max(f, name, a, b)    CJ__OP(f, "max", name, a, b)

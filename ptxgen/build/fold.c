@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fold.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { OPERANDS = 4 };
 
-// What is written where arithmetic on integers is idle. Letters stand for the operands, a digit for that number; behind an
-// operation that ends in a point comes one type.
+// What is written where arithmetic on integers is idle, or has a faster instruction. Letters stand for the operands, a digit for that
+// number; P is a power of two, B its number of bits behind the one, and M one less than it. Behind an operation that ends in a point, or
+// in the kind of a type, comes the rest of the type.
 static const struct fold {
     const char *operation, *operands, *becomes, *with;
 } folds[] = {
@@ -20,6 +23,8 @@ static const struct fold {
     {"mul.wide.s32", "ab1", "cvt.s64.s32", "ab"},
     {"div.", "ab1", "mov.", "ab"},
     {"rem.", "ab1", "mov.", "a0"},
+    {"div.u", "abP", "shr.u", "abB"},  // ptxas 13.0 does not: it divides, by 64 bits in a call of some 100 instructions
+    {"rem.u", "abP", "and.b", "abM"},
     {"min.u", "ab0", "mov.u", "a0"},
     {"max.u", "ab0", "mov.u", "ab"},
     {"mad.lo.", "ab10", "mov.", "ab"},
@@ -72,16 +77,38 @@ static const char *type_behind(piece operation, const char *wanted) {
     return memchr(operation.at + length, '.', operation.length - length) ? NULL : operation.at + length;
 }
 
+// The power of two that an operand is; 0: it is none.
+static uint64_t power_of(piece operand) {
+    char          *end;
+    const uint64_t number = *operand.at >= '0' && *operand.at <= '9' ? strtoull(operand.at, &end, 10) : 0;
+    return number && end == operand.at + operand.length && !(number & (number - 1)) ? number : 0;
+}
+
+static bool is_operand(const statement *s, unsigned i, char wanted) {
+    return wanted == 'P' ? power_of(s->operand[i]) > 0 : is_same(s->operand[i], (piece){&wanted, 1});
+}
+
 static bool has_operands(const statement *s, const statement *format, const char *wanted) {
     if (s->count != strlen(wanted)) return false;
-    for (unsigned i = 0; i < s->count; i++) {
-        const piece number = {&wanted[i], 1};
-        if (wanted[i] <= '9' && (*format->operand[i].at != '$' || !is_same(s->operand[i], number))) return false;
-    }
+    for (unsigned i = 0; i < s->count; i++)
+        if (wanted[i] <= 'Z' && (*format->operand[i].at != '$' || !is_operand(s, i, wanted[i]))) return false;
     return true;
 }
 
 static void add_piece(cj_text *text, piece p) { cj__text_add(text, p.at, p.length); }
+
+// What a character of fold.with stands for; of P, the last operand, as many bits as it has behind the one, or one less than it.
+static void add_operand(const statement *s, const char *with, cj_text *line) {
+    const uint64_t power = power_of(s->operand[s->count - 1]);
+    unsigned       bits = 0;
+    while (power >> bits > 1) bits++;
+    if (*with == 'B')
+        cj__text_printf(line, "%u", bits);
+    else if (*with == 'M')
+        cj__text_printf(line, "%" PRIu64, power - 1);
+    else
+        add_piece(line, *with <= '9' ? (piece){with, 1} : s->operand[*with - 'a']);
+}
 
 static void rewrite(const statement *s, const char *type, const struct fold *fold, cj_text *line) {
     const piece typed = {type, (size_t)(s->operation.at + s->operation.length - type)};
@@ -93,7 +120,7 @@ static void rewrite(const statement *s, const char *type, const struct fold *fol
     add_piece(line, typed);
     for (const char *at = fold->with; *at; at++) {
         cj__text_puts(line, at == fold->with ? " " : ", ");
-        add_piece(line, *at <= '9' ? (piece){at, 1} : s->operand[*at - 'a']);
+        add_operand(s, at, line);
     }
     cj__text_printf(line, ";%s", s->rest);
 }
@@ -109,7 +136,7 @@ static const struct fold *find(const statement *s, const statement *format, cons
 
 // A copy of a register to itself.
 static bool is_idle(const statement *s, const char *operands) {
-    return !operands[2] && operands[1] > '9' && is_same(s->operand[operands[0] - 'a'], s->operand[operands[1] - 'a']);
+    return !operands[2] && operands[1] > 'Z' && is_same(s->operand[operands[0] - 'a'], s->operand[operands[1] - 'a']);
 }
 
 bool cj__fold(const char *format, cj_text *line) {

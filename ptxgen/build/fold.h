@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines that a parameter makes empty of meaning: a division by 1, an addition of 0.
+// Lines that a parameter makes empty of meaning, or simpler: an addition of 0, a division by 1 or by 32.
 #ifndef CJ_PTXGEN_FOLD_H
 #define CJ_PTXGEN_FOLD_H
 

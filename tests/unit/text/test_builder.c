@@ -4,6 +4,7 @@
 
 #include <clusterjit/cluster.h>
 #include <clusterjit/ptx.h>
+#include <clusterjit/value.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,6 +95,41 @@ static void arithmetic_that_a_parameter_makes_idle_is_left_out(void **state) {
                         "    max.s32                    %c, %a, 0;\n"
                         "    add.u32                    %c, %c, 0;\n"
                         "    add.cc.u32                 %c, %a, 0;\n"
+                        "    ret;\n"
+                        "}\n");
+    cj_text_free(text);
+}
+
+static void write_divisions(cj_builder *b) {
+    cj_func *f = cj_entry(b, "divisions");
+    cj_reg   a = cj_mov(f, "u32", "a", "%tid.x"), w = cj_cvt(f, "u64", "w", a), s = cj_cvt(f, "s32", "s", a);
+    cj_reg   h = cj_cvt(f, "u16", "h", a), p = cj_eq(f, "p", a, 0);
+    cj_ptx(f, "@$1 div.u32 $2, $2, $3; // a warp's", p, a, 32);
+    cj_ptx(f, "rem.u32 $1, $1, $2;", a, 32);
+    cj_ptx(f, "div.u64 $1, $1, $2;", w, UINT64_C(1) << 63);
+    cj_ptx(f, "rem.u64 $1, $1, $2;", w, UINT64_C(1) << 40);
+    cj_ptx(f, "rem.u16 $1, $1, $2;", h, 2);
+    cj_ptx(f, "div.u32 $1, $1, $2;", a, 24);
+    cj_ptx(f, "div.s32 $1, $1, $2;", s, 32);
+    cj_ptx(f, "rem.s32 $1, $1, $2;", s, 32);
+    cj_ptx(f, "div.u32 $1, $1, 32;", a);
+    cj_ptx(f, "ret;");
+}
+
+// Signed ones are not: a shift rounds down, and they towards 0.
+static void unsigned_divisions_by_powers_of_two_are_shifts(void **state) {
+    (void)state;
+    char *text = built("sm_90", write_divisions);
+    assert_string_equal(strstr(text, "    @%p"),
+                        "    @%p shr.u32                %a, %a, 5;                               // a warp's\n"
+                        "    and.b32                    %a, %a, 31;\n"
+                        "    shr.u64                    %w, %w, 63;\n"
+                        "    and.b64                    %w, %w, 1099511627775;\n"
+                        "    and.b16                    %h, %h, 1;\n"
+                        "    div.u32                    %a, %a, 24;\n"
+                        "    div.s32                    %s, %s, 32;\n"
+                        "    rem.s32                    %s, %s, 32;\n"
+                        "    div.u32                    %a, %a, 32;\n"
                         "    ret;\n"
                         "}\n");
     cj_text_free(text);
@@ -472,6 +508,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_come_out_as_ptx),
         cmocka_unit_test(arithmetic_that_a_parameter_makes_idle_is_left_out),
+        cmocka_unit_test(unsigned_divisions_by_powers_of_two_are_shifts),
         cmocka_unit_test(registers_that_no_line_names_are_not_declared),
         cmocka_unit_test(labels_that_nothing_branches_to_are_not_written),
         cmocka_unit_test(line_breaks_begin_other_comment_lines),
