@@ -121,19 +121,20 @@ static bool is_light(const cj_plan *plan) {
 // Threads of a block that has so much of a row. Of lists most instructions are a warp's, however much it has of the row: there a thread
 // keeps as much as it has registers for. The same holds where a key is counted, or nothing is searched: a warp has some 900 instructions
 // beside. Where a thread cannot keep its elements, more warps hide the latency of two passes: 32 rows of 128256 bf16 with top-p took 23.7 us
-// in blocks of 512 threads, 21.6 in blocks of 1024.
-static uint64_t choose_block(const cj_plan *plan, uint64_t part) {
+// in blocks of 512 threads, 21.6 in blocks of 1024. Rows that are more than the GPU holds in the smallest of these blocks have a warp at least.
+static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint64_t part) {
     const uint64_t *value = plan->params.value;
+    const bool      many = value[SAMPLE_ROWS] * SAMPLE_BLOCK_FEW > (uint64_t)limits->sm_count * limits->max_threads_per_sm;
     const bool      few = may_list(plan) && !has_many(plan), light = is_light(plan);
     const uint64_t  width = VECTOR / cj_dtype_size(dtypes[value[SAMPLE_DTYPE]]);
     const uint64_t  each = few ? SAMPLE_FLIGHT * width : light ? SAMPLE_FLIGHT / 2 * width : SAMPLE_EACH;
-    return cj__least(cj__most(cj__power_from(part / each), 128), few || has_many(plan) ? SAMPLE_BLOCK_MANY : THREADS_MOST);
+    return cj__least(cj__most(cj__power_from(part / each), many ? SAMPLE_WARP : SAMPLE_BLOCK_FEW), few || has_many(plan) ? SAMPLE_BLOCK_MANY : THREADS_MOST);
 }
 
 // More blocks cost more of each exchange. They pay where passes have many instructions, or where fewer blocks could not keep the row.
-static uint32_t largest_cluster(const cj_plan *plan) {
+static uint32_t largest_cluster(const cj_plan *plan, const cj_limits *limits) {
     const uint64_t part = cj__ceil_div(plan->params.value[SAMPLE_COLUMNS], SAMPLE_CLUSTER_MOST);
-    const bool     keeps = is_light(plan) && !has_many(plan) && choose_block(plan, part) <= SAMPLE_BLOCK_MANY;
+    const bool     keeps = is_light(plan) && !has_many(plan) && choose_block(plan, limits, part) <= SAMPLE_BLOCK_MANY;
     return may_list(plan) || keeps ? SAMPLE_CLUSTER_MOST : SAMPLE_CLUSTER_SEARCH;
 }
 
@@ -141,7 +142,7 @@ static uint32_t largest_cluster(const cj_plan *plan) {
 // 30 clusters of 4 are, not 33: 32 rows in clusters of 4 took two turns, 24.9 us; in clusters of 2 they took 19.1.
 static uint32_t choose_cluster(const cj_plan *plan, const cj_limits *limits) {
     const uint64_t *value = plan->params.value;
-    const uint32_t  most = largest_cluster(plan);
+    const uint32_t  most = largest_cluster(plan, limits);
     uint32_t        cluster = 1;
     while (cluster < most && value[SAMPLE_COLUMNS] >= (uint64_t)cluster * 2 * SAMPLE_PART_LEAST &&
            value[SAMPLE_ROWS] <= clusters_at_once(limits, cluster * 2))
@@ -169,7 +170,7 @@ cj_status cj__sample_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
     const uint32_t cluster = asked == CJ_PARAM_AUTO ? choose_cluster(plan, limits) : (uint32_t)asked;
     if (cluster) plan->cluster = (cj_dim3){cluster, 1, 1};
     const uint64_t part = cj__ceil_div(value[SAMPLE_COLUMNS], cluster ? cluster : 1);
-    plan->block = (cj_dim3){cj__asked_or(plan, SAMPLE_BLOCK, choose_block(plan, part)), 1, 1};
+    plan->block = (cj_dim3){cj__asked_or(plan, SAMPLE_BLOCK, choose_block(plan, limits, part)), 1, 1};
     plan->programmatic = clusters;  // the same targets have programmatic dependent launch
     cj__sample_shape(plan, &s);
     REFUSE_IF(value[SAMPLE_SEARCH] == SEARCH_COUNTS && !s.counts,
