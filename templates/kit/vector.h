@@ -27,7 +27,7 @@ void cj__store(cj_func *f, cj_reg when, const char *store, const char *type, con
 // loads, 1 or more, all of which have arrived then. Not between a barrier's arrival and its wait.
 void cj__keep_loads(cj_func *f, cj_reg never, const char *type, const cj_reg *loaded, unsigned count);
 
-// The same of narrow loads that use `never`'s own registers: none of them need have arrived.
+// The same of loads under predicates, of which `never` depends on what these do: ptxas leaves the exit behind them, so none need have arrived.
 void cj__keep_loads_going(cj_func *f, cj_reg never);
 
 #endif

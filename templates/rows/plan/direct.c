@@ -250,12 +250,14 @@ static bool is_split_allowed(const choice *c, unsigned elements, row_split how) 
 }
 
 // Loads of parts find their lines in the L1 cache, of which a warp's vectors take several: they are a few parts. Of unaligned rows that may
-// be whole there usually are none, and these are not loaded across vectors.
+// be whole there usually are none, and these are not loaded across vectors; nor are few short rows, each of whose threads is waited for
+// (626 x 72 f32, stride 81: rmsnorm 2.27 us so, 2.03 in parts).
 static bool may_split(const choice *c, const row_shape *plain, unsigned elements, row_split how) {
     const unsigned part = cj__row_peel_most(c->plan, c->op, plain);
     const unsigned least = how == ROW_PEELED_ACROSS ? ROW_ACROSS_LEAST : how == ROW_PEELED_PARTS ? 2 : 1;
     const bool     whole = how != ROW_PARTS && cj__row_may_be_whole(c, plain, elements);
-    const bool     pays = how == ROW_PEELED_ACROSS ? !whole : whole || elements <= SPLIT_PARTS * part;
+    const bool     busy = are_rows_many(c) || plain->columns > NARROW_ROW_COLUMNS;
+    const bool     pays = how == ROW_PEELED_ACROSS ? !whole && busy : whole || elements <= SPLIT_PARTS * part;
     if (plain->totals || !c->op->outputs || part >= elements || plain->columns < least * elements) return false;
     if (!is_split_allowed(c, elements, how)) return false;
     return is_asked(c, ROW_SPLIT) || (!asked(c, ROW_PEEL) && vector_bytes(plain) <= PEEL_PLAIN_BYTES && pays);

@@ -55,10 +55,11 @@ static cj_status choose_form(choice *c, cj_error *error) {
 }
 
 // The L2 cache collects what short rows with gaps between them fill of a sector in several stores, unless these ask to leave it first.
-static bool are_sectors_shared(const row_shape *s) {
+static bool are_sectors_shared(const row_shape *s, uint64_t rows) {
     enum { SECTOR_BYTES = 32 };
     const bool apart = (s->columns * s->out_bytes) % SECTOR_BYTES || (s->out_stride * s->out_bytes) % SECTOR_BYTES;
-    return s->rows_per_block > 1 && !s->transposed && s->out_stride != s->columns && apart;
+    const bool large = rows * s->out_stride * s->out_bytes >= SHARED_SECTORS_LEAST;
+    return s->rows_per_block > 1 && !s->transposed && s->out_stride != s->columns && apart && large;
 }
 
 // Where this differs from what is asked for, the kit refuses that (cj__given_check_plan).
@@ -79,7 +80,7 @@ static void write_back(cj_plan *plan, const row_shape *s) {
     value[ROW_VECTORS] = s->held;
     value[ROW_STAGES] = s->stages ? s->stages : CJ_PARAM_AUTO;
     value[ROW_PIECES] = s->pieces;
-    if (!value[ROW_STORE]) value[ROW_STORE] = ROW_STORES_STREAM && !are_sectors_shared(s) ? ROW_STORE_STREAMING : ROW_STORE_PLAIN;
+    if (!value[ROW_STORE]) value[ROW_STORE] = ROW_STORES_STREAM && !are_sectors_shared(s, plan->params.value[ROW_ROWS]) ? ROW_STORE_STREAMING : ROW_STORE_PLAIN;
     if (s->form != ROW_DIRECT || s->totals) value[ROW_AT_ONCE] = CJ_PARAM_AUTO;
     value[ROW_RESIDENT] = s->resident ? ROW_RESIDENT_YES : ROW_RESIDENT_NO;
     if (s->form == ROW_DIRECT && !s->totals) value[ROW_GRID] = CJ_PARAM_AUTO;
