@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_peers: our kernels against what people use today, both sides in one process, in turns, on the same inputs, which do
-// not stay in the L2 cache; results are compared before and in the measurement. Prints a table.
+// not stay in the L2 cache; results are compared before and in the measurement. Prints a table; standard error and the JSON file
+// have each row once it is measured.
 //   bench_peers [--only TEXT] [--rounds N] [--device gpu:N] [--peers LIBRARY] [--json FILE] [--plot FILE.svg]
 #define _GNU_SOURCE
 #include <clusterjit/clusterjit.h>
@@ -64,6 +65,15 @@ static void measure_line(const report *r, const arguments *a, const peer_library
                (l->ours.median * 1e-3);
 }
 
+// What a run that is ended early leaves: a line of each row, and the rows so far in the JSON file.
+static int tell(const report *r, const arguments *a, const line *l) {
+    if (l->reason[0])
+        fprintf(stderr, ": %s\n", l->reason);
+    else
+        fprintf(stderr, ": %.2f us, %s %.2f us\n", l->ours.median * 1e3, l->row->peer, l->peer.median * 1e3);
+    return a->json ? report_json(r, a->json) : CODE_OK;
+}
+
 static int measure_all(report *r, const arguments *a, const peer_library *peers, line *lines) {
     cj_error error;
     unsigned left_out = 0;
@@ -77,9 +87,12 @@ static int measure_all(report *r, const arguments *a, const peer_library *peers,
             left_out++;
             continue;
         }
-        fprintf(stderr, "%s\n", name);
-        lines[r->count] = (line){.row = &contests[i]};
-        measure_line(r, a, peers, &lines[r->count++]);
+        fputs(name, stderr);
+        line *l = &lines[r->count++];
+        *l = (line){.row = &contests[i]};
+        measure_line(r, a, peers, l);
+        const int code = tell(r, a, l);
+        if (code) return code;
     }
     if (r->count || left_out) return CODE_OK;
     return message_error(CJ_INVALID_ARGUMENT, "no row has '%s' in its work and size\nwithout --only all are measured", a->only);
@@ -87,7 +100,6 @@ static int measure_all(report *r, const arguments *a, const peer_library *peers,
 
 static int show(const report *r, const arguments *a, plot *p) {
     int code = report_print(r);
-    if (!code && a->json) code = report_json(r, a->json);
     if (!code && a->plot) code = report_plot(r, p);
     for (unsigned i = 0; !code && i < r->count; i++) code = r->lines[i].reason[0] ? CODE_WRONG : CODE_OK;
     return code;

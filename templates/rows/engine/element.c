@@ -90,9 +90,9 @@ static void load_vectors(row_kernel *k, const char *load, bool shared) {
     const uint64_t rows = k->s->transposed ? ROW_WARP : 1, input_bytes = rows * k->s->piece * in_bytes(k);
     const uint64_t step = step_of(k, in_bytes(k));
     for (unsigned v = 0; v < k->s->held; v++) {
-        for (unsigned i = 0; i < k->op->inputs && is_guarded(k->s, v); i++) clear_words(k, k->raw[i][v], in_words(k));
+        for (unsigned i = k->skipped; i < k->op->inputs && is_guarded(k->s, v); i++) clear_words(k, k->raw[i][v], in_words(k));
         FOR_VECTOR(k, v)
-        for (unsigned i = 0; i < k->op->inputs; i++)
+        for (unsigned i = k->skipped; i < k->op->inputs; i++)
             load_words(k, load, k->raw[i][v], shared ? k->stage_at : k->at[k->op->nth[ROW_INPUT][i]],
                        v * step + (shared ? i * input_bytes : 0));
     }
@@ -109,7 +109,7 @@ static void load_parts(row_kernel *k, unsigned v, const char *load, cj_reg half[
     const row_shape *s = k->s;
     const unsigned   bytes = s->access * s->in_bytes, words = words_of(bytes);
     const int64_t    offset = (int64_t)(v * step_of(k, in_bytes(k)));
-    for (unsigned i = 0; i < k->op->inputs; i++)
+    for (unsigned i = k->skipped; i < k->op->inputs; i++)
         for (unsigned a = 0; a < s->elements / s->access; a++)
             cj__load(k->f, cj_always(), load, is_halved(s) ? "b16" : in_type(k),
                      is_halved(s) ? &half[i][a] : &k->raw[i][v][a * words], words, k->at[k->op->nth[ROW_INPUT][i]],
@@ -120,7 +120,7 @@ static void load_split(row_kernel *k, const char *load) {
     const row_shape *s = k->s;
     cj_reg           half[ROW_HELD][ROW_INPUTS][ROW_ELEMENTS];
     for (unsigned v = 0; v < s->held; v++) {
-        for (unsigned i = 0; i < k->op->inputs; i++) {
+        for (unsigned i = k->skipped; i < k->op->inputs; i++) {
             if (is_guarded(s, v) && !is_halved(s)) clear_words(k, k->raw[i][v], in_words(k));
             for (unsigned e = 0; e < s->elements && is_halved(s); e++)
                 half[v][i][e] = is_guarded(s, v) ? cj_mov(k->f, "b16", "half", 0) : cj_register(k->f, "b16", "half");
@@ -128,7 +128,7 @@ static void load_split(row_kernel *k, const char *load) {
         FOR_VECTOR(k, v) load_parts(k, v, load, half[v]);
     }
     for (unsigned v = 0; v < s->held && is_halved(s); v++)
-        for (unsigned i = 0; i < k->op->inputs; i++)
+        for (unsigned i = k->skipped; i < k->op->inputs; i++)
             for (unsigned e = 0; e < s->elements; e += 2)
                 cj_ptx(k->f, "mov.b32 $1, {$2, $3};", k->raw[i][v][e / 2], half[v][i][e], half[v][i][e + 1]);
     FOR_BESIDE(k, one) load_vectors(one, load, false);
@@ -139,16 +139,16 @@ static void load_across(row_kernel *k, const char *load) {
     const row_shape *s = k->s;
     cj_reg           both[ROW_HELD][ROW_INPUTS][2 * ROW_WORDS];
     for (unsigned v = 0; v < s->held; v++) {
-        for (unsigned i = 0; i < k->op->inputs; i++) {
+        for (unsigned i = k->skipped; i < k->op->inputs; i++) {
             cj_registers(k->f, in_type(k), "both", 2 * in_words(k), both[v][i]);
             if (is_guarded(s, v)) clear_words(k, both[v][i], 2 * in_words(k));
         }
         FOR_VECTOR(k, v)
-        for (unsigned i = 0; i < k->op->inputs; i++)
+        for (unsigned i = k->skipped; i < k->op->inputs; i++)
             cj__row_load_both(k, k->op->nth[ROW_INPUT][i], v, load, both[v][i]);
     }
     for (unsigned v = 0; v < s->held; v++)
-        for (unsigned i = 0; i < k->op->inputs; i++)
+        for (unsigned i = k->skipped; i < k->op->inputs; i++)
             cj__row_take(k, &k->beside[k->op->nth[ROW_INPUT][i]], both[v][i], k->raw[i][v]);
     FOR_BESIDE(k, one) load_vectors(one, load, false);
 }
@@ -353,7 +353,7 @@ static cj_reg find_whole(row_kernel *k, row_role role, unsigned first, unsigned 
 // Of rows that are loaded across vectors.
 static void place_across(row_kernel *k, bool written) {
     const row_op *op = k->op;
-    for (unsigned i = 0; i < op->inputs; i++)
+    for (unsigned i = k->skipped; i < op->inputs; i++)
         cj__row_find_vectors(k, op->nth[ROW_INPUT][i], k->at[op->nth[ROW_INPUT][i]], k->s->access * k->s->in_bytes);
     for (unsigned n = 0; n < op->columns && (written || !op->columns_written); n++) {
         const unsigned i = op->nth[ROW_COLUMN][n];
@@ -363,8 +363,14 @@ static void place_across(row_kernel *k, bool written) {
 
 static void place_unaligned(row_kernel *k, bool written) {
     const row_op *op = k->op;
-    k->whole = find_whole(k, ROW_INPUT, 0, op->inputs, in_bytes(k));
+    k->whole = find_whole(k, ROW_INPUT, k->skipped, op->inputs, in_bytes(k));
     if (written && op->outputs > 1) k->whole_too = find_whole(k, ROW_OUTPUT, 1, op->outputs, out_bytes(k));
+}
+
+static bool is_skipped(const row_kernel *k, unsigned operand) {
+    for (unsigned n = 0; n < k->skipped; n++)
+        if (k->op->nth[ROW_INPUT][n] == operand) return true;
+    return false;
 }
 
 void cj__row_place(row_kernel *k, bool written) {
@@ -374,8 +380,11 @@ void cj__row_place(row_kernel *k, bool written) {
         const bool input = k->op->operand[i].role == ROW_INPUT, output = k->op->operand[i].role == ROW_OUTPUT;
         if (!(output && written) && !(input && s->form != ROW_STREAM)) continue;
         const unsigned bytes = input ? s->in_bytes : s->out_bytes;
-        cj_reg         row = row_at(k, i);
-        if (s->peeled && !cj__row_is_split(s) && i == k->op->nth[ROW_INPUT][0]) cj__row_peel(k, row, bytes, written);
+        const bool     peels = s->peeled && !cj__row_is_split(s) && i == k->op->nth[ROW_INPUT][0];
+        if (is_skipped(k, i) && !peels) continue;
+        cj_reg row = row_at(k, i);
+        if (peels) cj__row_peel(k, row, bytes, written);
+        if (is_skipped(k, i)) continue;
         k->at[i] = cj_mad_wide(k->f, "at", k->column, bytes, row);
         if (s->peeled) k->edge.at[i] = cj_mad_wide(k->f, "edge_at", k->edge.column, bytes, row);
     }

@@ -13,11 +13,13 @@ row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last) {
     const row_part all = cj__row_part_new(k, "all"), both[2] = {all, k->part};
     cj_step(k->f, "the row is read piece by piece, for its values");
     cj__row_part_clear(k, &all);
+    k->skipped = k->op->swept;
     CJ_COUNT(k->f, "next_piece", piece, 1, last) {
         load_piece(k, piece, false);
         cj__row_sweep(k);
         cj__row_fold(k, &all, both, 2, false);
     }
+    k->skipped = 0;
     return all;
 }
 

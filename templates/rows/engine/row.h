@@ -180,6 +180,7 @@ struct row_kernel {
     cj_reg passing[ROW_INPUTS][ROW_WORDS];             // one vector of those that stay in shared memory
     cj_reg kept[ROW_OPERANDS][ROW_HELD][ROW_WORDS];    // weight and bias, once registers keep them
     bool   keeps;                                      // whether these are made
+    unsigned skipped;                                  // so many inputs, the first ones, are not loaded
     cj_reg resident_at[ROW_OPERANDS];                  // where column 0 of these would be in shared memory
     cj_reg total[ROW_TOTALS][ROW_HELD][ROW_ELEMENTS];  // sums over rows
     // Of a peeled row.
