@@ -199,6 +199,12 @@ cj_status cj__row_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj
               "vectors: a thread would hold %u loads of a row of %" PRIu64 " elements, more than %u" CJ_HINT
               "allow more warps, a larger cluster or more pieces",
               s.held, s.columns, held);
+    REFUSE_IF(plan->params.value[ROW_ACROSS] == ROW_ACROSS_YES && !s.across,
+              "across: yes, but no vector that is written stands across two of what is read: columns=%" PRIu64 " stride=%" PRIu64 " out-stride=%" PRIu64
+              " align=%u" CJ_HINT
+              "leave across at its default; it is for rows of %d vectors or more, written beside the vectors of what is read, in form=direct or spread, and"
+              " without sums over rows",
+              s.columns, s.stride, s.out_stride, cj__row_align(plan), ROW_ACROSS_LEAST);
     write_back(plan, &s);
     plan->block = (cj_dim3){(s.warps + (s.form == ROW_STREAM)) * ROW_WARP, 1, 1};
     if (s.cluster) plan->cluster = (cj_dim3){s.cluster, 1, 1};

@@ -339,6 +339,11 @@ static void impossible_rows_are_refused_by_name(void **state) {
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 out-stride=103 peel=4", "peel: 4");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 align=8 peel=4", "peel: 4");
     cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "columns=101 pass=backward weight-gradient=yes peel=2", "peel: 2");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=4096 across=yes", "across: yes, but no vector");
+    cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=13 stride=14 out-stride=16 across=yes", "across: yes, but no vector");
+    cj_test_refused("crossentropy", CJ_INVALID_ARGUMENT, "columns=8191 across=yes", "across: yes, but no vector");
+    cj_test_refused("rmsnorm", CJ_INVALID_ARGUMENT, "columns=101 stride=102 pass=backward weight-gradient=yes across=yes",
+                    "across: yes, but no vector");
     cj_test_refused("layernorm", CJ_INVALID_ARGUMENT, "columns=64 pass=backward weight-gradient=yes lanes=4 unroll=4",
                     "unroll: 4");
     cj_test_refused("softmax", CJ_INVALID_ARGUMENT, "columns=101 form=stream", "form=stream does not fit");
