@@ -41,14 +41,15 @@ static void read_twice(row_kernel *k) {
     }
 }
 
-// Whether a thread's one row is all that it works on, and waits for memory once: weight and bias come with it. Of blocks so many that one
-// waits while others work, registers are better left to more of them.
+// Whether weight and bias are loaded with the row, so that a thread waits for memory once: where it has one row. Where blocks are so many that
+// some work while others wait, registers are better spent on more of them.
 static bool has_columns_early(const row_kernel *k) {
     const row_shape *s = k->s;
     const bool       one = s->form == ROW_DIRECT && s->pieces == 1 && s->unroll == 1 && !s->transposed && !s->totals;
     return k->op->columns && one && (s->rows_per_block > 1 || k->plan->grid.x <= KEPT_BLOCKS);
 }
 
+// ptxas would move these loads down behind the row's values.
 static void bring_columns(row_kernel *k) {
     cj_reg   loaded[ROW_OPERANDS * ROW_HELD];
     unsigned count = 0;

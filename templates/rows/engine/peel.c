@@ -61,7 +61,7 @@ static cj_reg written_of(row_kernel *k, cj_reg left) {
     return written;
 }
 
-// Vectors are wanted that begin `elements` elements behind those of an array, a multiple of `unit_bytes` bytes.
+// How the wanted vectors stand, which begin `elements` elements behind those of an array: a multiple of `unit_bytes` bytes.
 static row_shift find_shift(row_kernel *k, cj_reg elements, unsigned unit_bytes) {
     cj_func       *f = k->f;
     const unsigned bytes = k->s->in_bytes, words = k->s->elements * bytes / 4;

@@ -26,7 +26,7 @@ static unsigned short_held(const choice *c) {
     return asked_or(c, ROW_VECTORS, cj__most(most, 1));
 }
 
-// Whether there are rows for all SMs with a warp each.
+// Whether rows that have a warp each fill all SMs.
 static bool are_rows_many(const choice *c) { return c->rows * ROW_WARP >= cj__row_room(c); }
 
 // Vectors that it may hold, of a row that a whole warp has.
@@ -51,7 +51,7 @@ static unsigned fill_one_wave(const choice *c, unsigned lanes) {
     return lanes > 1 && all > threads && all < 2 * threads && fits && runs ? lanes / 2 : lanes;
 }
 
-// Of rows so few that each SM has a block at most, each lane has a vector: what a thread does is then what is waited for.
+// If rows are so few that no SM has two blocks, each lane has one vector: the launch then takes as long as one thread does.
 static unsigned choose_lanes(const choice *c) {
     const row_shape *s = c->s;
     unsigned         lanes = 1;

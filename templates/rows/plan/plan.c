@@ -54,7 +54,8 @@ static cj_status choose_form(choice *c, cj_error *error) {
     return CJ_OK;
 }
 
-// The L2 cache collects what short rows with gaps between them fill of a sector in several stores, unless these ask to leave it first.
+// Short rows with gaps between them fill some sectors by several stores. The L2 cache collects these before it writes the sector, unless the
+// stores ask to leave the cache first.
 static bool are_sectors_shared(const row_shape *s, uint64_t rows) {
     enum { SECTOR_BYTES = 32 };
     const bool apart = (s->columns * s->out_bytes) % SECTOR_BYTES || (s->out_stride * s->out_bytes) % SECTOR_BYTES;
