@@ -67,7 +67,8 @@ static void shape_of_digits(const cj_plan *plan, sort_shape *s) {
                           (s->dtype == CJ_F64 ? (unsigned)SORT_PREFIX_F64 : 0);
     const unsigned digits = digits_of(bits, SORT_DIGIT_BITS);
     const bool     pays = can_settle && digits + SORT_PREFIX_PAYS <= digits_of(s->bits, SORT_DIGIT_BITS);
-    const bool     longer = pays && in_cluster && digits_of(bits, DIGIT_MOST) < digits;
+    const bool     holds = cj__asked_or(plan, SORT_BLOCK, 1u << DIGIT_MOST) * SORT_THREAD_BINS >= 1u << DIGIT_MOST;
+    const bool     longer = pays && in_cluster && holds && digits_of(bits, DIGIT_MOST) < digits;
     s->digit = cj__asked_or(plan, SORT_DIGIT, longer ? DIGIT_MOST : SORT_DIGIT_BITS);
     s->bins = 1u << s->digit;
     s->prefix = cj__asked_or(plan, SORT_PREFIX, pays ? digits_of(bits, s->digit) : sort_passes(s));
@@ -288,6 +289,10 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
         "form: cluster, but the kernel is generated without clusters (cluster=0, or a target before sm_90)" CJ_HINT
         "choose another form, or cluster from 1 to 16");
     if (!choose(plan, limits, cluster, &s)) return refuse(plan, &s, limits, error);
+    REFUSE_IF(s.form != SORT_BY_WARP && s.bins > s.group * SORT_THREAD_BINS,
+              "digit: %u bits are %u bins, of which each of %u threads would add up %u, more than %d" CJ_HINT
+              "leave digit at its default, or take larger blocks",
+              s.digit, s.bins, s.group, s.bins / s.group, SORT_THREAD_BINS);
     TRY(check_resident(plan, &s, error));
     sort_workspace w;
     cj__sort_workspace(plan, &s, &w);

@@ -107,6 +107,7 @@ static void a_call_sorts_and_refuses_what_it_cannot(void **state) {
 static void impossible_shapes_are_refused_by_name(void **state) {
     (void)state;
     cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=100 stride=99", "stride: 99 is below the 100 columns");
+    cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=1000 block=32 digit=9", "digit: 9 bits are 512 bins");
     cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=1000 form=cluster cluster=0", "form: cluster, but");
     cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=1000 cluster=2 block=96", "this is a power of two");
     cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=100 form=warp cluster=2", "cluster: 2 is asked for");
