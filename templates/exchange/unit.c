@@ -10,42 +10,33 @@ typedef struct place {
 // A part that is none would be asked of nobody.
 static cj_reg cap_part(const exchange_kernel *k, cj_reg part) { return cj_min(k->f, "part", part, k->s.parts - 1); }
 
-static void place_in_part(const exchange_kernel *k, unsigned i, bool part, place *p) {
+// All threads' i-th units are of one part, which its number says.
+static void place_in_part(const exchange_kernel *k, const exchange_tile *t, unsigned i, bool part, place *p) {
     const uint32_t first = i * k->s.threads;
-    if (part) p->part = cj_mov(k->f, "u32", "part", first / k->s.tile);
     p->within = cj_add(k->f, "within", k->thread, first % k->s.tile);
+    if (part) p->part = cj_mov(k->f, "u32", "part", first / k->s.tile);
+    if (k->s.guarded) p->is_held = cj_lt(k->f, "is_held", p->within, t->left);
 }
 
-static void divide_by_part(const exchange_kernel *k, unsigned i, bool part, place *p) {
+static void divide_by_part(const exchange_kernel *k, const exchange_tile *t, unsigned i, bool part, place *p) {
+    cj_func                 *f = k->f;
     const cj_exchange_shape *s = &k->s;
-    p->within = cj_add(k->f, "within", k->thread, i * s->threads);
-    if (part || s->guarded || s->turned) p->part = cj_div(k->f, "part", p->within, s->tile);
-    p->within = cj_rem(k->f, "within", p->within, s->tile);
+    cj_reg                   number = cj_add(f, "within", k->thread, i * s->threads);
+    if (part || s->guarded) p->part = cj_div(f, "part", number, s->tile);
+    p->within = cj_rem(f, "within", number, s->tile);
+    if (!s->guarded) return;
+    cj_reg inside = cj_lt(f, "inside", p->within, t->left);
+    p->is_held = cj_let(f, "pred", "is_held", "setp.lt.and.u32 $1, $2, $3, $4;", p->part, s->parts, inside);
+    if (s->turned) p->part = cap_part(k, p->part);
 }
 
 // Of the thread's i-th unit; its part, where that is asked for.
 static place place_of(const exchange_kernel *k, const exchange_tile *t, unsigned i, bool part) {
-    cj_func                 *f = k->f;
     const cj_exchange_shape *s = &k->s;
     place                    p = {.is_held = cj_always()};
-    if (s->parts == 1) {
-        p.within = cj_add(f, "within", k->thread, i * s->threads);
-        if (part) p.part = cj_mov(f, "u32", "part", 0);
-        if (s->guarded) p.is_held = cj_lt(f, "is_held", p.within, t->left);
-        return p;
-    }
-    const bool whole = s->tile % s->threads == 0;  // all threads' i-th units are of one part
-    if (whole)
-        place_in_part(k, i, part || s->turned, &p);
-    else
-        divide_by_part(k, i, part, &p);
-    if (s->guarded) {
-        p.is_held = cj_lt(f, whole ? "is_held" : "inside", p.within, t->left);
-        if (!whole) p.is_held = cj_let(f, "pred", "is_held", "setp.lt.and.u32 $1, $2, $3, $4;", p.part, s->parts, p.is_held);
-    }
-    if (!s->turned) return p;
-    if (s->guarded && !whole) p.part = cap_part(k, p.part);
-    p.part = cj__exchange_around(k, CJ_ARG(cj_add(f, "next", p.part, 1)));
+    const bool               in_part = s->parts == 1 || s->tile % s->threads == 0;
+    (in_part ? place_in_part : divide_by_part)(k, t, i, part || s->turned, &p);
+    if (s->turned) p.part = cj__exchange_around(k, CJ_ARG(cj_add(k->f, "next", p.part, 1)));
     return p;
 }
 
