@@ -40,12 +40,8 @@ void cj__store(cj_func *f, cj_reg when, const char *store, const char *type, con
 }
 
 void cj__keep_loads(cj_func *f, cj_reg never, const char *type, const cj_reg *loaded, unsigned count) {
-    cj_reg all = loaded[0];
+    cj_reg all = count ? loaded[0] : cj_none();
     for (unsigned i = 1; i < count; i++) all = cj_let(f, type, "all", "or.$4 $1, $2, $3;", all, loaded[i], type);
-    cj_ptx(f, "setp.eq.and.$3 $1, $2, 1, $1;", never, all, type);
-    cj_ptx(f, "@$1 exit; // no thread does: ptxas moves none of these loads over it", never);
-}
-
-void cj__keep_loads_going(cj_func *f, cj_reg never) {
+    if (count) cj_ptx(f, "setp.eq.and.$3 $1, $2, 1, $1;", never, all, type);
     cj_ptx(f, "@$1 exit; // no thread does: ptxas moves no load over it, so all are on their way together", never);
 }

@@ -24,10 +24,8 @@ void cj__store(cj_func *f, cj_reg when, const char *store, const char *type, con
 
 // Keeps loads where they are: ptxas moves loads down to where each is used, one latency behind the other, but none over an exit that depends on
 // it. `never` is a predicate that no thread has and that ptxas cannot know; `loaded` has a register of `type` ("b16", "b32", …) of each of `count`
-// loads, 1 or more, all of which have arrived then. Not between a barrier's arrival and its wait.
+// loads, all of which have arrived then. It may be 0 where the loads are under predicates and `never` depends on what these depend on: ptxas
+// leaves the exit behind such loads by itself. Not between a barrier's arrival and its wait.
 void cj__keep_loads(cj_func *f, cj_reg never, const char *type, const cj_reg *loaded, unsigned count);
-
-// The same of loads under predicates, of which `never` depends on what these do: ptxas leaves the exit behind them, so none need have arrived.
-void cj__keep_loads_going(cj_func *f, cj_reg never);
 
 #endif

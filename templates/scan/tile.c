@@ -123,7 +123,8 @@ void cj__scan_load_found(scan_kernel *k, scan_tile *t) {
     cj_reg from = cj__scan_address(k, t, k->x, k->stride, s->bytes, "from");
     fetch(k, t, transfers, accesses(k) > 1 ? "ld.global" : "ld.global.L1::no_allocate", from);
     cj__scan_load_heads(k, t, s->loads > 1 || cj__scan_has_before(s));
-    if (is_scattered(s)) cj__keep_loads_going(k->f, cj_let(k->f, "pred", "never", "setp.lt.s32 $1, $2, $3;", t->left, INT32_MIN / 2));
+    if (is_scattered(s))
+        cj__keep_loads(k->f, cj_let(k->f, "pred", "never", "setp.lt.s32 $1, $2, $3;", t->left, INT32_MIN / 2), NULL, NULL, 0);
     widen(k, t, transfers);
 }
 
