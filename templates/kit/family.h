@@ -97,6 +97,11 @@ cj_func *cj__entry(const cj_plan *plan, cj_builder *builder);
 // number, with a warning. 1 is what every kernel has, and is not written.
 void cj__blocks_per_sm(const cj_plan *plan, cj_func *f, uint64_t wanted);
 
+// Threads that all SMs hold at once, if they have nothing but threads to hold.
+static inline uint64_t cj__threads_at_once(const cj_limits *limits) {
+    return (uint64_t)limits->sm_count * limits->max_threads_per_sm;
+}
+
 // Clusters of so many blocks (0 and 1: blocks) that the GPU holds at once, but at least 1.
 uint64_t cj__clusters_at_once(const cj_limits *limits, uint64_t threads, uint64_t shared, uint64_t cluster);
 

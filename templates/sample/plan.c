@@ -124,11 +124,12 @@ static bool is_light(const cj_plan *plan) {
 // in blocks of 512 threads, 21.6 in blocks of 1024. Rows that are more than the GPU holds in the smallest of these blocks have a warp at least.
 static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint64_t part) {
     const uint64_t *value = plan->params.value;
-    const bool      many = value[SAMPLE_ROWS] * SAMPLE_BLOCK_FEW > (uint64_t)limits->sm_count * limits->max_threads_per_sm;
+    const bool      many = value[SAMPLE_ROWS] * SAMPLE_BLOCK_FEW > cj__threads_at_once(limits);
     const bool      few = may_list(plan) && !has_many(plan), light = is_light(plan);
     const uint64_t  width = VECTOR / cj_dtype_size(dtypes[value[SAMPLE_DTYPE]]);
     const uint64_t  each = few ? SAMPLE_FLIGHT * width : light ? SAMPLE_FLIGHT / 2 * width : SAMPLE_EACH;
-    return cj__least(cj__most(cj__power_from(part / each), many ? SAMPLE_WARP : SAMPLE_BLOCK_FEW), few || has_many(plan) ? SAMPLE_BLOCK_MANY : THREADS_MOST);
+    const uint64_t  fewest = many ? SAMPLE_WARP : SAMPLE_BLOCK_FEW, most = few || has_many(plan) ? SAMPLE_BLOCK_MANY : THREADS_MOST;
+    return cj__least(cj__most(cj__power_from(part / each), fewest), most);
 }
 
 // More blocks cost more of each exchange. They pay where passes have many instructions, or where fewer blocks could not keep the row.

@@ -27,7 +27,7 @@ static unsigned short_held(const choice *c) {
 }
 
 // Whether rows that have a warp each fill all SMs.
-static bool are_rows_many(const choice *c) { return c->rows * ROW_WARP >= cj__row_room(c); }
+static bool are_rows_many(const choice *c) { return c->rows * ROW_WARP >= cj__threads_at_once(c->limits); }
 
 // Vectors that it may hold, of a row that a whole warp has.
 static unsigned held_most(const choice *c) {
@@ -45,7 +45,7 @@ static unsigned edges_most(const row_shape *s) {
 // Rows that take all threads that the SMs hold and a part of them again: half the lanes, with twice as much each, take them once.
 static unsigned fill_one_wave(const choice *c, unsigned lanes) {
     const row_shape *s = c->s;
-    const uint64_t   threads = cj__row_room(c), all = c->rows * lanes;
+    const uint64_t   threads = cj__threads_at_once(c->limits), all = c->rows * lanes;
     const bool       fits = s->vectors <= (uint64_t)lanes / 2 * cj__least(cj__row_held_most(c), WARP_ROW_HELD);
     const bool       runs = lanes / 2 * vector_bytes(s) >= run_bytes(s) && lanes / 2 >= edges_most(s);
     return lanes > 1 && all > threads && all < 2 * threads && fits && runs ? lanes / 2 : lanes;
@@ -80,7 +80,7 @@ static unsigned choose_unroll(const choice *c) {
     const unsigned   row = s->held * vector_bytes(s) * c->op->inputs;
     unsigned         unroll = 1;
     if (asked(c, ROW_UNROLL)) return (unsigned)cj__least(asked(c, ROW_UNROLL), ahead_most(c));
-    while (2 * unroll <= ROW_AHEAD && 2 * unroll * row <= SHORT_FLIGHT_BYTES && c->rows * s->lanes > unroll * cj__row_room(c))
+    while (2 * unroll <= ROW_AHEAD && 2 * unroll * row <= SHORT_FLIGHT_BYTES && c->rows * s->lanes > unroll * cj__threads_at_once(c->limits))
         unroll *= 2;
     return unroll;
 }
@@ -139,7 +139,7 @@ static unsigned direct_held(const choice *c) {
 // little in a load needs are enough, and others hold two vectors a thread: more warps would have few bytes in flight.
 static unsigned fewest_warps(const choice *c) {
     enum { TWO_WARPS = 64 };
-    const bool many = c->rows >= cj__row_room(c) / TWO_WARPS && !c->s->totals;
+    const bool many = c->rows >= cj__threads_at_once(c->limits) / TWO_WARPS && !c->s->totals;
     if (cj__row_is_passing(c)) return PASSING_WARPS_LEAST;
     if (many && c->s->columns <= NARROW_ROW_COLUMNS) return 1;
     return many ? (unsigned)cj__least(cj__ceil_div(c->s->piece, TWO_WARPS), DIRECT_WARPS_LEAST) : DIRECT_WARPS_LEAST;

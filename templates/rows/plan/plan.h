@@ -25,11 +25,6 @@ static inline unsigned asked_or(const choice *c, unsigned param, uint64_t otherw
     return asked(c, param) ? asked(c, param) : (unsigned)otherwise;
 }
 
-// Threads that all SMs hold at once.
-static inline uint64_t cj__row_room(const choice *c) {
-    return (uint64_t)c->limits->sm_count * c->limits->max_threads_per_sm;
-}
-
 // ---- choice.c
 
 bool     cj__row_is_few(const choice *c);     // rows are too few for persistent clusters
