@@ -97,17 +97,20 @@ static bool has_operands(const statement *s, const statement *format, const char
 
 static void add_piece(cj_text *text, piece p) { cj__text_add(text, p.at, p.length); }
 
-// What a character of fold.with stands for; of P, the last operand, as many bits as it has behind the one, or one less than it.
+static unsigned bits_behind(uint64_t power) {
+    unsigned bits = 0;
+    while (power >>= 1) bits++;
+    return bits;
+}
+
+// What a character of fold.with stands for. P, of which B and M are, is the last operand.
 static void add_operand(const statement *s, const char *with, cj_text *line) {
-    const uint64_t power = power_of(s->operand[s->count - 1]);
-    unsigned       bits = 0;
-    while (power >> bits > 1) bits++;
-    if (*with == 'B')
-        cj__text_printf(line, "%u", bits);
-    else if (*with == 'M')
-        cj__text_printf(line, "%" PRIu64, power - 1);
-    else
-        add_piece(line, *with <= '9' ? (piece){with, 1} : s->operand[*with - 'a']);
+    const piece last = s->operand[s->count - 1];
+    switch (*with) {
+    case 'B': cj__text_printf(line, "%u", bits_behind(power_of(last))); break;
+    case 'M': cj__text_printf(line, "%" PRIu64, power_of(last) - 1); break;
+    default: add_piece(line, *with <= '9' ? (piece){with, 1} : s->operand[*with - 'a']);
+    }
 }
 
 static void rewrite(const statement *s, const char *type, const struct fold *fold, cj_text *line) {
