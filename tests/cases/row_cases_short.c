@@ -140,16 +140,25 @@ static const char *const split[] = {"rows=19 columns=16 stride=17",
                                     "rows=9 columns=1032 stride=1034 form=direct cluster=2",
                                     "rows=9 columns=2000 stride=2001 form=direct pieces=3 vectors=8"};
 
-void cj_test_row_split(cj_device *device) {
-    static const char *const types[] = {"dtype=f32", "dtype=bf16", "dtype=f16", "dtype=bf16 out=f32", "dtype=f32 out=f16"};
+enum { TYPES = 5 };
+
+// Every kind that writes rows, of each shape and a type, with `more` words. Pointers are apart from each other by what their alignment allows.
+static void test_beside(cj_device *device, const char *const *shapes, size_t count, const char *const types[TYPES], const char *more) {
     size_t turn = 0;
-    for (size_t i = 0; i < CJ_TEST_COUNT(split); i++)
+    for (size_t i = 0; i < count; i++)
         for (size_t n = 0; n < CJ_TEST_COUNT(kinds); n++, turn++) {
-            char words[192];
+            const char    *type = types[(i + n) % TYPES];
+            const unsigned apart = strstr(type, "align") ? 4 : 16;
+            char           words[192];
             if (strstr(kinds[n], "mask-rows") || !strcmp(kinds[n], "crossentropy") || !cj_test_chosen(turn, 7)) continue;
-            snprintf(words, sizeof words, "%s %s %s split=4", kinds[n], types[(i + n) % CJ_TEST_COUNT(types)], split[i]);
-            cj_test_row(device, words, n % 4 * 16, turn);
+            snprintf(words, sizeof words, "%s %s %s %s", kinds[n], type, shapes[i], more);
+            cj_test_row(device, words, n % 4 * apart, turn);
         }
+}
+
+void cj_test_row_split(cj_device *device) {
+    static const char *const types[TYPES] = {"dtype=f32", "dtype=bf16", "dtype=f16", "dtype=bf16 out=f32", "dtype=f32 out=f16"};
+    test_beside(device, split, CJ_TEST_COUNT(split), types, "split=4");
 }
 
 // ---- vectors that are taken out of two, with a vector more at each edge
@@ -164,16 +173,8 @@ static const char *const across[] = {"rows=9 columns=344 stride=345 out-stride=3
                                      "rows=2 columns=9000 stride=9001 out-stride=9000 form=spread blocks=3 pieces=2"};
 
 void cj_test_row_across(cj_device *device) {
-    static const char *const types[] = {"dtype=f32", "dtype=bf16", "dtype=f16 align=2", "dtype=bf16 out=f32", "dtype=f32 align=4 out=f16"};
-    size_t turn = 0;
-    for (size_t i = 0; i < CJ_TEST_COUNT(across); i++)
-        for (size_t n = 0; n < CJ_TEST_COUNT(kinds); n++, turn++) {
-            const char *type = types[(i + n) % CJ_TEST_COUNT(types)];
-            char        words[192];
-            if (strstr(kinds[n], "mask-rows") || !strcmp(kinds[n], "crossentropy") || !cj_test_chosen(turn, 7)) continue;
-            snprintf(words, sizeof words, "%s %s %s split=4 peel=4 across=yes", kinds[n], type, across[i]);
-            cj_test_row(device, words, strstr(type, "align") ? (unsigned)(4 * (n % 4)) : (unsigned)(n % 4 * 16), turn);
-        }
+    static const char *const types[TYPES] = {"dtype=f32", "dtype=bf16", "dtype=f16 align=2", "dtype=bf16 out=f32", "dtype=f32 align=4 out=f16"};
+    test_beside(device, across, CJ_TEST_COUNT(across), types, "split=4 peel=4 across=yes");
 }
 
 // Pointers that are beside vectors: all by as much, or each by more.
