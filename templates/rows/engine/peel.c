@@ -29,6 +29,9 @@ row_kernel *cj__row_beside(row_beside *b, const row_kernel *k) {
     return &b->k;
 }
 
+// Of the vectors' words: pairs of narrower elements are bits.
+static const char *word_type(const row_kernel *k) { return k->s->in_bytes == 4 ? "f32" : "b32"; }
+
 // ---- where
 
 static void peel_vectors(row_kernel *k, cj_reg head, cj_reg body) {
@@ -115,7 +118,7 @@ static bool may_be_last(const row_shape *s, unsigned v) {
 // What a column has behind its last whole vector: fewer elements than one, in loads of 8, 4 and 2 bytes.
 static void load_rest(row_kernel *k, cj_reg when, cj_reg at, uint64_t offset, const cj_reg *word) {
     const unsigned bytes = k->s->in_bytes, rest = (unsigned)(k->s->columns % k->s->elements) * bytes;
-    const char    *type = bytes == 4 ? "f32" : "b32", *load = cj__load_given(k->plan);
+    const char    *type = word_type(k), *load = cj__load_given(k->plan);
     unsigned       done = 0;
     if (rest & 8) {
         cj__load(k->f, when, load, type, word, 2, at, (int64_t)offset);
@@ -133,7 +136,7 @@ static void load_rest(row_kernel *k, cj_reg when, cj_reg at, uint64_t offset, co
 
 void cj__row_take(row_kernel *k, const row_shift *by, const cj_reg both[2 * ROW_WORDS], const cj_reg word[ROW_WORDS]) {
     const unsigned words = k->s->elements * k->s->in_bytes / 4;
-    const char    *type = k->s->in_bytes == 4 ? "f32" : "b32";
+    const char    *type = word_type(k);
     unsigned       count = 2 * words, n = 0;
     for (unsigned step = words / 2; step; step /= 2, n++) {
         count -= step;
@@ -161,7 +164,7 @@ void cj__row_find_vectors(row_kernel *k, unsigned operand, cj_reg at, unsigned u
 void cj__row_load_both(row_kernel *k, unsigned operand, unsigned v, const char *load, const cj_reg both[2 * ROW_WORDS]) {
     const unsigned bytes = k->s->elements * k->s->in_bytes, words = bytes / 4;
     const int64_t  offset = (int64_t)v * cj__row_threads(k->s) * bytes;
-    const char    *type = k->s->in_bytes == 4 ? "f32" : "b32";
+    const char    *type = word_type(k);
     for (unsigned n = 0; n < 2; n++)
         cj__load(k->f, cj_always(), load, type, &both[n * words], words, k->below[operand], offset + n * bytes);
 }
@@ -172,7 +175,7 @@ static void load_anywhere(row_kernel *k, unsigned operand, unsigned v, const cj_
     const row_shape *s = k->s;
     const unsigned   size = s->in_bytes, words = s->elements * size / 4;
     const int64_t    offset = (int64_t)v * cj__row_threads(s) * s->elements * size;
-    const char      *type = size == 4 ? "f32" : "b32", *load = cj__load_given(k->plan);
+    const char      *type = word_type(k), *load = cj__load_given(k->plan);
     cj_reg           at = cj_mad_wide(f, "column_at", k->column, size, k->base[operand]), half[ROW_ELEMENTS];
     cj_reg           beside = cj_and(f, "beside", cj_cvt(f, "u32", "low_word", at), s->elements * size - 1);
     CJ_IF_ELSE(f, cj_eq(f, "whole_column", beside, 0), "in_parts", "loaded") {
@@ -193,7 +196,7 @@ void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_
     const row_shape *s = k->s;
     const unsigned   bytes = s->elements * s->in_bytes, words = bytes / 4;
     const uint64_t   first = (uint64_t)v * cj__row_threads(s), offset = first * bytes;
-    const char      *type = s->in_bytes == 4 ? "f32" : "b32", *load = cj__load_given(k->plan);
+    const char      *type = word_type(k), *load = cj__load_given(k->plan);
     cj_reg           both[2 * ROW_WORDS], when = cj_always();
     if (s->across) {
         cj_registers(f, type, k->op->operand[operand].name, 2 * words, both);

@@ -81,7 +81,8 @@ static void write_back(cj_plan *plan, const row_shape *s) {
     value[ROW_VECTORS] = s->held;
     value[ROW_STAGES] = s->stages ? s->stages : CJ_PARAM_AUTO;
     value[ROW_PIECES] = s->pieces;
-    if (!value[ROW_STORE]) value[ROW_STORE] = ROW_STORES_STREAM && !are_sectors_shared(s, plan->params.value[ROW_ROWS]) ? ROW_STORE_STREAMING : ROW_STORE_PLAIN;
+    const bool streaming = ROW_STORES_STREAM && !are_sectors_shared(s, value[ROW_ROWS]);
+    if (!value[ROW_STORE]) value[ROW_STORE] = streaming ? ROW_STORE_STREAMING : ROW_STORE_PLAIN;
     if (s->form != ROW_DIRECT || s->totals) value[ROW_AT_ONCE] = CJ_PARAM_AUTO;
     value[ROW_RESIDENT] = s->resident ? ROW_RESIDENT_YES : ROW_RESIDENT_NO;
     if (s->form == ROW_DIRECT && !s->totals) value[ROW_GRID] = CJ_PARAM_AUTO;
