@@ -4,12 +4,10 @@
 #include "seeds.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include "message.h"
 #include "progress.h"
-
-enum { THREADS_MAX = 64 };
+#include "threads.h"
 
 typedef struct search {
     const seeds_work *work;
@@ -58,20 +56,9 @@ static void *work(void *user) {
 }
 
 static unsigned thread_count(const machine_options *machine) {
-    const long     cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const unsigned count = machine->cpu.threads ? machine->cpu.threads : threads_cores();
     const uint64_t seeds = machine->last_seed - machine->cpu.seed;  // one less
-    uint64_t       count = machine->cpu.threads ? machine->cpu.threads : cores > 0 ? (uint64_t)cores : 1;
-    if (count > THREADS_MAX) count = THREADS_MAX;
-    return (unsigned)(count > seeds ? seeds + 1 : count);
-}
-
-// The caller's thread works, too; it goes on without a thread that cannot be made.
-static void run_threads(search *s, unsigned count) {
-    pthread_t thread[THREADS_MAX];
-    unsigned  started = 1;
-    while (started < count && !pthread_create(&thread[started], NULL, work, s)) started++;
-    work(s);
-    for (unsigned i = 1; i < started; i++) pthread_join(thread[i], NULL);
+    return count > seeds ? (unsigned)seeds + 1 : count;
 }
 
 int seeds_search(const seeds_work *what, machine_options *machine, bool *failed) {
@@ -85,7 +72,7 @@ int seeds_search(const seeds_work *what, machine_options *machine, bool *failed)
     pthread_mutex_init(&s.lock, NULL);
     message_quiet(true);
     if (s.all > 1) progress_show(what->what, 0, s.all);
-    run_threads(&s, thread_count(machine));
+    threads_run(thread_count(machine), work, &s);
     if (s.all > 1) progress_clear();
     message_quiet(false);
     pthread_mutex_destroy(&s.lock);

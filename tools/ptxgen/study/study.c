@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "study.h"
 
+#include <clusterjit/cache.h>
 #include <clusterjit/gpus.h>
 #include <clusterjit/occupancy.h>
 #include <clusterjit/tuning.h>
@@ -15,6 +16,7 @@
 #include "message.h"
 #include "output.h"
 #include "stats.h"
+#include "threads.h"
 
 int study_set(void *user, int key, char *value) {
     study_options *o = user;
@@ -116,10 +118,10 @@ static cj_status count_sms(const study *s, variant *v, cj_error *error) {
     const cj_plan       *p = &v->plan;
     cj_occupancy_query   query = {CJ_INIT(query), .block = p->block, .cluster = p->cluster,
                                   .dynamic_shared = p->dynamic_shared};
-    cj_status            status = cj_module_from_ptx(s->w.device, ptx, strlen(ptx), &module, error);
+    cj_status            status = cj_module_get(s->w.device, ptx, strlen(ptx), &module, error);
     if (!status) status = cj_module_function(module, p->entry, &function, error);
     if (!status) status = cj_function_occupancy(function, &query, &count, error);
-    cj_module_unload(module);
+    cj_module_release(module);
     if (status) return status;
     uint64_t blocks = (uint64_t)p->grid.x * p->grid.y * p->grid.z;
     v->active = count.active_clusters;
@@ -129,13 +131,17 @@ static cj_status count_sms(const study *s, variant *v, cj_error *error) {
     return CJ_OK;
 }
 
-static cj_status load(study *s, variant *v, const cj_params *params, cj_error *error) {
+// May run on several host threads, each with another variant.
+static void load(study *s, variant *v, const cj_params *params) {
     cj_device  *device = s->w.device;
     const char *arch = s->options.arch;
-    cj_status   status = s->options.untuned ? cj_plan_make(params, cj_device_limits(device), arch, &v->plan, error)
-                                            : cj_tuning_plan(device, params, arch, &v->plan, error);
-    if (!status) status = cj_kernel_load(device, &v->plan, &v->kernel, error);
-    return status ? status : count_sms(s, v, error);
+    cj_error    error;
+    *v = (variant){.w = &s->w};
+    cj_status status = s->options.untuned ? cj_plan_make(params, cj_device_limits(device), arch, &v->plan, &error)
+                                          : cj_tuning_plan(device, params, arch, &v->plan, &error);
+    if (!status) status = cj_kernel_load(device, &v->plan, &v->kernel, &error);
+    if (!status) status = count_sms(s, v, &error);
+    if (status) v->why = error;
 }
 
 // Opens the variant's own problem, if it has one.
@@ -152,15 +158,11 @@ static bool is_refusal(const study *s, cj_status status) {
     return status == CJ_CONTRACT || status == CJ_UNSUPPORTED;
 }
 
-int study_add(study *s, const cj_params *params) {
-    variant *v = &s->variants[s->count++];
-    cj_error error;
-    *v = (variant){.w = &s->w};
-    cj_status status = load(s, v, params, &error);
-    if (status && !is_refusal(s, status)) return message_failure(&error);
-    if (status) v->why = error;
-    if (status)
-        snprintf(v->refused, sizeof v->refused, "%s%s%s", error.message, *error.rule ? ", rule " : "", error.rule);
+// What `load` has left: a contender, or a refusal.
+static int enter(study *s, variant *v, const cj_params *params) {
+    const cj_error *why = &v->why;
+    if (why->status && !is_refusal(s, why->status)) return message_failure(why);
+    if (why->status) snprintf(v->refused, sizeof v->refused, "%s%s%s", why->message, *why->rule ? ", rule " : "", why->rule);
     if (!v->refused[0]) {
         int code = open_own(s, v, params);
         if (code) return code;
@@ -171,6 +173,48 @@ int study_add(study *s, const cj_params *params) {
     cj_kernel_destroy(v->kernel);
     v->kernel = NULL;
     return CODE_OK;
+}
+
+typedef struct loading {
+    study                  *s;
+    const cj_params *const *params;
+    variant                *first;
+} loading;
+
+static void load_one(void *user, size_t i) {
+    const loading *l = user;
+    load(l->s, &l->first[i], l->params[i]);
+}
+
+static bool is_same_launch(const variant *a, const variant *b) {
+    const cj_plan *x = &a->plan, *y = &b->plan;
+    return a->kernel && !memcmp(&x->grid, &y->grid, sizeof x->grid) && !memcmp(&x->block, &y->block, sizeof x->block) &&
+           !memcmp(&x->cluster, &y->cluster, sizeof x->cluster) && x->dynamic_shared == y->dynamic_shared &&
+           !strcmp(cj_kernel_ptx(a->kernel), cj_kernel_ptx(b->kernel));
+}
+
+// Other values of parameters may give a kernel that is there already.
+static void refuse_copy(const study *s, variant *v) {
+    for (const variant *other = s->variants; v->kernel && !v->refused[0] && other < v; other++)
+        if (is_same_launch(other, v)) snprintf(v->refused, sizeof v->refused, "another candidate is this kernel");
+}
+
+int study_add_all(study *s, const cj_params *const *params, size_t count, const char *what) {
+    loading l = {s, params, &s->variants[s->count]};
+    int     code = CODE_OK;
+    s->count += count;
+    threads_each(what, count, load_one, &l);
+    for (size_t i = 0; !code && i < count; i++) {
+        refuse_copy(s, &l.first[i]);
+        code = enter(s, &l.first[i], params[i]);
+    }
+    return code;
+}
+
+int study_add(study *s, const cj_params *params) {
+    variant *v = &s->variants[s->count++];
+    load(s, v, params);
+    return enter(s, v, params);
 }
 
 // ---- checking and timing

@@ -86,6 +86,9 @@ typedef struct study {
 // `capacity` variants can be added.
 int  study_open(study *s, const study_options *options, const args_family *family, size_t capacity);
 int  study_add(study *s, const cj_params *params);  // a kernel that cannot be launched is added as refused
+
+// The same of many, which are loaded side by side, with the progress of `what`. A kernel that is there already is added as refused.
+int study_add_all(study *s, const cj_params *const *params, size_t count, const char *what);
 int  study_run(study *s);
 void study_close(study *s);
 

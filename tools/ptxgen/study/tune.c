@@ -85,7 +85,7 @@ static bool is_tried(const tune *t, const cj_params *params) {
 // Different values may give the same plan.
 static bool is_planned(const tune *t, const cj_plan *plan) {
     for (const candidate *c = t->candidates; c < t->candidates + t->count; c++)
-        if (c->v && same_values(&c->v->plan.params, &plan->params)) return true;
+        if (!c->refused[0] && same_values(&c->planned, &plan->params)) return true;
     return false;
 }
 
@@ -93,13 +93,21 @@ static bool is_refusal(cj_status status) {
     return status == CJ_INVALID_ARGUMENT || status == CJ_CONTRACT || status == CJ_UNSUPPORTED;
 }
 
-static int load(tune *t, candidate *c) {
-    variant *v = &t->s.variants[t->s.count];
-    int      code = study_add(&t->s, &c->params);
-    if (code) return code;
-    c->v = v;
-    if (v->kernel) t->ranking[t->ranked++] = c;
-    return CODE_OK;
+// Loads the candidates from `first` on that are planned.
+static int load(tune *t, size_t first) {
+    const cj_params **params = calloc(t->count + 1, sizeof *params);
+    size_t            count = 0;
+    if (!params) return message_error(CJ_OUT_OF_MEMORY, "no memory for %zu candidates", t->count);
+    for (candidate *c = t->candidates + first; c < t->candidates + t->count; c++)
+        if (!c->refused[0]) {
+            c->v = &t->s.variants[t->s.count + count];
+            params[count++] = &c->params;
+        }
+    int code = study_add_all(&t->s, params, count, "loading: candidate");
+    free(params);
+    for (candidate *c = t->candidates + first; c < t->candidates + t->count; c++)
+        if (c->v && c->v->kernel) t->ranking[t->ranked++] = c;
+    return code;
 }
 
 // The first is the plan's own choice, with which all others are compared.
@@ -112,22 +120,21 @@ static int add(tune *t, const cj_params *params) {
     if (!status && is_planned(t, &plan)) return CODE_OK;
     candidate *c = &t->candidates[t->count++];
     c->params = *params;
-    if (!status) return load(t, c);
-    snprintf(c->refused, sizeof c->refused, "%s", error.message);
+    c->planned = plan.params;
+    if (status) snprintf(c->refused, sizeof c->refused, "%s", error.message);
     return CODE_OK;
 }
 
 static int add_first(tune *t) {
     int code = add(t, &t->s.w.params);
+    if (!code) code = load(t, 0);
     if (code || t->ranked) return code;
     return message_error(CJ_CONTRACT, "%s", tune_plan(t)->v->refused);
 }
 
 // Adds all candidates that differ from it in one parameter.
 static int expand(tune *t, candidate *c) {
-    const unsigned all = count_values(t);
-    unsigned       done = 0;
-    int            code = CODE_OK;
+    int code = CODE_OK;
     c->expanded = true;
     for (size_t i = 0; i < t->open_count; i++) {
         const char *words = open_param(t, i)->tune;
@@ -135,12 +142,9 @@ static int expand(tune *t, candidate *c) {
         while (!code && next_word(&words, word)) {
             cj_params params = c->params;
             cj_error  error;
-            progress_show("loading: candidate", done++, all);
-            code = cj_params_set(&params, open_param(t, i)->name, word, &error) ? message_failure(&error)
-                                                                                : add(t, &params);
+            code = cj_params_set(&params, open_param(t, i)->name, word, &error) ? message_failure(&error) : add(t, &params);
         }
     }
-    progress_show("", all, all);
     return code;
 }
 
@@ -200,15 +204,13 @@ static int race_new(tune *t, size_t *raced) {
     return status ? message_failure(&error) : CODE_OK;
 }
 
-// Expands the fastest candidates that have not been expanded; adding candidates moves them.
+// Expands the fastest candidates that have not been expanded.
 static int expand_fastest(tune *t) {
-    candidate *fastest[FASTEST];
-    size_t     count = t->ranked < FASTEST ? t->ranked : FASTEST;
-    int        code = CODE_OK;
-    memcpy(fastest, t->ranking, count * sizeof *fastest);
-    for (size_t i = 0; !code && i < count; i++)
-        if (!fastest[i]->expanded) code = expand(t, fastest[i]);
-    return code;
+    const size_t first = t->count;
+    int          code = CODE_OK;
+    for (size_t i = 0; !code && i < t->ranked && i < FASTEST; i++)
+        if (!t->ranking[i]->expanded) code = expand(t, t->ranking[i]);
+    return code ? code : load(t, first);
 }
 
 static int race(tune *t) {
@@ -229,7 +231,7 @@ static int race(tune *t) {
 
 int tune_search(tune *t, bool timed) {
     int code = add_first(t);
-    if (!code) code = expand(t, &t->candidates[0]);
+    if (!code) code = expand_fastest(t);
     if (!code) code = check_new(t, !timed);
     return code || !timed ? code : race(t);
 }

@@ -10,6 +10,7 @@
 
 typedef struct candidate {
     cj_params params;  // the problem, with values for its open parameters; the plan may still choose some
+    cj_params planned;  // the same with what the plan chooses
     variant  *v;       // its kernel and its times; NULL: the plan refuses it
     char      refused[STUDY_REASON];  // the reason
     bool      expanded;               // every candidate that differs from it in one parameter has been tried
