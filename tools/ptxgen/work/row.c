@@ -11,6 +11,7 @@
 #include "message.h"
 #include "output.h"
 #include "row_model.h"
+#include "threads.h"
 #include "source.h"
 #include "workload.h"
 
@@ -25,12 +26,23 @@ typedef struct window {
     size_t         begin, end;
 } window;
 
+// Which rows a host thread checks, and what it finds: the first failure of the device, or a verdict.
+typedef struct lane {
+    double          *value[ROW_ARRAYS];  // of one row
+    window           window[ROW_ARRAYS];
+    workload_verdict verdict;
+    cj_error         error;
+} lane;
+
+// Host threads of a check at most, and elements that are worth one.
+enum { LANES = 32, LANE_ELEMENTS = 1 << 15 };
+
 typedef struct rows {
     row_model model;
-    cj_ptr   *memory;             // copy c of array i: [c * count + i]
-    double   *value[ROW_ARRAYS];  // of one row
-    double   *sum[ROW_ARRAYS];    // of sums over rows
-    window    window[ROW_ARRAYS];
+    cj_ptr   *memory;           // copy c of array i: [c * count + i]
+    double   *sum[ROW_ARRAYS];  // of sums over rows
+    lane      lane[LANES];
+    unsigned  lanes;
     double    first[SHOWN];       // the first elements of the first output, row 0
     uint64_t  checked;            // rows
     source    source;             // of the first array
@@ -91,6 +103,35 @@ static int fill_array(workload *w, const rows *r, unsigned i) {
     return status ? message_failure(&error) : CODE_OK;
 }
 
+// Rows that are checked at most, of which each thread has some.
+static uint64_t rows_checked(const row_model *m, uint64_t elements) {
+    const uint64_t room = elements / m->columns + 2;
+    return m->rows < room ? m->rows : room;
+}
+
+static unsigned count_lanes(const row_model *m) {
+    const uint64_t checked = rows_checked(m, CHECKED), worth = checked * m->columns / LANE_ELEMENTS + 1;
+    uint64_t       lanes = threads_cores() < LANES ? threads_cores() : LANES;
+    if (lanes > checked) lanes = checked;
+    return (unsigned)(lanes < worth ? lanes : worth);
+}
+
+static bool open_lane(const row_model *m, lane *l) {
+    for (unsigned i = 0; i < m->count; i++) {
+        l->value[i] = malloc(m->columns * sizeof *l->value[i]);
+        l->window[i].bytes = malloc(row_bytes(m, i) > WINDOW ? row_bytes(m, i) : WINDOW);
+        if (!l->value[i] || !l->window[i].bytes) return false;
+    }
+    return true;
+}
+
+static void close_lane(lane *l) {
+    for (unsigned i = 0; i < ROW_ARRAYS; i++) {
+        free(l->value[i]);
+        free(l->window[i].bytes);
+    }
+}
+
 static int allocate(workload *w, rows *r) {
     const row_model *m = &r->model;
     cj_error         error;
@@ -100,11 +141,11 @@ static int allocate(workload *w, rows *r) {
     w->copies = workload_copies(w, w->bytes_read + w->bytes_written);
     r->memory = calloc((size_t)w->copies * m->count, sizeof *r->memory);
     if (!r->memory) return no_memory();
+    for (unsigned n = 0; n < r->lanes; n++)
+        if (!open_lane(m, &r->lane[n])) return no_memory();
     for (unsigned i = 0; i < m->count; i++) {
-        r->value[i] = malloc(m->columns * sizeof *r->value[i]);
         r->sum[i] = malloc(m->columns * sizeof *r->sum[i]);
-        r->window[i].bytes = malloc(row_bytes(m, i) > WINDOW ? row_bytes(m, i) : WINDOW);
-        if (!r->value[i] || !r->sum[i] || !r->window[i].bytes) return no_memory();
+        if (!r->sum[i]) return no_memory();
         for (unsigned c = 0; c < w->copies; c++)
             if (cj_mem_alloc(w->device, array_bytes(m, i), memory_of(r, c, i), &error)) return message_failure(&error);
     }
@@ -118,6 +159,7 @@ static int open_rows(workload *w) {
     if (!code) code = workload_plan_check(w);
     if (code) return code;
     row_model_make(&r->model, &w->params);
+    r->lanes = count_lanes(&r->model);
     code = allocate(w, r);
     for (unsigned i = 0; !code && i < r->model.count; i++)
         if (!r->model.array[i].written && (i != INPUT || !(w->input || w->fill))) code = fill_array(w, r, i);
@@ -129,10 +171,9 @@ static void close_rows(workload *w) {
     if (!r) return;
     for (unsigned i = 0; i < r->model.count; i++) {
         for (unsigned c = 0; r->memory && c < w->copies; c++) cj_mem_free(w->device, *memory_of(r, c, i));
-        free(r->value[i]);
         free(r->sum[i]);
-        free(r->window[i].bytes);
     }
+    for (unsigned n = 0; n < r->lanes; n++) close_lane(&r->lane[n]);
     source_close(&r->source);
     free(r->input);
     free(r->memory);
@@ -158,10 +199,10 @@ static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream
 // ---- the check
 
 // Points `found` to a row of an array, which stays there until the array's next row is read.
-static cj_status read_row(const workload *w, unsigned copy, unsigned i, uint64_t row, const void **found, cj_error *error) {
-    rows            *r = w->state;
+static cj_status read_row(const workload *w, lane *l, unsigned copy, unsigned i, uint64_t row, const void **found, cj_error *error) {
+    const rows      *r = w->state;
     const row_model *m = &r->model;
-    window          *read = &r->window[i];
+    window          *read = &l->window[i];
     const size_t     begin = row_model_begin(m, i, row) * cj_dtype_size(m->array[i].type), end = begin + row_bytes(m, i);
     cj_status        status = CJ_OK;
     if (begin < read->begin || end > read->end) {
@@ -188,48 +229,48 @@ static void compare(const rows *r, unsigned i, uint64_t row, uint64_t c, double 
     verdict->error = apart <= verdict->error ? verdict->error : apart;
 }
 
-static int check_row(const workload *w, unsigned copy, uint64_t row, workload_verdict *verdict) {
+static cj_status check_row(const workload *w, lane *l, unsigned copy, uint64_t row) {
     rows            *r = w->state;
     const row_model *m = &r->model;
     double           size[ROW_ARRAYS] = {0};
     const void      *found;
-    cj_error         error;
     for (unsigned i = 0; i < m->count; i++) {
         if (m->array[i].written) continue;
-        if (read_row(w, copy, i, row, &found, &error)) return message_failure(&error);
+        if (read_row(w, l, copy, i, row, &found, &l->error)) return l->error.status;
         for (uint64_t c = 0; c < row_model_width(m, i); c++)
-            r->value[i][c] = row_model_read(m->array[i].type, found, c);
+            l->value[i][c] = row_model_read(m->array[i].type, found, c);
     }
-    m->row(m, r->value, size);
+    m->row(m, l->value, size);
     bool shown = row != 0;
     for (unsigned i = 0; i < m->count; i++) {
         if (!m->array[i].written || is_total(m, i)) continue;
-        if (read_row(w, copy, i, row, &found, &error)) return message_failure(&error);
+        if (read_row(w, l, copy, i, row, &found, &l->error)) return l->error.status;
         for (uint64_t c = 0; c < row_model_width(m, i); c++)
-            compare(r, i, row, c, row_model_read(m->array[i].type, found, c), r->value[i][c], size[i], verdict);
+            compare(r, i, row, c, row_model_read(m->array[i].type, found, c), l->value[i][c], size[i], &l->verdict);
         for (uint64_t c = 0; !shown && c < SHOWN && c < row_model_width(m, i); c++)
             r->first[c] = row_model_read(m->array[i].type, found, c);
         shown = true;
     }
-    return CODE_OK;
+    return CJ_OK;
 }
 
 // Adds rows with only some columns, whose elements are those written to the device, into r->sum; `size` gets the sums
 // of sizes.
 static void add_rows(rows *r, const row_model *some, double size[ROW_ARRAYS]) {
+    double *const *value = r->lane[0].value;
     for (uint64_t row = 0; row < some->rows; row++) {
         double own[ROW_ARRAYS] = {0};
         for (unsigned i = 0; i < some->count; i++)
             for (uint64_t c = 0; !some->array[i].written && c < row_model_width(some, i); c++) {
                 const uint64_t column = workload_spread(c, some->columns, r->model.columns);
                 const uint64_t at = row_model_begin(some, i, row) + column;
-                r->value[i][c] = i == INPUT && r->input ? row_model_read(some->array[i].type, r->input, at)
+                value[i][c] = i == INPUT && r->input ? row_model_read(some->array[i].type, r->input, at)
                                                         : row_model_fill(some, i, at % PERIOD, SEED);
             }
-        some->row(some, r->value, own);
+        some->row(some, value, own);
         for (unsigned i = 0; i < some->count; i++) {
             size[i] += own[i];
-            for (uint64_t c = 0; is_total(some, i) && c < some->columns; c++) r->sum[i][c] += r->value[i][c];
+            for (uint64_t c = 0; is_total(some, i) && c < some->columns; c++) r->sum[i][c] += value[i][c];
         }
     }
 }
@@ -250,7 +291,7 @@ static int check_totals(const workload *w, unsigned copy, workload_verdict *verd
     add_rows(r, &some, size);
     for (unsigned i = 0; i < some.count; i++) {
         if (!is_total(&some, i)) continue;
-        if (read_row(w, copy, i, 0, &total, &error)) return message_failure(&error);
+        if (read_row(w, &r->lane[0], copy, i, 0, &total, &error)) return message_failure(&error);
         for (uint64_t c = 0; c < some.columns; c++) {
             const uint64_t column = workload_spread(c, some.columns, r->model.columns);
             const double   found = row_model_read(some.array[i].type, total, column);
@@ -266,15 +307,44 @@ static bool has_totals(const row_model *m) {
     return i < m->count;
 }
 
-// Checks equally spaced rows, and sums over all rows.
+typedef struct checking {
+    const workload *w;
+    unsigned        copy;
+    double          bound;
+} checking;
+
+// One thread's rows, which lie side by side among those that are checked.
+static void check_lane(void *user, size_t n) {
+    const checking *c = user;
+    const rows     *r = c->w->state;
+    lane           *l = &((rows *)c->w->state)->lane[n];
+    l->error.status = CJ_OK;
+    l->verdict = (workload_verdict){.ok = true, .bound = c->bound};
+    for (unsigned i = 0; i < r->model.count; i++) l->window[i].begin = l->window[i].end = 0;  // of another launch
+    for (uint64_t row = r->checked * n / r->lanes; row < r->checked * (n + 1) / r->lanes; row++)
+        if (check_row(c->w, l, c->copy, workload_spread(row, r->checked, r->model.rows))) return;
+}
+
+// The verdict on all rows: that on the first ones that are wrong.
+static int judge(const rows *r, workload_verdict *verdict) {
+    for (unsigned n = 0; n < r->lanes; n++) {
+        const lane  *l = &r->lane[n];
+        const double most = verdict->error, its = l->verdict.error, error = isnan(most) || its <= most ? most : its;
+        if (l->error.status) return message_failure(&l->error);
+        if (verdict->ok) *verdict = l->verdict;
+        verdict->error = error;
+    }
+    return CODE_OK;
+}
+
+// Checks equally spaced rows, on several host threads, and sums over all rows.
 static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
-    rows          *r = w->state;
-    const uint64_t all = r->model.rows, room = elements_checked(w) / r->model.columns + 2;
-    int            code = CODE_OK;
-    r->checked = all < room ? all : room;
-    for (unsigned i = 0; i < r->model.count; i++) r->window[i].begin = r->window[i].end = 0;  // of another launch
-    *verdict = (workload_verdict){.ok = true, .bound = cj_kernel_plan(kernel)->error_bound};
-    for (uint64_t n = 0; !code && n < r->checked; n++) code = check_row(w, copy, workload_spread(n, r->checked, all), verdict);
+    rows    *r = w->state;
+    checking c = {w, copy, cj_kernel_plan(kernel)->error_bound};
+    r->checked = rows_checked(&r->model, elements_checked(w));
+    *verdict = (workload_verdict){.ok = true, .bound = c.bound};
+    threads_each(NULL, r->lanes, check_lane, &c);
+    const int code = judge(r, verdict);
     return !code && has_totals(&r->model) ? check_totals(w, copy, verdict) : code;
 }
 
