@@ -215,6 +215,17 @@ def check_replay(pt, side, request, store):
     pt.cuda.synchronize()
 
 
+def add_peers(pt, library, request, options, reasons, copies, turns, sides, row):
+    """The peers that do this, behind ours in `sides`. cuBLAS, which must be closed, or None."""
+    ours_right = "ours" not in row["failures"]
+    pt.compiler.reset()
+    row["failures"].update((name, why) for name, why in reasons.items() if why)
+    every = peers.functions(request, copies[0], options.peers, [name for name, why in reasons.items() if not why]).items()
+    others = [side for name, make in every if (side := peer_side(name, make, request, copies, ours_right))]
+    sides += prepared(pt, others, len(copies), turns, row)
+    return add_cublas(pt, library, request, copies, turns, sides, row, ours_right) if request.call == "gemm" else None
+
+
 def measure(pt, library, request, options, seed, ceilings, reasons):
     row = {"family": request.family, "label": request.label, "bytes": request.bytes, "failures": {}, "sides": {}}
     copies, sides, call = make_copies(pt, request, seed), [], None
@@ -225,18 +236,14 @@ def measure(pt, library, request, options, seed, ceilings, reasons):
         sides = prepared(pt, [our_side(pt, call, request, copies)], len(copies), turns, row)
     except calls.Refused as refused:
         row["refused"] = row["failures"]["ours"] = str(refused)
-    if sides:
-        check_replay(pt, sides[0], request, copies[0])
-        row["share_of_bound"], wrong = reference.check(request, copies[0], call.bound)
-        if wrong:
-            row["failures"]["ours"] = row["wrong"] = wrong
-    ours_right = "ours" not in row["failures"]
-    pt.compiler.reset()
-    row["failures"].update((name, why) for name, why in reasons.items() if why)
-    every = peers.functions(request, copies[0], options.peers, [name for name, why in reasons.items() if not why]).items()
-    others = [side for name, make in every if (side := peer_side(name, make, request, copies, ours_right))]
-    sides += prepared(pt, others, len(copies), turns, row)
-    cublas = add_cublas(pt, library, request, copies, turns, sides, row, ours_right) if request.call == "gemm" else None
+    cublas = None
+    if not options.ours:
+        if sides:
+            check_replay(pt, sides[0], request, copies[0])
+            row["share_of_bound"], wrong = reference.check(request, copies[0], call.bound)
+            if wrong:
+                row["failures"]["ours"] = row["wrong"] = wrong
+        cublas = add_peers(pt, library, request, options, reasons, copies, turns, sides, row)
     race(pt, sides, options.rounds)
     row["sides"] = {side.name: {"turns": side.us("turns"), "alone": side.us("alone"), "rounds": side.times, "calls": side.calls,
                                 "note": side.note} for side in sides}
@@ -295,7 +302,7 @@ def is_lost(pt):
 
 def measure_all(pt, options, library, ceilings, clock, report):
     requests, written = options.requests, time.monotonic()
-    wanted = [(request, peers.to_compile(request, options.no_compile)) for request in requests]
+    wanted = [(request, [] if options.ours else peers.to_compile(request, options.no_compile)) for request in requests]
     compiling = ahead.Ahead(peers.compile_one, wanted, peers.load, spare_gpus(pt), clock.left)
     try:
         for i, request in enumerate(requests):
@@ -347,6 +354,23 @@ def show_worst(rows, count=10):
               + (f" ({row['note']})" if row["note"] else ""))
 
 
+def show_before(rows, before, count=10):
+    """Ours against ours of another run, of the shapes that both have: times over the times before."""
+    def us(row):
+        return min(row["sides"]["ours"][mode] for mode in ("turns", "alone"))
+    earlier = {row["label"]: us(row) for row in before["rows"] if "ours" in row["sides"]}
+    both = sorted((us(row) / earlier[row["label"]], earlier[row["label"]], us(row), row) for row in rows
+                  if "ours" in row["sides"] and row["label"] in earlier)
+    if not both:
+        say("the run before has none of these shapes: give its seed")
+        return
+    ratios = [ratio for ratio, *_ in both]
+    print(f"{len(both)} shapes of both runs: times over those before, geometric mean {statistics.geometric_mean(ratios):.3f}; "
+          f"{sum(ratio < 0.98 for ratio in ratios)} shorter by 2 % or more, {sum(ratio > 1.02 for ratio in ratios)} longer")
+    for ratio, then, now, row in both[:count] + both[max(count, len(both) - count):]:
+        print(f"{ratio:.2f}  {row['label']}\n      {then:.2f}, now {now:.2f} us; {row['plan']}")
+
+
 def show_failures(rows):
     lines = [f"{row['label']}: {name}: {why.splitlines()[0] if why else ''}" for row in rows for name, why in row["failures"].items()]
     if lines:
@@ -374,8 +398,11 @@ def sweep(options, path, clock):
     progress()
     rows = report["rows"]
     show_failures(rows)
-    show_families(rows, options.families)
-    show_worst(rows, len(rows) if options.named else 10)
+    if not options.ours:
+        show_families(rows, options.families)
+        show_worst(rows, len(rows) if options.named else 10)
+    if options.before:
+        show_before(rows, options.before)
     failed = sum(is_failure(row) for row in rows)
     print(f"{len(rows)} shapes in {clock.seconds():.0f} s, seed {options.seed}: {failed} failures of ours")
     return report, failed

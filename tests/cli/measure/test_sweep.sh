@@ -16,7 +16,8 @@ for seed in 7 7 8; do
 done
 cmp -s "$dir/draw1" "$dir/draw2" || failed sweep 'a seed draws different shapes'
 cmp -s "$dir/draw1" "$dir/draw3" && failed sweep 'two seeds draw the same shapes'
-for words in '--only scans' '--no-compile products' '--shapes 0'; do
+echo '{"seed": 7, "rows": [{"label": "of the CPU device"}]}' >"$dir/cpu.json"
+for words in '--only scans' '--no-compile products' '--shapes 0' '--device cpu --ours' "--before $dir/which" "--before $dir/cpu.json"; do
     # shellcheck disable=SC2086
     python3 "$sweep" $words >"$dir/out" 2>"$dir/err"
     [[ $? == 2 ]] || failed "sweep $words" 'it is no usage error'
@@ -24,6 +25,23 @@ done
 python3 "$sweep" --device cpu --library "$dir/none.so" >"$dir/out" 2>"$dir/err"
 [[ $? == 77 ]] || failed sweep 'without a library it does not say that there is nothing to measure'
 python3 "$sweep" --list --no-compile --only scan --shapes 1 >"$dir/out" 2>"$dir/err" || failed sweep '--no-compile needs a family'
+
+# --- ours now over ours before
+python3 - "$here/../../../tools/bench" >"$dir/out" 2>"$dir/err" <<'END_OF_CHECK' || failed sweep '--before fails'
+import sys
+sys.path.insert(0, sys.argv[1])
+import judge
+
+def rows(**times):
+    return [{"label": label, "plan": "form=direct", "sides": {"ours": {"turns": us, "alone": us + 1}}} for label, us in times.items()]
+
+judge.show_before(rows(a=2, b=3, new=1) + [{"label": "refused", "sides": {}}], {"rows": rows(a=4, b=3, old=1, refused=1)})
+END_OF_CHECK
+[[ $(<"$dir/out") == "2 shapes of both runs: times over those before, geometric mean 0.707; 1 shorter by 2 % or more, 0 longer
+0.50  a
+      4.00, now 2.00 us; form=direct
+1.00  b
+      3.00, now 3.00 us; form=direct"* ]] || failed sweep "--before shows other ratios"
 
 # --- compiling in other processes
 python3 "$here/sweep_ahead.py" "$here/../../../tools/bench" >"$dir/out" 2>"$dir/err" || failed sweep 'a job is lost, or done at the wrong time'
