@@ -43,7 +43,7 @@ CJ_API void      cj_sort_destroy(cj_sort *sort);  // NULL is allowed; its launch
 // values and indices aligned to their elements; results do not overlap x. NaN is greater than any number, all NaN are equal,
 // and -0 equals 0; equal elements keep their order; values have the bits of x. INVALID_ARGUMENT for an array that is wanted, and
 // is NULL or not aligned. Asynchronous on `stream`; allocates nothing. Launches of one cj_sort must be ordered with each other: those of
-// rows beyond a cluster share its workspace, which cj_sort_create allocates (some 16 bytes an element of 4 bytes with indices).
+// more than 65536 columns share its workspace, which cj_sort_create allocates (some 9 bytes an element of 4 bytes with both results).
 CJ_API cj_status cj_sort_run(cj_sort *sort, cj_ptr x, cj_ptr values, cj_ptr indices, cj_stream stream, cj_error *error);
 
 // The same in one call, without a handle: the first call with a description on a stream makes the kernel (not while the

@@ -4,7 +4,9 @@
 // ticket, which is its tile: tiles before it have been taken by blocks that run. It sorts the tile by the digit (rank.c), looks back at
 // the tiles before for what they have of each value, and writes its items: those with the same value lie side by side.
 //
-//   x --keys, indices--> workspace 0 --> workspace 1 --> workspace 0 … --> values, indices
+//   x --keys, indices--> … --> workspace --> values, indices --> workspace --> values, indices
+//
+// What is not wanted as a result, values or indices, has a second array in the workspace.
 //
 // D. Merrill, M. Garland: Single-pass parallel prefix scan with decoupled look-back (NVIDIA, 2016); A. Adinets, D. Merrill: Onesweep, a
 // faster least significant digit radix sort for GPUs (2022).
@@ -106,23 +108,32 @@ static void take_tile(sort_kernel *k, cj_reg workspace) {
     begin_tile(k, k->tile);
 }
 
-// Keys and indices of the row in the workspace: those that the launch reads, or those that it writes.
+// Keys and indices of the row between two passes: those that the launch reads, or those that it writes.
 typedef struct buffer {
     cj_reg keys, indices;
 } buffer;
 
-static buffer find_buffer(const sort_kernel *k, cj_reg workspace, const sort_workspace *w, bool writes) {
+// One of two arrays of all rows' items: the one in the workspace, or the second.
+static cj_reg find_array(const sort_kernel *k, cj_reg is_second, cj_reg workspace, uint64_t at, cj_reg second, cj_reg item, unsigned bytes) {
     cj_func *f = k->f;
-    cj_reg   row = cj_cvt(f, "u64", "row_number", k->row), columns = cj_cvt(f, "u64", "wide_columns", k->columns);
-    cj_update(f, row, "mul", columns);
-    cj_reg odd = cj_and(f, "odd", cj_add(f, "pass_or_next", k->pass, writes ? 0 : 1), 1);
-    cj_reg second = cj_ne(f, "second", odd, 0), at = cj_u64(f, "buffer_at");
-    buffer b = {.indices = cj_none()};
-    cj_ptx(f, "selp.u64 $1, $2, $3, $4;", at, w->keys[1], w->keys[0], second);
-    b.keys = cj_mad(f, "keys_of_row", row, k->s.bytes, cj_add(f, "keys_of_row", workspace, at));
-    if (!k->s.carries) return b;
-    cj_ptx(f, "selp.u64 $1, $2, $3, $4;", at, w->indices[1], w->indices[0], second);
-    b.indices = cj_mad(f, "indices_of_row", row, 4, cj_add(f, "indices_of_row", workspace, at));
+    cj_reg   base = cj_u64(f, "array");
+    cj_ptx(f, "selp.u64 $1, $2, $3, $4;", base, second, part(k, workspace, "first_array", at), is_second);
+    return cj_mad(f, "items_of_row", item, bytes, base);
+}
+
+// The last pass writes the results, and reads the workspace. Going back from there, passes write the two arrays in turn. The second ones are
+// the results' own, where these are wanted.
+static buffer find_buffer(const sort_kernel *k, cj_reg workspace, const sort_workspace *w, bool writes) {
+    const sort_shape *s = &k->s;
+    cj_func          *f = k->f;
+    const unsigned    turn = (sort_passes(s) + !writes) % 2;
+    cj_reg            item = cj_mul(f, "first_item", cj_cvt(f, "u64", "row_number", k->row), cj_cvt(f, "u64", "wide_columns", k->columns));
+    cj_reg            odd = cj_and(f, "odd", turn ? cj_add(f, "turn", k->pass, 1) : k->pass, 1), second = cj_ne(f, "second", odd, 0);
+    cj_reg            keys = s->values ? cj__load_pointer(f, k->values_to, "values") : part(k, workspace, "second_keys", w->keys[1]);
+    buffer            b = {find_array(k, second, workspace, w->keys[0], keys, item, s->bytes), cj_none()};
+    if (!s->carries) return b;
+    cj_reg indices = s->indices ? cj__load_pointer(f, k->indices_to, "indices") : part(k, workspace, "second_indices", w->indices[1]);
+    b.indices = find_array(k, second, workspace, w->indices[0], indices, item, 4);
     return b;
 }
 
@@ -158,7 +169,7 @@ static cj_reg place_in_row(const sort_kernel *k, unsigned item, cj_reg *inside) 
 
 static void store_again(const sort_kernel *k, const buffer *b) {
     cj_func *f = k->f;
-    cj_step(f, "items to the workspace");
+    cj_step(f, "items, for the next launch");
     for (unsigned i = 0; i < k->s.items; i++) {
         cj_reg inside, place = place_in_row(k, i, &inside);
         cj__store(f, inside, "st.global", key_type(k), &k->key[i], 1,

@@ -200,14 +200,21 @@ void cj__sort_workspace(const cj_plan *plan, const sort_shape *s, sort_workspace
     w->counters = cj__most(1, cj__least(w->tiles, SORT_COUNTERS / cj__least(rows, SORT_COUNTERS)));
     w->statuses = w->bins + cj__round_up(rows * passes * bins, PART);
     w->bytes = w->keys[0] = w->statuses + rows * w->tiles * passes * bins;
-    for (int i = 0; i < 2; i++) {
+    const bool single = passes < 3;  // array of items: between two passes
+    for (int i = 0; i < (s->values || single ? 1 : 2); i++) {
         w->keys[i] = w->bytes;
         w->bytes += cj__round_up(items * s->bytes, PART);
     }
-    for (int i = 0; i < 2 && s->carries; i++) {
+    for (int i = 0; i < (s->indices || single ? 1 : 2) && s->carries; i++) {
         w->indices[i] = w->bytes;
         w->bytes += cj__round_up(items * 4, PART);
     }
+}
+
+// Whether the grid is faster than a cluster that holds the row.
+static bool does_grid_pay(const cj_plan *plan, const sort_shape *s) {
+    const uint64_t rows = plan->params.value[SORT_ROWS], columns = plan->params.value[SORT_COLUMNS];
+    return !s->offset_bytes && (columns > SORT_CLUSTER_COLUMNS || rows * s->cluster * s->block <= SORT_GRID_PAYS);
 }
 
 // The first of the forms that holds the row: those that are asked for, by name or by a cluster.
@@ -219,9 +226,7 @@ static bool choose(const cj_plan *plan, const cj_limits *limits, uint64_t cluste
     if (form == SORT_BY_BLOCK || open)
         if (cut_block(plan, limits, s) || form == SORT_BY_BLOCK)
             return s->tile >= value[SORT_COLUMNS] && fits(s, limits);
-    if (form != SORT_BY_GRID && cluster && cut_cluster(plan, limits, cluster, s) &&
-        !(open && !s->offset_bytes && value[SORT_ROWS] * s->cluster * s->block <= SORT_GRID_PAYS))
-        return true;
+    if (form != SORT_BY_GRID && cluster && cut_cluster(plan, limits, cluster, s) && !(open && does_grid_pay(plan, s))) return true;
     return (form == SORT_BY_GRID || open) && !s->offset_bytes && cut_grid(plan, limits, s);
 }
 

@@ -60,14 +60,16 @@ static void write_head(const sort_kernel *k, cj_builder *b) {
     sort_workspace w;
     cj__sort_workspace(k->plan, s, &w);
     cj_head(b,
-            "%u launches, turn = 0, 1, ...: clear, count, sum up, then a digit each: x -> workspace -> ... -> results.",
+            "%u launches, turn = 0, 1, ...: clear, count, sum up, then a digit each: x -> ... -> workspace -> results.",
             k->plan->launches);
     cj_head(b,
             "The workspace of %" PRIu64
             " bytes may hold anything before. Bytes from its first: tickets 0, bins %" PRIu64 ", statuses %" PRIu64 ",",
             w.bytes, w.bins, w.statuses);
-    cj_head(b, "keys %" PRIu64 " and %" PRIu64 "%s", w.keys[0], w.keys[1], s->carries ? "," : ".");
-    if (s->carries) cj_head(b, "indices %" PRIu64 " and %" PRIu64 ".", w.indices[0], w.indices[1]);
+    cj_head(b, s->carries ? "keys %" PRIu64 ", indices %" PRIu64 "." : "keys %" PRIu64 ".", w.keys[0], w.indices[0]);
+    if (sort_passes(s) < 3) return;
+    cj_head(b, "Between passes items are there, or in %s%s%s.", s->values ? "values" : "second keys after them", s->carries ? " and " : "",
+            !s->carries ? "" : s->indices ? "indices" : "second indices after them");
 }
 
 // ---- prologue
