@@ -11,9 +11,14 @@ static unsigned vector_bytes(const row_shape *s) { return s->elements * s->in_by
 
 enum { WIDEST_LOAD = 16 };  // bytes
 
+// Whether rows that have a warp each fill all SMs.
+static bool are_rows_many(const choice *c) { return c->rows * ROW_WARP >= cj__threads_at_once(c->limits); }
+
 // What the lanes of a short row load at once, at least. Rows that begin anywhere within sectors have these in two loads.
-// With sums over rows a narrow vector takes so many instructions that fewer lanes, with more of them each, are as fast all the same.
-static unsigned run_bytes(const row_shape *s) {
+// With sums over many rows a narrow vector takes so many instructions that fewer lanes, with more of them each, are as fast all the same.
+static unsigned run_bytes(const choice *c) {
+    const row_shape *s = c->s;
+    if (s->totals && !are_rows_many(c)) return SUMS_RUN_BYTES;
     const bool anywhere = (s->stride * s->in_bytes) % WIDEST_LOAD || (s->out_stride * s->out_bytes) % WIDEST_LOAD;
     return vector_bytes(s) < WIDEST_LOAD && anywhere && !s->totals ? NARROW_RUN_BYTES : SHORT_RUN_BYTES;
 }
@@ -26,13 +31,19 @@ static unsigned short_held(const choice *c) {
     return asked_or(c, ROW_VECTORS, cj__most(most, 1));
 }
 
-// Whether rows that have a warp each fill all SMs.
-static bool are_rows_many(const choice *c) { return c->rows * ROW_WARP >= cj__threads_at_once(c->limits); }
+// Many rows of f16 or bf16 whose threads would have two vectors, but some have one: a warp a row is faster, but for softmax, and where
+// some lanes have a vector less and two columns (layernorm 147049 x 1152 bf16: 235 us so, by 3 warps 196).
+static unsigned narrow_held(const choice *c) {
+    const row_shape *s = c->s;
+    const bool       alone = c->op->inputs == 1 && c->op->fold != ROW_FOLD_EXP && !s->peeled && s->access == s->elements;
+    const bool       whole = s->vectors % ROW_WARP == 0 || c->op->columns < 2;
+    return are_rows_many(c) && !s->totals && s->in_bytes == 2 && alone && whole ? WARP_ROW_NARROW : 0;
+}
 
 // Vectors that it may hold, of a row that a whole warp has.
 static unsigned held_most(const choice *c) {
     const unsigned few = are_rows_many(c) && !c->s->totals ? ROW_HELD : WARP_ROW_HELD;
-    const unsigned most = (unsigned)cj__least(cj__row_held_most(c), few);
+    const unsigned most = (unsigned)cj__most(cj__least(cj__row_held_most(c), few), narrow_held(c));
     if (asked(c, ROW_LANES)) return asked_or(c, ROW_VECTORS, cj__row_held_most(c));
     return asked_or(c, ROW_VECTORS, cj__most(most, short_held(c)));
 }
@@ -47,7 +58,7 @@ static unsigned fill_one_wave(const choice *c, unsigned lanes) {
     const row_shape *s = c->s;
     const uint64_t   threads = cj__threads_at_once(c->limits), all = c->rows * lanes;
     const bool       fits = s->vectors <= (uint64_t)lanes / 2 * cj__least(cj__row_held_most(c), WARP_ROW_HELD);
-    const bool       runs = lanes / 2 * vector_bytes(s) >= run_bytes(s) && lanes / 2 >= edges_most(s);
+    const bool       runs = lanes / 2 * vector_bytes(s) >= run_bytes(c) && lanes / 2 >= edges_most(s);
     return lanes > 1 && all > threads && all < 2 * threads && fits && runs ? lanes / 2 : lanes;
 }
 
@@ -57,7 +68,7 @@ static unsigned choose_lanes(const choice *c) {
     unsigned         lanes = 1;
     if (asked(c, ROW_LANES)) return (unsigned)cj__power_from(asked(c, ROW_LANES));
     while (lanes < ROW_WARP && lanes < s->vectors &&
-           (lanes * vector_bytes(s) < run_bytes(s) || lanes * short_held(c) < s->vectors))
+           (lanes * vector_bytes(s) < run_bytes(c) || lanes * short_held(c) < s->vectors))
         lanes *= 2;
     while (lanes < edges_most(s)) lanes *= 2;
     if (s->totals) return lanes;  // blocks stay, fewer than would fit
@@ -117,7 +128,7 @@ static bool plan_short(choice *c) {
     const unsigned lanes = choose_lanes(c);
     if (s->cluster || asked(c, ROW_WARPS) || asked(c, ROW_PIECES) > 1 || s->vectors > (uint64_t)lanes * held_most(c))
         return false;
-    s->warps = ROWS_PER_BLOCK;
+    s->warps = s->totals && are_rows_many(c) ? SUMS_ROWS_PER_BLOCK : ROWS_PER_BLOCK;
     s->lanes = lanes;
     s->piece = s->vectors;
     s->held = (unsigned)cj__ceil_div(s->vectors, lanes);
@@ -186,14 +197,27 @@ static unsigned direct_cluster(const choice *c) {
     return cluster > 1 ? cluster : 0;
 }
 
-// One, if the most warps hold the row; else as many as registers need. Pieces that pass are a few more: the block stays
-// small.
+// Rows that are not loaded in whole vectors take more instructions: so many of them leave an SM room for two blocks, one of which loads while
+// the other one computes. A block of fewer warps has that room, and one of f32 of one input is as fast by itself.
+static bool do_blocks_share(const choice *c) {
+    const row_shape *s = c->s;
+    const bool       alone = cj__row_blocks(s) == 1, single = s->in_bytes == 4 && c->op->inputs == 1;
+    const bool       small = s->vectors < (uint64_t)MANY_WARPS * ROW_WARP * direct_held(c);
+    return (s->peeled || s->access < s->elements) && !cj__row_is_few(c) && !(alone && (small || single));
+}
+
+// Vectors of a row that its blocks hold at once.
+static uint64_t piece_most(const choice *c) {
+    const row_shape *s = c->s;
+    const unsigned   blocks = cj__row_blocks(s), shared = (unsigned)cj__least(cj__row_warps_most(s), SHARING_WARPS);
+    if (do_blocks_share(c)) return (uint64_t)blocks * asked_or(c, ROW_WARPS, shared) * ROW_WARP * direct_held(c);
+    return s->vectors <= blocks * cj__row_cluster_holds(c, 1) ? s->vectors : cj__row_cluster_holds(c, blocks);
+}
+
+// As many as registers need. Pieces that pass are a few more: the block stays small.
 static uint64_t direct_pieces(const choice *c) {
     const unsigned blocks = cj__row_blocks(c->s);
-    if (!cj__row_is_passing(c)) {
-        const bool holds = c->s->vectors <= blocks * cj__row_cluster_holds(c, 1);
-        return holds ? 1 : cj__ceil_div(c->s->vectors, cj__row_cluster_holds(c, blocks));
-    }
+    if (!cj__row_is_passing(c)) return cj__ceil_div(c->s->vectors, piece_most(c));
     const uint64_t share = cj__ceil_div(c->s->vectors, blocks);
     const uint64_t threads = (uint64_t)asked_or(c, ROW_WARPS, PASSING_WARPS) * ROW_WARP;
     return cj__most(cj__least(cj__ceil_div(share, PASSING_PIECE), PASSING_PIECES),
@@ -217,25 +241,31 @@ static void plan_vectors(choice *c) {
 // ---- rows that begin between two vectors
 
 // What a row takes, in instructions of all of its threads: a vector's accesses, and what is done with its elements, among them
-// those that take elements out of two vectors; at the edges both, of one element.
+// those that take elements out of two vectors; at the edges both, of one element. Pieces are loaded once for the sum, and again for the results.
 static uint64_t cost_of(const choice *c) {
     const row_shape *s = c->s;
     const row_op    *op = c->op;
-    const uint64_t   readings = s->pieces > 1 && op->outputs ? 2 * s->pieces : s->pieces;
     const bool       whole = s->unaligned && cj__row_keeps_apart(s, s->elements), across = s->across && !whole;
     const unsigned   columns = s->across || cj__row_has_head(s) ? op->columns : 0, taken = columns + (across ? op->inputs : 0);
     const uint64_t   loads = op->inputs * (whole ? 1 : across ? 2 : s->elements / s->access) + (s->across ? op->columns : 0);
     const uint64_t   accesses = (loads + op->outputs + op->columns) * PEEL_ACCESS;
     const uint64_t   vector = s->elements * (PEEL_ELEMENT + taken * PEEL_COLUMN) + accesses;
+    const uint64_t   again = s->pieces > 1 && op->outputs ? loads * PEEL_ACCESS : 0;
     const uint64_t   edge = s->peeled ? PEEL_ELEMENT + accesses + PEEL_EDGE : 0;
     if (s->held > ROW_HELD) return UINT64_MAX;
-    return (uint64_t)cj__row_threads(s) * cj__row_blocks(s) * (readings * s->held * vector + edge + PEEL_ROW);
+    return (uint64_t)cj__row_threads(s) * cj__row_blocks(s) * (s->pieces * s->held * (vector + again) + edge + PEEL_ROW);
+}
+
+// A small matrix takes as long as one thread does, and edges take longer than elements that are loaded one by one (layernorm 115 x 27
+// bf16, stride 81: 1.68 us peeled, 1.36 by elements; 512 x 1024, strides 1083 and 1071: 3.25 and 2.45).
+static bool do_edges_wait(const choice *c) {
+    return c->rows * c->row_bytes < SMALL_PLAIN_BYTES && c->s->columns <= SMALL_PLAIN_COLUMNS;
 }
 
 static bool may_peel(const choice *c, unsigned plain_bytes, unsigned elements) {
     const uint64_t wanted = c->plan->params.value[ROW_PEEL];
     if (c->s->totals || c->s->columns < 2 * elements) return false;
-    return is_asked(c, ROW_PEEL) ? wanted == elements : plain_bytes <= PEEL_PLAIN_BYTES;
+    return is_asked(c, ROW_PEEL) ? wanted == elements : plain_bytes <= PEEL_PLAIN_BYTES && !do_edges_wait(c);
 }
 
 static bool is_across_asked(const choice *c) { return c->plan->params.value[ROW_ACROSS] == ROW_ACROSS_YES; }
@@ -257,7 +287,8 @@ static bool may_split(const choice *c, const row_shape *plain, unsigned elements
     const unsigned least = how == ROW_PEELED_ACROSS ? ROW_ACROSS_LEAST : how == ROW_PEELED_PARTS ? 2 : 1;
     const bool     whole = how != ROW_PARTS && cj__row_may_be_whole(c, plain, elements);
     const bool     busy = are_rows_many(c) || plain->columns > NARROW_ROW_COLUMNS;
-    const bool     pays = how == ROW_PEELED_ACROSS ? !whole && busy : whole || elements <= SPLIT_PARTS * part;
+    const bool     waits = how != ROW_PARTS && do_edges_wait(c);
+    const bool     pays = !waits && (how == ROW_PEELED_ACROSS ? !whole && busy : whole || elements <= SPLIT_PARTS * part);
     if (plain->totals || !c->op->outputs || part >= elements || plain->columns < least * elements) return false;
     if (!is_split_allowed(c, elements, how)) return false;
     return is_asked(c, ROW_SPLIT) || (!asked(c, ROW_PEEL) && vector_bytes(plain) <= PEEL_PLAIN_BYTES && pays);
