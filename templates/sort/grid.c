@@ -127,7 +127,7 @@ static buffer find_buffer(const sort_kernel *k, cj_reg workspace, const sort_wor
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
     const unsigned    turn = (sort_passes(s) + !writes) % 2;
-    cj_reg            item = cj_mul(f, "first_item", cj_cvt(f, "u64", "row_number", k->row), cj_cvt(f, "u64", "wide_columns", k->columns));
+    cj_reg            row = cj_cvt(f, "u64", "row_number", k->row), item = cj_mul(f, "first_item", row, cj_cvt(f, "u64", "wide_columns", k->columns));
     cj_reg            odd = cj_and(f, "odd", turn ? cj_add(f, "turn", k->pass, 1) : k->pass, 1), second = cj_ne(f, "second", odd, 0);
     cj_reg            keys = s->values ? cj__load_pointer(f, k->values_to, "values") : part(k, workspace, "second_keys", w->keys[1]);
     buffer            b = {find_array(k, second, workspace, w->keys[0], keys, item, s->bytes), cj_none()};

@@ -27,7 +27,8 @@ static bool agrees(const cj_plan *plan, char *assignment) {
     if (!value) return false;
     *value = '\0';
     if (!strcmp(assignment, "blocks")) return study_cluster(plan) == strtoul(value + 1, NULL, 10);
-    return !strcmp(cj_params_word(&plan->params, assignment, word, sizeof word), value + 1);
+    const char *has = cj_params_word(&plan->params, assignment, word, sizeof word);  // NULL: no such parameter
+    return has && !strcmp(has, value + 1);
 }
 
 static double time_of(const cj_plan *plan) {

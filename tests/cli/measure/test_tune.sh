@@ -23,6 +23,7 @@ gives '--dry-run' help tune gemm
 
 # A dry run checks every candidate.
 gives 'all with right results; nothing was measured or kept' tune topk --device cpu --dry-run --rows 3 --columns 200 --k 5
+gives 'block=128: not launched: another candidate is this kernel' tune topk --device cpu --dry-run --rows 3 --columns 200 --k 5 --verbose
 gives 'stages=6: not launched: ' tune "${problem[@]}" --tile 128x256 --cluster-n 1 --dry-run --verbose
 gives '"kept": null' tune "${problem[@]}" --tile 128x256 --cluster 1 --cluster-n 1 --dry-run --json
 json 'len(o["candidates"]) > 1 and o["candidates"][0]["choice"] == "the plan'"'"'s choice"'
@@ -57,11 +58,11 @@ CLUSTERJIT_LOG=info run tune --list
 [[ $(<"$dir/err") == *'tuning-1.txt in the cache directory has 1 damaged line;'* ]] || failed 'tune --list' 'it does not say that a line is damaged'
 ptxgen=$made_up
 gives 'Kept: ' tune "${problem[@]}" --cluster 1 --cluster-n 1
-CJ_MADE_UP_FAST='block=128' gives 'Kept: block=128' tune topk --device cpu --rows 3 --columns 200 --k 5
+CJ_MADE_UP_FAST='block=128' gives 'Kept: block=128' tune topk --device cpu --rows 3 --columns 200 --k 5 --form sift
 [[ $(wc -l <"$dir/cache/tuning-1.txt") == 3 ]] || failed tune 'the damaged line is still there'
 
 # Where nothing is faster than the plan any more, what was kept goes; so does what is to be forgotten.
-CJ_MADE_UP_FAST='' gives 'nothing is kept' tune topk --device cpu --rows 3 --columns 200 --k 5
+CJ_MADE_UP_FAST='' gives 'nothing is kept' tune topk --device cpu --rows 3 --columns 200 --k 5 --form sift
 ptxgen=$real
 gives 'Nothing is kept.' tune topk --list
 gives 'Forgotten: 0' tune gemm --m 100 --forget
@@ -77,9 +78,9 @@ CJ_MADE_UP_FAST=loads=2 CJ_MADE_UP_WRONG=loads=2:30000 refuses 1 'wrong result w
 CJ_MADE_UP_WRONG=loads=2:30000 refuses 1 'wrong result with loads=2: row 0, column 7500 is ' tune "${long[@]}" --dry-run
 gives 'Nothing is kept.' tune scan --list
 CJ_MADE_UP_FAST=loads=2 gives 'Kept: loads=2' tune "${long[@]}"
-CJ_MADE_UP_WRONG=block=128:4 refuses 1 'wrong result with block=128' tune topk --device cpu --rows 3 --columns 200 --k 5
+CJ_MADE_UP_WRONG=block=128:4 refuses 1 'wrong result with block=128' tune topk --device cpu --rows 3 --columns 200 --k 5 --form sift
 CJ_MADE_UP_WRONG=block=128:1 refuses 1 'wrong result with block=128' tune argmax --device cpu --rows 3 --columns 200
-CJ_MADE_UP_WRONG=block=128:1 refuses 1 'wrong result with block=128' tune sort --device cpu --rows 3 --columns 200
+CJ_MADE_UP_WRONG=block=128:1 refuses 1 'wrong result with block=128' tune sort --device cpu --rows 3 --columns 200 --form block
 gives 'Forgotten: 1' tune scan --forget
 
 # Without a directory there is nothing to keep it in, and that is said.
