@@ -305,9 +305,7 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     const uint64_t blocks = s.form == SORT_BY_WARP ? cj__ceil_div(value[SORT_ROWS], s.block / SORT_WARP)
                                                    : value[SORT_ROWS] * a_row;
     FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
-            "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid" CJ_HINT
-            "use several launches",
-            value[SORT_ROWS], s.cluster);
+            "rows: %" PRIu64 " take %" PRIu64 " blocks, more than the 2^31 - 1 of a grid" CJ_HINT "use several launches", value[SORT_ROWS], blocks);
     keep(plan, &s);
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     CJ_DERIVE(plan, value[SORT_ROWS], value[SORT_COLUMNS], cj__stride(plan, SORT_STRIDE, value[SORT_COLUMNS]));

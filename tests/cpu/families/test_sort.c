@@ -116,7 +116,7 @@ static void impossible_shapes_are_refused_by_name(void **state) {
     cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=100 segments=i32 stride=100", "stride: 100, but segments lie");
     cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=100 segments=i64 form=grid", "form: grid sorts rows of a matrix");
     cj_test_refused("sort", CJ_CONTRACT, "columns=10000000 segments=i64", "columns: 10000000 do not fit");
-    cj_test_refused("sort", CJ_CONTRACT, "rows=2^30 columns=1000 cluster=4", "more blocks");
+    cj_test_refused("sort", CJ_CONTRACT, "rows=2^30 columns=1000 cluster=4", "blocks, more than the 2^31 - 1 of a grid");
 }
 
 int main(void) {
