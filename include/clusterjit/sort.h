@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sort: the elements of each row of a matrix in order, and where they were. Equal elements keep their order. A row is read once
-// and written once where the shared memory of a block, or of the blocks of a cluster, holds it; a longer row is read and written by a
-// launch for each digit of 8 bits.
+// Sort: the elements of each row of a matrix in order, and where they were. Equal elements keep their order. A row of at most 65536
+// elements is read once and written once where the shared memory of a block, or of the blocks of a cluster, holds it; a longer row is
+// read and written by a launch for each digit of 8 bits.
 #ifndef CLUSTERJIT_SORT_H
 #define CLUSTERJIT_SORT_H
 
