@@ -11,8 +11,8 @@
 #include "message.h"
 #include "output.h"
 #include "row_model.h"
-#include "threads.h"
 #include "source.h"
+#include "threads.h"
 #include "workload.h"
 
 // Elements repeat after PERIOD (a prime, so that rows differ); CHECKED: elements that are checked, at most, by whole
@@ -265,7 +265,7 @@ static void add_rows(rows *r, const row_model *some, double size[ROW_ARRAYS]) {
                 const uint64_t column = workload_spread(c, some->columns, r->model.columns);
                 const uint64_t at = row_model_begin(some, i, row) + column;
                 value[i][c] = i == INPUT && r->input ? row_model_read(some->array[i].type, r->input, at)
-                                                        : row_model_fill(some, i, at % PERIOD, SEED);
+                                                     : row_model_fill(some, i, at % PERIOD, SEED);
             }
         some->row(some, value, own);
         for (unsigned i = 0; i < some->count; i++) {
@@ -316,8 +316,8 @@ typedef struct checking {
 // One thread's rows, which lie side by side among those that are checked.
 static void check_lane(void *user, size_t n) {
     const checking *c = user;
-    const rows     *r = c->w->state;
-    lane           *l = &((rows *)c->w->state)->lane[n];
+    rows           *r = c->w->state;
+    lane           *l = &r->lane[n];
     l->error.status = CJ_OK;
     l->verdict = (workload_verdict){.ok = true, .bound = c->bound};
     for (unsigned i = 0; i < r->model.count; i++) l->window[i].begin = l->window[i].end = 0;  // of another launch
