@@ -15,19 +15,25 @@ static unsigned width_of(const cj_plan *plan, unsigned bytes) {
     return cj__load_width(value[SCAN_ALIGN], bytes, value[SCAN_COLUMNS] | (value[SCAN_ROWS] > 1 ? strides : 0));
 }
 
-// Elements of a load that may be several accesses. Two are a load where one array is aligned to less than 16 bytes: prefixes are of
-// half as many loads.
+// Many rows that a block each holds.
+static bool are_rows_many(const scan_shape *s) { return s->rows >= SCAN_MANY_ROWS && s->columns * s->bytes <= SCAN_MANY_BYTES; }
+
+// Elements of a load that may be several accesses. Two are a load where one array is aligned to less than 16 bytes, and of many
+// rows: prefixes are of half as many loads. Four are, if half a warp then has a row instead of a warp.
 static unsigned width_in_accesses(const cj_plan *plan, const scan_shape *s) {
-    const unsigned most = SCAN_LOAD / s->bytes;
-    const unsigned wanted = cj__asked_or(plan, SCAN_WIDTH, s->rows == 1 ? 2 * s->access : s->access);
-    return (unsigned)cj__least(cj__power_from(wanted), most);
+    const unsigned most = SCAN_LOAD / s->bytes, twice = (unsigned)cj__least(2 * s->access, most);
+    const uint64_t loads = cj__ceil_div(s->columns, twice);
+    unsigned       width = s->access;
+    if (s->rows == 1 || (are_rows_many(s) && loads > 1)) width = twice;
+    if (are_rows_many(s) && loads > SCAN_WARP / 2 && loads <= SCAN_WARP) width = 4 * s->access;
+    return (unsigned)cj__least(cj__power_from(cj__asked_or(plan, SCAN_WIDTH, width)), most);
 }
 
 // Of direct tiles: a row may end within a load, if each begins at a multiple of an access. In reverse, where it would begin there,
 // and with segments no load crosses the end of a row.
 static void let_row_end(const cj_plan *plan, scan_shape *s) {
     const uint64_t *value = plan->params.value;
-    const uint64_t  least = cj__is_asked(plan, SCAN_WIDTH) ? 1 : SCAN_RAGGED_LEAST;
+    const uint64_t  least = cj__is_asked(plan, SCAN_WIDTH) || are_rows_many(s) ? 1 : SCAN_RAGGED_LEAST;
     if (value[SCAN_REVERSE] || cj__scan_segmented(s) || s->columns < least) return;
     const uint64_t strides = cj__scan_stride(plan, SCAN_STRIDE) | cj__scan_stride(plan, SCAN_OUT_STRIDE);
     const uint64_t starts = value[SCAN_ROWS] > 1 ? strides : 0;  // of rows

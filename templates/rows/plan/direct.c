@@ -19,7 +19,8 @@ static bool are_rows_many(const choice *c) { return c->rows * ROW_WARP >= cj__th
 static unsigned run_bytes(const choice *c) {
     const row_shape *s = c->s;
     if (s->totals && !are_rows_many(c)) return SUMS_RUN_BYTES;
-    const bool anywhere = (s->stride * s->in_bytes) % WIDEST_LOAD || (s->out_stride * s->out_bytes) % WIDEST_LOAD;
+    const bool anywhere = c->plan->params.value[ROW_ALIGN] || (s->stride * s->in_bytes) % WIDEST_LOAD ||
+                          (s->out_stride * s->out_bytes) % WIDEST_LOAD;
     return vector_bytes(s) < WIDEST_LOAD && anywhere && !s->totals ? NARROW_RUN_BYTES : SHORT_RUN_BYTES;
 }
 
@@ -262,10 +263,18 @@ static bool do_edges_wait(const choice *c) {
     return c->rows * c->row_bytes < SMALL_PLAIN_BYTES && c->s->columns <= SMALL_PLAIN_COLUMNS;
 }
 
+// Nor is a matrix of a few MiB peeled whose rows a warp has by elements, but not by a vector a lane (softmax 8192 x 161 f32, output stride 225:
+// 6.49 us peeled, 5.07 by elements).
+static bool do_short_edges_wait(const choice *c, unsigned elements) {
+    const uint64_t columns = c->s->columns;
+    return c->rows * c->row_bytes < SMALL_SHORT_BYTES && columns > (uint64_t)ROW_WARP * elements && columns <= ELEMENTS_MOST;
+}
+
 static bool may_peel(const choice *c, unsigned plain_bytes, unsigned elements) {
     const uint64_t wanted = c->plan->params.value[ROW_PEEL];
     if (c->s->totals || c->s->columns < 2 * elements) return false;
-    return is_asked(c, ROW_PEEL) ? wanted == elements : plain_bytes <= PEEL_PLAIN_BYTES && !do_edges_wait(c);
+    if (is_asked(c, ROW_PEEL)) return wanted == elements;
+    return plain_bytes <= PEEL_PLAIN_BYTES && !do_edges_wait(c) && !do_short_edges_wait(c, elements);
 }
 
 static bool is_across_asked(const choice *c) { return c->plan->params.value[ROW_ACROSS] == ROW_ACROSS_YES; }
@@ -279,6 +288,16 @@ static bool is_split_allowed(const choice *c, unsigned elements, row_split how) 
     return value[ROW_ACROSS] == ROW_ACROSS_AUTO || how != ROW_PEELED_ACROSS;
 }
 
+// Short rows of x and y that begin beside each other's vectors, anywhere among words of 8 bytes: a warp loads and stores whole runs of them by
+// elements, where peeled rows take a vector apart and have two edges (rmsnorm 4194304 x 112 bf16, output stride 147: 1243 us peeled, 869 by
+// elements). Gradients, which read more than they write, gain nothing.
+static bool is_by_elements(const choice *c, const row_shape *plain) {
+    const bool apart = (plain->stride * plain->in_bytes | plain->out_stride * plain->out_bytes) % ELEMENTS_APART;
+    const bool asked_for = is_asked(c, ROW_PEEL) || is_asked(c, ROW_SPLIT) || is_across_asked(c);
+    return apart && !asked_for && plain->columns >= ELEMENTS_LEAST && plain->columns <= ELEMENTS_MOST &&
+           c->op->outputs >= c->op->inputs;
+}
+
 // Loads of parts find their lines in the L1 cache, of which a warp's vectors take several: they are a few parts. Of unaligned rows that may
 // be whole there usually are none, and these are not loaded across vectors; nor are few short rows, each of whose threads is waited for
 // (626 x 72 f32, stride 81: rmsnorm 2.27 us so, 2.03 in parts).
@@ -287,7 +306,7 @@ static bool may_split(const choice *c, const row_shape *plain, unsigned elements
     const unsigned least = how == ROW_PEELED_ACROSS ? ROW_ACROSS_LEAST : how == ROW_PEELED_PARTS ? 2 : 1;
     const bool     whole = how != ROW_PARTS && cj__row_may_be_whole(c, plain, elements);
     const bool     busy = are_rows_many(c) || plain->columns > NARROW_ROW_COLUMNS;
-    const bool     waits = how != ROW_PARTS && do_edges_wait(c);
+    const bool     waits = how != ROW_PARTS && (do_edges_wait(c) || is_by_elements(c, plain));
     const bool     pays = !waits && (how == ROW_PEELED_ACROSS ? !whole && busy : whole || elements <= SPLIT_PARTS * part);
     if (plain->totals || !c->op->outputs || part >= elements || plain->columns < least * elements) return false;
     if (!is_split_allowed(c, elements, how)) return false;
