@@ -99,10 +99,7 @@ void cj__row_mail_open(row_kernel *k) {
     k->x.rows = cj__row_load_rows(k);
     k->x.leads = cj_eq(f, "leads", k->thread, 0);
     k->x.tag = cj_let(f, "u32", "tag", "ld.global.u32 $1, [$2];", last_tag_at(k));
-    if (k->s->counted) {
-        k->x.taken = cj_u32(f, "taken");
-        k->x.next = cj_u32(f, "next");
-    }
+    if (k->s->counted) k->x.next = cj_u32(f, "next");
     if (k->s->warps == 1) return;
     const unsigned words = waiting_warps(k) * k->s->slot_words;
     k->x.row_at = cj_shared_address(f, cj_shared(f, "f32", "row_partial", words, 16));
@@ -132,9 +129,8 @@ static void post_taken(row_kernel *k, cj_reg turn) {
     cj_func *f = k->f;
     cj_note(f, "and so is the group's next row, by rank 0");
     cj_reg last = cj_sub(f, "last_taken", k->x.rows, 1);
-    cj_reg is_last = cj_let(f, "pred", "is_last", "setp.eq.and.u32 $1, $2, $3, $4;", k->x.taken, last, k->first);
-    cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], 0; // the last row of all is taken: ready for the next launch",
-           is_last, cj__load_pointer(f, k->workspace, "counter"));
+    cj_reg is_last = cj__work_is_last(f, k->first, k->x.taken, last);
+    cj__work_reset(f, is_last, cj__load_pointer(f, k->workspace, "counter"));
     cj__row_next_group(k, k->x.next, k->x.taken);
     cj_reg sealed = cj__mail_seal(f, k->x.next, k->x.tag);
     cj__mail_store(f, &(cj_mailbox){.words = 1}, k->first, taken_at(k, turn), 0, &sealed);

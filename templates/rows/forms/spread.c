@@ -46,9 +46,10 @@ static void begin(row_kernel *k) {
 
 static void emit_group_row(row_kernel *k) {
     cj_step(k->f, "the group's next row");
-    if (k->s->counted)
-        cj_ptx(k->f, "@$1 atom.relaxed.gpu.global.add.u32 $2, [$3], 1; // the one after it", k->first, k->x.taken,
-               cj__load_pointer(k->f, k->workspace, "counter"));
+    if (k->s->counted) {
+        cj_note(k->f, "and the one after it, by rank 0");
+        k->x.taken = cj__work_take_number(k->f, k->first, cj__load_pointer(k->f, k->workspace, "counter"));
+    }
     cj__row_pass(k);
     if (k->s->counted)
         cj_set(k->f, k->row, k->x.next);
