@@ -148,7 +148,7 @@ static void write_parts(const argmax_kernel *k, const mail *m, cj_reg leads, con
     cj_step(f, "the largest of the row: every part sends its own to its mailbox, the last part takes all");
     cj_reg tag = cj_add(f, "tag", m->before, 1);
     cj_reg own = cj_mad_wide(f, "own_message", k->part, ARGMAX_MESSAGE, m->at);
-    cj__mail_post(f, &box, leads, own, ARGMAX_MESSAGE, partial->value, 1, tag);
+    cj__mail_send(f, &box, leads, own, ARGMAX_MESSAGE, partial->value, 1, tag);
     cj_reg gathers = cj_eq(f, "gathers", k->part, k->parts - 1);
     if (k->cluster) cj_ptx(f, "setp.eq.and.u32 $1, $2, 0, $1;", gathers, k->rank);
     CJ_IF_UNI(f, gathers, "all_taken") {

@@ -76,7 +76,7 @@ void cj__mail_new(cj_func *f, const cj_mailbox *box, cj_reg *sealed) {
 }
 
 // A word goes as soon as it is sealed, or all go when all are where two go at once.
-void cj__mail_post(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *value,
+void cj__mail_send(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *value,
                    unsigned count, cj_reg tag) {
     const cj_mailbox one = {.words = 1, .orders = box->orders, .scope = box->scope};
     cj_reg           sealed[CJ_MAIL_WORDS], word[2];
@@ -89,6 +89,20 @@ void cj__mail_post(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, un
         }
     }
     if (box->paired) cj__mail_store(f, box, when, at, offset, sealed);
+}
+
+// A message that is not there has words with the tag.
+void cj__mail_receive(cj_func *f, const cj_mailbox *box, const cj_reg *there, unsigned count, cj_reg at, unsigned offset,
+                      unsigned stride, cj_reg tag, cj_reg *word) {
+    const unsigned words = box->words;
+    cj_reg         sealed[CJ_MAIL_AT_ONCE], late = cj_pred(f, "late");
+    for (unsigned w = 0; w < count * words; w++)
+        sealed[w] = cj_is_always(there[w / words]) ? cj_b64(f, "sealed") : cj__mail_seal(f, tag, tag);
+    CJ_DO(f, "not_here", late) {
+        for (unsigned u = 0; u < count; u++)
+            cj__mail_load(f, box, there[u], at, offset + u * stride, &sealed[u * words]);
+        for (unsigned w = 0; w < count * words; w++) word[w] = cj__mail_open(f, sealed[w], tag, late, !w);
+    }
 }
 
 // ---- copies

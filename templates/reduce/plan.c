@@ -183,8 +183,7 @@ cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
               plan->block.x, REDUCE_MOMENTS_BLOCK);
     if (cj__reduce_is_sliced(plan)) CJ_DERIVE(plan, slice_of(plan));
     plan->programmatic = plan->params.value[REDUCE_DEPENDENT] && clusters;
-    plan->workspace_bytes = cj__reduce_gathers(plan) ? REDUCE_WORDS_AT + groups_of(plan) * 8 * cj__reduce_words(plan)
-                                                     : 0;
+    plan->workspace_bytes = cj__reduce_gathers(plan) ? cj__gather_bytes(groups_of(plan), cj__reduce_words(plan)) : 0;
     plan->error_bound = error_bound(plan);
     cj__name_entry(plan, "reduce_%s_%s", plan->params.function[REDUCE_OP_EXPR] ? "user" : CJ_PARAM_WORD(plan, "op"),
                    CJ_PARAM_WORD(plan, "dtype"));
