@@ -151,7 +151,7 @@ cj_reg cj__argmax_thread(const argmax_kernel *k, const cj_partials *kind) {
     if (cj__argmax_is_short(k->plan)) return write_short(k);
     const unsigned step = k->lanes ? k->lanes : k->block * (k->cluster ? k->cluster : 1);
     const row      r = write_row(k);
-    edge           last = {.inside = {0}};
+    edge           last = {.inside = cj_none()};
     cj_reg         best = cj_mov(k->f, "u32", "best", 0), column = cj_mov(k->f, "u32", "best_column", 0), first, end;
     if (k->peeled) last = load_edge(k, &r);
     cj_step(k->f, "each thread takes every %uth vector of %u elements; %u are in flight", step, ARGMAX_WIDTH,
