@@ -117,15 +117,8 @@ void cj__histogram_put(const histogram_kernel *k, cj_reg when, cj_reg bin, cj_re
 void cj__histogram_bins(histogram_kernel *k);
 void cj__histogram_zero(histogram_kernel *k);
 
-// Addresses: samples or counts are [begin, end), their vectors of 16 bytes [body, tail).
-typedef struct histogram_slice {
-    cj_reg begin, end, body, tail;
-} histogram_slice;
-
-histogram_slice cj__histogram_body(const histogram_kernel *k, cj_reg begin, cj_reg end);
-
 // All of x.
-histogram_slice cj__histogram_whole(const histogram_kernel *k);
+cj_span cj__histogram_whole(const histogram_kernel *k);
 
 // `vector` from memory, by a thread for which `when` holds.
 void cj__histogram_load(const histogram_kernel *k, cj_reg when, const cj_reg *vector, cj_reg at, unsigned offset);
