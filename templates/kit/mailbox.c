@@ -91,17 +91,25 @@ void cj__mail_send(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, un
     if (box->paired) cj__mail_store(f, box, when, at, offset, sealed);
 }
 
-// A message that is not there has words with the tag.
-void cj__mail_receive(cj_func *f, const cj_mailbox *box, const cj_reg *there, unsigned count, cj_reg at, unsigned offset,
-                      unsigned stride, cj_reg tag, cj_reg *word) {
-    const unsigned words = box->words;
-    cj_reg         sealed[CJ_MAIL_AT_ONCE], late = cj_pred(f, "late");
-    for (unsigned w = 0; w < count * words; w++)
-        sealed[w] = cj_is_always(there[w / words]) ? cj_b64(f, "sealed") : cj__mail_seal(f, tag, tag);
+// The words of a message that is not there have the tag from the start.
+static void seal_absent(cj_func *f, const cj_message *m, cj_reg tag, cj_reg *sealed) {
+    for (unsigned w = 0; w < m->box.words; w++)
+        sealed[w] = cj_is_always(m->there) ? cj_b64(f, "sealed") : cj__mail_seal(f, m->absent ? m->absent[w] : tag, tag);
+}
+
+void cj__mail_receive(cj_func *f, const cj_message *m, unsigned count, cj_reg tag, bool by_warp) {
+    cj_reg   sealed[CJ_MAIL_AT_ONCE], late = cj_pred(f, "late");
+    unsigned words = 0;
+    for (unsigned u = 0; u < count; words += m[u++].box.words) seal_absent(f, &m[u], tag, &sealed[words]);
     CJ_DO(f, "not_here", late) {
+        words = 0;
+        for (unsigned u = 0; u < count; words += m[u++].box.words)
+            cj__mail_load(f, &m[u].box, m[u].there, m[u].at, m[u].offset, &sealed[words]);
+        words = 0;
         for (unsigned u = 0; u < count; u++)
-            cj__mail_load(f, box, there[u], at, offset + u * stride, &sealed[u * words]);
-        for (unsigned w = 0; w < count * words; w++) word[w] = cj__mail_open(f, sealed[w], tag, late, !w);
+            for (unsigned w = 0; w < m[u].box.words; w++, words++)
+                m[u].word[w] = cj__mail_open(f, sealed[words], tag, late, !words);
+        if (by_warp) cj_ptx(f, "vote.sync.any.pred $1, $1, 0xffffffff;", late);
     }
 }
 

@@ -12,9 +12,9 @@
 //     const cj_mailbox box = {.words = 2};
 //     cj__mail_send(f, &box, leader, at, 0, &total, 1, tag);                    // a 64-bit value, by the thread `leader`
 //
-//     const cj_reg there = cj_always();
-//     cj_reg       word[2];
-//     cj__mail_receive(f, &box, &there, 1, at, 0, 0, tag, word);                // by every thread that executes this
+//     cj_reg           word[2];
+//     const cj_message m = {.box = box, .at = at, .there = cj_always(), .word = word};
+//     cj__mail_receive(f, &m, 1, tag, false);
 //     cj_reg total = cj__mail_value(f, "u64", "total", word);
 #ifndef CJ_TEMPLATES_MAILBOX_H
 #define CJ_TEMPLATES_MAILBOX_H
@@ -60,10 +60,19 @@ void cj__mail_store(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, u
 void cj__mail_load(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *sealed);
 void cj__mail_new(cj_func *f, const cj_mailbox *box, cj_reg *sealed);  // registers for them
 
-// word = the words of `count` messages, `stride` bytes from one to the next, CJ_MAIL_AT_ONCE in all at most: loads them again until
-// all have the tag. A thread waits for no message `there` says it has not, and then gets any words.
-void cj__mail_receive(cj_func *f, const cj_mailbox *box, const cj_reg *there, unsigned count, cj_reg at, unsigned offset,
-                      unsigned stride, cj_reg tag, cj_reg *word);
+// A message that a thread waits for.
+typedef struct cj_message {
+    cj_mailbox    box;
+    cj_reg        at;
+    unsigned      offset;
+    cj_reg        there;   // whether there is one; a thread without gets the words `absent` instead, or any where that is NULL
+    const cj_reg *absent;
+    cj_reg       *word;    // its words: box.words registers, which cj__mail_receive makes
+} cj_message;
+
+// Waits for `count` messages, of CJ_MAIL_AT_ONCE words in all at most: loads all of them again until each has the tag. by_warp:
+// until each of each lane has; all 32 lanes execute it.
+void cj__mail_receive(cj_func *f, const cj_message *m, unsigned count, cj_reg tag, bool by_warp);
 
 // ---- copies
 
