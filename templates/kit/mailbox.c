@@ -3,9 +3,10 @@
 
 enum { OPERATION = 32 };
 
-// Measured on an H200, 2026-11-21, with `tools/bench/rows.py --only 1048576`: readers of a copy, copies, and bytes from one
-// copy to the next, which then lies in other parts of the L2 cache.
-enum { MAIL_READERS = 16, MAIL_COPIES = 8, MAIL_APART = 65536 };
+// What was fitted to a GPU.
+enum {
+#include "constants.def"
+};
 
 unsigned cj__mail_bytes(const cj_mailbox *box) { return CJ_MAIL_BYTES * box->words; }
 
