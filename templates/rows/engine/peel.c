@@ -64,7 +64,7 @@ static cj_reg written_of(row_kernel *k, cj_reg left) {
     return written;
 }
 
-// How the wanted vectors stand, which begin `elements` elements behind those of an array: a multiple of `unit_bytes` bytes.
+// How the wanted vectors stand, which begin `elements` elements after those of an array: a multiple of `unit_bytes` bytes.
 static row_shift find_shift(row_kernel *k, cj_reg elements, unsigned unit_bytes) {
     cj_func       *f = k->f;
     const unsigned bytes = k->s->in_bytes, words = k->s->elements * bytes / 4;
@@ -115,7 +115,7 @@ static bool may_be_last(const row_shape *s, unsigned v) {
     return s->piece < s->vectors || (s->vectors - 1) / threads == v;
 }
 
-// What a column has behind its last whole vector: fewer elements than one, in loads of 8, 4 and 2 bytes.
+// What a column has after its last whole vector: fewer elements than one, in loads of 8, 4 and 2 bytes.
 static void load_rest(row_kernel *k, cj_reg when, cj_reg at, uint64_t offset, const cj_reg *word) {
     const unsigned bytes = k->s->in_bytes, rest = (unsigned)(k->s->columns % k->s->elements) * bytes;
     const char    *type = word_type(k), *load = cj__load_given(k->plan);
@@ -155,9 +155,9 @@ void cj__row_take(row_kernel *k, const row_shift *by, const cj_reg both[2 * ROW_
 void cj__row_find_vectors(row_kernel *k, unsigned operand, cj_reg at, unsigned unit_bytes) {
     cj_func       *f = k->f;
     const unsigned bytes = k->s->elements * k->s->in_bytes;
-    cj_reg         behind = cj_and(f, "behind", cj_cvt(f, "u32", "low_word", at), bytes - 1);
+    cj_reg         after = cj_and(f, "after", cj_cvt(f, "u32", "low_word", at), bytes - 1);
     k->below[operand] = cj_let(f, "u64", "below", "and.b64 $1, $2, $3;", at, -(int64_t)bytes);
-    k->beside[operand] = find_shift(k, cj_shr(f, "elements", behind, cj__log2(k->s->in_bytes)), unit_bytes);
+    k->beside[operand] = find_shift(k, cj_shr(f, "elements", after, cj__log2(k->s->in_bytes)), unit_bytes);
 }
 
 // Both are the row's, whose first and last vector are edges.

@@ -129,7 +129,7 @@ void cj__row_produce(row_stream *t, cj_label done) {
     cj_step(f, "when there is room for it: the next row");
     cj__stage_wait_free(f, &t->stages, &t->stage);
     next_row(t);
-    cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", k->row, t->rows), done);
+    cj_ptx(f, "@$1 bra $2;", cj_ge(f, "out_of_bounds", k->row, t->rows), done);
     cj_reg row[ROW_INPUTS];
     for (unsigned i = 0; i < k->op->inputs; i++)
         row[i] = cj_mad_wide(f, "row_at", cj__row_of(k, k->op->nth[ROW_INPUT][i]), k->s->stride * k->s->in_bytes,

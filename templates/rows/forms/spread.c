@@ -60,7 +60,7 @@ static void emit_group_row(row_kernel *k) {
 void cj__row_emit_spread(row_kernel *k) {
     begin(k);
     cj__row_exchange_open(k, false);
-    CJ_UNLESS(k->f, cj_ge(k->f, "past", k->row, k->x.rows), "done") {
+    CJ_UNLESS(k->f, cj_ge(k->f, "out_of_bounds", k->row, k->x.rows), "done") {
         if (k->s->pieces == 1) {
             cj_step(k->f, "the thread's share of each row");
             cj__row_set_share(k);
