@@ -154,7 +154,7 @@ static cj_reg emit_tiles(const histogram_kernel *k, const cj_span *s, cj_reg (*v
     cj_reg at = cj_mad_wide(f, "at", place, HISTOGRAM_LOAD, s->body),
            tile = cj_let(f, "u64", "tile", "mov.b64 $1, $2;", s->body);
     cj_reg end = cj_add(f, "tile_end", tile, unroll * stride);
-    CJ_UNLESS(f, cj_gt(f, "no_tile", end, s->tail), "rest") {
+    CJ_UNLESS(f, cj_gt(f, "no_tile", end, s->tail), "remainder") {
         CJ_DO(f, "next_tile", cj_le(f, "more", end, s->tail)) {
             for (unsigned u = 0; u < unroll; u++) cj__histogram_load(k, cj_always(), v[u], at, u * WARP * HISTOGRAM_LOAD);
             cj_note(f, "all loads are on their way before the first is counted");
@@ -172,8 +172,8 @@ static void emit_body(const histogram_kernel *k, const cj_span *s) {
     cj_reg v[UNROLL_MAX][HISTOGRAM_WORDS];
     cj_registers(k->f, k->dtype->reg, "v", unroll_of(k) * HISTOGRAM_WORDS, v[0]);
     cj_reg tile = emit_tiles(k, s, v), at = cj_mad_wide(k->f, "at", k->thread, HISTOGRAM_LOAD, tile);
-    CJ_STRIDE(k->f, rest, at, k->plan->block.x * HISTOGRAM_LOAD, s->tail) {
-        cj__histogram_load(k, cj_always(), v[0], rest, 0);
+    CJ_STRIDE(k->f, remainder, at, k->plan->block.x * HISTOGRAM_LOAD, s->tail) {
+        cj__histogram_load(k, cj_always(), v[0], remainder, 0);
         cj__histogram_count_vector(k, v[0], false, cj_always());
     }
 }

@@ -14,8 +14,8 @@ typedef enum cj_sample { CJ_SAMPLE_F32, CJ_SAMPLE_U8, CJ_SAMPLE_U16, CJ_SAMPLE_U
 
 // Equal bins over [lower, upper).
 //   integers  bin = floor((x - lower) * bins / (upper - lower)), exactly:
-//             = d * whole + floor(d * part / 2^64) with d = x - lower, part = ceil(2^64 * rest / width), where
-//             bins = whole * width + rest. The error of `part` is below 1, so the quotient is too large by less than
+//             = d * whole + floor(d * part / 2^64) with d = x - lower, part = ceil(2^64 * remainder / width), where
+//             bins = whole * width + remainder. The error of `part` is below 1, so the quotient is too large by less than
 //             d / 2^64 < 1 / width, which no floor of a multiple of 1 / width notices.
 //   f32       bin = min(trunc((x - lower) * scale), bins - 1), each operation rounded to nearest, scale the f32 nearest
 //             to bins / (upper - lower).

@@ -37,9 +37,9 @@ static share share_slice(const reduce_kernel *k, cj_reg n) {
     cj_step(f, "the block's slice: its elements, its bytes [begin, end), and their aligned part [body, tail)");
     cj_reg blocks = cj_cvt(f, "u64", "blocks", cj_mov(f, "u32", "blocks", "%nctaid.x"));
     cj_reg even = cj_mul(f, "even", blocks, slice);
-    cj_reg rest = cj_let(f, "u64", "remainder", "sub.u64 $1, $2, $3; // as many blocks have one element more", n, even);
+    cj_reg remainder = cj_let(f, "u64", "remainder", "sub.u64 $1, $2, $3; // as many blocks have one element more", n, even);
     cj_reg block = cj_cvt(f, "u64", "block", k->block);
-    cj_reg more = cj_lt(f, "more", block, rest), before = cj_min(f, "before", block, rest);
+    cj_reg more = cj_lt(f, "more", block, remainder), before = cj_min(f, "before", block, remainder);
     cj_reg first = cj_mad(f, "first", block, slice, before), next = cj_add(f, "next", first, slice);
     cj_ptx(f, "@$1 add.u64 $2, $2, 1;", more, next);
     s.in.begin = cj_mad(f, "begin", first, k->dtype->bytes, k->base);

@@ -383,7 +383,7 @@ static cj_reg tail_of(const stream *t, scan_tile *tile) {
     }
     cj_reg body = cj_sub(f, "body", k->s.columns, k->skipped);
     tile->first = cj_and(f, "first", body, -(int64_t)k->s.width);
-    return cj_cvt(f, "u32", "count", cj_sub(f, "rest", body, tile->first));
+    return cj_cvt(f, "u32", "count", cj_sub(f, "remainder", body, tile->first));
 }
 
 // The elements after the last whole load, one by one, by one lane: for the first warp's other lanes they are out of bounds.
