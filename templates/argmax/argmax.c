@@ -109,53 +109,29 @@ static void write_cluster(const argmax_kernel *k, const cj_push *push, const cj_
 
 // ---- parts
 
-static const cj_mailbox box = {.words = 2, .paired = true};
-
-// Where the row's tag and messages are. The tag of the launch before is loaded early.
-typedef struct mail {
-    cj_reg at, before;
-} mail;
-
-static mail open_mail(const argmax_kernel *k) {
-    mail m;
+static cj_gather open_mail(const argmax_kernel *k, const cj_partials *kind) {
+    cj_gather m = {.kind = kind, .box = cj__gather_box(kind, true)};
     cj_step(k->f, "the row's mailboxes, and the tag that the launch before left there");
     cj_reg space = cj__load_pointer(k->f, k->workspace, "space");
-    m.at = cj_mad_wide(k->f, "row_mail", k->row, (k->parts + 1) * ARGMAX_MESSAGE, space);
-    m.before = cj_let(k->f, "u32", "last_tag", "ld.relaxed.gpu.global.u32 $1, [$2];", m.at);
+    m.space = cj_mad_wide(k->f, "row_mail", k->row, cj__gather_bytes(k->parts, m.box.words), space);
+    m.before = cj_u32(k->f, "last_tag");
+    cj__gather_read_tag(&m, cj_always());
     return m;
-}
-
-// partial = the largest of the message of the part `number`, if that is larger.
-static void take_message(const argmax_kernel *k, const cj_partials *kind, const mail *m, cj_reg number, cj_reg tag,
-                         const cj_partial *partial) {
-    cj_func *f = k->f;
-    cj_reg   sealed[2], word[2], late = cj_pred(f, "late");
-    cj_reg   at = cj_mad_wide(f, "message", number, ARGMAX_MESSAGE, m->at);
-    cj__mail_new(f, &box, sealed);
-    CJ_DO(f, "not_here", late) {
-        cj__mail_load(f, &box, cj_always(), at, ARGMAX_MESSAGE, sealed);
-        for (unsigned w = 0; w < box.words; w++) word[w] = cj__mail_open(f, sealed[w], tag, late, !w);
-    }
-    const cj_partial received = {{cj__mail_value(f, "u64", "received", word)}};
-    kind->combine(kind, partial, &received);
 }
 
 // partial = the largest of the row's, in the first warp of its last part. `leads`: the thread that has the part's. The block that
 // gathers takes a message a thread, so that all of them arrive at once.
-static void write_parts(const argmax_kernel *k, const mail *m, cj_reg leads, const cj_partials *kind,
-                        const cj_partial *partial) {
+static void write_parts(const argmax_kernel *k, const cj_gather *m, cj_reg leads, const cj_partial *partial) {
     cj_func *f = k->f;
     cj_step(f, "the largest of the row: every part sends its own to its mailbox, the last part takes all");
-    cj_reg tag = cj_add(f, "tag", m->before, 1);
-    cj_reg own = cj_mad_wide(f, "own_message", k->part, ARGMAX_MESSAGE, m->at);
-    cj__mail_post(f, &box, leads, own, ARGMAX_MESSAGE, partial->value, 1, tag);
+    cj_reg tag = cj__gather_send(m, leads, k->part, partial);
     cj_reg gathers = cj_eq(f, "gathers", k->part, k->parts - 1);
     if (k->cluster) cj_ptx(f, "setp.eq.and.u32 $1, $2, 0, $1;", gathers, k->rank);
     CJ_IF_UNI(f, gathers, "all_taken") {
-        kind->clear(kind, partial);
-        CJ_FOR(f, i, "u32", "from", k->thread, k->parts, k->block) take_message(k, kind, m, i, tag, partial);
-        write_block(k, kind, "last_part", "B4", partial);
-        cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], $3; // every part has read the one before", leads, m->at, tag);
+        m->kind->clear(m->kind, partial);
+        cj__gather_take(m, k->thread, k->block, 1, cj_mov(f, "u32", "parts", k->parts), tag, partial);
+        write_block(k, m->kind, "last_part", "B4", partial);
+        cj__gather_close(m, leads, tag);
     }
 }
 
@@ -178,14 +154,14 @@ static void emit_lanes(argmax_kernel *k, const cj_partials *kind) {
 }
 
 static void emit_blocks(argmax_kernel *k, const cj_push *push, const cj_partials *kind) {
-    const mail       m = k->parts > 1 ? open_mail(k) : (mail){.before = {0}};
+    const cj_gather  m = k->parts > 1 ? open_mail(k, kind) : (cj_gather){.before = cj_none()};
     const cj_partial partial = {{cj__argmax_thread(k, kind)}};
     cj_step(k->f, "the largest of the block");
     write_block(k, kind, "warp_part", "B1", &partial);
     if (k->cluster) write_cluster(k, push, kind, &partial);
     cj_reg leads = cj_eq(k->f, "leads", k->cluster ? cj_or(k->f, "leader", k->thread, k->rank) : k->thread, 0);
     if (k->parts > 1) {
-        write_parts(k, &m, leads, kind, &partial);
+        write_parts(k, &m, leads, &partial);
         cj_ptx(k->f, "setp.eq.and.u32 $1, $2, $3, $1;", leads, k->part, k->parts - 1);
     }
     write_out(k, leads, &partial);
@@ -219,7 +195,7 @@ static void emit_argmax(const cj_plan *plan, cj_builder *b) {
         k.lane = cj_and(f, "lane", k.thread, WARP - 1);
         k.warp = cj_shr(f, "warp", k.thread, 5);
     }
-    const cj_push push = k.cluster ? cj__push_new(f, "arrived") : (cj_push){.arrived = {0}};
+    const cj_push push = k.cluster ? cj__push_new(f, "arrived") : (cj_push){.arrived = cj_none()};
     write_identity(&k, &push);
     if (k.lanes)
         emit_lanes(&k, &kind);

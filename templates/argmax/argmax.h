@@ -23,8 +23,8 @@ enum {
 #include "constants.def"
 };
 
-// In the workspace, for each row of several parts: the tag of the last launch, then a message of 16 bytes from each part.
-enum { ARGMAX_MESSAGE = 16 };
+// 32-bit words of a message: key and column.
+enum { ARGMAX_WORDS = 2 };
 
 bool      cj__argmax_is_short(const cj_plan *plan);  // of a plan with lanes: whether each loads elements of its own
 cj_status cj__argmax_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);

@@ -116,7 +116,7 @@ cj_status cj__argmax_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
     if (value[ARGMAX_LANES]) CJ_DERIVE(plan, value[ARGMAX_ROWS]);
     if (value[ARGMAX_PARTS] > 1) {
         CJ_DERIVE(plan, cj__round_up(cj__ceil_div(vectors_of(plan), value[ARGMAX_PARTS]), LINE));
-        plan->workspace_bytes = value[ARGMAX_ROWS] * (1 + value[ARGMAX_PARTS]) * ARGMAX_MESSAGE;
+        plan->workspace_bytes = value[ARGMAX_ROWS] * cj__gather_bytes(value[ARGMAX_PARTS], ARGMAX_WORDS);
     }
     cj__name_entry(plan, "argmax_f32");
     return CJ_OK;

@@ -23,9 +23,9 @@ static void write_peel(const argmax_kernel *k, row *r, cj_reg columns) {
     cj_reg number = cj_shr(f, "number", cj_cvt(f, "u32", "low", r->at), 2);
     cj_reg above = cj_let(f, "u32", "above", "neg.s32 $1, $2;\nand.b32 $1, $1, 3;", number);
     r->head = cj_min(f, "head", above, columns);
-    cj_reg rest = cj_sub(f, "rest", columns, r->head);
-    r->vectors = cj_div(f, "vectors", rest, ARGMAX_WIDTH);
-    r->edges = cj_add(f, "edges", r->head, cj_and(f, "tail", rest, ARGMAX_WIDTH - 1));
+    cj_reg after_head = cj_sub(f, "after_head", columns, r->head);
+    r->vectors = cj_div(f, "vectors", after_head, ARGMAX_WIDTH);
+    r->edges = cj_add(f, "edges", r->head, cj_and(f, "tail", after_head, ARGMAX_WIDTH - 1));
     r->body = cj_mad_wide(f, "body", r->head, ARGMAX_BYTES, r->at);
 }
 
@@ -151,7 +151,7 @@ cj_reg cj__argmax_thread(const argmax_kernel *k, const cj_partials *kind) {
     if (cj__argmax_is_short(k->plan)) return write_short(k);
     const unsigned step = k->lanes ? k->lanes : k->block * (k->cluster ? k->cluster : 1);
     const row      r = write_row(k);
-    edge           last = {.inside = {0}};
+    edge           last = {.inside = cj_none()};
     cj_reg         best = cj_mov(k->f, "u32", "best", 0), column = cj_mov(k->f, "u32", "best_column", 0), first, end;
     if (k->peeled) last = load_edge(k, &r);
     cj_step(k->f, "each thread takes every %uth vector of %u elements; %u are in flight", step, ARGMAX_WIDTH,

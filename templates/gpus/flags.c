@@ -22,7 +22,7 @@ static void exchange_flags(const gpus_kernel *k, gpus_phase phase, const cj_reg 
     cj_update(f, sent, "add", of_block);
     cj_reg got = cj_mad_wide(f, "got_flag", k->thread, CJ_BOX_FLAGS_SENDER, k->own);
     cj_update(f, got, "add", of_block);
-    cj__mail_post(f, &word, cj_always(), sent, 0, &k->what, 1, k->epoch);
+    cj__mail_send(f, &word, cj_always(), sent, 0, &k->what, 1, k->epoch);
     cj_reg late = cj__gpus_receive_from(k, &word, got, 0, k->thread, is_end ? NULL : &found);
     if (is_end) return;
     if (wrong) cj_ptx(f, "setp.ne.or.u32 $1, $2, $3, $4;", *wrong, found, k->what, late);

@@ -94,7 +94,7 @@ void cj__gpus_say_hello(const gpus_kernel *k, cj_reg speaks) {
         cj_reg mine = cj_mad(f, "hello_of_rank", k->set, CJ_BOX_GPUS, k->rank);
         cj_reg at = cj_mad_wide(f, "hello", mine, CJ_MAIL_BYTES, box);
         if (!k->s.op->moves) cj_ptx(f, "fence.acq_rel.sys; // what was done before the barrier, before the hellos");
-        cj__mail_post(f, &one_word, cj_always(), at, CJ_BOX_HELLO, &sum, 1, k->epoch);
+        cj__mail_send(f, &one_word, cj_always(), at, CJ_BOX_HELLO, &sum, 1, k->epoch);
     }
 }
 

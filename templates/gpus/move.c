@@ -137,7 +137,7 @@ static uint32_t slots_before(const gpus_shape *s, uint32_t sender, unsigned shot
 // To peer i.
 static void send(const gpus_kernel *k, uint32_t i, cj_reg sent, unsigned shot, const cj_reg *words) {
     cj_reg at = cj_add(k->f, "slot", k->mail[i], sent);
-    cj__mail_post(k->f, &k->message, cj_always(), at, CJ_BOX_MAIL + slots_before(&k->s, 0, shot), words, k->s.words,
+    cj__mail_send(k->f, &k->message, cj_always(), at, CJ_BOX_MAIL + slots_before(&k->s, 0, shot), words, k->s.words,
                   k->epoch);
 }
 

@@ -102,7 +102,7 @@ static void load_row(kernel *k) {
 }
 
 static void send(kernel *k, cj_reg at, uint32_t before, uint32_t u) {
-    cj__mail_post(k->g.f, &k->g.message, cj_always(), at, mail_offset(k, u) + before, k->held[u], k->s.unit.words, k->g.epoch);
+    cj__mail_send(k->g.f, &k->g.message, cj_always(), at, mail_offset(k, u) + before, k->held[u], k->s.unit.words, k->g.epoch);
 }
 
 static void send_to_all(kernel *k, cj_reg row, uint32_t before) {

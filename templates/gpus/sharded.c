@@ -79,7 +79,7 @@ static void send(sharded_kernel *k, const cj_reg *words) {
     cj_func *f = k->g.f;
     cj_reg   index = cj_mad(f, "slot", k->g.rank, k->s.rows, k->row);
     cj_reg   at = cj_mad_wide(f, "to", index, k->s.words * CJ_MAIL_BYTES, k->peer);
-    cj__mail_post(f, &k->g.message, k->is_peer, at, CJ_BOX_MAIL, words, k->s.words, k->g.epoch);
+    cj__mail_send(f, &k->g.message, k->is_peer, at, CJ_BOX_MAIL, words, k->s.words, k->g.epoch);
 }
 
 static void say(sharded_kernel *k, const cj_partial *part, cj_reg *words) {

@@ -127,7 +127,7 @@ static void send(const topk_kernel *k, cj_reg from) {
         for (uint32_t q = 0; q < k->s.gpus; q++) {
             cj_reg to = cj_mad_wide(f, "to", slot, MESSAGE * CJ_MAIL_BYTES, k->mail[q]);
             CJ_UNLESS(f, k->g.mine[q], "no_peer")
-                cj__mail_post(f, &k->g.message, cj_always(), to, CJ_BOX_MAIL, words, MESSAGE, k->g.epoch);
+                cj__mail_send(f, &k->g.message, cj_always(), to, CJ_BOX_MAIL, words, MESSAGE, k->g.epoch);
         }
         put(k, cj_mad(f, "number", k->g.rank, k->s.k, i), value, column);
     }

@@ -13,8 +13,8 @@ static cj_status integer_range(cj_binning *b, double lower, double upper, cj_err
     b->first = (uint64_t)lower;
     b->width = (uint64_t)(upper - lower);
     b->whole = b->bins / b->width;
-    uint64_t rest = b->bins % b->width, high = 0, dividend = rest;
-    for (int bit = 0; bit < 64; bit++) {  // high = floor(2^64 * rest / width): long division, dividend < width
+    uint64_t remainder = b->bins % b->width, high = 0, dividend = remainder;
+    for (int bit = 0; bit < 64; bit++) {  // high = floor(2^64 * remainder / width): long division, dividend < width
         dividend <<= 1;
         high = high << 1 | (dividend >= b->width);
         if (dividend >= b->width) dividend -= b->width;

@@ -11,7 +11,7 @@
 
 enum { WARP = 32 };
 
-static void emit_vectors(const histogram_kernel *k, cj_reg number, const histogram_slice *s) {
+static void emit_vectors(const histogram_kernel *k, cj_reg number, const cj_span *s) {
     cj_func *f = k->f;
     cj_reg   v[HISTOGRAM_WORDS];
     cj_step(f, "the warp's vectors, one a lane; the next ones follow after those of all warps of the grid");
@@ -30,7 +30,7 @@ static void emit_vectors(const histogram_kernel *k, cj_reg number, const histogr
 
 void cj__histogram_global(histogram_kernel *k) {
     cj__histogram_bins(k);
-    const histogram_slice s = cj__histogram_whole(k);
+    const cj_span s = cj__histogram_whole(k);
     cj_step(k->f, "the first threads of the grid load an element before and after the vectors");
     cj_reg number = cj_mad(k->f, "number", cj_mov(k->f, "u32", "number", "%ctaid.x"), k->plan->block.x, k->thread);
     const histogram_edge head = cj__histogram_load_edge(k, number, s.begin, s.body);

@@ -112,7 +112,7 @@ static cj_reg slice_length(const histogram_kernel *k, cj_reg n, cj_reg slices) {
     return cj_and(k->f, "slice", length, -(int)in_line);
 }
 
-static histogram_slice emit_slice(const histogram_kernel *k) {
+static cj_span emit_slice(const histogram_kernel *k) {
     cj_func    *f = k->f;
     const bool  by_cluster = k->cluster && !k->layout.remote;
     const char *whose = k->layout.remote ? "block" : "pool";
@@ -131,20 +131,20 @@ static histogram_slice emit_slice(const histogram_kernel *k) {
     cj_reg first = cj_min(f, "first_element", cj_mul(f, "first_element", cj_cvt(f, "u64", whose, number), length), n);
     cj_reg last = cj_min(f, "last_element", cj_add(f, "last_element", first, length), n);
     cj_reg begin = cj_mad(f, "begin", first, k->dtype->bytes, x);
-    return cj__histogram_body(k, begin, cj_mad(f, "end", last, k->dtype->bytes, x));
+    return cj__span(f, begin, cj_mad(f, "end", last, k->dtype->bytes, x), HISTOGRAM_LOAD);
 }
 
 // Elements before the first or after the last vector: fewer than threads, one each.
 static void emit_edge(const histogram_kernel *k, cj_reg from, cj_reg to) {
     cj_reg at = cj_mad_wide(k->f, "at", k->thread, k->dtype->bytes, from);
-    CJ_UNLESS(k->f, cj_ge(k->f, "past", at, to), "no_element") {
+    CJ_UNLESS(k->f, cj_ge(k->f, "out_of_bounds", at, to), "no_element") {
         cj__histogram_count_one(k,
                                 cj_let(k->f, k->dtype->reg, "value", "ld.global.nc.$3 $1, [$2];", at, k->dtype->load));
     }
 }
 
 // Returns where the last tile begins, of which some threads have fewer vectors.
-static cj_reg emit_tiles(const histogram_kernel *k, const histogram_slice *s, cj_reg (*v)[HISTOGRAM_WORDS]) {
+static cj_reg emit_tiles(const histogram_kernel *k, const cj_span *s, cj_reg (*v)[HISTOGRAM_WORDS]) {
     cj_func       *f = k->f;
     const unsigned unroll = unroll_of(k), stride = k->plan->block.x * HISTOGRAM_LOAD;
     cj_step(f, "body: tiles of %u vectors a thread, neighbours of a warp's, so that sorted samples come in long runs",
@@ -154,7 +154,7 @@ static cj_reg emit_tiles(const histogram_kernel *k, const histogram_slice *s, cj
     cj_reg at = cj_mad_wide(f, "at", place, HISTOGRAM_LOAD, s->body),
            tile = cj_let(f, "u64", "tile", "mov.b64 $1, $2;", s->body);
     cj_reg end = cj_add(f, "tile_end", tile, unroll * stride);
-    CJ_UNLESS(f, cj_gt(f, "no_tile", end, s->tail), "rest") {
+    CJ_UNLESS(f, cj_gt(f, "no_tile", end, s->tail), "remainder") {
         CJ_DO(f, "next_tile", cj_le(f, "more", end, s->tail)) {
             for (unsigned u = 0; u < unroll; u++) cj__histogram_load(k, cj_always(), v[u], at, u * WARP * HISTOGRAM_LOAD);
             cj_note(f, "all loads are on their way before the first is counted");
@@ -168,12 +168,12 @@ static cj_reg emit_tiles(const histogram_kernel *k, const histogram_slice *s, cj
     return tile;
 }
 
-static void emit_body(const histogram_kernel *k, const histogram_slice *s) {
+static void emit_body(const histogram_kernel *k, const cj_span *s) {
     cj_reg v[UNROLL_MAX][HISTOGRAM_WORDS];
     cj_registers(k->f, k->dtype->reg, "v", unroll_of(k) * HISTOGRAM_WORDS, v[0]);
     cj_reg tile = emit_tiles(k, s, v), at = cj_mad_wide(k->f, "at", k->thread, HISTOGRAM_LOAD, tile);
-    CJ_STRIDE(k->f, rest, at, k->plan->block.x * HISTOGRAM_LOAD, s->tail) {
-        cj__histogram_load(k, cj_always(), v[0], rest, 0);
+    CJ_STRIDE(k->f, remainder, at, k->plan->block.x * HISTOGRAM_LOAD, s->tail) {
+        cj__histogram_load(k, cj_always(), v[0], remainder, 0);
         cj__histogram_count_vector(k, v[0], false, cj_always());
     }
 }
@@ -199,7 +199,7 @@ static void emit_slices(histogram_kernel *k) {
     cj__histogram_bins(k);
     cj__histogram_zero(k);
     sync(k, "B1: every block's are, and each has started", "bar.sync 0; // B1: they are");
-    const histogram_slice s = emit_slice(k);
+    const cj_span s = emit_slice(k);
     if (cj__histogram_is_narrow(k)) cj__histogram_run_begin(k);
     cj_step(k->f, "the first threads count the elements before and after the vectors");
     emit_edge(k, s.begin, s.body);

@@ -14,8 +14,8 @@ typedef enum cj_sample { CJ_SAMPLE_F32, CJ_SAMPLE_U8, CJ_SAMPLE_U16, CJ_SAMPLE_U
 
 // Equal bins over [lower, upper).
 //   integers  bin = floor((x - lower) * bins / (upper - lower)), exactly:
-//             = d * whole + floor(d * part / 2^64) with d = x - lower, part = ceil(2^64 * rest / width), where
-//             bins = whole * width + rest. The error of `part` is below 1, so the quotient is too large by less than
+//             = d * whole + floor(d * part / 2^64) with d = x - lower, part = ceil(2^64 * remainder / width), where
+//             bins = whole * width + remainder. The error of `part` is below 1, so the quotient is too large by less than
 //             d / 2^64 < 1 / width, which no floor of a multiple of 1 / width notices.
 //   f32       bin = min(trunc((x - lower) * scale), bins - 1), each operation rounded to nearest, scale the f32 nearest
 //             to bins / (upper - lower).
@@ -117,15 +117,8 @@ void cj__histogram_put(const histogram_kernel *k, cj_reg when, cj_reg bin, cj_re
 void cj__histogram_bins(histogram_kernel *k);
 void cj__histogram_zero(histogram_kernel *k);
 
-// Addresses: samples or counts are [begin, end), their vectors of 16 bytes [body, tail).
-typedef struct histogram_slice {
-    cj_reg begin, end, body, tail;
-} histogram_slice;
-
-histogram_slice cj__histogram_body(const histogram_kernel *k, cj_reg begin, cj_reg end);
-
 // All of x.
-histogram_slice cj__histogram_whole(const histogram_kernel *k);
+cj_span cj__histogram_whole(const histogram_kernel *k);
 
 // `vector` from memory, by a thread for which `when` holds.
 void cj__histogram_load(const histogram_kernel *k, cj_reg when, const cj_reg *vector, cj_reg at, unsigned offset);

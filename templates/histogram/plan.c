@@ -189,7 +189,7 @@ static cj_status choose(cj_plan *plan, const cj_limits *limits, cj_histogram_lay
 }
 
 // Of few samples, a thread for each load or for two bins (of counts that are set, for two loads, or for the four bins of a store):
-// fewer start and meet at barriers sooner.
+// fewer start and reach barriers sooner.
 static uint64_t choose_block(const cj_plan *plan, const cj_histogram_layout *l) {
     if (l->global) return HISTOGRAM_GLOBAL_BLOCK;
     const uint64_t loads = cj__ceil_div(sample_bytes(plan), HISTOGRAM_LOAD * (l->set ? 2 : 1)),

@@ -32,19 +32,11 @@ void cj__histogram_zero(histogram_kernel *k) {
 
 // ---- samples
 
-histogram_slice cj__histogram_body(const histogram_kernel *k, cj_reg begin, cj_reg end) {
-    histogram_slice s = {.begin = begin, .end = end};
-    cj_reg up = cj_and(k->f, "rounded_up", cj_add(k->f, "rounded_up", s.begin, HISTOGRAM_LOAD - 1), -HISTOGRAM_LOAD);
-    s.body = cj_min(k->f, "body", up, s.end);
-    s.tail = cj_max(k->f, "tail", cj_and(k->f, "rounded", s.end, -HISTOGRAM_LOAD), s.body);
-    return s;
-}
-
-histogram_slice cj__histogram_whole(const histogram_kernel *k) {
+cj_span cj__histogram_whole(const histogram_kernel *k) {
     cj_step(k->f, "all of x is [begin, end) in bytes; its aligned part is [body, tail)");
     cj_reg begin = cj__load_pointer(k->f, k->x, "begin");
     cj_reg n = cj_let(k->f, "u64", "n", "ld.param.u64 $1, [$2];", k->n);
-    return cj__histogram_body(k, begin, cj_mad(k->f, "end", n, k->dtype->bytes, begin));
+    return cj__span(k->f, begin, cj_mad(k->f, "end", n, k->dtype->bytes, begin), HISTOGRAM_LOAD);
 }
 
 histogram_edge cj__histogram_load_edge(const histogram_kernel *k, cj_reg number, cj_reg from, cj_reg to) {

@@ -26,7 +26,7 @@ static unsigned flight_of(const histogram_kernel *k) {
 }
 
 // One line of x a thread of the grid.
-static void emit_prefetch(const histogram_kernel *k, const histogram_slice *s) {
+static void emit_prefetch(const histogram_kernel *k, const cj_span *s) {
     if (!k->plan->programmatic) return;
     cj_func *f = k->f;
     cj_step(f, "meanwhile x is fetched into L2: a line by a thread of the grid");
@@ -35,7 +35,7 @@ static void emit_prefetch(const histogram_kernel *k, const histogram_slice *s) {
     cj_ptx(f, "@$1 prefetch.global.L2 [$2];", cj_lt(f, "in_x", line, s->end), line);
 }
 
-static void emit_vectors(const histogram_kernel *k, const histogram_slice *s) {
+static void emit_vectors(const histogram_kernel *k, const cj_span *s) {
     const unsigned flight = flight_of(k), stride = k->plan->block.x * HISTOGRAM_LOAD;
     cj_func       *f = k->f;
     cj_reg         v[HISTOGRAM_WIDE_FLIGHT][HISTOGRAM_WORDS], inside[HISTOGRAM_WIDE_FLIGHT] = {cj_always()};
@@ -50,7 +50,7 @@ static void emit_vectors(const histogram_kernel *k, const histogram_slice *s) {
     }
 }
 
-static void emit_samples(const histogram_kernel *k, const histogram_slice *s) {
+static void emit_samples(const histogram_kernel *k, const cj_span *s) {
     cj_step(k->f, "the first threads load an element before and after the vectors, all threads their vectors");
     const histogram_edge head = cj__histogram_load_edge(k, k->thread, s->begin, s->body);
     const histogram_edge last = cj__histogram_load_edge(k, k->thread, s->tail, s->end);
@@ -82,7 +82,7 @@ static void write_edge(const histogram_kernel *k, cj_reg from, cj_reg to) {
 }
 
 // Few vectors a thread are written without a loop, which ptxas would unroll into as many tests as a store takes.
-static void emit_counts(const histogram_kernel *k, const histogram_slice *counts) {
+static void emit_counts(const histogram_kernel *k, const cj_span *counts) {
     const unsigned stride = k->plan->block.x * HISTOGRAM_LOAD, in_vector = HISTOGRAM_LOAD / k->count_bytes;
     const uint64_t each = cj__ceil_div(k->layout.own * k->count_bytes, stride);
     cj_step(k->f, "the block's counts go to global memory, 16 bytes a store");
@@ -111,7 +111,7 @@ void cj__histogram_set(histogram_kernel *k) {
     cj__histogram_zero(k);
     align_counters(k);
     cj_reg                end = cj_mad_wide(k->f, "counts_end", k->own, k->count_bytes, k->out);
-    const histogram_slice counts = cj__histogram_body(k, k->out, end), x = cj__histogram_whole(k);
+    const cj_span counts = cj__span(k->f, k->out, end, HISTOGRAM_LOAD), x = cj__histogram_whole(k);
     emit_prefetch(k, &x);
     cj_ptx(k->f, "bar.sync 0; // B1: all counters are zero");
     cj__wait_for_launches(k->plan, k->f);

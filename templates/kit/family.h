@@ -65,7 +65,7 @@ struct cj_family {
 cj_status cj__given_check(const cj_params *given, cj_error *error);
 cj_status cj__given_check_plan(const cj_params *given, const cj_plan *plan, bool clusters, cj_error *error);
 
-// Who keeps parameters keeps their functions: one share more in each, and one less.
+// A caller that keeps parameters keeps their functions: one share more in each, and one less.
 void cj__params_share(const cj_params *params);
 void cj__params_drop(const cj_params *params);
 

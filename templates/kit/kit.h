@@ -13,6 +13,8 @@
 #include "combine.h"
 #include "error.h"
 #include "family.h"
+#include "gather.h"
+#include "last.h"
 #include "lookback.h"
 #include "loop.h"
 #include "mailbox.h"

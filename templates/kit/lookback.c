@@ -18,7 +18,7 @@ cj_reg cj__status_tag(const cj_lookback *l, cj_reg heads) {
 
 void cj__status_post(const cj_lookback *l, cj_reg when, cj_reg at, cj_reg total, cj_reg tag) {
     const cj_mailbox box = {.words = words_of(l->p->combine)};
-    cj__mail_post(l->p->f, &box, when, at, 0, &total, 1, tag);
+    cj__mail_send(l->p->f, &box, when, at, 0, &total, 1, tag);
 }
 
 // The status at `at` + offset: its total and its tag, 0 while only one of its words is there.

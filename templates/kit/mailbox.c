@@ -3,9 +3,10 @@
 
 enum { OPERATION = 32 };
 
-// Measured on an H200, 2026-11-21, with `tools/bench/rows.py --only 1048576`: readers of a copy, copies, and bytes from one
-// copy to the next, which then lies in other parts of the L2 cache.
-enum { MAIL_READERS = 16, MAIL_COPIES = 8, MAIL_APART = 65536 };
+// What was fitted to a GPU.
+enum {
+#include "constants.def"
+};
 
 unsigned cj__mail_bytes(const cj_mailbox *box) { return CJ_MAIL_BYTES * box->words; }
 
@@ -76,7 +77,7 @@ void cj__mail_new(cj_func *f, const cj_mailbox *box, cj_reg *sealed) {
 }
 
 // A word goes as soon as it is sealed, or all go when all are where two go at once.
-void cj__mail_post(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *value,
+void cj__mail_send(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *value,
                    unsigned count, cj_reg tag) {
     const cj_mailbox one = {.words = 1, .orders = box->orders, .scope = box->scope};
     cj_reg           sealed[CJ_MAIL_WORDS], word[2];
@@ -89,6 +90,28 @@ void cj__mail_post(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, un
         }
     }
     if (box->paired) cj__mail_store(f, box, when, at, offset, sealed);
+}
+
+// The words of a message that is not there have the tag from the start.
+static void seal_absent(cj_func *f, const cj_message *m, cj_reg tag, cj_reg *sealed) {
+    for (unsigned w = 0; w < m->box.words; w++)
+        sealed[w] = cj_is_always(m->there) ? cj_b64(f, "sealed") : cj__mail_seal(f, m->absent ? m->absent[w] : tag, tag);
+}
+
+void cj__mail_receive(cj_func *f, const cj_message *m, unsigned count, cj_reg tag, bool by_warp) {
+    cj_reg   sealed[CJ_MAIL_AT_ONCE], late = cj_pred(f, "late");
+    unsigned words = 0;
+    for (unsigned u = 0; u < count; words += m[u++].box.words) seal_absent(f, &m[u], tag, &sealed[words]);
+    CJ_DO(f, "not_here", late) {
+        words = 0;
+        for (unsigned u = 0; u < count; words += m[u++].box.words)
+            cj__mail_load(f, &m[u].box, m[u].there, m[u].at, m[u].offset, &sealed[words]);
+        words = 0;
+        for (unsigned u = 0; u < count; u++)
+            for (unsigned w = 0; w < m[u].box.words; w++, words++)
+                m[u].word[w] = cj__mail_open(f, sealed[words], tag, late, !words);
+        if (by_warp) cj_ptx(f, "vote.sync.any.pred $1, $1, 0xffffffff;", late);
+    }
 }
 
 // ---- copies

@@ -5,26 +5,25 @@
 //
 // Contract. A message is a few 32-bit words; its sender and its readers agree on an epoch tag, which no earlier message in
 // that mailbox had. A reader loads the words again until each has this tag. A word and its tag are one aligned 64-bit access,
-// which is a single copy, so whoever sees the tag has the word: nothing is published or acquired beside it,
-// and all accesses are relaxed. Whoever sends again must know that every reader of the message before has read it. The proof,
+// which is a single copy, so a reader that sees the tag has the word: nothing is published or acquired beside it,
+// and all accesses are relaxed. Before a sender sends again, every reader has read the message before. The proof,
 // and how the users come to their tags, is in docs/maintaining/kit.md, "Mailbox".
 //
 //     const cj_mailbox box = {.words = 2};
-//     cj__mail_post(f, &box, leader, at, 0, &total, 1, tag);                 // a 64-bit value, by the thread `leader`
+//     cj__mail_send(f, &box, leader, at, 0, &total, 1, tag);                    // a 64-bit value, by the thread `leader`
 //
-//     cj_reg sealed[2], late = cj_pred(f, "late");
-//     cj__mail_new(f, &box, sealed);
-//     CJ_DO(f, "not_posted", late) {
-//         cj__mail_load(f, &box, cj_always(), at, 0, sealed);
-//         for (unsigned w = 0; w < box.words; w++) word[w] = cj__mail_open(f, sealed[w], tag, late, !w);
-//     }
+//     cj_reg           word[2];
+//     const cj_message m = {.box = box, .at = at, .there = cj_always(), .word = word};
+//     cj__mail_receive(f, &m, 1, tag, false);
+//     cj_reg total = cj__mail_value(f, "u64", "total", word);
 #ifndef CJ_TEMPLATES_MAILBOX_H
 #define CJ_TEMPLATES_MAILBOX_H
 
 #include <clusterjit/cluster.h>
 #include <stdbool.h>
 
-enum { CJ_MAIL_BYTES = 8, CJ_MAIL_WORDS = 8 };  // of a word with its tag; words of a message, at most
+// Bytes of a word with its tag; words of a message, and of messages that a thread waits for at once, at most.
+enum { CJ_MAIL_BYTES = 8, CJ_MAIL_WORDS = 8, CJ_MAIL_AT_ONCE = 16 };
 
 // How messages lie in memory. A mailbox of `words` words takes CJ_MAIL_BYTES for each.
 typedef struct cj_mailbox {
@@ -53,13 +52,27 @@ cj_reg cj__mail_open(cj_func *f, cj_reg sealed, cj_reg tag, cj_reg late, bool fi
 // ---- messages. `at` is the mailbox's global address, to which `offset` bytes are added; `when` may be cj_always().
 
 // Sends `count` values of 4 or 8 bytes, which have box->words words in all.
-void cj__mail_post(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *value,
+void cj__mail_send(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *value,
                    unsigned count, cj_reg tag);
 
 // Sends words that are sealed; and loads them, still sealed. A thread for which `when` does not hold keeps what it had.
 void cj__mail_store(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *sealed);
 void cj__mail_load(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *sealed);
 void cj__mail_new(cj_func *f, const cj_mailbox *box, cj_reg *sealed);  // registers for them
+
+// A message that a thread waits for.
+typedef struct cj_message {
+    cj_mailbox    box;
+    cj_reg        at;
+    unsigned      offset;
+    cj_reg        there;   // whether there is one; a thread without gets the words `absent` instead, or any where that is NULL
+    const cj_reg *absent;
+    cj_reg       *word;    // its words: box.words registers, which cj__mail_receive makes
+} cj_message;
+
+// Waits for `count` messages, of CJ_MAIL_AT_ONCE words in all at most: loads all of them again until each has the tag. by_warp:
+// until each of each lane has; all 32 lanes execute it.
+void cj__mail_receive(cj_func *f, const cj_message *m, unsigned count, cj_reg tag, bool by_warp);
 
 // ---- copies
 

@@ -26,14 +26,38 @@ cj_work cj__work_take(cj_func *f, cj_reg counter, cj_reg all) {
     return work;
 }
 
+cj_reg cj__work_take_number(cj_func *f, cj_reg when, cj_reg counter) {
+    return cj_let(f, "u32", "number", "@$2 atom.relaxed.gpu.global.add.u32 $1, [$3], 1;", when, counter);
+}
+
+cj_reg cj__work_is_last(cj_func *f, cj_reg when, cj_reg number, cj_reg last) {
+    return cj_let(f, "pred", "is_last", "setp.eq.and.u32 $1, $2, $3, $4;", number, last, when);
+}
+
+void cj__work_reset(cj_func *f, cj_reg is_last, cj_reg counter) {
+    cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], 0; // the launch's last number: ready for the next launch", is_last,
+           counter);
+}
+
 cj_reg cj__work_take_by_warp(cj_func *f, cj_reg leads, cj_reg counter, const char *takers, cj_reg tiles) {
-    cj_reg number = cj_let(f, "u32", "number", "@$2 atom.relaxed.gpu.global.add.u32 $1, [$3], 1;", leads, counter);
+    cj_reg number = cj__work_take_number(f, leads, counter);
     cj_ptx(f, "shfl.sync.idx.b32 $1, $1, 0, 31, 0xffffffff;", number);
     cj_reg last = cj_mov(f, "u32", "last", takers);
     cj_update(f, last, "add", tiles);
     cj_update(f, last, "sub", 1);
-    cj_reg is_last = cj_let(f, "pred", "is_last", "setp.eq.and.u32 $1, $2, $3, $4;", number, last, leads);
-    cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], 0; // the launch's last number: ready for the next launch", is_last,
-           counter);
+    cj__work_reset(f, cj__work_is_last(f, leads, number, last), counter);
     return number;
+}
+
+cj_reg cj__work_take_for_cluster(cj_func *f, const cj_cluster_work *w, const char *here) {
+    cj_mbarrier_arrive_expect(f, w->leads, w->full, CJ_ARG(4), NULL);
+    CJ_UNLESS(f, cj_ne(f, "other_rank", w->rank, 0), "told") {
+        cj_note(f, "rank 0 takes a number and pushes it to all blocks");
+        cj_reg number = cj__work_take_by_warp(f, w->leads, w->counter, cj__group_count(w->cluster), w->tiles);
+        cj_reg tells = cj_lt(f, "tells", w->lane, w->cluster), to = cj_min(f, "to", w->lane, w->cluster - 1);
+        cj_reg peer = cj_cluster_map_address(f, w->slot, to), gate = cj_cluster_map_address(f, w->full, to);
+        cj_st_async(f, tells, "u32", &number, 1, peer, 0, gate);
+    }
+    cj_mbarrier_wait(f, w->full, CJ_ARG(w->parity), CJ_SCOPE_CLUSTER, here);
+    return cj_let(f, "u32", "number", "ld.shared.u32 $1, [$2];", w->slot);
 }

@@ -3,11 +3,12 @@
 //
 //   static        tile = index of the block, then that plus the number of blocks, and so on
 //   work counter  tile = the next number of a counter in global memory; blocks take tiles in their order
+//   cluster-wide  rank 0 takes the number for its cluster and pushes it to every block by st.async
 //
 // Contract of the work counter. It is zero before the first launch, and every launch leaves it ready for the next one. Each of
 // the launch's takers (a block, or rank 0 of a cluster) takes numbers until one is no tile, and that is its last. So a
-// launch takes exactly tiles + takers numbers, and whoever gets the last of these resets the counter: nobody accesses it after
-// that in this launch. The next launch begins after this one has ended. docs/maintaining/kit.md, "Work counter", has the proof.
+// launch takes exactly tiles + takers numbers, and the taker that gets the last of these resets the counter: nobody accesses it
+// after that in this launch. The next launch begins after this one has ended. docs/maintaining/kit.md, "Work counter", has the proof.
 #ifndef CJ_TEMPLATES_SCHEDULE_H
 #define CJ_TEMPLATES_SCHEDULE_H
 
@@ -41,5 +42,23 @@ cj_work cj__work_take(cj_func *f, cj_reg counter, cj_reg all);
 // By a warp: every lane gets the number that the lane `leads` takes from a 32-bit counter, for which no epoch is needed.
 // `takers` is a special register that counts them, `tiles` a u32 register.
 cj_reg cj__work_take_by_warp(cj_func *f, cj_reg leads, cj_reg counter, const char *takers, cj_reg tiles);
+
+// The same in steps, for a taker that uses the number later: the thread for which `when` holds takes a number; it has the launch's
+// last one, `last`; then it resets the counter.
+cj_reg cj__work_take_number(cj_func *f, cj_reg when, cj_reg counter);
+cj_reg cj__work_is_last(cj_func *f, cj_reg when, cj_reg number, cj_reg last);
+void   cj__work_reset(cj_func *f, cj_reg is_last, cj_reg counter);
+
+// ---- cluster-wide, by a warp of each block of a cluster: every lane gets the number that rank 0 takes for all. `full` is the
+// mbarrier, of one arrival, that says that the number is in the u32 at `slot`: addresses in the block's shared memory, the same
+// in every block. `slot` is free, so no thread of any block still reads what it held before.
+typedef struct cj_cluster_work {
+    cj_reg   leads, lane, rank;     // leads: lane 0
+    cj_reg   counter, tiles;        // as above
+    cj_reg   full, slot, parity;
+    unsigned cluster;               // blocks
+} cj_cluster_work;
+
+cj_reg cj__work_take_for_cluster(cj_func *f, const cj_cluster_work *work, const char *here);
 
 #endif

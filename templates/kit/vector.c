@@ -39,6 +39,15 @@ void cj__store(cj_func *f, cj_reg when, const char *store, const char *type, con
     access_memory(f, when, store, type, value, count, at, offset, false);
 }
 
+cj_span cj__span(cj_func *f, cj_reg begin, cj_reg end, unsigned vector_bytes) {
+    const int64_t whole = -(int64_t)vector_bytes;
+    cj_span       s = {.begin = begin, .end = end};
+    cj_reg        up = cj_and(f, "rounded_up", cj_add(f, "rounded_up", begin, vector_bytes - 1), whole);
+    s.body = cj_min(f, "body", up, end);
+    s.tail = cj_max(f, "tail", cj_and(f, "rounded", end, whole), s.body);
+    return s;
+}
+
 void cj__keep_loads(cj_func *f, cj_reg never, const char *type, const cj_reg *loaded, unsigned count) {
     cj_reg all = count ? loaded[0] : cj_none();
     for (unsigned i = 1; i < count; i++) all = cj_let(f, type, "all", "or.$4 $1, $2, $3;", all, loaded[i], type);

@@ -22,10 +22,18 @@ cj_reg cj__load_value(cj_func *f, cj_reg when, const char *load, const char *typ
 void cj__store(cj_func *f, cj_reg when, const char *store, const char *type, const cj_reg *value, unsigned count,
                cj_reg at, int64_t offset);
 
-// Keeps loads where they are: ptxas moves loads down to where each is used, one latency behind the other, but none over an exit that depends on
+// Bytes [begin, end) of an array that begins anywhere: a head, aligned vectors [body, tail), and a tail. Head and tail are shorter than a
+// vector each, so that the first threads take an element each of both. Where there is no whole vector, body = tail.
+typedef struct cj_span {
+    cj_reg begin, body, tail, end;  // u64, addresses
+} cj_span;
+
+cj_span cj__span(cj_func *f, cj_reg begin, cj_reg end, unsigned vector_bytes);
+
+// Keeps loads where they are: ptxas moves loads down to where each is used, one latency after the other, but none over an exit that depends on
 // it. `never` is a predicate that no thread has and that ptxas cannot know; `loaded` has a register of `type` ("b16", "b32", …) of each of `count`
 // loads, all of which have arrived then. It may be 0 where the loads are under predicates and `never` depends on what these depend on: ptxas
-// leaves the exit behind such loads by itself. Not between a barrier's arrival and its wait.
+// leaves the exit after such loads by itself. Not between a barrier's arrival and its wait.
 void cj__keep_loads(cj_func *f, cj_reg never, const char *type, const cj_reg *loaded, unsigned count);
 
 #endif

@@ -8,11 +8,10 @@ enum { ELEMENTS_MAX = 16 };  // that are combined together
 
 // ---- the share: which part of x is this block's
 
-// Addresses: the share is [first, last), its vectors [body, tail). number: this thread's among those of the share; stride:
-// bytes from one of its loads to the next.
+// number: this thread's among those of the share; stride: bytes from one of its loads to the next.
 typedef struct share {
-    cj_reg first, body, tail, last;
-    cj_reg number, stride;
+    cj_span in;
+    cj_reg  number, stride;
 } share;
 
 // All of x: its loads are dealt to the whole grid one by one. Wherever in x the blocks have come to, together they read it
@@ -20,9 +19,9 @@ typedef struct share {
 static share share_all(const reduce_kernel *k, cj_reg n) {
     cj_func *f = k->f;
     share    s;
-    cj_step(f, "x is [first, last) in bytes, its aligned part [body, tail); the grid's threads take load after load");
-    s.first = cj_mov(f, "u64", "first", k->base);
-    s.last = cj_mad(f, "last", n, k->dtype->bytes, k->base);
+    cj_step(f, "x is [begin, end) in bytes, its aligned part [body, tail); the grid's threads take load after load");
+    s.in.begin = cj_mov(f, "u64", "begin", k->base);
+    s.in.end = cj_mad(f, "end", n, k->dtype->bytes, k->base);
     cj_reg thread = cj_cvt(f, "u64", "thread", k->thread);
     s.number = cj_mad_wide(f, "number", k->block, k->plan->block.x, thread);
     cj_reg blocks = cj_mov(f, "u32", "blocks", "%nctaid.x");
@@ -35,26 +34,24 @@ static share share_slice(const reduce_kernel *k, cj_reg n) {
     cj_func *f = k->f;
     share    s;
     cj_reg   slice = cj__load_param(f, "u64", k->slice, "slice");
-    cj_step(f, "the block's slice, [begin, end) in elements, [first, last) in bytes; its aligned part is [body, tail)");
+    cj_step(f, "the block's slice: its elements, its bytes [begin, end), and their aligned part [body, tail)");
     cj_reg blocks = cj_cvt(f, "u64", "blocks", cj_mov(f, "u32", "blocks", "%nctaid.x"));
     cj_reg even = cj_mul(f, "even", blocks, slice);
-    cj_reg rest = cj_let(f, "u64", "rest", "sub.u64 $1, $2, $3; // as many blocks have one element more", n, even);
+    cj_reg remainder = cj_let(f, "u64", "remainder", "sub.u64 $1, $2, $3; // as many blocks have one element more", n, even);
     cj_reg block = cj_cvt(f, "u64", "block", k->block);
-    cj_reg more = cj_lt(f, "more", block, rest), before = cj_min(f, "before", block, rest);
-    cj_reg begin = cj_mad(f, "begin", block, slice, before), end = cj_add(f, "end", begin, slice);
-    cj_ptx(f, "@$1 add.u64 $2, $2, 1;", more, end);
-    s.first = cj_mad(f, "first", begin, k->dtype->bytes, k->base);
-    s.last = cj_mad(f, "last", end, k->dtype->bytes, k->base);
+    cj_reg more = cj_lt(f, "more", block, remainder), before = cj_min(f, "before", block, remainder);
+    cj_reg first = cj_mad(f, "first", block, slice, before), next = cj_add(f, "next", first, slice);
+    cj_ptx(f, "@$1 add.u64 $2, $2, 1;", more, next);
+    s.in.begin = cj_mad(f, "begin", first, k->dtype->bytes, k->base);
+    s.in.end = cj_mad(f, "end", next, k->dtype->bytes, k->base);
     s.number = cj_cvt(f, "u64", "number", k->thread);
     s.stride = cj_mov(f, "u64", "stride", k->plan->block.x * REDUCE_LOAD);
     return s;
 }
 
 static share find_share(const reduce_kernel *k, cj_reg n) {
-    share  s = k->sliced ? share_slice(k, n) : share_all(k, n);
-    cj_reg rounded = cj_and(k->f, "rounded", cj_add(k->f, "rounded", s.first, REDUCE_LOAD - 1), -REDUCE_LOAD);
-    s.body = cj_min(k->f, "body", rounded, s.last);
-    s.tail = cj_max(k->f, "tail", cj_and(k->f, "rounded", s.last, -REDUCE_LOAD), s.body);
+    share s = k->sliced ? share_slice(k, n) : share_all(k, n);
+    s.in = cj__span(k->f, s.in.begin, s.in.end, REDUCE_LOAD);
     return s;
 }
 
@@ -158,9 +155,9 @@ static void emit_prefetch(const reduce_kernel *k, const share *s, cj_reg at) {
     cj_func *f = k->f;
     cj_step(f, "meanwhile the block's first loads are fetched into L2: a row of them by a thread");
     cj_reg number = cj_cvt(f, "u64", "row", k->thread), step = cj_sub(f, "row_step", s->stride, REDUCE_LOAD);
-    cj_reg row = cj_mad(f, "row", number, step, at), left = cj_sub(f, "left", s->tail, row);
+    cj_reg row = cj_mad(f, "row", number, step, at), left = cj_sub(f, "left", s->in.tail, row);
     cj_reg bytes = cj_cvt(f, "u32", "row_bytes", cj_min(f, "left", left, REDUCE_LOAD * k->plan->block.x));
-    cj_reg inside = cj_lt(f, "inside", row, s->tail);
+    cj_reg inside = cj_lt(f, "inside", row, s->in.tail);
     cj_reg fetches = cj_let(f, "pred", "fetches", "setp.lt.and.u32 $1, $2, $3, $4;", k->thread, rows_ahead(k), inside);
     cj_ptx(f, "@$1 cp.async.bulk.prefetch.L2.global [$2], $3;", fetches, row, bytes);
 }
@@ -182,9 +179,9 @@ static void emit_body(const reduce_kernel *k, const share *s, const cj_partial *
     cj_func *f = k->f;
     cj_step(f, "where the thread's loads begin, and from where on fewer than four are left");
     cj_ptx(f, "shl.b64 $1, $2, 4;", at, s->number);
-    cj_ptx(f, "add.u64 $1, $1, $2;", at, s->body);
+    cj_ptx(f, "add.u64 $1, $1, $2;", at, s->in.body);
     cj_reg ahead = cj_let(f, "s64", "ahead", "mul.lo.s64 $1, $2, $3;", s->stride, REDUCE_FLIGHT - 1);
-    cj_reg limit = cj_let(f, "s64", "limit", "sub.s64 $1, $2, $3;", s->tail, ahead);
+    cj_reg limit = cj_let(f, "s64", "limit", "sub.s64 $1, $2, $3;", s->in.tail, ahead);
     cj_reg some = cj_let(f, "pred", "some", "setp.lt.s64 $1, $2, $3;", at, limit);
     if (k->plan->programmatic) emit_prefetch(k, s, at);
     cj__reduce_wait(k);
@@ -228,13 +225,13 @@ static void emit_last(const reduce_kernel *k, const share *s, const cj_partial *
     const bool asks = k->op->kind == REDUCE_BEST;  // where an element lies
     cj_reg     from = asks ? cj_mov(f, "u64", "from", at) : cj_none();
     for (unsigned u = 0; u < LAST; u++) {
-        there[u] = cj_lt(f, "there", at, s->tail);
+        there[u] = cj_lt(f, "there", at, s->in.tail);
         loads[u] = load_vector(k, u, at, there[u]);
         cj_ptx(f, "add.u64 $1, $1, $2;", at, s->stride);
     }
     for (unsigned i = 0; i < EDGES; i++) {
-        edge_at[i] = cj_mad(f, i ? "tail_at" : "head_at", s->number, k->dtype->bytes, i ? s->tail : s->first);
-        inside[i] = cj_lt(f, "inside", edge_at[i], i ? s->last : s->body);
+        edge_at[i] = cj_mad(f, i ? "tail_at" : "head_at", s->number, k->dtype->bytes, i ? s->in.tail : s->in.begin);
+        inside[i] = cj_lt(f, "inside", edge_at[i], i ? s->in.end : s->in.body);
         edge[i] = load_element(k, i ? "tail" : "head", edge_at[i], inside[i]);
     }
     take_last(k, s, partial, 0, loads, there, from);

@@ -103,10 +103,13 @@ static uint64_t choose_cluster(const cj_plan *plan, const cj_limits *limits) {
     return cluster && grid != CJ_PARAM_AUTO && grid % cluster ? 0 : cluster;
 }
 
+// Threads of one large block on each SM, in which sizes of x are counted.
+static uint64_t gpu_threads(const cj_limits *limits) { return limits->sm_count * (uint64_t)REDUCE_LARGE_BLOCK; }
+
 // A small block while its threads, in one cluster or one block an SM, have all their loads in flight at once; without
 // clusters, in two rounds.
 static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint64_t cluster) {
-    const uint64_t loads = loads_of(plan), threads = limits->sm_count * UINT64_C(1024);
+    const uint64_t loads = loads_of(plan), threads = gpu_threads(limits);
     const uint64_t together = cluster ? cluster : limits->sm_count;
     if (is_by_block(plan) || loads <= REDUCE_BLOCK_LOADS) return REDUCE_SMALL_BLOCK;
     const unsigned each = cluster || is_heavy(plan) ? REDUCE_FLIGHT : 2 * REDUCE_FLIGHT;
@@ -123,10 +126,10 @@ static uint64_t choose_grid(const cj_plan *plan, const cj_limits *limits, uint64
     const bool     sliced = is_by_block(plan);
     if (!sliced && loads <= group * block * (plan->cluster.x ? REDUCE_ALONE_LOADS : REDUCE_FLIGHT)) return group;
     const bool whole = !plan->cluster.x && !sliced;
-    const bool fills = whole && !is_heavy(plan) && loads > sms * 1024 * REDUCE_MANY_LOADS;
+    const bool fills = whole && !is_heavy(plan) && loads > gpu_threads(limits) * REDUCE_MANY_LOADS;
     uint64_t   per_sm = limits->max_threads_per_sm / (fills ? 1 : 2) / block;
     per_sm = cj__least(per_sm, limits->max_blocks_per_sm / 2);
-    if (whole && loads > sms * 1024 * REDUCE_LONG_LOADS) per_sm *= 2;
+    if (whole && loads > gpu_threads(limits) * REDUCE_LONG_LOADS) per_sm *= 2;
     uint64_t most = sms * (per_sm ? per_sm : 1) / group;  // groups
     uint64_t wanted = cj__least(cj__ceil_div(loads, block * group), most);
     if (whole && loads <= sms * block * REDUCE_MANY_LOADS) wanted = cj__least(wanted, sms);
@@ -183,8 +186,7 @@ cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
               plan->block.x, REDUCE_MOMENTS_BLOCK);
     if (cj__reduce_is_sliced(plan)) CJ_DERIVE(plan, slice_of(plan));
     plan->programmatic = plan->params.value[REDUCE_DEPENDENT] && clusters;
-    plan->workspace_bytes = cj__reduce_gathers(plan) ? REDUCE_WORDS_AT + groups_of(plan) * 8 * cj__reduce_words(plan)
-                                                     : 0;
+    plan->workspace_bytes = cj__reduce_gathers(plan) ? cj__gather_bytes(groups_of(plan), cj__reduce_words(plan)) : 0;
     plan->error_bound = error_bound(plan);
     cj__name_entry(plan, "reduce_%s_%s", plan->params.function[REDUCE_OP_EXPR] ? "user" : CJ_PARAM_WORD(plan, "op"),
                    CJ_PARAM_WORD(plan, "dtype"));

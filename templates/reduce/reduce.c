@@ -72,7 +72,7 @@ static void write_head(const reduce_kernel *k, cj_builder *b) {
         cj_head(b,
                 "The workspace holds the last launch's u32 tag, zero before the first, and from byte %d on, %u"
                 " mailbox word%s of 8 bytes for each %s.",
-                REDUCE_WORDS_AT, cj__reduce_words(plan), cj__reduce_words(plan) > 1 ? "s" : "", cj__reduce_group(k));
+                CJ_GATHER_AT, cj__reduce_words(plan), cj__reduce_words(plan) > 1 ? "s" : "", cj__reduce_group(k));
 }
 
 // How two values become one. Functions of the user's are put into the module.
@@ -84,6 +84,8 @@ static cj_combine add_functions(reduce_kernel *k, cj_builder *b, char identity[2
     cj__functions_write(k->plan, b, &value, identity);
     return value;
 }
+
+_Static_assert((int)REDUCE_MAILBOXES <= (int)CJ_MAIL_AT_ONCE, "cj__gather_take polls that many words at once");
 
 // Warp 0 alone, while it is one pass of its lanes.
 static void describe_end(reduce_kernel *k) {
@@ -152,7 +154,7 @@ static void emit_reduce(const cj_plan *plan, cj_builder *b) {
     cj__launch_dependents(plan, k.f);
     begin(&k);
     open_push(&k);
-    cj__reduce_epoch(&k);
+    cj__reduce_end(&k);
     const cj_partial partial = cj__reduce_thread(&k);
     cj__reduce_finish(&k, &partial);
     cj_label_here(k.f, k.done);

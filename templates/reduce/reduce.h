@@ -59,19 +59,18 @@ bool cj__reduce_gathers(const cj_plan *plan);
 
 cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
-// Bytes a load; the workspace: where the groups' mailboxes begin.
-enum { REDUCE_LOAD = 16, REDUCE_WORDS_AT = 16 };
+// Bytes a load.
+enum { REDUCE_LOAD = 16 };
 
 // 32-bit words of a partial: each has a mailbox word of its own.
 unsigned cj__reduce_words(const cj_plan *plan);
 
-// The workspace of a launch whose groups (clusters, or blocks without clusters) combine their partials there.
-typedef struct reduce_epoch {
-    cj_reg space;    // its address
-    cj_reg is_last;  // the group that finishes
-    cj_reg reads;    // the threads that need the epoch tag
-    cj_reg before;   // the tag that the launch before left
-} reduce_epoch;
+// The end of a launch whose groups (clusters, or blocks without clusters) combine their partials in the workspace.
+typedef struct reduce_end {
+    cj_gather mail;
+    cj_reg    is_last;  // the group that finishes
+    cj_reg    reads;    // the threads that need the epoch tag
+} reduce_end;
 
 // What every step knows: the plan, and values that nothing changes after they are made.
 typedef struct reduce_kernel {
@@ -95,7 +94,7 @@ typedef struct reduce_kernel {
     cj_reg              base;                 // address of x
     cj_push             push;                 // of the cluster's partials, and thread 0 of rank 0, which gets them
     cj_reg              receiver;
-    reduce_epoch        epoch;
+    reduce_end          end;
     cj_label            done;
 } reduce_kernel;
 
@@ -113,7 +112,7 @@ void cj__reduce_take(const reduce_kernel *k, const cj_partial *partial, const cj
 
 // ---- the grid's end (grid.c)
 
-void cj__reduce_epoch(reduce_kernel *k);       // k->epoch
+void cj__reduce_end(reduce_kernel *k);         // k->end
 void cj__reduce_wait(const reduce_kernel *k);  // after it global memory may be touched
 
 // Sends the group's partial; lane 0 of warp 0 of the last group gets that of all. All others go to k->done. `gather` stands

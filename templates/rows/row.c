@@ -26,7 +26,7 @@ static const char *grid_words(const row_shape *s) {
 
 static void write_way(const row_shape *s, cj_builder *b) {
     cj_head(b, "\n  a row is %s%" PRIu64 " vectors of %u elements: %u block%s x %" PRIu64 " piece%s x %u threads x %u",
-            s->peeled ? "some elements before and behind up to " : "", s->vectors, s->elements, cj__row_blocks(s),
+            s->peeled ? "some elements before and after up to " : "", s->vectors, s->elements, cj__row_blocks(s),
             cj__row_blocks(s) > 1 ? "s" : "", s->pieces, s->pieces > 1 ? "s" : "", cj__row_threads(s), s->held);
     if (s->transposed) cj_head(b, "  a warp brings 32 rows to shared memory, and takes what is written from there");
     if (cj__row_is_short(s))
@@ -102,17 +102,16 @@ static void declare_spread(row_kernel *k) {
 }
 
 // The direct form: ptxas by itself now and then spills some registers for a block more on an SM. For sm_90 it does so
-// for moments of 32 f16 elements a thread or of many short vectors of f32, for one sum over rows that are read twice, of two
-// vectors a thread, for nearly all warps of a block, which no plan chooses, and for peeled rows of a block, with three values or
-// with 16-bit elements and a mask.
+// for moments and sums over rows of the shapes in constants.def, for nearly all warps of a block, which no plan chooses, and for
+// peeled rows of a block, with three values or with 16-bit elements and a mask.
 static void declare_direct(row_kernel *k) {
-    enum { NO_LIMIT = 255, ELEMENTS = 32, TWO = 2, SHORT_VECTOR = 2, MANY = 8 };
+    enum { NO_LIMIT = 255 };
     const row_shape *s = k->s;
     const bool       f16 = *cj__row_type(k->plan, ROW_DTYPE) == 'f' && s->in_bytes == 2;
-    const bool       halves = f16 && s->held * s->elements == ELEMENTS;
-    const bool       many = s->in_bytes == 4 && s->elements <= SHORT_VECTOR && s->held >= MANY;
+    const bool       halves = f16 && s->held * s->elements == SPILLS_HALVES;
+    const bool       many = s->in_bytes == 4 && s->elements <= SPILLS_SHORT && s->held >= SPILLS_SHORT_HELD;
     const bool       moments = k->op->fold == ROW_FOLD_MOMENTS && (halves || many);
-    const bool       sum = s->totals == 1 && s->pieces > 1 && s->held == TWO && k->op->values == 1;
+    const bool       sum = s->totals == 1 && s->pieces > 1 && s->held == SPILLS_SUM_HELD && k->op->values == 1;
     const bool       few = s->cluster * s->warps <= ROW_WARP, nearly_all = s->warps > CALM_WARPS && s->warps < ROW_WARP;
     const bool       swept = k->op->columns && !k->op->columns_written && s->in_bytes == 2;
     const bool       peeled = s->peeled && (k->op->values > 2 || swept || s->rows_per_block == 1);

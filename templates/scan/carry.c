@@ -34,7 +34,7 @@ static void take_tile(const scan_kernel *k, scan_tile *t, scan_exchange *e) {
 scan_exchange cj__scan_begin(const scan_kernel *k, scan_tile *t) {
     const scan_shape *s = &k->s;
     cj_func          *f = k->f;
-    scan_exchange     e = {.workspace = {0}};
+    scan_exchange     e = {.workspace = cj_none()};
     if (cj__scan_looks_back(s)) {
         take_tile(k, t, &e);
     } else if (s->cluster) {
@@ -60,7 +60,7 @@ static void look_at_groups(const scan_kernel *k, const scan_tile *t, const cj_lo
     const scan_shape *s = &k->s;
     const unsigned    bytes = cj__status_bytes(k->p.combine);
     cj_func          *f = k->f;
-    cj_step(f, "the groups before; the block of a group's last tile posts the group's total, then the prefix after it");
+    cj_step(f, "the groups before; the block of a group's last tile publishes the group's total, then the prefix after it");
     cj_reg group = cj_shr(f, "group", t->number, 5),
            index = cj_mad(f, "index", t->row, (uint32_t)cj__scan_groups(s), group);
     cj_reg at = cj_add(f, "group_at", cj_mad_wide(f, "group_at", index, bytes, workspace),

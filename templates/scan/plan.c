@@ -79,7 +79,7 @@ static bool try_stream(cj_plan *plan, scan_shape *s, const cj_limits *limits, bo
     value[SCAN_FORM] = SCAN_STREAM;
     const bool whole = s->rows >= (uint64_t)SCAN_ROWS_PER_SM * limits->sm_count &&
                        s->columns * s->bytes <= SCAN_WHOLE_ROW;
-    if (!value[SCAN_CLAIM]) value[SCAN_CLAIM] = whole ? SCAN_CLAIM_ROW : SCAN_CLAIM_TILE;
+    if (!value[SCAN_COUNTER]) value[SCAN_COUNTER] = whole ? SCAN_COUNTER_ROW : SCAN_COUNTER_TILE;
     cj__scan_shape(plan, s);
     value[SCAN_STAGES] = s->stages = stages_of(plan, s, limits);
     value[SCAN_BLOCK] = s->threads;
@@ -92,7 +92,7 @@ static cj_status choose_form(cj_plan *plan, const cj_limits *limits, bool cluste
     uint64_t       *value = plan->params.value;
     const cj_params asked = plan->params;
     const uint64_t  form = value[SCAN_FORM];
-    const bool      must = form == SCAN_STREAM || value[SCAN_CLAIM] || cj__is_asked(plan, SCAN_STAGES) ||
+    const bool      must = form == SCAN_STREAM || value[SCAN_COUNTER] || cj__is_asked(plan, SCAN_STAGES) ||
                       cj__is_asked(plan, SCAN_GRID);
     const bool with_cluster = cj__asked_or(plan, SCAN_CLUSTER, 0);
     scan_shape s;
@@ -106,13 +106,13 @@ static cj_status choose_form(cj_plan *plan, const cj_limits *limits, bool cluste
                   " stages=%u; %s has %u bytes of shared memory a block" CJ_HINT
                   "streams need sm_90, align=16 (of one array without segments 4 or more), rows and strides of whole 16 bytes, no"
                   " offsets and no cluster; leave"
-                  " form, claim, stages and grid at their defaults",
+                  " form, counter, stages and grid at their defaults",
                   s.columns, s.bytes, s.width * s.bytes, s.threads, s.loads, s.stages, limits->name,
                   limits->shared_per_block_optin);
         memcpy(value, asked.value, sizeof asked.value);
     }
     value[SCAN_FORM] = SCAN_DIRECT;
-    value[SCAN_CLAIM] = SCAN_CLAIM_AUTO;
+    value[SCAN_COUNTER] = SCAN_COUNTER_AUTO;
     value[SCAN_STAGES] = value[SCAN_GRID] = CJ_PARAM_AUTO;
     return CJ_OK;
 }

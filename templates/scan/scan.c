@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan: out[r][c] = op over x[r][0..c], for each row r of a matrix; one array is a matrix of one row. One read, one
-// write.
+// scan: out[r][c] = op over x[r][0..c], for each row r of a matrix; one array is a matrix of one row. One read, one write.
 //
 // Algorithm. Rows are cut into tiles; the threads that scan a tile hold it in registers. A warp's load is one piece of the row.
 // Shuffles scan the totals of its lanes, then the loads of a warp follow one after the other, then the warps of a tile, through
-// shared memory. A short row is one tile of a few lanes, a warp, or several warps, and a block takes as many rows as it has
-// threads for. A longer row has a tile a block, and the prefix of a tile comes from the other blocks in one of two ways:
-//
-//   cluster     the blocks of a cluster have a row. Each pushes its total to higher ranks by st.async.
-//   look-back   any number of tiles. Each block takes the next tile from a work counter, posts the tile's total as its status,
-//               and looks back at the statuses of the tiles before it (kit/lookback.h).
+// shared memory. A short row is one tile of a few lanes, a warp, or several warps. A longer row has a tile a block, whose prefix
+// comes from the other blocks: in a cluster each block pushes its total to higher ranks by st.async; else a block takes the next
+// tile from a work counter, publishes the tile's total as its status, and looks back at the tiles before it (kit/lookback.h).
 //
 //   x: | tile 0 | tile 1 | ... | tile 31 | tile 32 | ...                 global, a row; 32 tiles are a group
 //        loads of 16 bytes, lane by lane -> prefix[load] in registers
@@ -17,26 +13,15 @@
 //   cluster_total[cluster]  of each block                                distributed shared; or
 //   workspace: | work counter | status of each tile | of each group |    global
 //
-// Stream. A block that loads, looks back and stores, one after the other, leaves HBM idle. Large inputs have a persistent
-// kernel instead, in which each step has warps of its own, which work on successive tiles:
+// Stream: a persistent kernel for large inputs, in which each step has warps of its own, which work on successive tiles.
 //
 //   producer    one thread  work counter  --bulk copy-->  stage[stages]: the tile, its flags; tile_of_stage[]: which it is
 //   summing     all warps   stage         -->  warp_prefix[]  the total of each warp's share
-//   posting     a warp      warp_prefix[] -->  the prefix of each share in the tile; the tile's status
+//   publishing  a warp      warp_prefix[] -->  the prefix of each share in the tile; the tile's status
 //   look-back   a warp      statuses      -->  tile_prefix[]  the tile's prefix
 //   scanning    all warps   stage         -->  registers, out; then the stage is free
 //
-// A block that takes whole rows has a row's tiles one after the other: the posting warp then knows the tile's prefix, and
-// nothing is posted. Tiles are whole loads; elements of one array after its last whole load are a tile of their own, of which
-// one lane reads and writes element by element.
-//
-// Segments. What is scanned is then a pair of a value and whether a segment begins in it (kit/prefix.h). Warps and ranks put
-// that flag beside the total, a tile into its status' tag. Flags are a byte an element, loaded as x is; a stream copies them into
-// the stage if they begin and end at multiples of 16 bytes. Offsets become bits of the tile in shared memory: while x is on
-// its way, warp 0 searches for the first offset in the tile, then each thread marks some. In reverse a segment's first element
-// ends its scan: the flag counts after it.
-//
-// Barriers; docs/maintaining/scan.md says why each is needed and enough.
+// docs/maintaining/scan.md has the stream, segments, and why each barrier is needed and enough:
 //   B0  bar.sync            the block's tile is known; look-back
 //   B1  bar.sync            warp_total is written; several warps a tile
 //   B2  bar.sync            warp 0 knows the tile's prefix; look-back, several warps
@@ -82,9 +67,9 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
     if (cj__scan_looks_back(s))
         cj_head(b, "  tile's total  --its status-->  workspace  --look-back of later tiles-->  carry");
     write_launch(k, b);
-    if (s->ragged)
+    if (s->remainder)
         cj_head(b, "Strides are multiples of %u elements, x and out of %u bytes; the last %u elements of a row come one by one.",
-                s->access, s->access * s->bytes, s->ragged);
+                s->access, s->access * s->bytes, s->remainder);
     else if (s->head)
         cj_head(b, "x and out are multiples of %u bytes; elements before x's first and after its last whole %u bytes come one by one.",
                 s->access * s->bytes, SCAN_LOAD);

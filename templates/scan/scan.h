@@ -29,7 +29,7 @@ typedef enum scan_heads { SCAN_WHOLE, SCAN_FLAGS, SCAN_OFFSETS_I32, SCAN_OFFSETS
 
 // Of their parameters' words: the form; what a block of a stream takes from the work counter.
 typedef enum scan_form { SCAN_AUTO, SCAN_DIRECT, SCAN_STREAM } scan_form;
-enum { SCAN_CLAIM_AUTO, SCAN_CLAIM_TILE, SCAN_CLAIM_ROW };
+enum { SCAN_COUNTER_AUTO, SCAN_COUNTER_TILE, SCAN_COUNTER_ROW };
 
 // How rows are cut. A tile is what `threads` threads take of a row: `loads` loads each, of `width` elements.
 typedef struct scan_shape {
@@ -42,7 +42,7 @@ typedef struct scan_shape {
     unsigned    stages;      // pipeline stages of a stream
     bool        whole_rows;  // a block of a stream takes a row, and has its tiles one after the other
     unsigned    access;      // elements of an access to global memory: a load of a direct tile is one, or two of half its width
-    unsigned    ragged;      // direct tiles: elements of the row's last load, where that is not a whole one; else 0
+    unsigned    remainder;   // direct tiles: elements of the row's last load, where that is not a whole one; else 0
     unsigned    head;        // elements before the first whole load of one array, at most, if a stream finds them; else 0
     unsigned    tail;        // elements after the last whole load of one array: in a stream, one tile more; with a head, at most
     uint64_t    rows, columns, tile, tiles;  // elements a tile; tiles a row

@@ -33,14 +33,14 @@ static unsigned width_in_accesses(const cj_plan *plan, const scan_shape *s) {
 // and with segments no load crosses the end of a row.
 static void let_row_end(const cj_plan *plan, scan_shape *s) {
     const uint64_t *value = plan->params.value;
-    const uint64_t  least = cj__is_asked(plan, SCAN_WIDTH) || are_rows_many(s) ? 1 : SCAN_RAGGED_LEAST;
+    const uint64_t  least = cj__is_asked(plan, SCAN_WIDTH) || are_rows_many(s) ? 1 : SCAN_REMAINDER_LEAST;
     if (value[SCAN_REVERSE] || cj__scan_segmented(s) || s->columns < least) return;
     const uint64_t strides = cj__scan_stride(plan, SCAN_STRIDE) | cj__scan_stride(plan, SCAN_OUT_STRIDE);
     const uint64_t starts = value[SCAN_ROWS] > 1 ? strides : 0;  // of rows
     s->access = cj__load_width(value[SCAN_ALIGN], s->bytes, starts);
     s->access = (unsigned)cj__least(s->access, cj__power_from(cj__asked_or(plan, SCAN_WIDTH, s->access)));
     s->width = width_in_accesses(plan, s);
-    s->ragged = (unsigned)(s->columns % s->width);
+    s->remainder = (unsigned)(s->columns % s->width);
 }
 
 // Loads of a row, the last of which may be a part of one.
@@ -60,7 +60,7 @@ uint64_t cj__scan_groups(const scan_shape *s) {
 
 // One array may end anywhere: its elements after the last whole load are a tile of their own. In reverse they would be the first
 // tile, which is not written. An array that is aligned to less than a load has a head, too, which the kernel finds: its elements belong
-// to the first tile, and the last tile may have none. A stream's block: summing and scanning warps, the producer's warp, the posting one, and unless it
+// to the first tile, and the last tile may have none. A stream's block: summing and scanning warps, the producer's warp, the publishing one, and unless it
 // takes whole rows the one that looks back.
 static void shape_stream(const cj_plan *plan, scan_shape *s) {
     const uint64_t *value = plan->params.value;
@@ -74,7 +74,7 @@ static void shape_stream(const cj_plan *plan, scan_shape *s) {
     s->threads = cj__asked_or(plan, SCAN_BLOCK, SCAN_STREAM_BLOCK);
     s->loads = loads_of(plan, s, SCAN_STREAM_BYTES);
     if (!cj__is_asked(plan, SCAN_LOADS) && s->bytes == 4 && !cj__scan_segmented(s) &&
-        value[SCAN_CLAIM] != SCAN_CLAIM_ROW && s->loads > SCAN_STREAM_LOADS)
+        value[SCAN_COUNTER] != SCAN_COUNTER_ROW && s->loads > SCAN_STREAM_LOADS)
         s->loads = SCAN_STREAM_LOADS;
     const uint64_t row = s->columns / s->width;  // loads of a row, whose tiles should be of one length
     if (!cj__is_asked(plan, SCAN_LOADS) && row)
@@ -85,7 +85,7 @@ static void shape_stream(const cj_plan *plan, scan_shape *s) {
     s->tail = s->head ? s->head : (unsigned)(s->columns % s->width);
     s->tiles = cj__ceil_div(s->columns - (s->head ? 0 : s->tail), s->tile);
     s->stages = (unsigned)value[SCAN_STAGES];
-    s->whole_rows = value[SCAN_CLAIM] == SCAN_CLAIM_ROW;
+    s->whole_rows = value[SCAN_COUNTER] == SCAN_COUNTER_ROW;
     s->block = SCAN_WARP * (2 * s->warps + (s->whole_rows ? 2 : 3));
 }
 

@@ -140,7 +140,7 @@ static void emit_copy(stream *t, const work_tile *tile, cj_reg over, cj_reg x, c
     cj_reg full = of_stage(t, "full", t->ring.full, 8), taken = of_stage(t, "taken_at", t->taken, SCAN_TAKEN);
     cj_reg into = of_stage(t, "into", t->pool, cj__scan_stage_bytes(&k->s));
     cj_reg bytes = bytes_of(k, tile, over), from = tile_begin(k, tile, row_at, bytes);
-    cj_reg all = bytes, copies = cj_always(), flags = {0}, count = {0};
+    cj_reg all = bytes, copies = cj_always(), flags = cj_none(), count = cj_none();
     if (k->p.segmented) {
         flags = find_flags(k, tile, x, from, bytes, &count);
         all = cj_add(f, "all_bytes", bytes, count);
@@ -316,17 +316,17 @@ static void store_carry(const stream *t, cj_reg carry) {
     cj_ptx(t->k->f, "@$1 st.shared.$2 [$3], $4;", t->lead, t->k->s.type, at, carry);
 }
 
-// A warp posts each tile's status. If its block has whole rows, it knows the prefixes of tiles instead.
-static void emit_posting(stream *t) {
+// A warp publishes each tile's status. If its block has whole rows, it knows the prefixes of tiles instead.
+static void emit_publishing(stream *t) {
     scan_kernel *k = t->k;
-    cj_reg       workspace = {0}, carry = {0}, total;
-    begin(t, looks_back(t) ? "a warp posts each tile's status" : "a warp adds a row's tiles");
+    cj_reg       workspace = cj_none(), carry = cj_none(), total;
+    begin(t, looks_back(t) ? "a warp publishes each tile's status" : "a warp adds a row's tiles");
     cj__prefix_masks(&k->p, true);
     if (looks_back(t))
         workspace = cj__load_pointer(k->f, k->workspace, "workspace");
     else
         carry = cj__prefix_identity(&k->p, "carry");
-    CJ_LOOP(k->f, tiles, "next_to_post", "no_tile") {
+    CJ_LOOP(k->f, tiles, "next_to_publish", "no_tile") {
         const work_tile tile = next_tile(t);
         if (!looks_back(t)) clear_staged(t, tile.number);
         wait(t, t->summed, "S4: all totals of the tile are in their slots");
@@ -383,7 +383,7 @@ static cj_reg tail_of(const stream *t, scan_tile *tile) {
     }
     cj_reg body = cj_sub(f, "body", k->s.columns, k->skipped);
     tile->first = cj_and(f, "first", body, -(int64_t)k->s.width);
-    return cj_cvt(f, "u32", "count", cj_sub(f, "rest", body, tile->first));
+    return cj_cvt(f, "u32", "count", cj_sub(f, "remainder", body, tile->first));
 }
 
 // The elements after the last whole load, one by one, by one lane: for the first warp's other lanes they are out of bounds.
@@ -408,7 +408,7 @@ static void emit_tail(const stream *t, const scan_tile *last) {
 static void emit_scanning(stream *t) {
     const scan_kernel *k = t->k;
     const char        *type = k->s.type;
-    cj_reg             heads = {0};
+    cj_reg             heads = cj_none();
     begin(t, "warps that scan each tile");
     cj_reg member = find_member(t), place = cj__scan_place(k);
     CJ_LOOP(k->f, tiles, "next_to_scan", "no_tile") {
@@ -441,19 +441,19 @@ void cj__scan_stream(scan_kernel *k) {
     const unsigned warps = k->s.warps;
     stream         t = {.k = k, .done = cj_label_new(f, "done")};
     const cj_label scanning = cj_label_new(f, "scanning"), summing = cj_label_new(f, "summing"),
-                   posting = cj_label_new(f, "posting"), look_back = cj_label_new(f, "look_back");
+                   publishing = cj_label_new(f, "publishing"), look_back = cj_label_new(f, "look_back");
     emit_shared(&t);
     branch(&t, "lt", warps, scanning);
     branch(&t, "lt", 2 * warps, summing);
-    branch(&t, "eq", 2 * warps + 1, posting);
+    branch(&t, "eq", 2 * warps + 1, publishing);
     if (looks_back(&t)) branch(&t, "eq", 2 * warps + 2, look_back);
     emit_producer(&t);
     cj_label_here(f, scanning);
     emit_scanning(&t);
     cj_label_here(f, summing);
     emit_summing(&t);
-    cj_label_here(f, posting);
-    emit_posting(&t);
+    cj_label_here(f, publishing);
+    emit_publishing(&t);
     if (looks_back(&t)) {
         cj_label_here(f, look_back);
         emit_look_back(&t);

@@ -75,13 +75,13 @@ static void fetch_load(const scan_kernel *k, const transfer *of, unsigned v, cj_
 static void fetch_part(const scan_kernel *k, const scan_tile *t, const transfer *of, unsigned v, const char *load, cj_reg at) {
     cj_func *f = k->f;
     cj_reg   part = cj__scan_has_part(k, t, v), half[SCAN_WIDTH_MAX];
-    for (unsigned e = 0; e < k->s.ragged; e++) {
+    for (unsigned e = 0; e < k->s.remainder; e++) {
         const int offset = cj__scan_offset(k, v, k->s.bytes) + (int)(e * k->s.bytes);
         if (is_half(k)) half[e] = cj_let(f, "b16", "half", "mov.b16 $1, 0;");
         cj__load(f, part, load, is_half(k) ? "b16" : of->type, is_half(k) ? &half[e] : &of->word[e], 1, at, offset);
     }
-    for (unsigned e = 0; e < k->s.ragged && is_half(k); e += 2) {
-        if (e + 1 < k->s.ragged)
+    for (unsigned e = 0; e < k->s.remainder && is_half(k); e += 2) {
+        if (e + 1 < k->s.remainder)
             cj_ptx(f, "@$1 mov.b32 $2, {$3, $4};", part, of->word[e / 2], half[e], half[e + 1]);
         else
             cj_ptx(f, "@$1 mov.b32 $2, {$3, 0};", part, of->word[e / 2], half[e]);
@@ -97,7 +97,7 @@ static void fetch(const scan_kernel *k, scan_tile *t, transfer transfers[SCAN_LO
         for (unsigned w = 0; w < of.words; w++)
             cj_set(k->f, of.word[w], is_half(k) ? "0" : cj_combine_identity(k->p.combine));
         fetch_load(k, &of, v, there, load, at);
-        if (k->s.ragged) fetch_part(k, t, &of, v, load, at);
+        if (k->s.remainder) fetch_part(k, t, &of, v, load, at);
     }
 }
 
@@ -105,9 +105,9 @@ static void widen(const scan_kernel *k, const scan_tile *t, const transfer trans
     for (unsigned v = 0; v < k->s.loads && is_half(k); v++) {
         cj_reg there = cj__scan_has_load(k, t, v);
         convert(k, &transfers[v], t->element[v], unpack);
-        cj_reg first = k->s.ragged ? cj__scan_has_first(k, t, v) : there;
+        cj_reg first = k->s.remainder ? cj__scan_has_first(k, t, v) : there;
         for (unsigned e = 0; e < k->s.width; e++)
-            cj__prefix_clear_unless(&k->p, e < k->s.ragged ? first : there, t->element[v][e]);
+            cj__prefix_clear_unless(&k->p, e < k->s.remainder ? first : there, t->element[v][e]);
     }
 }
 
@@ -158,7 +158,7 @@ static void fold_load(const scan_kernel *k, const scan_tile *t, unsigned load, c
 
 void cj__scan_warp(const scan_kernel *k, scan_tile *t, bool prefixes, bool total) {
     const scan_shape *s = &k->s;
-    cj_reg            all[SCAN_LOADS_MAX] = {{0}}, first = {0};
+    cj_reg            all[SCAN_LOADS_MAX] = {{0}}, first = cj_none();
     cj_heads          heads[SCAN_LOADS_MAX];
     cj_step(k->f, "warp: every load's total, scanned over the lanes; then the loads one after the other");
     const bool alone = s->lanes == 1;  // nothing of the load is before it
@@ -252,11 +252,11 @@ static void store_load(const scan_kernel *k, const transfer *to, unsigned v, cj_
 static void store_part(const scan_kernel *k, const scan_tile *t, const transfer *to, unsigned v, const char *store, cj_reg at) {
     cj_func *f = k->f;
     cj_reg   part = cj__scan_has_part(k, t, v), half[SCAN_WIDTH_MAX];
-    for (unsigned e = 0; e < k->s.ragged && is_half(k); e += 2) {
+    for (unsigned e = 0; e < k->s.remainder && is_half(k); e += 2) {
         half[e] = cj_register(f, "b16", "half"), half[e + 1] = cj_register(f, "b16", "half");
         cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[e], half[e + 1], to->word[e / 2]);
     }
-    for (unsigned e = 0; e < k->s.ragged; e++) {
+    for (unsigned e = 0; e < k->s.remainder; e++) {
         const int offset = cj__scan_offset(k, v, k->s.bytes) + (int)(e * k->s.bytes);
         cj__store(f, part, store, is_half(k) ? "b16" : to->type, is_half(k) ? &half[e] : &to->word[e], 1, at, offset);
     }
@@ -273,7 +273,7 @@ void cj__scan_store(const scan_kernel *k, scan_tile *t) {
     const scan_shape *s = &k->s;
     const char       *store = s->form == SCAN_STREAM ? "st.global" : "st.global.cs";
     cj_step(k->f, "each load's prefix runs over its elements, which are stored");
-    cj_reg at = cj__scan_address(k, t, k->out, k->out_stride, s->bytes, "to"), same = {0};
+    cj_reg at = cj__scan_address(k, t, k->out, k->out_stride, s->bytes, "to"), same = cj_none();
     if (s->head) same = cj_eq(k->f, "same_head", cj_and(k->f, "low_bits", cj_cvt(k->f, "u32", "low_word", at), SCAN_LOAD - 1), 0);
     for (unsigned v = 0; v < s->loads; v++) {
         cj_reg running = t->prefix[v], there = cj__scan_has_load(k, t, v);
@@ -290,6 +290,6 @@ void cj__scan_store(const scan_kernel *k, scan_tile *t) {
         convert(k, &to, t->element[v], pack);
         if (s->head) there = store_whole(k, &to, there, same, at, v);
         store_load(k, &to, v, there, store, at);
-        if (s->ragged) store_part(k, t, &to, v, store, at);
+        if (s->remainder) store_part(k, t, &to, v, store, at);
     }
 }

@@ -51,20 +51,11 @@ static void write_candidates(const topk_kernel *k) {
     }
 }
 
-// The counter wraps at the last block, so it is 0 for the next launch.
 static void only_last(const topk_kernel *k) {
-    cj_func *f = k->f;
-    cj_reg   ticket = cj_shared_address(f, cj_shared(f, "u32", "ticket", 1, 4)), before = cj_u32(f, "before");
-    cj_step(f, "the block that comes last goes on");
-    cj_ptx(f, "bar.sync 0; // P2: all threads have written their candidates");
-    CJ_IF(f, cj_eq(f, "first_thread", k->thread, 0), "counted") {
-        cj_ptx(f, "atom.acq_rel.gpu.global.inc.u32 $1, [$2], $3; // publishes them, and acquires the others'", before, k->space,
-               k->s.parts - 1);
-        cj_ptx(f, "st.shared.u32 [$1], $2;", ticket, before);
-    }
-    cj_ptx(f, "bar.sync 0; // P3: the counter was incremented");
-    cj_ptx(f, "ld.shared.u32 $1, [$2];", before, ticket);
-    CJ_UNLESS_UNI(f, cj_eq(f, "came_last", before, k->s.parts - 1), "receive") { cj_ptx(f, "ret;"); }
+    cj_step(k->f, "the block that comes last goes on");
+    cj_reg last = cj__last_block(k->f, k->thread, k->space, k->s.parts, "P2: all threads have written their candidates",
+                                 "P3: the counter was incremented");
+    CJ_UNLESS_UNI(k->f, last, "receive") { cj_ptx(k->f, "ret;"); }
 }
 
 // The least bound of all parts; each warp reads all of them.

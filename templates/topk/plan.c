@@ -38,7 +38,7 @@ static void shape_radix(const cj_plan *plan, topk_shape *s) {
     s->block = plan->block.x;
 }
 
-// form=warp: the lanes of a row. Whoever gives a block says how many rows it has.
+// form=warp: the lanes of a row. A caller that gives a block says how many rows it has.
 static void shape_warp(const cj_plan *plan, topk_shape *s) {
     const unsigned places = (unsigned)cj__power_from(plan->params.value[TOPK_COLUMNS]);
     s->lanes = (unsigned)cj__least(places, TOPK_WARP);
@@ -113,15 +113,16 @@ uint64_t cj__topk_row_bytes(const topk_shape *s) {
 // Parts, if these are asked for; or if they are more blocks than a cluster would be, and each of the cluster's would read for longer than
 // the parts' selections and their merge take.
 static bool plan_parts(cj_plan *plan, const cj_limits *limits, uint32_t cluster, topk_shape *s) {
+    enum { PARTS_LEAST = 2 };  // a row in one part is no row in parts
     uint64_t  *value = plan->params.value;
     const bool open = value[TOPK_PARTS] == CJ_PARAM_AUTO;
-    if (open && (cj__is_asked(plan, TOPK_CLUSTER) || value[TOPK_ROWS] * 2 > limits->sm_count)) return false;
+    if (open && (cj__is_asked(plan, TOPK_CLUSTER) || value[TOPK_ROWS] * PARTS_LEAST > limits->sm_count)) return false;
     if (open && value[TOPK_COLUMNS] < (uint64_t)TOPK_PARTS_READ * cluster) return false;
     if (open) value[TOPK_PARTS] = 1;
     plan->cluster = (cj_dim3){0};
     choose_block(plan, limits, s);
     const uint64_t parts = open ? most_parts(plan, limits, s) : value[TOPK_PARTS];
-    if (parts < (open ? (uint64_t)TOPK_PARTS_OF_CLUSTER * cluster : 2)) return false;
+    if (parts < (open ? (uint64_t)TOPK_PARTS_OF_CLUSTER * cluster : PARTS_LEAST)) return false;
     value[TOPK_PARTS] = parts;
     cj__topk_shape(plan, s);
     return true;

@@ -317,7 +317,7 @@ static void random_stream(cj_device *device, uint64_t *seed, uint64_t most) {
     char           words[320];
     snprintf(words, sizeof words,
              "rows=%" PRIu64 " columns=%" PRIu64 " op=%s dtype=%s exclusive=%s reverse=%s stride=%" PRIu64
-             " out-stride=%" PRIu64 " form=stream claim=%s block=%u loads=%u stages=%u grid=%" PRIu64 "%s",
+             " out-stride=%" PRIu64 " form=stream counter=%s block=%u loads=%u stages=%u grid=%" PRIu64 "%s",
              rows, columns, op_words[below(seed, type < 6 ? 4 : 3)], type_words[type], below(seed, 2) ? "yes" : "no",
              below(seed, 2) ? "yes" : "no", columns + gap, columns + (below(seed, 2) ? gap : 0),
              below(seed, 3) ? "tile" : "row", block, loads, (unsigned)(1 + below(seed, 4)), grid,
@@ -556,7 +556,7 @@ void cj_test_scan_user(cj_device *device) {
     }
     static const char *const streams[] = {
         "columns=9000 dtype=u32 form=stream block=32 loads=2 stages=3 grid=4",
-        "rows=2 columns=4500 dtype=u32 form=stream claim=row block=64 loads=1 stages=2 grid=3",
+        "rows=2 columns=4500 dtype=u32 form=stream counter=row block=64 loads=1 stages=2 grid=3",
         "rows=2 columns=4500 dtype=u32 form=stream block=64 loads=2 stages=2 grid=50 heads=flags"};
     for (size_t i = 0; i < CJ_TEST_COUNT(streams); i++) stream_maps(device, streams[i], op, identity);
     cj_user_function_destroy(op);

@@ -152,7 +152,7 @@ typedef struct known {
 static const known known_idle[] = {
     {"sm_80 topk rows=9 columns=999 k=100 result=kth dtype=i32", 2},
     {"sm_90 topk rows=1 columns=2900 k=100 block=64 cluster=2", 2},
-    {"sm_90 scan columns=4700 form=stream claim=tile block=32 loads=1 stages=2 grid=8", 2},
+    {"sm_90 scan columns=4700 form=stream counter=tile block=32 loads=1 stages=2 grid=8", 2},
 };
 
 // What several templates ask of one function, of which these use a part: a tile's row and column, where there is one row or

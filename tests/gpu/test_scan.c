@@ -27,12 +27,12 @@ static void long_rows_look_back(void **state) {
 static void a_persistent_kernel_has_tile_after_tile(void **state) {
     (void)state;
     cj_test_scan(cj_test_device, "columns=1000000 form=stream", 0, 1);
-    cj_test_scan(cj_test_device, "rows=300 columns=1000 form=stream claim=row block=32 loads=1 dtype=i32", 0, 2);
+    cj_test_scan(cj_test_device, "rows=300 columns=1000 form=stream counter=row block=32 loads=1 dtype=i32", 0, 2);
     if (cj_test_few()) return;
     cj_test_scan(cj_test_device, "columns=10000000 form=stream block=32 loads=1 stages=2 dtype=i64", 0, 3);
     cj_test_scan(cj_test_device, "columns=20000000 form=stream reverse=yes", 0, 4);
-    cj_test_scan(cj_test_device, "rows=1000 columns=20000 form=stream claim=row dtype=bf16 exclusive=yes", 0, 5);
-    cj_test_scan(cj_test_device, "rows=1000 columns=20000 form=stream claim=tile dtype=f16 reverse=yes", 0, 6);
+    cj_test_scan(cj_test_device, "rows=1000 columns=20000 form=stream counter=row dtype=bf16 exclusive=yes", 0, 5);
+    cj_test_scan(cj_test_device, "rows=1000 columns=20000 form=stream counter=tile dtype=f16 reverse=yes", 0, 6);
     cj_test_scan(cj_test_device, "columns=12000003", 0, 7);
 }
 
@@ -53,7 +53,7 @@ static void segments_begin_where_it_is_said(void **state) {
         if (cj_test_few()) continue;
         cj_test_scan(cj_test_device, "columns=8000005 heads=flags", 0, seed);
         cj_test_scan(cj_test_device, "rows=30 columns=100004 heads=flags dtype=i32 reverse=yes form=stream", 0, seed);
-        cj_test_scan(cj_test_device, "rows=300 columns=20000 heads=flags dtype=f64 form=stream claim=row", 0, seed);
+        cj_test_scan(cj_test_device, "rows=300 columns=20000 heads=flags dtype=f64 form=stream counter=row", 0, seed);
         cj_test_scan(cj_test_device, "rows=1 columns=3000000 heads=flags dtype=f32 exclusive=yes", 0, seed);
         cj_test_scan(cj_test_device, "rows=1 columns=3000001 heads=i64 segments=70 dtype=f64 align=8", 1, seed);
         cj_test_scan(cj_test_device, "rows=50 columns=65536 heads=flags dtype=bf16 reverse=yes", 0, seed);

@@ -16,7 +16,7 @@ static void scans_of_every_type_and_length_assemble(void **state) {
     static const char *const shapes[] = {"rows=100 columns=7",    "rows=100 columns=64",
                                          "rows=100 columns=4096", "rows=4 columns=2^20",
                                          "columns=2^20 align=8",  "rows=3 columns=65536 cluster=16",
-                                         "columns=2^28",          "rows=4096 columns=65536 claim=row"};
+                                         "columns=2^28",          "rows=4096 columns=65536 counter=row"};
     for (unsigned type = 0; type < CJ_TEST_COUNT(types); type++)
         for (unsigned shape = 0; shape < CJ_TEST_COUNT(shapes); shape++) {
             char           params[160];

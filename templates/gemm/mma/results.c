@@ -44,9 +44,9 @@ static cj_reg share_sums(const mma_kernel *k, const cj_reg *sum, cj_label done) 
     cj_reg first = cj_let(f, "u64", "first", "mul.wide.u32 $1, $2, $3;", number, b->g->parts);
     first = cj_mad(f, "first", first, bytes, cj_mad_wide(f, "sums", b->lane, GEMM_VECTOR * 4, sums));
     cj__gemm_sums_store(b, sum, cj__mma_sums(k->tile), cj_mad_wide(f, "own", k->part, bytes, first));
-    cj_reg last = cj__gemm_comes_last(b, counter);
+    cj_reg last = cj__last_warp(f, b->leader, counter, b->g->parts);
     cj_ptx(f, "@!$1 bra.uni $2;", last, done);
-    cj__gemm_see_partials(b);
+    cj__last_warp_sees(f);
     return first;
 }
 

@@ -14,9 +14,4 @@ void cj__gemm_sums_load(const gemm_kernel *k, const char *load, const cj_reg *to
 void cj__gemm_sums_store(const gemm_kernel *k, const cj_reg *sum, uint32_t count, cj_reg at);
 void cj__gemm_sums_add(const gemm_kernel *k, const cj_reg *sum, const cj_reg *summand, uint32_t count);
 
-// This warp has stored its partials of a part and increments the counter of all parts: a predicate, the same for all lanes, that
-// holds in the warp that comes last. cj__gemm_see_partials then lets all its lanes load those of all parts.
-cj_reg cj__gemm_comes_last(const gemm_kernel *k, cj_reg counter);
-void   cj__gemm_see_partials(const gemm_kernel *k);
-
 #endif

@@ -240,8 +240,8 @@ void cj__gemm_split_results(const gemm_kernel *k, gemm_results *r, const cj_reg 
     combine_ranks(k, r, sum, subtiles, &p);
     if (g->parts == 1) return;
     cj_step(k->f, "the warp that comes last adds up the partials of all parts");
-    CJ_IF(k->f, cj__gemm_comes_last(k, p.counter), "not_last") {
-        cj__gemm_see_partials(k);
+    CJ_IF(k->f, cj__last_warp(k->f, k->leader, p.counter, g->parts), "not_last") {
+        cj__last_warp_sees(k->f);
         for (uint32_t i = 0; i < g->subtiles; i++) CJ_IF(k->f, subtiles[i].owned, "not_owned") {
                 const summands parts = {"ld.global", partials_of(k, &p, &subtiles[i]), g->parts, subtiles[i].count};
                 add_up(k, &parts, true, sum + cj__gemm_sums(g) * i);

@@ -65,7 +65,7 @@ static void add_copies(row_kernel *k, cj_reg at, cj_reg copies) {
     cj_ptx(k->f, "mad.wide.u32 $1, $2, $3, $1;", at, copies, cj__row_mail_copy_bytes(k->s, k->plan->grid.x));
 }
 
-// Where the group's next row is posted, after the messages of all blocks.
+// Where the group's next row is sent, after the messages of all blocks.
 static cj_reg taken_at(row_kernel *k, cj_reg turn) {
     cj_reg at = cj_mad_wide(k->f, "all_blocks", grid_blocks(k), message_bytes(k->s), turn);
     return cj_mad_wide(k->f, "taken_at", group_number(k), TAKEN_BYTES, at);
@@ -99,10 +99,7 @@ void cj__row_mail_open(row_kernel *k) {
     k->x.rows = cj__row_load_rows(k);
     k->x.leads = cj_eq(f, "leads", k->thread, 0);
     k->x.tag = cj_let(f, "u32", "tag", "ld.global.u32 $1, [$2];", last_tag_at(k));
-    if (k->s->counted) {
-        k->x.taken = cj_u32(f, "taken");
-        k->x.next = cj_u32(f, "next");
-    }
+    if (k->s->counted) k->x.next = cj_u32(f, "next");
     if (k->s->warps == 1) return;
     const unsigned words = waiting_warps(k) * k->s->slot_words;
     k->x.row_at = cj_shared_address(f, cj_shared(f, "f32", "row_partial", words, 16));
@@ -115,69 +112,39 @@ void cj__row_mail_close(row_kernel *k) {
     cj_ptx(k->f, "@$1 st.global.u32 [$2], $3;", k->x.leads, last_tag_at(k), k->x.tag);
 }
 
-// ---- posting
-
-static cj_reg seal(row_kernel *k, cj_reg value) {
-    cj_reg word[2];
-    cj__mail_words(k->f, value, word);
-    return cj__mail_seal(k->f, word[0], k->x.tag);
-}
+// ---- sending
 
 static cj_reg value_of(const row_part *part, const row_op *op, unsigned w) {
     return part->value[w < op->values ? w : 0];
 }
 
-// Rank 0 has taken a row while this one came in. Who takes the last one leaves the counter ready for the next launch.
-static void post_taken(row_kernel *k, cj_reg turn) {
+// Rank 0 has taken a row while this one came in. The one that takes the last row leaves the counter ready for the next launch.
+static void send_taken(row_kernel *k, cj_reg turn) {
     cj_func *f = k->f;
     cj_note(f, "and so is the group's next row, by rank 0");
     cj_reg last = cj_sub(f, "last_taken", k->x.rows, 1);
-    cj_reg is_last = cj_let(f, "pred", "is_last", "setp.eq.and.u32 $1, $2, $3, $4;", k->x.taken, last, k->first);
-    cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], 0; // the last row of all is taken: ready for the next launch",
-           is_last, cj__load_pointer(f, k->workspace, "counter"));
+    cj_reg is_last = cj__work_is_last(f, k->first, k->x.taken, last);
+    cj__work_reset(f, is_last, cj__load_pointer(f, k->workspace, "counter"));
     cj__row_next_group(k, k->x.next, k->x.taken);
-    cj_reg sealed = cj__mail_seal(f, k->x.next, k->x.tag);
-    cj__mail_store(f, &(cj_mailbox){.words = 1}, k->first, taken_at(k, turn), 0, &sealed);
+    cj__mail_send(f, &(cj_mailbox){.words = 1}, k->first, taken_at(k, turn), 0, &k->x.next, 1, k->x.tag);
 }
 
 // A lane writes each copy.
-static void post(row_kernel *k, cj_reg turn) {
+static void send(row_kernel *k, cj_reg turn) {
     const cj_mailbox box = box_of(k->s);
     const unsigned   copies = cj__mail_copies(k->s->blocks);
-    cj_reg posts = k->x.leads, at = cj_mad_wide(k->f, "message_at", block_number(k), message_bytes(k->s), turn),
-           sealed[4];
+    cj_reg sends = k->x.leads, at = cj_mad_wide(k->f, "message_at", block_number(k), message_bytes(k->s), turn),
+           value[ROW_VALUES];
     if (copies > 1) {
         add_copies(k, at, k->thread);
-        posts = cj_lt(k->f, "posts", k->thread, copies);
+        sends = cj_lt(k->f, "sends", k->thread, copies);
     }
-    for (unsigned w = 0; w < box.words; w++) sealed[w] = seal(k, value_of(&k->part, k->op, w));
-    cj__mail_store(k->f, &box, posts, at, 0, sealed);
-    if (k->s->counted) post_taken(k, turn);
+    for (unsigned w = 0; w < box.words; w++) value[w] = value_of(&k->part, k->op, w);
+    cj__mail_send(k->f, &box, sends, at, 0, value, box.words, k->x.tag);
+    if (k->s->counted) send_taken(k, turn);
 }
 
 // ---- waiting
-
-// The partial that a block has posted `offset` bytes on. It is late, if the tag of some value is not the row's. A lane
-// that waits for none keeps what its partial was.
-static void look(row_kernel *k, const row_part *part, cj_reg at, unsigned offset, cj_reg has, cj_reg late, bool first) {
-    const cj_mailbox box = box_of(k->s);
-    cj_reg           sealed[ROW_VALUES];
-    for (unsigned w = 0; w < box.words; w++)
-        sealed[w] = cj_is_always(has) ? cj_b64(k->f, "sealed") : seal(k, value_of(part, k->op, w));
-    cj__mail_load(k->f, &box, has, at, offset, sealed);
-    for (unsigned w = 0; w < box.words; w++) {
-        cj_reg tag, word = cj__mail_split(k->f, sealed[w], &tag);
-        if (w < k->op->values) cj_ptx(k->f, "mov.b32 $1, $2;", part->value[w], word);
-        cj_ptx(k->f, w || !first ? "setp.ne.or.u32 $1, $2, $3, $1;" : "setp.ne.u32 $1, $2, $3;", late, tag, k->x.tag);
-    }
-}
-
-static void look_taken(row_kernel *k, cj_reg at, cj_reg late) {
-    cj_reg sealed = cj_b64(k->f, "sealed"), tag = cj_u32(k->f, "found");
-    cj__mail_load(k->f, &(cj_mailbox){.words = 1}, cj_always(), at, 0, &sealed);
-    cj_ptx(k->f, "mov.b64 {$1, $2}, $3;", k->x.next, tag, sealed);
-    cj_ptx(k->f, "setp.ne.or.u32 $1, $2, $3, $1;", late, tag, k->x.tag);
-}
 
 // Where a lane's first message is, in its copy.
 static cj_reg find_messages(row_kernel *k, cj_reg group, cj_reg turn) {
@@ -190,27 +157,58 @@ static cj_reg find_messages(row_kernel *k, cj_reg group, cj_reg turn) {
     return at;
 }
 
-// The lane's messages from number `first` to `end`, folded into k->part with those before; in every lane, after the last.
+// The lane's message, and its words; a lane that has none gets the identity.
+typedef struct lane_message {
+    cj_reg word[ROW_VALUES], absent[ROW_VALUES];
+} lane_message;
+
+static cj_message message_of(const row_kernel *k, lane_message *l, cj_reg at, unsigned number, cj_reg there) {
+    const unsigned stride = waiting_warps(k) * ROW_WARP * message_bytes(k->s);
+    return (cj_message){.box = box_of(k->s),
+                        .at = at,
+                        .offset = number * stride,
+                        .there = there,
+                        .absent = l->absent,
+                        .word = l->word};
+}
+
+static void make_identity(row_kernel *k, lane_message *l) {
+    const row_part identity = cj__row_part_new(k, "identity");
+    cj__row_part_clear(k, &identity);
+    for (unsigned w = 0; w < k->s->slot_words; w++) {
+        cj_reg word[2];
+        cj__mail_words(k->f, value_of(&identity, k->op, w), word);
+        l->absent[w] = word[0];
+    }
+}
+
+static row_part received(row_kernel *k, const lane_message *l) {
+    row_part part = {0};
+    for (unsigned i = 0; i < k->op->values; i++) part.value[i] = cj__mail_value(k->f, "f32", "received", &l->word[i]);
+    return part;
+}
+
+// The lane's messages from number `first` to `end`, folded into k->part with those before; in every lane, after the last,
+// which comes with the group's next row.
 static void gather_some(row_kernel *k, cj_reg at, unsigned first, unsigned end, cj_reg taken) {
-    const unsigned lanes = waiting_warps(k) * ROW_WARP, all = messages_a_lane(k), remainder = k->s->blocks % lanes;
-    const bool     last = end == all, guarded = last && remainder;
+    const bool     last = end == messages_a_lane(k);
+    const unsigned remainder = k->s->blocks % (waiting_warps(k) * ROW_WARP), count = end - first;
+    lane_message   lane[ROW_VALUES];
+    cj_message     message[ROW_VALUES + 1];
     row_part       part[ROW_VALUES + 1];  // those before are the first part
-    unsigned       parts = 0;
-    cj_reg         late = cj_pred(k->f, "late"), has = cj_always();
+    unsigned       messages = count, parts = 0;
+    cj_reg         next;
+    for (unsigned i = 0; i < count; i++) message[i] = message_of(k, &lane[i], at, first + i, cj_always());
+    if (last && remainder) {
+        message[count - 1].there = cj_lt(k->f, "has_message", k->thread, remainder);
+        make_identity(k, &lane[count - 1]);
+    }
+    if (k->s->counted && last)
+        message[messages++] = (cj_message){.box = {.words = 1}, .at = taken, .there = cj_always(), .word = &next};
+    cj__mail_receive(k->f, message, messages, k->x.tag, true);
+    if (messages > count) cj_set(k->f, k->x.next, next);
     if (first) part[parts++] = k->part;
-    const row_part *new = &part[parts];
-    for (unsigned i = first; i < end; i++) part[parts++] = cj__row_part_new(k, "posted");
-    if (guarded) {
-        has = cj_lt(k->f, "has_message", k->thread, remainder);
-        cj__row_part_clear(k, &part[parts - 1]);
-    }
-    CJ_DO(k->f, "not_posted", late) {
-        for (unsigned i = first; i < end; i++)
-            look(k, &new[i - first], at, i * lanes * message_bytes(k->s), i + 1 == all ? has : cj_always(), late,
-                 i == first);
-        if (k->s->counted && last) look_taken(k, taken, late);
-        cj_ptx(k->f, "vote.sync.any.pred $1, $1, 0xffffffff;", late);
-    }
+    for (unsigned i = 0; i < count; i++) part[parts++] = received(k, &lane[i]);
     cj__row_fold(k, &k->part, part, parts, last);
 }
 
@@ -278,8 +276,8 @@ void cj__row_mail_exchange(row_kernel *k, cj_reg slots) {
     cj_update(k->f, k->x.tag, "add", 1);
     cj_reg turn = turn_at(k);
     if (!one) combine_slots(k, slots, others, waits);
-    cj_step(k->f, "the block's partial is posted, value by value, each with the row's tag");
-    post(k, turn);
+    cj_step(k->f, "the block's partial is sent, value by value, each with the row's tag");
+    send(k, turn);
     cj_label_here(k->f, waits);
     if (cj__row_starts_next_late(k)) cj__launch_dependents(k->plan, k->f);
     gather(k, turn);

@@ -49,7 +49,7 @@ static bool has_columns_early(const row_kernel *k) {
     return k->op->columns && one && (s->rows_per_block > 1 || k->plan->grid.x <= KEPT_BLOCKS);
 }
 
-// ptxas would move these loads down behind the row's values.
+// ptxas would move these loads down, after the row's values.
 static void bring_columns(row_kernel *k) {
     cj_reg   loaded[ROW_OPERANDS * ROW_HELD];
     unsigned count = 0;

@@ -46,10 +46,10 @@ static void peel_vectors(row_kernel *k, cj_reg head, cj_reg body) {
 }
 
 // Those of the first piece's threads.
-static void peel_edge(row_kernel *k, cj_reg head, cj_reg body, cj_reg rest) {
+static void peel_edge(row_kernel *k, cj_reg head, cj_reg body, cj_reg after_head) {
     cj_func         *f = k->f;
     const row_shape *s = k->s;
-    cj_reg           edges = cj_add(f, "edges", head, cj_and(f, "tail", rest, s->elements - 1));
+    cj_reg           edges = cj_add(f, "edges", head, cj_and(f, "tail", after_head, s->elements - 1));
     if (s->across) cj_update(f, edges, "add", s->elements);
     cj_reg           in_tail = cj_ge(f, "in_tail", k->thread, head);
     k->edge.column = cj_mov(f, "u32", "edge_column", k->thread);
@@ -64,7 +64,7 @@ static cj_reg written_of(row_kernel *k, cj_reg left) {
     return written;
 }
 
-// How the wanted vectors stand, which begin `elements` elements behind those of an array: a multiple of `unit_bytes` bytes.
+// How the wanted vectors stand, which begin `elements` elements after those of an array: a multiple of `unit_bytes` bytes.
 static row_shift find_shift(row_kernel *k, cj_reg elements, unsigned unit_bytes) {
     cj_func       *f = k->f;
     const unsigned bytes = k->s->in_bytes, words = k->s->elements * bytes / 4;
@@ -95,11 +95,11 @@ void cj__row_peel(row_kernel *k, cj_reg row_at, unsigned bytes, bool written) {
     cj_func         *f = k->f;
     const row_shape *s = k->s;
     cj_reg           head = find_head(k, row_at, bytes),
-           rest = cj_let(f, "u32", "rest", "sub.u32 $1, $2, $3;", s->columns, head);
-    cj_reg body = cj_shr(f, "body", rest, cj__log2(s->elements));
+           after_head = cj_let(f, "u32", "after_head", "sub.u32 $1, $2, $3;", s->columns, head);
+    cj_reg body = cj_shr(f, "body", after_head, cj__log2(s->elements));
     if (s->across) cj_update(f, body, "sub", 1);
     peel_vectors(k, head, body);
-    peel_edge(k, head, body, rest);
+    peel_edge(k, head, body, after_head);
     const bool columns = k->op->columns && (written || !k->op->columns_written);
     if (columns && cj__row_has_head(s) && !s->unaligned && !s->across) k->head = find_shift(k, head, s->in_bytes);
     if (!cj__row_is_short(s) || !k->op->outputs) return;
@@ -115,20 +115,20 @@ static bool may_be_last(const row_shape *s, unsigned v) {
     return s->piece < s->vectors || (s->vectors - 1) / threads == v;
 }
 
-// What a column has behind its last whole vector: fewer elements than one, in loads of 8, 4 and 2 bytes.
-static void load_rest(row_kernel *k, cj_reg when, cj_reg at, uint64_t offset, const cj_reg *word) {
-    const unsigned bytes = k->s->in_bytes, rest = (unsigned)(k->s->columns % k->s->elements) * bytes;
+// What a column has after its last whole vector: fewer elements than one, in loads of 8, 4 and 2 bytes.
+static void load_tail(row_kernel *k, cj_reg when, cj_reg at, uint64_t offset, const cj_reg *word) {
+    const unsigned bytes = k->s->in_bytes, tail = (unsigned)(k->s->columns % k->s->elements) * bytes;
     const char    *type = word_type(k), *load = cj__load_given(k->plan);
     unsigned       done = 0;
-    if (rest & 8) {
+    if (tail & 8) {
         cj__load(k->f, when, load, type, word, 2, at, (int64_t)offset);
         done = 8;
     }
-    if (rest & 4) {
+    if (tail & 4) {
         cj__load(k->f, when, load, type, &word[done / 4], 1, at, (int64_t)(offset + done));
         done += 4;
     }
-    if (!(rest & 2)) return;
+    if (!(tail & 2)) return;
     cj_reg half = cj_mov(k->f, "b16", "half", 0), zero = cj_mov(k->f, "b16", "zero", 0);
     cj__load(k->f, when, load, "b16", &half, 1, at, (int64_t)(offset + done));
     cj_ptx(k->f, "@$1 mov.b32 $2, {$3, $4};", when, word[done / 4], half, zero);
@@ -155,9 +155,9 @@ void cj__row_take(row_kernel *k, const row_shift *by, const cj_reg both[2 * ROW_
 void cj__row_find_vectors(row_kernel *k, unsigned operand, cj_reg at, unsigned unit_bytes) {
     cj_func       *f = k->f;
     const unsigned bytes = k->s->elements * k->s->in_bytes;
-    cj_reg         behind = cj_and(f, "behind", cj_cvt(f, "u32", "low_word", at), bytes - 1);
+    cj_reg         after = cj_and(f, "after", cj_cvt(f, "u32", "low_word", at), bytes - 1);
     k->below[operand] = cj_let(f, "u64", "below", "and.b64 $1, $2, $3;", at, -(int64_t)bytes);
-    k->beside[operand] = find_shift(k, cj_shr(f, "elements", behind, cj__log2(k->s->in_bytes)), unit_bytes);
+    k->beside[operand] = find_shift(k, cj_shr(f, "elements", after, cj__log2(k->s->in_bytes)), unit_bytes);
 }
 
 // Both are the row's, whose first and last vector are edges.
@@ -220,7 +220,7 @@ void cj__row_load_shifted(row_kernel *k, unsigned operand, unsigned v, const cj_
         const int64_t end = (int64_t)s->columns - (int64_t)((first + 2) * s->elements);
         cj_reg        last = cj_let(f, "pred", "last", "setp.gt.s32 $1, $2, $3;", k->aligned, end);
         when = cj_let(f, "pred", "whole", "not.pred $1, $2;", last);
-        load_rest(k, last, at, offset + bytes, &both[words]);
+        load_tail(k, last, at, offset + bytes, &both[words]);
     }
     cj__load(f, when, load, type, &both[words], words, at, (int64_t)(offset + bytes));
     cj__row_take(k, &k->head, both, word);

@@ -192,7 +192,7 @@ struct row_kernel {
     cj_reg    whole, whole_too;       // unaligned: whether all that is read begins with vectors; whether the second output does
     // Of a row that is loaded across vectors.
     cj_reg    below[ROW_OPERANDS];    // of what is read: where the vector is in which the thread's first one begins
-    row_shift beside[ROW_OPERANDS];   // and how far behind it
+    row_shift beside[ROW_OPERANDS];   // and how far after it that is
 
     // Of transposed rows: the warp's image of them in shared memory, and of a row in it that is to be written; the first row; the
     // elements from the lane's first on.

@@ -38,7 +38,7 @@ void cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s) {
     s->vectors = s->columns / s->elements;
 }
 
-// Elements of a vector of peeled rows, at most: every matrix's row of a number begins as far behind a vector as any other's.
+// Elements of a vector of peeled rows, at most: every matrix's row of a number begins as far after a vector's start as any other's.
 unsigned cj__row_peel_most(const cj_plan *plan, const row_op *op, const row_shape *s) {
     uint64_t apart = s->stride > s->out_stride ? s->stride - s->out_stride : s->out_stride - s->stride;
     if (!op->outputs) apart = 0;

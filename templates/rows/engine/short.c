@@ -36,7 +36,7 @@ static void begin_row(row_kernel *k, cj_reg first_row, unsigned n, cj_reg rows) 
     cj_update(f, k->row, "min", cj_sub(f, "last_row", rows, 1));
 }
 
-// In a loop ptxas moves the loads of all rows but the first behind the work on that one.
+// In a loop ptxas moves the loads of all rows but the first after the work on that one.
 static void keep_loads_together(row_kernel *k, const row_kernel *last, cj_reg rows) {
     cj__keep_loads(k->f, cj_eq(k->f, "no_rows", rows, 0), cj__row_word_type(k), &last->raw[0][0][0], 1);
 }

@@ -75,7 +75,7 @@ static void add_warps(row_kernel *k) {
 // The rows of a warp, or of a block, from k->row on, every `step`-th.
 static void emit_dealt(row_kernel *k, cj_reg step, cj_reg rows) {
     const bool is_short = cj__row_is_short(k->s);
-    cj_reg     group = {0};
+    cj_reg     group = cj_none();
     if (k->s->rows_per_block > 1) cj__row_keep_columns(k);
     if (is_short) group = cj_shr(k->f, "group", k->lane, cj__log2(k->s->lanes));
     CJ_STRIDE(k->f, row, k->row, step, rows) {
@@ -183,7 +183,7 @@ static void add_up(row_kernel *k) {
     const row_shape *s = k->s;
     const unsigned   warps = k->plan->block.x / ROW_WARP, groups = warps / s->slices, width = groups * ROW_WARP;
     const uint64_t   sums = s->totals * s->columns, items = cj__ceil_div(sums, width);
-    cj_reg           slots = {0};
+    cj_reg           slots = cj_none();
     adding           a;
     cj_step(f, "the partials of each sum, by their numbers: every warp of a group takes some, the group's first adds"
                " theirs");

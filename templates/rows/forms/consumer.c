@@ -212,7 +212,7 @@ void cj__row_consume(row_stream *t, cj_label done) {
     cj_label_here(f, next);
     cj_step(f, "the next row");
     next_row(t);
-    cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", t->k->row, t->rows), done);
+    cj_ptx(f, "@$1 bra $2;", cj_ge(f, "out_of_bounds", t->k->row, t->rows), done);
     if (!cj__row_is_alone(t))
         cj_mbarrier_arrive_expect(f, t->expects, cj__ring_at(f, "partials_full_at", t->partials_full, &t->turn, 8),
                                   CJ_ARG(cj__row_slots_bytes(t->k->s)), NULL);

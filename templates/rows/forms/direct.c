@@ -31,7 +31,7 @@ static void emit_row_number(row_kernel *k, cj_label done) {
     }
     cj_reg count = cj__row_load_rows(k), block = cj_mov(k->f, "u32", "block", "%ctaid.x");
     cj_ptx(k->f, "mad.lo.u32 $1, $2, $3, $4;", k->row, block, k->s->rows_per_block, k->warp);
-    cj_ptx(k->f, "@$1 bra $2;", cj_ge(k->f, "past", k->row, count), done);
+    cj_ptx(k->f, "@$1 bra $2;", cj_ge(k->f, "out_of_bounds", k->row, count), done);
 }
 
 static void emit_alone(row_kernel *k) {

@@ -4,36 +4,30 @@
 
 // ---- rows
 
-// k->row = the next of all, in every lane.
-static void take_row(row_stream *t) {
-    t->k->row = cj__work_take_by_warp(t->k->f, t->leads, t->counter, cj__group_count(t->k->s->cluster), t->rows);
-}
-
 static void take_alone(row_stream *t) {
     cj_func *f = t->k->f;
     cj_note(f, "the block takes a row");
-    take_row(t);
+    t->k->row = cj__work_take_by_warp(f, t->leads, t->counter, cj__group_count(t->k->s->cluster), t->rows);
     cj_ptx(f, "@$1 st.shared.u32 [$2], $3;", t->leads, cj__row_taken_at(t), t->k->row);
     cj_mbarrier_arrive(f, t->leads, cj__row_full_at(t), "S3: the row's number is here");
 }
 
 // Rank 0 takes the next row, and tells every block of the cluster.
 static void take_for_cluster(row_stream *t) {
-    row_kernel *k = t->k;
-    cj_func    *f = k->f;
-    cj_reg      full = cj__row_full_at(t), taken = cj__row_taken_at(t);
-    cj_mbarrier_arrive_expect(f, t->leads, full, CJ_ARG(4), NULL);
-    CJ_UNLESS(f, cj_ne(f, "other_rank", k->rank, 0), "told") {
-        cj_note(f, "rank 0 takes a row and pushes its number to all");
-        take_row(t);
-        cj_reg tells = cj_lt(f, "tells", k->lane, k->s->cluster), to = cj_min(f, "to", k->lane, k->s->cluster - 1);
-        cj_reg peer = cj_cluster_map_address(f, taken, to), gate = cj_cluster_map_address(f, full, to);
-        cj_st_async(f, tells, "u32", &k->row, 1, peer, 0, gate);
-    }
-    cj_mbarrier_wait(f, full, CJ_ARG(t->next.parity), CJ_SCOPE_CLUSTER, "S3: the row's number is here");
-    k->row = cj_let(f, "u32", "row", "ld.shared.u32 $1, [$2];", taken);
+    row_kernel           *k = t->k;
+    cj_reg                full = cj__row_full_at(t), taken = cj__row_taken_at(t);
+    const cj_cluster_work work = {.leads = t->leads,
+                                  .lane = k->lane,
+                                  .rank = k->rank,
+                                  .counter = t->counter,
+                                  .tiles = t->rows,
+                                  .full = full,
+                                  .slot = taken,
+                                  .parity = t->next.parity,
+                                  .cluster = k->s->cluster};
+    k->row = cj__work_take_for_cluster(k->f, &work, "S3: the row's number is here");
     if (k->s->pieces == 1)  // else a barrier comes before the row's last piece
-        cj_ptx(f, "bar.warp.sync 0xffffffff; // S3: all lanes have read it, before what tells others that");
+        cj_ptx(k->f, "bar.warp.sync 0xffffffff; // S3: all lanes have read it, before what tells others that");
 }
 
 static void next_row(row_stream *t) {
@@ -135,7 +129,7 @@ void cj__row_produce(row_stream *t, cj_label done) {
     cj_step(f, "when there is room for it: the next row");
     cj__stage_wait_free(f, &t->stages, &t->stage);
     next_row(t);
-    cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", k->row, t->rows), done);
+    cj_ptx(f, "@$1 bra $2;", cj_ge(f, "out_of_bounds", k->row, t->rows), done);
     cj_reg row[ROW_INPUTS];
     for (unsigned i = 0; i < k->op->inputs; i++)
         row[i] = cj_mad_wide(f, "row_at", cj__row_of(k, k->op->nth[ROW_INPUT][i]), k->s->stride * k->s->in_bytes,

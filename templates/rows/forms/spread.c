@@ -46,9 +46,10 @@ static void begin(row_kernel *k) {
 
 static void emit_group_row(row_kernel *k) {
     cj_step(k->f, "the group's next row");
-    if (k->s->counted)
-        cj_ptx(k->f, "@$1 atom.relaxed.gpu.global.add.u32 $2, [$3], 1; // the one after it", k->first, k->x.taken,
-               cj__load_pointer(k->f, k->workspace, "counter"));
+    if (k->s->counted) {
+        cj_note(k->f, "and the one after it, by rank 0");
+        k->x.taken = cj__work_take_number(k->f, k->first, cj__load_pointer(k->f, k->workspace, "counter"));
+    }
     cj__row_pass(k);
     if (k->s->counted)
         cj_set(k->f, k->row, k->x.next);
@@ -59,7 +60,7 @@ static void emit_group_row(row_kernel *k) {
 void cj__row_emit_spread(row_kernel *k) {
     begin(k);
     cj__row_exchange_open(k, false);
-    CJ_UNLESS(k->f, cj_ge(k->f, "past", k->row, k->x.rows), "done") {
+    CJ_UNLESS(k->f, cj_ge(k->f, "out_of_bounds", k->row, k->x.rows), "done") {
         if (k->s->pieces == 1) {
             cj_step(k->f, "the thread's share of each row");
             cj__row_set_share(k);

@@ -33,7 +33,7 @@ static unsigned short_held(const choice *c) {
 }
 
 // Many rows of f16 or bf16 whose threads would have two vectors, but some have one: a warp a row is faster, but for softmax, and where
-// some lanes have a vector less and two columns (layernorm 147049 x 1152 bf16: 235 us so, by 3 warps 196).
+// some lanes have a vector less and two columns (constants.def, WARP_ROW_NARROW).
 static unsigned narrow_held(const choice *c) {
     const row_shape *s = c->s;
     const bool       alone = c->op->inputs == 1 && c->op->fold != ROW_FOLD_EXP && !s->peeled && s->access == s->elements;
@@ -49,7 +49,7 @@ static unsigned held_most(const choice *c) {
     return asked_or(c, ROW_VECTORS, cj__most(most, short_held(c)));
 }
 
-// Elements before and behind the vectors, each of which another thread has.
+// Elements before and after the vectors, each of which another thread has.
 static unsigned edges_most(const row_shape *s) {
     return !s->peeled ? 0 : 2 * (s->elements - 1) + (s->across ? 2 * s->elements : 0);
 }
@@ -97,9 +97,8 @@ static unsigned choose_unroll(const choice *c) {
     return unroll;
 }
 
-// Rows whose vectors are single elements: each lane then does once what several would do. It pays where rows lie one behind the
-// other, so that a warp copies whole lines: of 2^22 x 9 bf16 softmax takes 41 us instead of 138, but of f32 with an output stride
-// of 73 log-softmax takes 362 instead of 306 (H200, 2026-11-23).
+// Rows whose vectors are single elements: each lane then does once what several would do. It pays where rows lie one after the
+// other, so that a warp copies whole lines (constants.def, TRANSPOSE_LEAST).
 static bool is_transposed(const choice *c) {
     const row_shape *s = c->s;
     const uint64_t   way = c->plan->params.value[ROW_TRANSPOSE];

@@ -7,11 +7,10 @@
 // all is held at once; but where a row's pieces are read twice, ptxas unrolls their loop. For sm_90 the counts are of
 // what ptxas compiles without spilling; for other targets it takes a few more.
 unsigned cj__row_spread_registers(const cj_plan *plan, const row_op *op, const row_shape *s) {
-    enum { MEASURED = 90 };
     static const struct {
         unsigned holds, registers;
     } more[] = {{SPREAD_80_HOLDS, 80}, {SPREAD_96_HOLDS, 96}, {UINT32_MAX, 128}};
-    const bool measured = cj__target_number(plan) == MEASURED, swept = op->columns && !op->columns_written;
+    const bool measured = cj__target_number(plan) == CJ_TARGET_MEASURED, swept = op->columns && !op->columns_written;
     unsigned   held = s->held * s->elements * op->inputs, i = 0;
     if (!op->outputs) return SPREAD_REGISTERS;  // sweeps are done with what they have seen
     if (op->inputs > 1) held -= held / 4;
@@ -47,12 +46,12 @@ static unsigned spread_held(const choice *c) { return asked_or(c, ROW_VECTORS, c
 static unsigned spread_warps(const choice *c) { return asked_or(c, ROW_WARPS, SHARING_WARPS); }
 
 // Rows at once that are to be read twice, where the registers of all SMs hold no more than one: while a group's blocks wait for
-// each other, those of other groups load and write. The second reading finds all of these rows in the L2 cache, of which they are a
-// third, or two of them two thirds. 0: not two.
+// each other, those of other groups load and write. The second reading finds all of these rows in the L2 cache, of which they take one
+// of CACHE_PARTS parts, or two of them two. 0: not two.
 static uint64_t cached_rows(const choice *c) {
-    const uint64_t l2 = c->limits->l2_bytes, third = l2 / (3 * c->row_bytes);
-    if (c->rows < 2 || !c->op->outputs || 3 * c->row_bytes > l2) return 0;
-    return cj__least(cj__most(third, 2), c->rows);
+    const uint64_t l2 = c->limits->l2_bytes, part = l2 / (CACHE_PARTS * c->row_bytes);
+    if (c->rows < 2 || !c->op->outputs || CACHE_PARTS * c->row_bytes > l2) return 0;
+    return cj__least(cj__most(part, 2), c->rows);
 }
 
 // Blocks a row: a row's share of the SMs, or, if threads would have much each, of all blocks that the GPU holds. More
@@ -64,7 +63,7 @@ static unsigned spread_blocks(const choice *c) {
     const uint64_t one = c->limits->sm_count / rows, all = room / rows;
     const uint64_t blocks = cj__most(vectors >= SPREAD_MUCH * threads * one ? all : one, 1);
     const uint64_t hold = cj__ceil_div(vectors, threads * spread_held(c));
-    const bool     cached = 3 * rows * c->row_bytes <= 2 * c->limits->l2_bytes;
+    const bool     cached = CACHE_PARTS * rows * c->row_bytes <= 2 * c->limits->l2_bytes;
     const uint64_t at_once = !cached && 2 * hold > room ? cached_rows(c) : 0;
     const uint64_t fewest = hold > blocks && cached ? cj__ceil_div(hold, 2) : at_once ? room / at_once : hold;
     return (unsigned)cj__most(

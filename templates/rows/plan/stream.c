@@ -61,15 +61,14 @@ static bool fits_stream(const choice *c) {
 // An f32 row that the largest cluster just holds: no more than two of its blocks fit an SM. Then a block that has its SM
 // to itself, with three stages ahead, is faster.
 static bool fills_sms(const choice *c) {
-    enum { LARGEST = 16 };
     return c->s->in_bytes == 4 && c->op->inputs == 1 && c->op->outputs && !c->op->columns && !c->s->totals &&
-           c->limits->max_cluster >= LARGEST && c->s->vectors > (uint64_t)LARGEST * THREE_FIT * ROW_WARP * ROW_HELD;
+           c->limits->max_cluster >= STREAM_CLUSTER && c->s->vectors > (uint64_t)STREAM_CLUSTER * THREE_FIT * ROW_WARP * ROW_HELD;
 }
 
 // Two stages beside those that are kept. A third one pays if weight or bias take time, or if no other block is on the SM.
 static unsigned stages_wanted(const choice *c) {
     const row_shape *s = c->s;
-    if (s->totals) return s->in_bytes == 4 ? 2 : 3;
+    if (s->totals) return s->in_bytes == 4 ? SUMS_STAGES : SUMS_STAGES_NARROW;
     const bool third = s->pieces == 1 && (c->op->columns || s->cluster <= 1 || fills_sms(c));
     return (unsigned)cj__least(pieces_kept(c) + STAGES_AHEAD + third, STAGES_MOST);
 }
@@ -162,7 +161,7 @@ void cj__row_occupancy(const choice *c, unsigned registers, cj_occupancy *o) {
     cj__occupancy(&use, c->limits, o);
 }
 
-// Whether the GPU's GPCs have room for such clusters on most of their SMs.
+// Whether the GPU's GPCs have room for such clusters on at least half of their SMs.
 static bool has_room(const choice *c) {
     cj_occupancy o;
     cj__row_occupancy(c, 0, &o);

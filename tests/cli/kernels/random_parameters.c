@@ -321,7 +321,7 @@ static uint64_t asked_threads(const draw *d, const cj_plan *plan) {
     if (is_given(d, "warps", &value)) return 32 * (value + (form == 2));  // a stream has one more
     if (!is_given(d, "block", &value)) return plan->block.x;
     if (strcmp(cj_family_name(d->family), "scan") || form != 2) return value;
-    return value + value + (cj_params_get(&plan->params, "claim") == 2 ? 64u : 96u);
+    return value + value + (cj_params_get(&plan->params, "counter") == 2 ? 64u : 96u);
 }
 
 static bool check_plan(const draw *d, const cj_plan *plan) {

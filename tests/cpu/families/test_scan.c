@@ -77,7 +77,7 @@ static void a_persistent_kernel_has_tile_after_tile(void **state) {
         if (!cj_test_chosen(i, 9)) continue;
         cj_test_watch(i % 5);
         snprintf(words, sizeof words,
-                 "rows=%u columns=%u dtype=%s op=%s exclusive=%s reverse=%s form=stream claim=%s block=32 loads=%u"
+                 "rows=%u columns=%u dtype=%s op=%s exclusive=%s reverse=%s form=stream counter=%s block=32 loads=%u"
                  " stages=%u grid=%u stride=%u%s",
                  count > 30 ? 2 : 5, columns, types[i % 8], i % 8 > 5 ? "sum" : ops[i / 8 % 4],
                  i / 2 % 2 ? "yes" : "no", i / 3 % 2 ? "yes" : "no", i / 4 % 3 ? "tile" : "row", loads, 1 + i % 4,
@@ -86,7 +86,7 @@ static void a_persistent_kernel_has_tile_after_tile(void **state) {
     }
     if (cj_test_chosen(0, 2)) cj_test_scan(cj_test_device, "columns=40000 form=stream loads=2 stages=4", 0, 3);
     if (cj_test_chosen(1, 2))
-        cj_test_scan(cj_test_device, "rows=2 columns=40000 form=stream claim=row loads=2 dtype=u32", 0, 3);
+        cj_test_scan(cj_test_device, "rows=2 columns=40000 form=stream counter=row loads=2 dtype=u32", 0, 3);
 }
 
 // One array may end within 16 bytes: what is left stands behind the last tile, which is whole, or not.
@@ -217,10 +217,10 @@ static void impossible_shapes_are_refused_by_name(void **state) {
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "heads=i64 segments=3 rows=2",
                     "offsets are of one array, not of 2 rows");
     cj_test_refused("scan", CJ_CONTRACT, "columns=2^40 rows=2^20 form=direct", "more blocks");
-    cj_test_refused("scan", CJ_CONTRACT, "columns=2^40 block=32 loads=1 form=stream claim=row", "more blocks");
+    cj_test_refused("scan", CJ_CONTRACT, "columns=2^40 block=32 loads=1 form=stream counter=row", "more blocks");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "rows=2 columns=1001 form=stream", "form=stream does not fit");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=1001 reverse=yes form=stream", "form=stream does not fit");
-    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=1001 claim=row form=stream", "form=stream does not fit");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=1001 counter=row form=stream", "form=stream does not fit");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=3 form=stream", "form=stream does not fit");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=stream align=2 dtype=f16", "form=stream does not fit");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=stream heads=i32 segments=9",
@@ -228,8 +228,8 @@ static void impossible_shapes_are_refused_by_name(void **state) {
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=stream cluster=8", "form=stream does not fit");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=stream block=512", "form=stream does not fit");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=stream stages=16", "form=stream does not fit");
-    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 claim=tile cluster=8", "form=stream does not fit");
-    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=direct claim=row", "claim: row has no effect with form=direct");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 counter=tile cluster=8", "form=stream does not fit");
+    cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=direct counter=row", "counter: row has no effect with form=direct");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^20 form=direct grid=2", "grid: 2 has no effect with form=direct");
     cj_test_refused("scan", CJ_INVALID_ARGUMENT, "columns=2^24 form=direct dtype=f16 loads=8 block=1024",
                     "loads: 8 loads");
