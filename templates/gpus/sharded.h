@@ -55,8 +55,8 @@ cj_status     cj__gpus_sharded_plan(cj_plan *plan, const cj_limits *limits, bool
 
 // ---- sharded_row.c
 
-// words[u] = unit u of the chunk whose first unit is `first`, which the thread has where exists[u] holds; -infinity elsewhere.
-void cj__gpus_sharded_load(sharded_kernel *k, cj_reg row, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]);
+// Of the row that is loaded, or of the previous one: words[u] = unit u of the chunk whose first unit is `first`, which the thread has where exists[u] holds; -infinity elsewhere.
+void cj__gpus_sharded_load(sharded_kernel *k, bool previous, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]);
 // part = what the row has in this thread.
 void cj__gpus_sharded_part(sharded_kernel *k, const cj_partial *part);
 // s.stage: the mbarriers and the first row; the copy of the next row, behind B1; the wait for this row's.

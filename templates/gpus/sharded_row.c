@@ -74,12 +74,12 @@ void cj__gpus_sharded_await(sharded_kernel *k) {
 
 // ---- a thread's elements
 
-void cj__gpus_sharded_load(sharded_kernel *k, cj_reg row, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]) {
+void cj__gpus_sharded_load(sharded_kernel *k, bool previous, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]) {
     cj_func    *f = k->g.f;
-    const char *load = k->s.stage ? "ld.shared" : "ld.global";  // of this row or the previous one
-    cj_reg      at;
+    const char *load = k->s.stage ? "ld.shared" : "ld.global";
+    cj_reg      at, row = previous ? k->previous : k->row;
     if (k->s.stage)
-        at = cj_mad(f, "units_at", first, cj__gpus_unit_bytes(&k->s.unit), stage_at(k, row.id == k->row.id ? THIS : PREVIOUS));
+        at = cj_mad(f, "units_at", first, cj__gpus_unit_bytes(&k->s.unit), stage_at(k, previous ? PREVIOUS : THIS));
     else
         at = cj_mad_wide(f, "units_at", first, cj__gpus_unit_bytes(&k->s.unit), row_address(k, "row_at", k->x, row));
     for (uint32_t u = 0; u < k->s.per; u++) {
@@ -139,12 +139,12 @@ void cj__gpus_sharded_part(sharded_kernel *k, const cj_partial *part) {
     cj_step(f, "the thread's elements of the row");
     k->kind.clear(&k->kind, part);
     if (k->s.chunks == 1) {
-        cj__gpus_sharded_load(k, k->row, k->g.thread, true, k->held);
+        cj__gpus_sharded_load(k, false, k->g.thread, true, k->held);
         add_chunk(k, part, k->g.thread, true);
         return;
     }
     CJ_FOR(f, first, "u32", "first", k->g.thread, k->s.units, k->s.per * k->s.block) {
-        cj__gpus_sharded_load(k, k->row, first, false, k->held);
+        cj__gpus_sharded_load(k, false, first, false, k->held);
         add_chunk(k, part, first, false);
     }
 }
@@ -222,12 +222,12 @@ void cj__gpus_sharded_write(sharded_kernel *k) {
     cj_reg words[SHARDED_HELD][GPUS_WORDS];
     for (uint32_t u = 0; u < k->s.per; u++) cj_registers(f, "b32", "again", k->s.unit.words, words[u]);
     if (k->s.chunks == 1) {
-        cj__gpus_sharded_load(k, k->previous, k->g.thread, true, words);
+        cj__gpus_sharded_load(k, true, k->g.thread, true, words);
         write_chunk(k, &r, k->g.thread, true, words);
         return;
     }
     CJ_FOR(f, first, "u32", "first", k->g.thread, k->s.units, k->s.per * k->s.block) {
-        cj__gpus_sharded_load(k, k->previous, first, false, words);
+        cj__gpus_sharded_load(k, true, first, false, words);
         write_chunk(k, &r, first, false, words);
     }
 }

@@ -174,7 +174,7 @@ static bool asks_column(const gemm_shape *g) { return g->adds_c || g->bias == GE
 static void take_row(const results *r, cj_reg row, cj_reg column, const cj_reg *sum, cj_reg to) {
     const gemm_kernel *b = &r->k->base;
     const gemm_shape  *g = b->g;
-    cj_reg             is_row = {0}, bias = {0}, addend[2 * EIGHTS_MAX] = {{0}};
+    cj_reg             is_row = cj_none(), bias = cj_none(), addend[2 * EIGHTS_MAX] = {{0}};
     if (asks_row(g)) is_row = cj_lt(b->f, "is_row", row, r->m);
     if (g->bias == GEMM_BIAS_ROWS) {
         cj_reg at = cj__load_pointer(b->f, b->bias, "bias");
@@ -255,7 +255,7 @@ void cj__mma_results(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX], cj_lab
     cj_reg quarter = cj_and(f, "quarter", k->base.lane, 3), down = cj_shr(f, "down", k->base.lane, 2), first = r.column;
     cj_reg to = cj_mad(f, "to", down, cj__mma_result_row(g, k->tile), r.own);
     to = cj_mad(f, "to", quarter, QUARTER * g->d_type->bytes, to);
-    cj_reg column = {0}, own_row = {0};
+    cj_reg column = cj_none(), own_row = cj_none();
     if (asks_column(g)) column = cj_let(f, "s32", "own_column", "mad.lo.s32 $1, $2, $3, $4;", quarter, QUARTER, first);
     if (asks_row(g)) own_row = cj_let(f, "s32", "own_row", "add.s32 $1, $2, $3;", down, r.row);
     r.column = column;
