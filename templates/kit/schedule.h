@@ -38,6 +38,10 @@ typedef struct cj_work {
 
 cj_work cj__work_take(cj_func *f, cj_reg counter, cj_reg all);
 
+// The next number of a 32-bit counter, where `when` holds: nobody resets the counter here. Each taker of a launch takes one or several;
+// the counter is zero before the launch.
+cj_reg cj__work_number(cj_func *f, cj_reg when, const char *name, cj_reg counter);
+
 // By a warp: every lane gets the number that the lane `leads` takes from a 32-bit counter, for which no epoch is needed.
 // `takers` is a special register that counts them, `tiles` a u32 register.
 cj_reg cj__work_take_by_warp(cj_func *f, cj_reg leads, cj_reg counter, const char *takers, cj_reg tiles);
