@@ -222,7 +222,7 @@ static void work(sharded_kernel *k) {
         cj_ptx(f, "bar.sync 0; // B2: the previous row's result is here, and this one's parts have been read");
         if (k->s.writes) CJ_IF_UNI(f, has_previous, "nothing_to_write") cj__gpus_sharded_write(k);
         keep_row(k);
-        if (k->s.stage) cj__ring_next(f, &k->ring);
+        if (k->s.stage) cj_pipeline_next(f, &k->pipeline, &k->at);
     }
 }
 

@@ -46,8 +46,9 @@ typedef struct sharded_kernel {
     cj_reg         held[SHARDED_HELD][GPUS_WORDS], last[SHARDED_HELD][GPUS_WORDS];
     cj_reg         said[GPUS_WORDS];               // the words of the last row's message
     cj_reg         row, previous;                  // which is loaded, and which is finished
-    cj_ring        ring;                           // s.stage: of the row that is loaded
-    cj_reg         pool, full, fetches;            // its shared memory, mbarriers, and the thread that copies
+    cj_pipeline    pipeline;                       // s.stage: of rows; its stages are free at B1, so it has no `empty` mbarriers
+    cj_pipeline_at at;                             // the row that is loaded
+    cj_reg         pool, fetches;                  // the stages' shared memory; the thread that copies
 } sharded_kernel;
 
 sharded_shape cj__gpus_sharded_shape(const cj_plan *plan);
