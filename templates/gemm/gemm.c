@@ -68,7 +68,7 @@
 //                 Before C comes into the buffer of the subtile that was stored last: all lanes have stored their lines' ends.
 //   c_ready[warp] C has come (only with c=yes).
 //   empty[stage], once more for every stage, by the producer at its end (in multicast groups of several blocks, but with
-//                 sums=ring): peers arrive at this block's mbarriers no more, so that it can leave.
+//                 sums=stages): peers arrive at this block's mbarriers no more, so that it can leave.
 #include "mma.h"
 #include "plan.h"
 #include "skinny.h"
@@ -94,7 +94,7 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
     const gemm_shape *g = k->g;
     cj_head(b, "  tile %ux%u, cluster %ux%u%s, %u stages of %u of K", g->tile_m, g->tile_n, g->cluster_m, g->cluster_n,
             g->clustered ? "" : " (none)", g->stages, g->step);
-    if (g->rows < g->tile_m) cj_head(b, "  %u rows of a tile are stored; the next one begins behind them", g->rows);
+    if (g->rows < g->tile_m) cj_head(b, "  %u rows of a tile are stored; the next one begins after them", g->rows);
     if (cj__gemm_is_split(g))
         cj_head(b, "  split-K: %u ways in a cluster, %u ways across clusters", g->split, g->parts);
     if (g->sums_in_stages)
@@ -104,7 +104,7 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
             g->b.order == CJ_BY_K ? "k" : "columns",
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");
     if (g->turned) cj_head(b, "  D lies by columns: subtiles are transposed on their way to it");
-    if (cj__gemm_is_ragged(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
+    if (cj__gemm_has_tail(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
     cj_head(b,
             "\nLaunch: block %u threads (a producer warp group and %u of consumers), %u bytes of shared memory, any "
             "grid%s.",
@@ -125,7 +125,7 @@ static void clear_lines(const gemm_kernel *k, const gemm_operand *o, const cj_re
     cj_reg at = cj_mad(k->f, "cleared", k->thread, GEMM_CLEARED, k->shared);
     for (uint32_t from = first; from < o->bytes; from += threads * GEMM_CLEARED) {
         const uint32_t left = (o->bytes - from) / GEMM_CLEARED;
-        const cj_reg   inside = left < threads ? cj_lt(k->f, "is_behind", k->thread, left) : cj_always();
+        const cj_reg   inside = left < threads ? cj_lt(k->f, "is_cleared", k->thread, left) : cj_always();
         for (uint32_t stage = 0; stage < k->g->stages; stage++)
             cj__store(k->f, inside, "st.shared", "u32", zero, GEMM_CLEARED / 4, at, base + stage * o->bytes + from);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives of several GPUs whose memory peers reach: all-reduce, reduce-scatter, all-gather, all-to-all, broadcast,
-// barrier. Each GPU launches the same kernel once; the launches meet through mailboxes in each other's memory.
+// barrier. Each GPU launches the same kernel once; the launches exchange data through mailboxes in each other's memory.
 //
 //   x  --loads-->  message: | word | epoch | word | epoch | …  --st.relaxed.sys-->  a peer's mail[set][sender][unit]
 //                                                own mail[set][sender][unit]  --polls, in the order of ranks-->  out

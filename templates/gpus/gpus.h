@@ -74,7 +74,7 @@ typedef struct gpus_kernel {
     cj_mailbox message;
     uint32_t   checksum;                             // of what all ranks must have in common
     cj_reg     what;                                 // in flags: the same; s.direct: with which arrays they are
-    bool       meets;                                // a barrier stands behind the load of the epoch, in each block: B1 is none then
+    bool       has_barrier;                          // each block has a barrier after the load of the epoch: it needs no B1
 } gpus_kernel;
 
 // ---- launch.c. A kernel declares its arrays, then what is here; it opens the thread, loads its arrays, opens the boxes, says
@@ -123,8 +123,8 @@ void cj__gpus_fold(const gpus_kernel *k, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS], cj
 // ---- flags.c: block b of all GPUs tell each other how far they are, twice a launch
 typedef enum gpus_phase { GPUS_BEGIN, GPUS_END } gpus_phase;
 
-// wrong: whether a peer's flag is that of something else, or does not come; NULL: nobody asks. Barriers stand before and behind it.
-void cj__gpus_meet(const gpus_kernel *k, gpus_phase phase, cj_reg *wrong);
+// wrong: whether a peer's flag is that of something else, or does not come; NULL: the caller does not ask. The caller has barriers before and after it.
+void cj__gpus_exchange_flags(const gpus_kernel *k, gpus_phase phase, cj_reg *wrong);
 
 // ---- direct.c: copies between registered arrays. It declares its arrays and opens them in the place of x and out.
 void cj__gpus_declare_arrays(gpus_kernel *k);

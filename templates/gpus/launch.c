@@ -22,7 +22,7 @@ void cj__gpus_open_thread(gpus_kernel *k) {
     k->left = cj__load_param(f, "u32", k->limit_param, "left");
 }
 
-// Whether it matters that this is GPU 0: who is none of the others is GPU 0, so that addresses are chosen without asking.
+// Whether it matters that this is GPU 0: a GPU that is none of the others is GPU 0, so addresses are chosen without asking for it.
 static bool asks_for_0(const gpus_shape *s) { return !s->direct && (s->op->from_all || (s->op->from_root && !s->root)); }
 
 void cj__gpus_open_boxes(gpus_kernel *k) {
@@ -116,12 +116,12 @@ static void await_hellos(const gpus_kernel *k) {
     }
 }
 
-// The launch needs no peer any more when all threads are behind B1 or B2. Only then may the next kernel's blocks take their places: they
-// could otherwise keep out those of a rank on the same GPU, for which this launch waits.
+// After B1 or B2 no thread of the launch waits for a peer. Only then may the next kernel's blocks take its blocks' places: they
+// could otherwise keep out the blocks of a rank on the same GPU, for which this launch waits.
 static void keep_epoch(const gpus_kernel *k) {
     cj_func *f = k->f;
-    if (!k->meets) cj_ptx(f, "bar.sync 0; // B1: all threads have read the epoch, and wait for nobody");
-    if (k->meets && k->plan->programmatic) cj_ptx(f, "bar.sync 0; // B2: all threads wait for nobody");
+    if (!k->has_barrier) cj_ptx(f, "bar.sync 0; // B1: all threads have read the epoch, and none waits for a peer");
+    if (k->has_barrier && k->plan->programmatic) cj_ptx(f, "bar.sync 0; // B2: no thread waits for a peer");
     cj__launch_dependents(k->plan, f);
     cj_step(f, "the epoch is the last launch's now, for each block that a launch may have");
     cj_reg begin = cj_mad(f, "begin", k->thread, k->s.grid, k->block);

@@ -17,7 +17,7 @@
 //       those of the next one are written.
 //
 // hold=shared: the block's next row is on its way to shared memory, by one bulk copy, while it combines this one and writes the
-// last one: so HBM reads and writes all the time. Behind B1 all threads have written from the stage that the copy goes to.
+// last one: so HBM reads and writes all the time. After B1 all threads have written from the stage that the copy goes to.
 //
 // Epochs, hellos and sets are gpus.c's. A block sends a row before it waits for the row before; all blocks are on the GPU at once
 // where they take several rows (refuse): so the least row that is not finished has been sent by all, or will be, by blocks that
@@ -251,7 +251,7 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     k.g.s = (gpus_shape){.op = &op, .gpus = s.gpus, .block = s.block, .grid = s.grid, .mail = s.mail};
     k.g.message = (cj_mailbox){.words = s.words, .paired = true, .scope = "sys"};
     k.g.checksum = checksum(&s);
-    k.g.meets = true;  // at B1 and B2, also in a block without a row
+    k.g.has_barrier = true;  // at B1 and B2, also in a block without a row
     write_head(plan, &s, b);
     if (s.stage) cj_declare(b, ".extern .shared .align 16 .b8 sharded_rows[];");
     k.g.f = cj__entry(plan, b);

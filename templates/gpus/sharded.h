@@ -60,7 +60,7 @@ cj_status     cj__gpus_sharded_plan(cj_plan *plan, const cj_limits *limits, bool
 void cj__gpus_sharded_load(sharded_kernel *k, bool previous, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]);
 // part = what the row has in this thread.
 void cj__gpus_sharded_part(sharded_kernel *k, const cj_partial *part);
-// s.stage: the mbarriers and the first row; the copy of the next row, behind B1; the wait for this row's.
+// s.stage: the mbarriers and the first row; the copy of the next row, after B1; the wait for this row's.
 void cj__gpus_sharded_open_stages(sharded_kernel *k);
 void cj__gpus_sharded_fetch_next(sharded_kernel *k);
 void cj__gpus_sharded_await(sharded_kernel *k);

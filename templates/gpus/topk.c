@@ -246,7 +246,7 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     k.g.s = (gpus_shape){.op = &op, .gpus = s->gpus, .block = s->block, .grid = s->grid, .mail = s->mail};
     k.g.message = (cj_mailbox){.words = MESSAGE, .paired = true, .scope = "sys"};
     k.g.checksum = checksum(s);
-    k.g.meets = true;  // at T1: each block has a row
+    k.g.has_barrier = true;  // at T1: each block has a row
     cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
     k.g.f = cj__entry(plan, b);
     cj__registers(plan, k.g.f, GPUS_REGISTERS, false);

@@ -136,7 +136,7 @@ cj_lookback_known cj__lookback_begin(const cj_lookback *l) {
 
 cj_reg cj__lookback_enter(const cj_lookback *l, const cj_lookback_known *known, cj_reg row, cj_reg tile) {
     cj_func *f = l->p->f;
-    cj_step(f, "what is known of the row stays known");
+    cj_step(f, "of the same row the known prefix is kept");
     cj_reg other = cj_ne(f, "other_row", row, known->row);
     cj_set_if(f, other, known->groups, 0);
     cj__prefix_clear_if(l->p, other, known->prefix);

@@ -9,7 +9,7 @@ enum { BOTH, VALUES, INDICES };  // in the order of the words
 enum { MATCH_AUTO, ANY, BALLOTS };
 enum { PAIRS_AUTO, PAIRS_YES, PAIRS_NO };
 enum { SUMS_BYTES = 4 * SORT_WARP, LINE = 16, CLUSTER_MOST = 16, THREADS_MOST = 1024, DIGIT_MOST = 9, RESIDENT_MOST = 32 };
-enum { REGISTERS_LESS = 8 };  // than are counted: ptxas makes do, or spills a few bytes. For who asks for threads or blocks an SM
+enum { REGISTERS_LESS = 8 };  // than are counted: ptxas makes do, or spills a few bytes. Where threads or blocks an SM are asked for
 
 static bool is_float(cj_dtype type) { return type == CJ_F32 || type == CJ_F64 || type == CJ_F16 || type == CJ_BF16; }
 static bool is_signed(cj_dtype type) { return type == CJ_I8 || type == CJ_I16 || type == CJ_I32 || type == CJ_I64; }

@@ -34,7 +34,7 @@ static void write_head(const mma_kernel *k, cj_builder *b) {
     cj_head(b, "  A lies by %s, B by %s%s", g->a.order == CJ_BY_K ? "k" : "rows",
             g->b.order == CJ_BY_K ? "k" : "columns",
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");
-    if (cj__gemm_is_ragged(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
+    if (cj__gemm_has_tail(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
     cj_head(b, "%s", "");
     cj_head(b,
             "Launch: block %" PRIu32 " threads, %" PRIu32 " bytes of shared memory, a block for each part of a tile.",

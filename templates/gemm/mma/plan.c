@@ -93,7 +93,7 @@ static double step_clocks(const gemm_shape *g) {
 static double cost(const gemm_shape *g, const cj_limits *limits) {
     const double sums = (double)g->tile_m * g->tile_n * (double)sizeof(float);
     const double rounds = ceil((double)cj__gemm_tile_count(g) * g->parts / limits->sm_count);
-    const double combine = g->parts > 1 ? gpu->mma_meeting + sums * (g->parts + 1) / gpu->mma_l2_bytes : 0;
+    const double combine = g->parts > 1 ? gpu->mma_combine + sums * (g->parts + 1) / gpu->mma_l2_bytes : 0;
     return rounds * ((double)steps_of_part(g) * step_clocks(g) + gpu->mma_end + sums / gpu->mma_l2_bytes) + combine;
 }
 
@@ -145,7 +145,7 @@ cj_status cj__mma_check_target(const cj_plan *plan, const gemm_shape *g, cj_erro
                     narrow ? "dtype" : "out", (narrow ? g->a.type : g->d_type)->name, plan->arch);
 }
 
-// What only blocks of a cluster, or clusters that stay, can do.
+// What only blocks of a cluster, or persistent clusters, can do.
 cj_status cj__mma_check_given(const cj_params *p, const char *form, cj_error *error) {
     static const struct {
         unsigned param;

@@ -15,11 +15,11 @@ static void choose_sums(const cj_params *p, const cj_limits *limits, gemm_shape 
     if (g->split == 1 || asked == GEMM_SUMS_APART) return;
     g->sums_in_stages = true;
     const uint32_t most = cj__gemm_stages_most(g, limits);
-    const bool     is_long = apart < gpu->ring_stages &&
-                         (double)cj__ceil_div(g->steps, cj__gemm_splits(g)) >= gpu->ring_steps;
+    const bool     is_long = apart < gpu->sums_stages &&
+                         (double)cj__ceil_div(g->steps, cj__gemm_splits(g)) >= gpu->sums_steps;
     const bool pays = most > apart && (apart < GEMM_STAGES_MIN || stages > apart || (!stages && is_long));
     const bool fits = (stages ? stages : most) * cj__gemm_stage_bytes(g) >= cj__gemm_peer_bytes(g);
-    g->sums_in_stages = asked == GEMM_SUMS_RING || (pays && fits);
+    g->sums_in_stages = asked == GEMM_SUMS_STAGES || (pays && fits);
     if (g->sums_in_stages) g->stages = most;
 }
 

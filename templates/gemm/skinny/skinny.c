@@ -175,7 +175,7 @@ static void multiply(const mma_kernel *k, const skinny_shape *s, const skinny_su
             multiply_set(&l, &l.sets[i], sums);
             load_set(&l, &l.sets[i]);
             cj_update(f, left, "sub", 1);
-            // The branch after each set keeps ptxas from moving its loads behind the products of the next one.
+            // The branch after each set keeps ptxas from moving its loads after the products of the next one.
             cj_leave(&loop, cj_eq(f, "none_left", left, 0));
         }
     }

@@ -18,7 +18,7 @@ void cj__gemm_declare(gemm_kernel *k) {
     k->scale_a = cj_param(f, "u64", "scale_a", unless(scaled, "f32, or NULL for 1"));
     k->scale_b = cj_param(f, "u64", "scale_b", unless(scaled, "f32, or NULL for 1"));
     k->scale_d = cj_param(f, "u64", "scale_d", unless(cj__gemm_is_d_scaled(g), "f32, or NULL for 1"));
-    if (cj__gemm_is_ragged(g)) {
+    if (cj__gemm_has_tail(g)) {
         k->d = cj_param(f, "u64", "d", "as its map has it, for the ends of its lines");
         k->d_leading = cj_param(f, "u64", "d_leading", "elements from a line to the next");
         k->d_stride = cj_param(f, "u64", "d_stride", unless(batched, "elements from a product to the next"));
@@ -28,7 +28,7 @@ void cj__gemm_declare(gemm_kernel *k) {
     k->steps = cj_param(f, "u64", "steps", g->deferred ? "of K, at least 1 for each subtile" : "of K");
     k->batches = cj_param(f, "u64", "batches", unless(batched, "products"));
     k->bias_length = cj_param(f, "u64", "bias_length", unless(g->bias, NULL));
-    if (cj__gemm_is_ragged(g)) {
+    if (cj__gemm_has_tail(g)) {
         k->d_rows = cj_param(f, "u64", "d_rows", NULL);
         k->d_columns = cj_param(f, "u64", "d_columns", NULL);
     }

@@ -17,7 +17,7 @@ typedef struct gemm_kernel {
     const gemm_shape *g;
     cj_func          *f;
     cj_var            map[GEMM_MAPS], alpha, beta, bias, scale_a, scale_b, scale_d;
-    cj_var            d, d_leading, d_stride, d_rows, d_columns;  // where D's lines are ragged
+    cj_var            d, d_leading, d_stride, d_rows, d_columns;  // where D's lines have a tail
     cj_var            tiles_m, tiles_n, steps, batches, bias_length, workspace;
     cj_reg            thread, lane, warp, group;  // the warp's and the warp group's number in the block
     cj_reg            leader;                     // predicate: lane 0
