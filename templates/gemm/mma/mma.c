@@ -44,9 +44,9 @@ static void write_head(const mma_kernel *k, cj_builder *b) {
 // A thread's sums, fragments and addresses. By itself ptxas now and then spills some for a block more on an SM; of 8 bits, which it
 // converts on some targets, it spills where a number of blocks is asked for.
 static void limit_registers(const mma_kernel *k) {
-    enum { OTHERS = 104, LARGE = 128, MOST = 255 };
-    const uint32_t sums = cj__mma_sums(k->tile);
-    if (k->base.g->a.type->bytes > 1) cj__registers(k->base.plan, k->base.f, sums < LARGE ? sums + OTHERS : MOST, true);
+    enum { MOST = 255 };  // that a thread can have
+    const uint32_t sums = cj__mma_sums(k->tile), others = (uint32_t)cj__gemm_constants.mma_registers;
+    if (k->base.g->a.type->bytes > 1) cj__registers(k->base.plan, k->base.f, sums < MMA_SUMS_MAX ? sums + others : MOST, true);
 }
 
 void cj__mma_emit(const cj_plan *plan, cj_builder *builder) {

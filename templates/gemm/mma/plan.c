@@ -6,8 +6,6 @@
 #include "plan.h"
 
 enum {
-    STAGES_MAX = 6,
-    STAGES_PAIRED = 3,
     TARGET = 80,
     TARGET_8_BITS = 89,
     TARGET_DEPENDENT = 90,
@@ -72,12 +70,12 @@ static uint32_t stages_most(const gemm_shape *g, const cj_limits *limits) {
     return stages_in(g, limits->shared_per_block_optin);
 }
 
-// As many as leave room for two blocks of 4 warps on an SM, if those are 3 or more; else as many as fit.
+// As many as leave room for two blocks of 4 warps on an SM, if those are enough; else as many as fit.
 static uint32_t stages_of(const gemm_shape *g, const cj_limits *limits) {
     const uint32_t most = stages_most(g, limits);
     const uint32_t paired = stages_in(g, limits->shared_per_sm / 2 - limits->shared_reserved);
-    const bool     pairs = cj__mma_warps(&cj__mma_tiles[g->tile]) == 4 && paired >= STAGES_PAIRED;
-    return (uint32_t)cj__least(pairs ? paired : most, STAGES_MAX);
+    const bool     pairs = cj__mma_warps(&cj__mma_tiles[g->tile]) == 4 && paired >= gpu->mma_paired_stages;
+    return (uint32_t)cj__least(pairs ? paired : most, (uint64_t)gpu->mma_stages);
 }
 
 // ---- the choice

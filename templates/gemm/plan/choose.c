@@ -63,8 +63,7 @@ static void try_splits(const cj_params *p, const cj_limits *limits, gemm_shape *
 
 // ---- clusters of a tile
 
-// Multicast groups that are tried where at least half of their blocks have a tile; consumers in turn were slower in groups of four. Of
-// those that take the same the first one is taken.
+// Multicast groups that are tried where at least half of their blocks have a tile. Of those that take the same the first one is taken.
 static const struct { uint32_t m, n; } groups[] = {{2, 1}, {1, 2}, {1, 1}, {2, 2}, {4, 1}, {1, 4}};
 
 static bool is_open(uint64_t asked, uint32_t along, uint64_t length, uint32_t tile) {
@@ -78,7 +77,7 @@ static void try_groups(const cj_params *p, const cj_limits *limits, gemm_shape *
     for (size_t i = 0; along_m && i < sizeof groups / sizeof *groups; i++) {
         const uint32_t columns = cj__gemm_tiles[g->tile].n;
         if (!is_open(along_m, groups[i].m, g->m, g->tile_m) || !is_open(along_n, groups[i].n, g->n, columns)) continue;
-        if (g->in_turn && groups[i].m * groups[i].n > 2 && along_m == CJ_PARAM_AUTO) continue;
+        if (g->in_turn && groups[i].m * groups[i].n > gpu->turn_blocks && along_m == CJ_PARAM_AUTO) continue;
         cj__gemm_set_cluster(g, groups[i].m, groups[i].n);
         try_splits(p, limits, g, best);
     }

@@ -196,9 +196,9 @@ static void write_head(const mma_kernel *k, const skinny_shape *s, cj_builder *b
 // types than those of 16 bits, which are rounded or converted, and for targets before sm_90, ptxas 13.0 would spill a
 // few.
 static void limit_registers(const mma_kernel *k, const skinny_shape *s) {
-    enum { ADDRESSES = 24, PAIRED = 128, MOST = 255, TARGET = 90 };
+    enum { PAIRED = 65536 / (2 * SKINNY_WARPS * GEMM_WARP), MOST = 255, TARGET = 90 };
     const uint32_t sums = 4 * s->groups * s->eights, of_set = 4 * s->slices * (2 * s->groups + s->eights);
-    const bool     fits = s->sets * of_set + sums + ADDRESSES <= PAIRED;
+    const bool     fits = s->sets * of_set + sums + cj__gemm_constants.skinny_registers <= PAIRED;
     const bool     pairs = fits && s->many->type->bytes == 2 && cj__target_number(k->base.plan) >= TARGET;
     cj__registers(k->base.plan, k->base.f, pairs ? PAIRED : MOST, true);
 }
