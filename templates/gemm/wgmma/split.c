@@ -21,7 +21,7 @@
 // The memory for the partials of peers comes out of that of the stages. Where that would leave too few stages for a long K,
 // partials come into the stages themselves (sums=stages), after all blocks of the cluster have read theirs.
 //
-// Barriers besides those of gemm.c and partials.c, and why each is needed and enough:
+// Barriers besides those of the form wgmma (docs/maintaining/gemm.md) and of partials.c, and why each is needed and enough:
 //   B1            of the cluster: peers have started, and their mbarriers count what is pushed.
 //   B2            of the cluster, with sums=stages alone: all consumers arrive after their last products, for which they have
 //                 waited, as those waited for every copy into a stage: nothing reads or writes a stage any more. It
