@@ -147,12 +147,8 @@ static void identify(mma_kernel *k) {
     gemm_kernel *b = &k->base;
     cj_func     *f = b->f;
     cj_step(f, "which thread this is, and which tile its block computes");
-    b->thread = cj_mov(f, "u32", "thread", "%tid.x");
-    b->lane = cj_and(f, "lane", b->thread, GEMM_WARP - 1);
-    b->warp = cj_shr(f, "warp", b->thread, 5);
-    b->rows = cj__load_param(f, "u32", b->tiles_m, "rows");
-    b->columns = cj__load_param(f, "u32", b->tiles_n, "columns");
-    b->cluster = cj_mov(f, "u32", "tile", "%ctaid.x");
+    cj__gemm_identify_thread(b);
+    cj__mma_identify_tile(b);
     if (b->g->batches > 1) b->of_one = cj_mul(f, "tiles_of_one", b->rows, b->columns);
     k->place = cj__gemm_place(b, b->cluster);
     k->pool = cj__pool_address(f, "gemm_stages");

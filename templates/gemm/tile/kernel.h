@@ -35,6 +35,11 @@ typedef struct gemm_kernel {
 void cj__gemm_declare(gemm_kernel *k);
 void cj__gemm_identify(gemm_kernel *k);
 
+// Of all forms: the parameters of values, and thread, lane and warp. The comment of a parameter, if it is used.
+void cj__gemm_declare_values(gemm_kernel *k);
+void cj__gemm_identify_thread(gemm_kernel *k);
+static inline const char *cj__gemm_comment(bool used, const char *comment) { return used ? comment : "not used"; }
+
 // A consumer warp's number among those that multiply a tile together.
 cj_reg cj__gemm_warp_of_tile(const gemm_kernel *k);
 
