@@ -19,7 +19,7 @@
 //
 // One flag of each block suffices: a launch has ended when its blocks have, so each block of each peer has. A block that misses a
 // flag, or finds another checksum, touches no array.
-#include "gpus.h"
+#include "collectives.h"
 
 static bool loads_from_all(const gpus_shape *s) { return s->op->combines || s->op->from_root; }
 static bool stores_to_all(const gpus_shape *s) { return !s->op->combines || !s->op->by_rank; }

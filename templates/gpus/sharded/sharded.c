@@ -19,7 +19,7 @@
 // hold=shared: the block's next row is on its way to shared memory, by one bulk copy, while it combines this one and writes the
 // last one: so HBM reads and writes all the time. After B1 all threads have written from the stage that the copy goes to.
 //
-// Epochs, hellos and sets are gpus.c's. A block sends a row before it waits for the row before; all blocks are on the GPU at once
+// Epochs, hellos and sets are protocol/launch.c's. A block sends a row before it waits for the row before; all blocks are on the GPU at once
 // where they take several rows (refuse): so the least row that is not finished has been sent by all, or will be, by blocks that
 // wait for rows before it alone.
 #include "sharded.h"
@@ -274,13 +274,13 @@ static void emit(const cj_plan *plan, cj_builder *b) {
 static const cj_param_info labelled[] = {
 #define PARAM(id, ...) [SHARDED_##id] = {__VA_ARGS__},
 #define LABELS PARAM
-#include "sharded_params.def"
+#include "params.def"
 };
 
 static const cj_param_info softmax[] = {
 #define PARAM(id, ...) [SHARDED_##id] = {__VA_ARGS__},
 #define SOFTMAX PARAM
-#include "sharded_params.def"
+#include "params.def"
 };
 
 // own: there are labels.

@@ -8,7 +8,7 @@
 
 enum {
 #define PARAM(id, ...) SHARDED_##id,
-#include "sharded_params.def"
+#include "params.def"
     SHARDED_LABEL,
     SHARDED_IGNORE,
     SHARDED_SMOOTHING,
@@ -54,7 +54,7 @@ typedef struct sharded_kernel {
 sharded_shape cj__gpus_sharded_shape(const cj_plan *plan);
 cj_status     cj__gpus_sharded_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
-// ---- sharded_row.c
+// ---- row.c
 
 // Of the row that is loaded, or of the previous one: words[u] = unit u of the chunk whose first unit is `first`, which the thread has where exists[u] holds; -infinity elsewhere.
 void cj__gpus_sharded_load(sharded_kernel *k, bool previous, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]);

@@ -4,7 +4,7 @@
 //
 // A thread has the same unit in each part. It loads all that it sends before it stores anything, so out may be x; the loads are on their
 // way together.
-#include "gpus.h"
+#include "collectives.h"
 
 enum { PER_WORD = 2 };  // elements in a word, at most
 
@@ -117,12 +117,6 @@ static cj_reg narrow(const gpus_kernel *k, const cj_reg *number) {
 }
 
 // ---- messages
-
-uint32_t cj__gpus_slot(uint32_t words) { return words > 1 ? GPUS_PAIR : CJ_MAIL_BYTES; }
-
-cj_mailbox cj__gpus_message(uint32_t words, uint32_t units) {
-    return (cj_mailbox){.words = words, .paired = words > 1, .apart = words > 1 ? units * GPUS_PAIR : 0, .scope = "sys"};
-}
 
 // Thread q of block 0 has unit q in its first turn. It says hello after its loads; a block without units says it after the loop.
 static void say_hello(const gpus_kernel *k, const place *here) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flags: block b of each GPU says to block b of the others how far it is. They take the place of hellos in kernels whose words have no tags:
-// direct.c, and move.c's two shots without tags. A flag is the checksum of what this launch is beside its epoch, one store of 64 bits, which
+// collectives/direct.c, and move.c's two shots without tags. A flag is the checksum of what this launch is beside its epoch, one store of 64 bits, which
 // releases what the block's threads did before the barrier that precedes it; the thread that sees it acquires that, and the barrier
 // that follows passes it on to the block's other threads.
 //

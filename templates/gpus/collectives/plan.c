@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the parameters come to, and what is refused.
-#include "gpus.h"
+#include "arrays.h"
+#include "collectives.h"
 #include "predict.h"
 
 static const struct gpus_dtype {

@@ -18,8 +18,8 @@
 //       passed N1 of sum i + 1, to which all warps came after their reading of the slots of sum i.
 //
 // Blocks of a cluster combine theirs by a collective of the cluster (clusterjit/collectives.h).
-// Epochs, hellos and sets are gpus.c's. A block sends a row before it waits for it, and a thread takes its rows in their order.
-// Either each team has one row, or all teams are on the GPU at once (norm_plan.c): so the least row that is not ready
+// Epochs, hellos and sets are protocol/launch.c's. A block sends a row before it waits for it, and a thread takes its rows in their order.
+// Either each team has one row, or all teams are on the GPU at once (plan.c): so the least row that is not ready
 // has begun on all GPUs, or will, and its sends wait for no one but the owner of two shots, which waits for sends alone.
 #include "norm.h"
 
@@ -423,7 +423,7 @@ static void emit(const cj_plan *plan, cj_builder *b) {
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [NORM_##id] = {__VA_ARGS__},
-#include "norm_params.def"
+#include "params.def"
 };
 
 const cj_family cj__family_allreducenorm = {

@@ -1,5 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kernel of GPUs begins and ends with: the boxes, the epoch, hellos. gpus.c has the protocol.
+// What every kernel of GPUs begins and ends with: the boxes, the epoch, hellos.
+//
+// Epochs. Each block of a box keeps the epoch of the last launch, and this launch's is one more: no host step, so a graph may
+// launch this again and again. Block b writes the epochs of all blocks k with k mod grid = b, so that launches of other
+// grids find the same epoch. No two blocks touch the same one.
+//
+// Hellos. In each launch every GPU writes to every peer one word, the checksum of what was asked for, and waits for all of
+// theirs before it ends. So a launch with epoch e + 1 ends on one GPU only after each peer has begun its own, and so has ended its launch e:
+//
+//   A set of mail may be written again: launch e + 2 writes the set that launch e read, and on each peer launch e has ended.
+//
+// A rank that comes with another description, or not within the limit of polls, is written to `failed` in the own box, and the
+// launch ends: nothing hangs. What is in out is then undefined, and epochs are out of step: the box is of no more use.
 #include "gpus.h"
 
 void cj__gpus_declare(gpus_kernel *k) {
