@@ -49,7 +49,7 @@ CJ_API void cj_pipeline_init(cj_func *f, cj_reg when, const cj_pipeline *ring, c
 // The first stage, as one side sees it: the producer finds all stages free. Two new u32 registers.
 CJ_API cj_pipeline_at cj_pipeline_begin(cj_func *f, const cj_pipeline *ring, cj_pipeline_side side);
 
-// To the next stage.
+// To the next stage. The parity may be cj_none() where nobody waits for phases.
 CJ_API void cj_pipeline_next(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at *at);
 
 // Waits until the stage is free and lets it expect `bytes`: a new register with the mbarrier that the copies shall

@@ -71,7 +71,7 @@ void cj__half_widen(cj_func *f, const char *type, cj_reg wide, cj_reg bits);
 void cj__half_round(cj_func *f, const char *type, cj_reg half, cj_reg wide);  // to a b16 register
 
 // All threads that call meet: bar.sync, or bar.warp.sync of one warp.
-void cj__collective_meet(cj_func *f, const cj_collectives *c, const char *why);
+void cj__collective_barrier(cj_func *f, const cj_collectives *c, const char *why);
 
 // A new u32 register: base + offset.
 cj_reg cj__offset_from(cj_func *f, const char *name, cj_reg base, uint32_t offset);

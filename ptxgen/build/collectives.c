@@ -161,7 +161,7 @@ void cj_collectives_close(cj_func *f, const cj_collectives *c) {
     if (c->desc.strategy == CJ_STRATEGY_PULL && c->desc.values) cj_cluster_sync(f, "nobody exits while it is read");
 }
 
-void cj__collective_meet(cj_func *f, const cj_collectives *c, const char *why) {
+void cj__collective_barrier(cj_func *f, const cj_collectives *c, const char *why) {
     if (c->desc.threads == CJ_WARP)
         cj_ptx(f, "bar.warp.sync 0xffffffff;$1$2", WHY(why));
     else

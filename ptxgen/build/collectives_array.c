@@ -287,7 +287,7 @@ static shipment results(const call *k, cj_reg which, cj_reg bytes) {
 
 static void publish(const call *k, const char *why) {
     cj_async_fence(k->f, "copies see what threads wrote");
-    cj__collective_meet(k->f, k->c, why);
+    cj__collective_barrier(k->f, k->c, why);
 }
 
 static void wait_gate(const call *k, uint32_t which, cj_reg parity, const char *why) {
@@ -338,7 +338,7 @@ static void transfer(const call *k, const shipment *out, const shipment *own, ui
     ship(k, out, gate_of);
     if (keeps_any(k)) keep(k, own);
     wait_gate(k, gate_of, parity, "what is for this block is there");
-    if (keeps_any(k) && !keeps_for_itself(k, gate_of)) cj__collective_meet(k->f, k->c, "what stayed is there too");
+    if (keeps_any(k) && !keeps_for_itself(k, gate_of)) cj__collective_barrier(k->f, k->c, "what stayed is there too");
 }
 
 // Every peer hears that its copies to this block are through …
@@ -372,7 +372,7 @@ static void push(const call *k) {
     tell_done(k);
     if (k->kind->fold) {
         fold_scratch(k, k->bytes, count_if(k, cj_always(), k->bytes));
-        cj__collective_meet(k->f, k->c, "any thread may read the results");
+        cj__collective_barrier(k->f, k->c, "any thread may read the results");
     }
     wait_done(k);
 }

@@ -50,7 +50,7 @@ static void push(const round *r, cj_reg value) {
     cj_reg         slot = slot_of(r, r->peer, r->c->rank), peer_arrived = cj_add(f, "peer_arrived", r->peer, at);
     cj_reg         arrived = cj_add(f, "arrived", r->own, at);
     cj_reg         parity = cj_let(f, "u32", "parity", "bfe.u32 $1, $2, 1, 1;", r->c->turn);
-    cj__collective_meet(f, r->c, "the round before last has been read");
+    cj__collective_barrier(f, r->c, "the round before last has been read");
     cj_st_async(f, r->c->sends, r->bits, &value, 1, slot, 0, peer_arrived);
     cj_mbarrier_arrive_expect(f, r->c->first, arrived, CJ_ARG(r->ranks * r->bytes), "a value of every rank");
     cj_mbarrier_wait(f, arrived, CJ_ARG(parity), CJ_SCOPE_CLUSTER, "they are there");
@@ -61,7 +61,7 @@ static void offer(const round *r, cj_reg value) {
     cj_reg slot = slot_of(r, r->own, r->c->lane);
     cj_ptx(r->f, "@$1 st.shared.$2 [$3], $4;", r->c->sends, r->bits, slot, value);
     if (pushes(r))
-        cj__collective_meet(r->f, r->c, "the value is there");
+        cj__collective_barrier(r->f, r->c, "the value is there");
     else
         cj_cluster_sync(r->f, "every block's values are there");
 }

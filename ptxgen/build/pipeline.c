@@ -44,7 +44,7 @@ void cj_pipeline_next(cj_func *f, const cj_pipeline *ring, const cj_pipeline_at 
     CALL_LINE(f, "add.u32 $1, $1, 1;", at->stage);
     CALL_LINE(f, "setp.eq.u32 $1, $2, $3;", wraps, at->stage, ring->stages);
     CALL_LINE(f, "@$1 mov.u32 $2, 0;", wraps, at->stage);
-    CALL_LINE(f, "@$1 xor.b32 $2, $2, 1;", wraps, at->parity);
+    if (!cj_is_none(at->parity)) CALL_LINE(f, "@$1 xor.b32 $2, $2, 1;", wraps, at->parity);
 }
 
 static cj_reg of_stage(cj_func *f, const char *name, cj_reg first, cj_reg stage) {

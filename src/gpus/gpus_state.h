@@ -9,6 +9,7 @@
 
 #include "nccl.h"
 #include "operations.h"
+#include "arrays.h"
 #include "predict.h"
 #include "socket.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that write an exchange: peer.c says who trades with whom, unit.c what a thread holds, rounds.c how rounds
+// The files that write an exchange: peer.c says which blocks trade, unit.c what a thread holds, rounds.c how rounds
 // trade it. exchange.c has the algorithm and its barriers.
 #ifndef CJ_TEMPLATES_EXCHANGE_KERNEL_H
 #define CJ_TEMPLATES_EXCHANGE_KERNEL_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who trades with whom, and where a block's memory is.
+// The peers of a block in each pattern, and where their memory is.
 #include "kernel.h"
 
 cj_reg cj__exchange_around(const exchange_kernel *k, cj_arg distance) {

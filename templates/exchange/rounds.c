@@ -32,7 +32,7 @@ static cj_reg mbarrier_at(const exchange_kernel *k, cj_reg window, cj_reg turn, 
     return offset ? cj_add(k->f, name, at, offset) : at;
 }
 
-// By threads that hold something: of others nobody would wait for a phase, so that they could miss one.
+// By threads that hold something: no thread would wait for those of others, so that they could miss a phase.
 static void trade_units(const exchange_kernel *k, const exchange_turn *t, cj_reg turn, const exchange_units *u,
                         cj_reg full) {
     cj_reg mbarrier = full;
@@ -123,7 +123,7 @@ static void bulk_round(const exchange_kernel *k, const exchange_units *u, cj_reg
 static void pull_round(const exchange_kernel *k, const exchange_units *u, cj_reg round) {
     const exchange_turn t = cj__exchange_turn(k, round);
     cj__exchange_store_own(k, u, "st.shared", cj__exchange_in_buffer(k, &t, k->own));
-    cj_cluster_sync(k->f, "P1: everyone's buffer is written, and the other one was read");
+    cj_cluster_sync(k->f, "P1: every block's buffer is written, and the other one was read");
     for (unsigned i = 0; i < k->s.vectors; i++) {
         cj_reg from = cj__exchange_in_buffer(k, &t, u->address[i]);
         cj__exchange_load_unit(k, u, i, "ld.shared::cluster", from, EXCHANGE_HEAD);

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm: D = activation(alpha A B + beta C + bias) on tensor cores, for A of m x k and B of k x n, sums in f32: of 16-bit
-// floats, of f32 as tf32, or of 8-bit floats with scales; one product, or a batch of them.
+// floats, of f32 as tf32, or of 8-bit floats with scales; one product, or a batch of them. Three forms compute it: wgmma, which
+// sm_90a alone has; mma (mma.sync) for all targets from sm_80 on; skinny for few rows or columns. This file has the form wgmma.
 //
-// Two forms compute it: wgmma, which sm_90a alone has, and mma.sync, for all other targets from sm_80 on (mma.c). What follows is
-// the form wgmma.
-//
-// Algorithm. A persistent block computes one tile of D after another (128 x 128 or 128 x 256 where there is enough of it). Its
-// first warp group is the producer: one thread of it starts the tensor copies (TMA) that bring steps of A and B, 128 bytes of K
-// each, into the stages of a pipeline. The other one to three warp groups are consumers of 64 rows each: they multiply a stage
-// (wgmma, out of shared memory) into registers. All blocks of a column of a multicast group need the same of B, all of a row the
-// same of A: each of them loads a part and multicasts it to the others.
+// Algorithm. A persistent block computes one tile of D after another. Its first warp group is the producer: one thread of it starts
+// the tensor copies (TMA) that bring steps of A and B, 128 bytes of K each, into the stages of a pipeline. The other one to three
+// warp groups are consumers of 64 rows each: they multiply a stage (wgmma, out of shared memory) into registers. The blocks of a
+// multicast group that need the same of A or B load a part of it each and multicast it to the others.
 //
 //            shared memory of a block                              registers of a consumer
 //   A rows   | stage 0 | stage 1 | …    128 x 64      ---wgmma-->  64 x 256 sums, f32
@@ -18,57 +15,8 @@
 //                 | tensor store
 //            global D
 //
-// The packed results of a tile are stored 64 columns at a time during the mainloop of the tile that follows, as far from each
-// other as possible, so that neither the tensor cores nor the copies wait for them. f32 results, and all of tiles of 96, 160 and 224
-// columns, are stored by 32 columns. Results are stored at once where a tile has fewer steps than such subtiles, and where they have
-// no registers beside the next tile's sums: of 256 columns, and f32 results of more than 160.
-//
-// Where a tile needs fewer lines of A or B than it has, no copy brings the others: all threads write zeros there at the start. So it is
-// where A or B has fewer, and where few tiles below each other share D's rows evenly (`rows` of them each): the tile's other rows belong
-// to the next one, and are stored beyond D, where a tensor store writes nothing.
-//
-// A and B may be exchanged (swap=yes): D' = B' A', whose tiles fit D's rows to 8, as wgmma has any multiple of 8 columns. D then lies in
-// columns of the product, and stmatrix transposes on the way to the buffers (turned.c).
-//
-// With consumers=in-turn two consumers of 64 rows each compute tiles of their own in turn: one stores its results while the other
-// one multiplies, and nothing is deferred.
-//
-// Tiles are taken in the order of their number, one product of a batch after the other, bands of 8 rows of them, column by
-// column: what is being read stays in the L2 cache. The tensor maps say what is out of bounds: zero of A and B, nothing of C and
-// D; they have a third dimension for batches. Tensor stores write whole units of 16 bytes: tail.c stores the ends of lines that
-// are none.
-//
-// Where there are few tiles and a long K, several blocks split a tile's steps (split-K, split.c).
-//
-// With dependent=yes (programmatic dependent launch) the next kernel's blocks may start where there is room as soon as all of
-// this one have, and initialize their mbarriers and fetch their tensor maps while this one's last tiles are computed. The
-// producer and all consumers execute griddepcontrol.wait before they touch global memory, each after it has computed all that it
-// can before: then what the kernels before have written is visible, and what they read (D may be that) can be written.
-//
-// Layouts. Both operands may lie by rows or by columns: wgmma multiplies from either (cj_matrix_order), but for elements
-// of 4 bytes and of 1, which lie by K. With D in columns the kernel computes its transpose: D' = B' A', where "m", "A" here
-// are the problem's n and B'. With A and B exchanged that is so for D in rows, and D in columns is computed as it is.
-//
-// Barriers, and why each is needed and enough:
-//   B0  where a tile needs fewer lines than it has, and blocks form a cluster: all threads have cleared the lines that no copy brings,
-//       each before its fence.proxy.async, so that products see zeros there. No copy writes these lines. In a block alone B1 does.
-//   B1  the cluster's (the block's): the mbarriers are initialized before a copy or a peer uses them. fence.mbarrier_init
-//       publishes them, so that a relaxed arrival is enough.
-//   full[stage]   1 arrival that announces the bytes, and the bytes: the consumers read what has come.
-//   empty[stage]  an arrival of each consumer warp of every block that this block multicasts to or receives from: a stage is
-//                 overwritten, here and in the peers, after the products that read it (wgmma.wait_group). Nothing is
-//                 published, so the arrival needs no fence.
-//   bar 1, 2     consumers in turn: a group waits for its turn, which the other one gives it when all stages of the tile before
-//                 are full. So nobody waits for a phase but the next one of a stage, and all that an mbarrier shows is whether
-//                 its phase is even. Nothing is published.
-//   wgmma.fence  before a tile's first product: the sums were scaled. (ptxas wants one in each step.)
-//   bar.warp.sync before results are written to a buffer: lane 0 has waited for the copy from it, now all lanes know; after
-//                 each lane's fence.proxy.async: all rows are there for the copy that lane 0 starts; between subtiles of C:
-//                 all lanes have read the one before, and before 8-bit results take its place.
-//                 Before C comes into the buffer of the subtile that was stored last: all lanes have stored their lines' ends.
-//   c_ready[warp] C has come (only with c=yes).
-//   empty[stage], once more for every stage, by the producer at its end (in multicast groups of several blocks, but with
-//                 sums=ring): peers arrive at this block's mbarriers no more, so that it can leave.
+// Barriers: B0, B1, full[stage], empty[stage], named barriers 1 and 2 of consumers in turn, c_ready[warp]. docs/maintaining/gemm.md,
+// "The form wgmma", says what each orders, and why that is enough; it also has the order of tiles, layouts and dependent launches.
 #include "mma.h"
 #include "plan.h"
 #include "skinny.h"
@@ -94,7 +42,7 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
     const gemm_shape *g = k->g;
     cj_head(b, "  tile %ux%u, cluster %ux%u%s, %u stages of %u of K", g->tile_m, g->tile_n, g->cluster_m, g->cluster_n,
             g->clustered ? "" : " (none)", g->stages, g->step);
-    if (g->rows < g->tile_m) cj_head(b, "  %u rows of a tile are stored; the next one begins behind them", g->rows);
+    if (g->rows < g->tile_m) cj_head(b, "  %u rows of a tile are stored; the next one begins after them", g->rows);
     if (cj__gemm_is_split(g))
         cj_head(b, "  split-K: %u ways in a cluster, %u ways across clusters", g->split, g->parts);
     if (g->sums_in_stages)
@@ -104,7 +52,7 @@ static void write_head(const gemm_kernel *k, cj_builder *b) {
             g->b.order == CJ_BY_K ? "k" : "columns",
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");
     if (g->turned) cj_head(b, "  D lies by columns: subtiles are transposed on their way to it");
-    if (cj__gemm_is_ragged(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
+    if (cj__gemm_has_tail(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
     cj_head(b,
             "\nLaunch: block %u threads (a producer warp group and %u of consumers), %u bytes of shared memory, any "
             "grid%s.",
@@ -125,7 +73,7 @@ static void clear_lines(const gemm_kernel *k, const gemm_operand *o, const cj_re
     cj_reg at = cj_mad(k->f, "cleared", k->thread, GEMM_CLEARED, k->shared);
     for (uint32_t from = first; from < o->bytes; from += threads * GEMM_CLEARED) {
         const uint32_t left = (o->bytes - from) / GEMM_CLEARED;
-        const cj_reg   inside = left < threads ? cj_lt(k->f, "is_behind", k->thread, left) : cj_always();
+        const cj_reg   inside = left < threads ? cj_lt(k->f, "is_cleared", k->thread, left) : cj_always();
         for (uint32_t stage = 0; stage < k->g->stages; stage++)
             cj__store(k->f, inside, "st.shared", "u32", zero, GEMM_CLEARED / 4, at, base + stage * o->bytes + from);
     }

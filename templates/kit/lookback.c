@@ -16,13 +16,13 @@ cj_reg cj__status_tag(const cj_lookback *l, cj_reg heads) {
     return cj_or(f, "tile_tag", cj_select(f, "u32", "head_bit", begins, 1, 0), l->epoch);
 }
 
-void cj__status_post(const cj_lookback *l, cj_reg when, cj_reg at, cj_reg total, cj_reg tag) {
+void cj__status_publish(const cj_lookback *l, cj_reg when, cj_reg at, cj_reg total, cj_reg tag) {
     const cj_mailbox box = {.words = words_of(l->p->combine)};
     cj__mail_send(l->p->f, &box, when, at, 0, &total, 1, tag);
 }
 
 // The status at `at` + offset: its total and its tag, 0 while only one of its words is there.
-static cj_reg look(const cj_lookback *l, cj_reg when, cj_reg at, unsigned offset, cj_reg *tag) {
+static cj_reg load_status(const cj_lookback *l, cj_reg when, cj_reg at, unsigned offset, cj_reg *tag) {
     static const cj_mailbox one = {.words = 1};
     cj_func                *f = l->p->f;
     cj_reg                  word[WORDS], other;
@@ -32,7 +32,7 @@ static cj_reg look(const cj_lookback *l, cj_reg when, cj_reg at, unsigned offset
         word[w] = cj__mail_split(f, sealed, w ? &other : tag);
         if (w) cj_set_if(f, cj_ne(f, "torn", other, *tag), *tag, 0);
     }
-    return cj__mail_value(f, l->p->combine.type, "posted", word);
+    return cj__mail_value(f, l->p->combine.type, "published", word);
 }
 
 // Takes the bit of a segment off a tile's tag.
@@ -65,8 +65,8 @@ cj_lookback_part cj__lookback_tiles(const cj_lookback *l, cj_reg tile, cj_reg at
     cj_reg back = cj_let(f, "s32", "back", "sub.s32 $1, $2, $3;", l->p->lane, part.place);
     cj_reg from = cj_let(f, "u64", "status_at", "mad.wide.s32 $1, $2, $3, $4;", back, cj__status_bytes(l->p->combine),
                          at);
-    CJ_DO(f, "not_posted", late) {
-        value = look(l, before, from, 0, &tag);
+    CJ_DO(f, "not_published", late) {
+        value = load_status(l, before, from, 0, &tag);
         head = take_head(l, tag);
         cj_ptx(f, "setp.ne.and.u32 $1, $2, $3, $4;", late, tag, l->epoch, before);
         cj_ptx(f, "vote.sync.any.pred $1, $1, 0xffffffff;", late);
@@ -75,7 +75,7 @@ cj_lookback_part cj__lookback_tiles(const cj_lookback *l, cj_reg tile, cj_reg at
     return part;
 }
 
-// carry = the prefix of `group`: lane i looks at group - 32 + i until one lane has a whole prefix and all lanes after it have
+// carry = the prefix of `group`: lane i reads the status of group - 32 + i until one lane has a whole prefix and all lanes after it have
 // totals; these follow one by one.
 static void add_groups(const cj_lookback *l, cj_reg carry, cj_reg group, cj_reg at, cj_reg whole_tag) {
     const cj_prefix *p = l->p;
@@ -85,8 +85,8 @@ static void add_groups(const cj_lookback *l, cj_reg carry, cj_reg group, cj_reg 
     cj_reg           number = cj_let(f, "s32", "number", "add.s32 $1, $2, $3;", back, group),
            exists = cj_ge(f, "exists", number, 0);
     cj_reg from = cj_let(f, "u64", "status_at", "mad.wide.s32 $1, $2, $3, $4;", back, cj__status_bytes(p->combine), at);
-    CJ_DO(f, "groups_not_posted", more) {
-        value = look(l, exists, from, 0, &tag);
+    CJ_DO(f, "groups_not_published", more) {
+        value = load_status(l, exists, from, 0, &tag);
         whole = cj_let(f, "pred", "is_whole", "setp.eq.and.u32 $1, $2, $3, $4;", tag, whole_tag, exists);
         cj_update(f, tag, "or", 1);
         missing = cj_ne(f, "missing", tag, whole_tag);
@@ -105,7 +105,7 @@ static void add_groups(const cj_lookback *l, cj_reg carry, cj_reg group, cj_reg 
 }
 
 // A segment that begins in a tile before this one cuts off the groups before. One that begins in the group's last tile cuts
-// them off for later groups alone; the group's total, posted first, is then its whole prefix.
+// them off for later groups alone; the group's total, which is published first, is then its whole prefix.
 void cj__lookback_groups(const cj_lookback *l, cj_reg leader, const cj_lookback_part *before, cj_reg group,
                          cj_reg group_at, cj_reg total, cj_reg heads, cj_reg tag, cj_reg carry) {
     const cj_prefix *p = l->p;
@@ -116,11 +116,11 @@ void cj__lookback_groups(const cj_lookback *l, cj_reg leader, const cj_lookback_
     cj_reg sum = cj__prefix_copy(p, "group_total", before->total);
     cj__prefix_append(p, sum, total, heads);
     CJ_UNLESS(p->f, first, "prefix_known") {
-        cj__status_post(l, closes, group_at, sum, tag);
+        cj__status_publish(l, closes, group_at, sum, tag);
         add_groups(l, carry, group, group_at, whole);
         cj__prefix_before(p, cj__prefix_no_head(p, heads), sum, carry);
     }
-    cj__status_post(l, closes, group_at, sum, whole);
+    cj__status_publish(l, closes, group_at, sum, whole);
     cj_combine_into(p->f, p->combine, carry, before->total);
 }
 
@@ -136,7 +136,7 @@ cj_lookback_known cj__lookback_begin(const cj_lookback *l) {
 
 cj_reg cj__lookback_enter(const cj_lookback *l, const cj_lookback_known *known, cj_reg row, cj_reg tile) {
     cj_func *f = l->p->f;
-    cj_step(f, "what is known of the row stays known");
+    cj_step(f, "of the same row the known prefix is kept");
     cj_reg other = cj_ne(f, "other_row", row, known->row);
     cj_set_if(f, other, known->groups, 0);
     cj__prefix_clear_if(l->p, other, known->prefix);
@@ -158,8 +158,8 @@ static void await(const cj_lookback *l, window *w, cj_reg first_group, cj_reg ti
            at = cj_mad_wide(f, "status_at", first, bytes, row_at);
     for (unsigned j = 0; j < w->groups; j++)
         w->there[j] = cj_lt(f, "is_before", cj_add(f, "index", first, j * GROUP), tile);
-    CJ_DO(f, "not_posted", late) {
-        for (unsigned j = 0; j < w->groups; j++) w->value[j] = look(l, w->there[j], at, j * GROUP * bytes, &tag[j]);
+    CJ_DO(f, "not_published", late) {
+        for (unsigned j = 0; j < w->groups; j++) w->value[j] = load_status(l, w->there[j], at, j * GROUP * bytes, &tag[j]);
         for (unsigned j = 0; j < w->groups; j++) w->head[j] = take_head(l, tag[j]);
         for (unsigned j = 0; j < w->groups; j++) {
             cj_reg is_late = j ? cj_pred(f, "late_too") : late;
@@ -199,4 +199,33 @@ cj_reg cj__lookback_window(const cj_lookback *l, const cj_lookback_known *known,
     cj_reg carry = cj__prefix_copy(p, "carry", known->prefix);
     cj__prefix_append(p, carry, in_group, own_heads);
     return carry;
+}
+
+// ---- words
+
+enum { NUMBER = CJ_WORD_NUMBERS - 1, TOTAL = CJ_WORD_NUMBERS };  // 0: nothing is published
+#define PREFIX UINT32_C(0x80000000)
+
+cj_reg cj__word_total(cj_func *f, cj_reg total) { return cj_or(f, "status", total, (unsigned)TOTAL); }
+
+cj_reg cj__word_prefix(cj_func *f, cj_reg before, cj_reg total) {
+    cj_reg upto = cj_and(f, "upto", cj_add(f, "upto", before, total), (unsigned)NUMBER);
+    return cj_or(f, "status", upto, PREFIX);
+}
+
+void cj__word_publish(cj_func *f, cj_reg when, cj_reg at, cj_reg word, const char *what) {
+    cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], $3; // $4", when, at, word, what);
+}
+
+void cj__lookback_words(cj_func *f, cj_reg at, unsigned stride, cj_reg before) {
+    cj_reg from = cj_mov(f, "u64", "from", at), status = cj_u32(f, "published"), late = cj_pred(f, "late");
+    cj_set(f, before, 0);
+    CJ_LOOP(f, tiles, "tile_before", "all_before") {
+        cj_update(f, from, "sub", stride);
+        CJ_DO(f, "not_published", late) {
+            cj_ptx(f, "ld.relaxed.gpu.global.u32 $1, [$2];\nsetp.eq.u32 $3, $1, 0;", status, from, late);
+        }
+        cj_update(f, before, "add", cj_and(f, "number", status, (unsigned)NUMBER));
+        cj_leave(&tiles, cj_ge(f, "is_prefix", status, PREFIX));
+    }
 }

@@ -26,8 +26,8 @@ cj_work cj__work_take(cj_func *f, cj_reg counter, cj_reg all) {
     return work;
 }
 
-cj_reg cj__work_take_number(cj_func *f, cj_reg when, cj_reg counter) {
-    return cj_let(f, "u32", "number", "@$2 atom.relaxed.gpu.global.add.u32 $1, [$3], 1;", when, counter);
+cj_reg cj__work_number(cj_func *f, cj_reg when, const char *name, cj_reg counter) {
+    return cj_let(f, "u32", name, "@$2 atom.relaxed.gpu.global.add.u32 $1, [$3], 1;", when, counter);
 }
 
 cj_reg cj__work_is_last(cj_func *f, cj_reg when, cj_reg number, cj_reg last) {
@@ -40,7 +40,7 @@ void cj__work_reset(cj_func *f, cj_reg is_last, cj_reg counter) {
 }
 
 cj_reg cj__work_take_by_warp(cj_func *f, cj_reg leads, cj_reg counter, const char *takers, cj_reg tiles) {
-    cj_reg number = cj__work_take_number(f, leads, counter);
+    cj_reg number = cj__work_number(f, leads, "number", counter);
     cj_ptx(f, "shfl.sync.idx.b32 $1, $1, 0, 31, 0xffffffff;", number);
     cj_reg last = cj_mov(f, "u32", "last", takers);
     cj_update(f, last, "add", tiles);

@@ -39,15 +39,15 @@ typedef struct cj_work {
 
 cj_work cj__work_take(cj_func *f, cj_reg counter, cj_reg all);
 
+// The next number of a 32-bit counter, as the register `name`, for the thread for which `when` holds. The counter is zero before the
+// launch. Whoever wants it ready for the next launch resets it: the taker that gets the launch's last number.
+cj_reg cj__work_number(cj_func *f, cj_reg when, const char *name, cj_reg counter);
+cj_reg cj__work_is_last(cj_func *f, cj_reg when, cj_reg number, cj_reg last);
+void   cj__work_reset(cj_func *f, cj_reg is_last, cj_reg counter);
+
 // By a warp: every lane gets the number that the lane `leads` takes from a 32-bit counter, for which no epoch is needed.
 // `takers` is a special register that counts them, `tiles` a u32 register.
 cj_reg cj__work_take_by_warp(cj_func *f, cj_reg leads, cj_reg counter, const char *takers, cj_reg tiles);
-
-// The same in steps, for a taker that uses the number later: the thread for which `when` holds takes a number; it has the launch's
-// last one, `last`; then it resets the counter.
-cj_reg cj__work_take_number(cj_func *f, cj_reg when, cj_reg counter);
-cj_reg cj__work_is_last(cj_func *f, cj_reg when, cj_reg number, cj_reg last);
-void   cj__work_reset(cj_func *f, cj_reg is_last, cj_reg counter);
 
 // ---- cluster-wide, by a warp of each block of a cluster: every lane gets the number that rank 0 takes for all. `full` is the
 // mbarrier, of one arrival, that says that the number is in the u32 at `slot`: addresses in the block's shared memory, the same

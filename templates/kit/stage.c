@@ -12,10 +12,9 @@ cj_ring cj__ring(cj_func *f, const char *name, unsigned count, bool phases) {
 }
 
 void cj__ring_next(cj_func *f, const cj_ring *ring) {
-    cj_update(f, ring->number, "add", 1);
-    cj_reg round = cj_eq(f, "round", ring->number, ring->count);
-    cj_set_if(f, round, ring->number, 0);
-    if (!cj_is_none(ring->parity)) cj_ptx(f, "@$1 xor.b32 $2, $2, 1;", round, ring->parity);
+    const cj_pipeline    stages = {.stages = ring->count};
+    const cj_pipeline_at at = {ring->number, ring->parity};
+    cj_pipeline_next(f, &stages, &at);
 }
 
 cj_reg cj__ring_at(cj_func *f, const char *name, cj_reg first, const cj_ring *ring, uint64_t bytes) {

@@ -20,7 +20,8 @@
 #include <clusterjit/control.h>
 #include <stdbool.h>
 
-// A count that goes round: 0, 1, … count - 1, 0, …; `parity` is that of the mbarrier phase to wait for in this round.
+// A count that goes round: 0, 1, … count - 1, 0, …, by cj_pipeline_next; `parity` is that of the mbarrier phase to wait for in this
+// round. Apart from stages it also numbers what has no pipeline: taken rows, turns.
 typedef struct cj_ring {
     cj_reg   number, parity;  // parity: cj_none() where nobody waits for phases
     unsigned count;

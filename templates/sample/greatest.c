@@ -58,7 +58,7 @@ static cj_reg count_greater(const sample_kernel *k, cj_reg part_at, cj_reg own) 
     return before;
 }
 
-// A warp looks at its candidates in turns; the lane that has the k-th tells all.
+// A warp compares its candidates in turns; the lane that has the k-th broadcasts it.
 static void tell_kth(const sample_kernel *k, cj_reg codes, cj_reg told) {
     const unsigned share = k->s.group_share, each = SAMPLE_WARP / share;
     cj_func       *f = k->f;

@@ -101,7 +101,7 @@ void cj__sample_shape(const cj_plan *plan, sample_shape *s) {
     s->lanes = SAMPLE_WARP;
     while (s->lanes > 1 && s->records * (SAMPLE_WARP / s->lanes) < SAMPLE_GROUPS) s->lanes /= 2;
     s->groups = s->records * (SAMPLE_WARP / s->lanes);
-    s->digit = cj__log2(s->block) + 3 < 11 ? cj__log2(s->block) + 3 : 11;
+    s->digit = cj__log2(s->block) + 3 < SAMPLE_DIGIT_MOST ? cj__log2(s->block) + 3 : SAMPLE_DIGIT_MOST;
     choose_counts(plan, s);
 }
 
@@ -120,8 +120,7 @@ static bool is_light(const cj_plan *plan) {
 
 // Threads of a block that has so much of a row. Of lists most instructions are a warp's, however much it has of the row: there a thread
 // keeps as much as it has registers for. The same holds where a key is counted, or nothing is searched: a warp has some 900 instructions
-// beside. Where a thread cannot keep its elements, more warps hide the latency of two passes: 32 rows of 128256 bf16 with top-p took 23.7 us
-// in blocks of 512 threads, 21.6 in blocks of 1024. Rows that are more than the GPU holds in the smallest of these blocks have a warp at least.
+// beside. Where a thread cannot keep its elements, more warps hide the latency of two passes (SAMPLE_EACH). Rows that are more than the GPU holds in the smallest of these blocks have a warp at least.
 static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint64_t part) {
     const uint64_t *value = plan->params.value;
     const bool      many = value[SAMPLE_ROWS] * SAMPLE_BLOCK_FEW > cj__threads_at_once(limits);
@@ -139,8 +138,7 @@ static uint32_t largest_cluster(const cj_plan *plan, const cj_limits *limits) {
     return may_list(plan) || keeps ? SAMPLE_CLUSTER_MOST : SAMPLE_CLUSTER_SEARCH;
 }
 
-// A cluster a row while the clusters of all rows are at work at once with an SM a block, and its blocks have enough of the row. On an H200
-// 30 clusters of 4 are, not 33: 32 rows in clusters of 4 took two turns, 24.9 us; in clusters of 2 they took 19.1.
+// A cluster a row while the clusters of all rows are at work at once with an SM a block (SAMPLE_GPC), and its blocks have enough of the row.
 static uint32_t choose_cluster(const cj_plan *plan, const cj_limits *limits) {
     const uint64_t *value = plan->params.value;
     const uint32_t  most = largest_cluster(plan, limits);

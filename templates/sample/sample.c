@@ -19,30 +19,7 @@
 //        draw:    kept mass of every warp --push--> records[], every block
 //   tokens[row]                             global
 //
-// Barriers; docs/maintaining/sample.md says why each is needed and enough. "cluster" is bar.sync where a block has the row.
-//   S1   cluster    all blocks have started, before the first push
-//   S2   cluster    maxima[] has all groups' greatest elements
-//   S3   bar.sync   the first threshold is told
-//   S4   cluster    the list has all candidates
-//   S5   bar.sync   the codes of all groups are written; list: the masses of all candidates are
-//   S6   bar.sync   the mass of the first k is told, and each candidate's sum of greater ones is written
-//   S7   bar.sync   list: what each candidate counts is written; search: the bins are clear
-//   S8   cluster    all blocks have summed a digit's bins
-//   S9   bar.sync   the warps' sums of bins are written
-//   S16  cluster    slices[] has the sums of all blocks' slices of the bins
-//   S10  cluster    the digit is told, and all blocks have read the bins
-//   S11  cluster    records[] has all warps' masses
-// and with counts of keys:
-//   S17  bar.sync   the counts are clear; S2 then says that all blocks have counted
-//   S21  cluster    the bin is told, and all blocks have read the counts, after S9 and S16
-//   S18  bar.sync   the warps' sums of each part are written
-//   S19  cluster    parts[] has the sums of all parts
-//   S20  bar.sync   records[] has the masses of the part's warps
-// and where more is told (tell.c):
-//   S12  cluster    all blocks have read the masses, before the rounds of the most probable tokens
-//   S13  cluster    records[] has all warps' best of a round; rounds take its two words in turn
-//   S14  cluster    all blocks have read the records, before what the draft leaves
-//   S15  cluster    records[] has what the draft leaves of all warps
+// Barriers S1 to S21: docs/maintaining/sample.md says for each what it orders, and why that is enough.
 #include "sample.h"
 
 static const cj_param_info params[] = {

@@ -31,12 +31,11 @@ enum {
     SAMPLE_SETTINGS
 };
 
-// Lanes; elements of a load, loads in flight, groups of lanes whose greatest elements are compared, blocks of a cluster, at
+// Lanes; elements of a load, groups of lanes whose greatest elements are compared, blocks of a cluster, at
 // most. A mass of 1 is 2^UNIT. told[]: a digit or the first threshold, the number of candidates, and what is left or the mass of k.
 enum {
     SAMPLE_WARP = 32,
     SAMPLE_WIDTH = 8,
-    SAMPLE_FLIGHT = 8,
     SAMPLE_GROUPS = 128,
     SAMPLE_BLOCKS = 16,
     SAMPLE_UNIT = 40

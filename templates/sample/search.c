@@ -181,10 +181,10 @@ static void tell_found(const sample_kernel *k, const search *s, cj_reg finds, cj
     cj_func        *f = k->f;
     const cj_prefix word = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u32"}, .lane = k->lane};
     const cj_prefix wide = {.f = f, .combine = {.op = CJ_COMBINE_SUM, .type = "u64"}, .lane = k->lane};
-    cj_reg          who = cj_let(f, "u32", "finder", "vote.sync.ballot.b32 $1, $2, 0xffffffff;", finds);
-    CJ_IF_UNI(f, cj_ne(f, "has_found", who, 0), "found_by_another") {
-        cj_ptx(f, "bfind.u32 $1, $1;", who);
-        cj_reg one = cj__prefix_pick(&word, "digit", digit, CJ_ARG(who), SAMPLE_WARP), rest = cj__prefix_pick(&wide, "left", left, CJ_ARG(who), SAMPLE_WARP);
+    cj_reg          finder = cj_let(f, "u32", "finder", "vote.sync.ballot.b32 $1, $2, 0xffffffff;", finds);
+    CJ_IF_UNI(f, cj_ne(f, "has_found", finder, 0), "found_by_another") {
+        cj_ptx(f, "bfind.u32 $1, $1;", finder);
+        cj_reg one = cj__prefix_pick(&word, "digit", digit, CJ_ARG(finder), SAMPLE_WARP), rest = cj__prefix_pick(&wide, "left", left, CJ_ARG(finder), SAMPLE_WARP);
         cj__sample_spread(k, SAMPLE_WARP, "u32", &one, 1, s->record);
         cj__sample_spread(k, SAMPLE_WARP, "u64", &rest, 1, cj_add(f, "left_at", s->record, (int)AT_LEFT));
     }

@@ -32,7 +32,7 @@ void cj__sample_tell(const sample_kernel *k, cj_reg when, cj_reg token, cj_reg v
 
 // ---- the most probable tokens
 
-// Slot `slot` of the row's; `when` says who writes.
+// Slot `slot` of the row's; `when` holds for the thread that writes.
 static void put_top(const sample_kernel *k, cj_reg when, cj_reg slot, cj_reg token, cj_reg log) {
     cj_func *f = k->f;
     cj_reg   each = cj_mov(f, "u32", "top_each", k->s.top);

@@ -87,7 +87,7 @@ static void look_back(const scan_kernel *k, scan_tile *t, const scan_exchange *e
     cj_step(f, "the tile's status");
     cj_reg leader = cj_eq(f, "leader", k->thread, 0), at = cj__scan_status(k, e->workspace, e->work.number);
     cj_reg tag = cj__status_tag(&l, t->headed);
-    cj__status_post(&l, leader, at, t->total, tag);
+    cj__status_publish(&l, leader, at, t->total, tag);
     if (s->warps == 1) {
         look_at_tiles(k, t, &l, leader, at, e->workspace, tag);
         return;

@@ -334,7 +334,7 @@ static void emit_publishing(stream *t) {
         if (looks_back(t)) {
             const cj_lookback l = {.p = &k->p, .epoch = tile.work.epoch};
             cj_reg            at = cj__scan_status(k, workspace, tile.work.number), tag = cj__status_tag(&l, heads);
-            cj__status_post(&l, t->lead, at, total, tag);
+            cj__status_publish(&l, t->lead, at, total, tag);
         } else {
             cj__prefix_clear_if(&k->p, cj_eq(k->f, "first_tile", tile.number, 0), carry);
             store_carry(t, carry);

@@ -90,15 +90,14 @@ static void sum_up(sort_kernel *k, cj_reg all_bins) {
 
 // ---- a digit
 
-// The block's ticket; tiles of a row lie side by side.
+// The block's ticket, which the pass's work counter gives (kit/schedule.h); tiles of a row lie side by side.
 static void take_tile(sort_kernel *k, cj_reg workspace) {
     cj_func *f = k->f;
     cj_step(f, "the block's tile");
     cj_reg first = cj_eq(f, "first_thread", k->thread, 0), at = cj_mad_wide(f, "ticket_at", k->pass, 4, workspace);
-    k->ticket = cj_u32(f, "ticket");
-    cj_ptx(f, "@$1 atom.relaxed.gpu.global.add.u32 $2, [$3], 1;", first, k->ticket, at);
+    k->ticket = cj__work_number(f, first, "ticket", at);
     cj_ptx(f, "@$1 st.shared.u32 [$2 + $3], $4;", first, k->counts, k->s.at.sums, k->ticket);
-    cj_ptx(f, "bar.sync 0; // G1: the ticket is told");
+    cj_ptx(f, "bar.sync 0; // G1: the ticket is in shared memory");
     cj_ptx(f, "ld.shared.u32 $1, [$2 + $3];", k->ticket, k->counts, k->s.at.sums);
     cj_reg tiles = cj__load_param(f, "u32", k->tiles_at, "tiles"), rows = cj__load_param(f, "u32", k->rows_at, "rows");
     k->row = cj_div(f, "row", k->ticket, tiles);

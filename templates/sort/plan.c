@@ -8,8 +8,7 @@ static const cj_dtype dtypes[] = {CJ_F32, CJ_F64,  CJ_I32, CJ_U32, CJ_I64, CJ_U6
 enum { BOTH, VALUES, INDICES };  // in the order of the words
 enum { MATCH_AUTO, ANY, BALLOTS };
 enum { PAIRS_AUTO, PAIRS_YES, PAIRS_NO };
-enum { SUMS_BYTES = 4 * SORT_WARP, LINE = 16, CLUSTER_MOST = 16, THREADS_MOST = 1024, DIGIT_MOST = 9, RESIDENT_MOST = 32 };
-enum { REGISTERS_LESS = 8 };  // than are counted: ptxas makes do, or spills a few bytes. For who asks for threads or blocks an SM
+enum { SUMS_BYTES = 4 * SORT_WARP, LINE = 16, CLUSTER_MOST = 16, THREADS_MOST = 1024, RESIDENT_MOST = 32 };
 
 static bool is_float(cj_dtype type) { return type == CJ_F32 || type == CJ_F64 || type == CJ_F16 || type == CJ_BF16; }
 static bool is_signed(cj_dtype type) { return type == CJ_I8 || type == CJ_I16 || type == CJ_I32 || type == CJ_I64; }
@@ -45,7 +44,7 @@ static void shape_of_type(const cj_plan *plan, sort_shape *s) {
     s->carries = s->indices || s->floats;
     s->type = s->bits == 64 ? "u64" : "u32";
     s->ballots = value[SORT_MATCH] != ANY;
-    s->spared = cj__is_asked(plan, SORT_BLOCK) ? (unsigned)REGISTERS_LESS : 0;
+    s->spared = cj__is_asked(plan, SORT_BLOCK) ? (unsigned)SORT_REGISTERS_LESS : 0;
 }
 
 // Registers that the items of a thread take.
@@ -67,9 +66,9 @@ static void shape_of_digits(const cj_plan *plan, sort_shape *s) {
                           (s->dtype == CJ_F64 ? (unsigned)SORT_PREFIX_F64 : 0);
     const unsigned digits = digits_of(bits, SORT_DIGIT_BITS);
     const bool     pays = can_settle && digits + SORT_PREFIX_PAYS <= digits_of(s->bits, SORT_DIGIT_BITS);
-    const bool     holds = cj__asked_or(plan, SORT_BLOCK, 1u << DIGIT_MOST) * SORT_THREAD_BINS >= 1u << DIGIT_MOST;
-    const bool     longer = pays && in_cluster && holds && digits_of(bits, DIGIT_MOST) < digits;
-    s->digit = cj__asked_or(plan, SORT_DIGIT, longer ? DIGIT_MOST : SORT_DIGIT_BITS);
+    const bool     holds = cj__asked_or(plan, SORT_BLOCK, 1u << SORT_DIGIT_MOST) * SORT_THREAD_BINS >= 1u << SORT_DIGIT_MOST;
+    const bool     longer = pays && in_cluster && holds && digits_of(bits, SORT_DIGIT_MOST) < digits;
+    s->digit = cj__asked_or(plan, SORT_DIGIT, longer ? SORT_DIGIT_MOST : SORT_DIGIT_BITS);
     s->bins = 1u << s->digit;
     s->prefix = cj__asked_or(plan, SORT_PREFIX, pays ? digits_of(bits, s->digit) : sort_passes(s));
     s->settles = can_settle && s->prefix * s->digit < s->bits;
@@ -257,7 +256,7 @@ static unsigned resident(const sort_shape *s) {
 
 static cj_status check_resident(const cj_plan *plan, const sort_shape *s, cj_error *error) {
     const unsigned blocks = cj__asked_or(plan, SORT_RESIDENT, 1), left = cj__registers_per_thread((uint64_t)blocks * s->block);
-    REFUSE_IF(left + REGISTERS_LESS < cj__sort_registers(s),
+    REFUSE_IF(left + SORT_REGISTERS_LESS < cj__sort_registers(s),
               "resident: %u blocks of %u threads leave a thread %u registers, and it needs some %u" CJ_HINT
               "leave resident at its default, or ask for fewer",
               blocks, s->block, left, cj__sort_registers(s));

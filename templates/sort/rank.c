@@ -250,13 +250,7 @@ static void sum_ranks(const sort_kernel *k, const bins *b, cj_reg *offset) {
     }
 }
 
-// ---- the grid
-//
-// A status is a word: two bits that say what it has, and a number of items modulo 2^30. A tile posts its own number of a digit, and,
-// once it knows what comes before in the row, both together. The first tile of a row posts the latter alone: looking back ends there. The number of all items may be 2^30, but a place is less.
-
-enum { OWN = 1 << 30, NUMBER = OWN - 1 };
-#define UPTO UINT32_C(0x80000000)
+// ---- the grid: decoupled look-back (kit/lookback.h), a status word for each digit of a tile
 
 static cj_reg status_at(const sort_kernel *k, const bins *b) {
     cj_func *f = k->f;
@@ -264,36 +258,25 @@ static cj_reg status_at(const sort_kernel *k, const bins *b) {
     return cj_add(f, "status_at", own, cj_cvt(f, "u64", "bin_offset", cj_sub(f, "bin_offset", b->at, k->counts)));
 }
 
-static void post_own(sort_kernel *k, const bins *b, cj_reg start) {
+static void publish_total(sort_kernel *k, const bins *b, cj_reg start) {
     cj_func *f = k->f;
-    cj_reg   status = cj_or(f, "status", b->total[0], (unsigned)OWN);
+    cj_reg   status = cj__word_total(f, b->total[0]);
     k->bin_total = b->total[0];
     cj_set(f, k->bin_start, start);
     cj_reg at = status_at(k, b), has_before = cj_ne(f, "has_before", k->tile, 0);
-    cj_ptx(f, "@$1 st.relaxed.gpu.global.u32 [$2], $3; // the tile's own number", has_before, at, status);
+    cj__word_publish(f, has_before, at, status, "the tile's total");
 }
 
-// Items of the thread's digit in the tiles before: their own numbers, down to a tile that knows more.
+// Items before the tile's first of the thread's digit: those of lower digits in the row, and those of the digit in the tiles before.
+// The prefix that the first tile publishes includes the former.
 static cj_reg look_back(const sort_kernel *k, const bins *b, cj_reg at) {
     cj_func *f = k->f;
     cj_reg   before = cj_u32(f, "before"),
            bin = cj_cvt(f, "u64", "bin_offset", cj_sub(f, "bin_offset", b->at, k->counts));
     cj_ptx(f, "ld.global.u32 $1, [$2]; // what the row has before the digit", before,
            cj_add(f, "bin_at", k->bins, bin));
-    CJ_IF(f, cj_ne(f, "has_before", k->tile, 0), "is_first") {
-        cj_reg from = cj_mov(f, "u64", "from", at), status = cj_u32(f, "posted"), late = cj_pred(f, "late");
-        cj_set(f, before, 0);
-        CJ_LOOP(f, tiles, "tile_before", "all_before") {
-            cj_update(f, from, "sub", 4 * k->s.bins);
-            CJ_DO(f, "not_posted", late) {
-                cj_ptx(f, "ld.relaxed.gpu.global.u32 $1, [$2];\nsetp.eq.u32 $3, $1, 0;", status, from, late);
-            }
-            cj_update(f, before, "add", cj_and(f, "number", status, (unsigned)NUMBER));
-            cj_leave(&tiles, cj_ge(f, "knows", status, UPTO));
-        }
-    }
-    cj_reg upto = cj_and(f, "upto", cj_add(f, "upto", before, k->bin_total), (unsigned)NUMBER);
-    cj_ptx(f, "st.relaxed.gpu.global.u32 [$1], $2; // and what is up to it", at, cj_or(f, "status", upto, UPTO));
+    CJ_IF(f, cj_ne(f, "has_before", k->tile, 0), "is_first") cj__lookback_words(f, at, 4 * k->s.bins, before);
+    cj__word_publish(f, cj_always(), at, cj__word_prefix(f, before, k->bin_total), "the prefix after the tile");
     return before;
 }
 
@@ -343,7 +326,7 @@ void cj__sort_scan(sort_kernel *k) {
         if (s->scanners > SORT_WARP) add_warps(k, &b);
         bin_starts(k, &b, start);
         if (s->cluster) push_bins(k, &b, start);
-        if (s->form == SORT_BY_GRID) post_own(k, &b, start[0]);
+        if (s->form == SORT_BY_GRID) publish_total(k, &b, start[0]);
         write_starts(k, &b, start);
     }
     if (s->cluster) cj_cluster_arrive(f, CJ_ARRIVE_RELEASE, "C1: this rank's bins are pushed");

@@ -2,7 +2,7 @@
 // The tile is in the order of a prefix of its keys; items with the same prefix, a run, are in the order of their indices. An item's
 // place moves up by the smaller keys after it in its run, and down by the greater ones before it: equal keys stay as they came.
 // A group of 32 neighbours, an item of each lane, first asks whether a key is greater than the next one, in the group or within
-// SORT_REACH places about it. If not, its places are right. Else lanes look one place farther in both directions, as long as one finds its
+// SORT_REACH places about it. If not, its places are right. Else lanes compare one place farther in both directions, as long as one finds its
 // run there, to SORT_REACH places. A longer run with different keys cannot settle: then retry is set, and the row is sorted by the whole
 // key. docs/maintaining/sort.md has the proof.
 //

@@ -147,7 +147,7 @@ static void emit_sight(resident *w) {
     cj_step(f, "the rows that this warp shows, and those that it sees");
     cj_reg warp = cj_shr(f, "warp", w->k->thread, 5);
     w->show = cj_add(f, "show", w->pool, w->lane_at);
-    cj_reg zeros = {0};
+    cj_reg zeros = cj_none();
     if (w->s->boundary == BOUNDARY_ZERO)
         zeros = cj_add(f, "zeros", w->show, 2 * w->s->radius * w->s->warps * w->row_bytes);
     emit_sight_of(w, warp, zeros, ABOVE);

@@ -184,7 +184,7 @@ static points points_begin(const tile *t, bool puts, const char *name, const cha
     p.at[t->cut] = cj_let(f, "s32", axes[t->cut], "add.u32 $1, $2, $3;", rest, t->first);
     p.mine = cj_mad(f, "mine", p.index, t->s->bytes, t->halo * t->plane * t->s->bytes);
     p.loop = cj_loop_begin(f, name, done, 0);
-    cj_leave(&p.loop, cj_ge(f, "past", p.index, t->count));
+    cj_leave(&p.loop, cj_ge(f, "beyond", p.index, t->count));
     return p;
 }
 

@@ -38,7 +38,7 @@ static cj_reg emit_chunk(stream *w, cj_label done, cj_reg *number) {
     cj_step(f, "the warp's strip and chunk");
     cj_reg warp = cj_shr(f, "warp", w->k->thread, 5);
     *number = cj_mad(f, "number", w->k->block, s->warps, warp);
-    cj_ptx(f, "@$1 bra $2;", cj_ge(f, "past", *number, s->batch * s->strips * chunks), done);
+    cj_ptx(f, "@$1 bra $2;", cj_ge(f, "beyond", *number, s->batch * s->strips * chunks), done);
     cj_reg part = cj_rem(f, "strip", *number, s->strips);
     cj_update(f, *number, "div", s->strips);
     cj_reg x = cj_let(f, "s32", "x", "mul.lo.s32 $1, $2, $3;", part, s->strip);

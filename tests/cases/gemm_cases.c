@@ -356,7 +356,7 @@ static void draw_blocks(uint64_t *random, char *words, size_t size) {
                              ? PICK(random, "cluster=auto split=2", "cluster=0 parts=3",
                                     "cluster=1 split=16 cluster-n=1", "cluster=2 parts=2",
                                     "cluster=2 cluster-n=1 split=3 parts=2", "cluster=1 cluster-n=2 split=8",
-                                    "cluster=2 cluster-n=2 split=4 parts=2", "cluster=2 cluster-n=1 split=4 sums=ring")
+                                    "cluster=2 cluster-n=2 split=4 parts=2", "cluster=2 cluster-n=1 split=4 sums=stages")
                              : PICK(random, "cluster=auto", "cluster=0", "cluster=1", "cluster=2", "cluster=4",
                                     "cluster=1 cluster-n=2", "cluster=1 cluster-n=4", "cluster=2 cluster-n=2");
     const char *turns = *tile == '6' && !shares ? PICK(random, "", "", " consumers=in-turn") : "";

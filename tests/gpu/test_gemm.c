@@ -57,7 +57,7 @@ static void swapped_products_are_right(void **state) {
         "m=136 n=9000 k=520 swap=yes d=column tile=128x96 cluster=2 cluster-n=2 c=yes bias=n",
         "m=264 n=520 k=9000 swap=yes b=column tile=128x256 cluster=1 split=4 c=yes bias=n",
         "m=300 n=500 k=9000 swap=yes tile=192x160 cluster=2 split=2 parts=3 out=f32 c=yes bias=m",
-        "m=200 n=500 k=9000 swap=yes b=column tile=192x192 cluster=1 split=4 parts=2 sums=ring c=yes",
+        "m=200 n=500 k=9000 swap=yes b=column tile=192x192 cluster=1 split=4 parts=2 sums=stages c=yes",
         "m=112 n=505 k=20000 swap=yes a=column tile=64x128 cluster=1 cluster-n=2 split=8 dtype=f16",
     };
     are_right(words, cj_test_few() ? 1 : CJ_TEST_COUNT(words));
@@ -74,8 +74,8 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
         "m=60 n=60 k=40000 tile=64x64 cluster=1 split=16 parts=7 dtype=f16",
         "m=120 n=500 k=9000 tile=128x256 cluster=1 cluster-n=2 parts=30 d=column",
         "m=130 n=70 k=5000 tile=64x64 cluster=0 parts=5 a=column",
-        "m=250 n=500 k=30000 tile=128x128 cluster=2 cluster-n=2 split=2 parts=3 sums=ring c=yes",
-        "m=120 n=500 k=20000 tile=128x256 cluster=1 cluster-n=2 split=8 sums=ring",
+        "m=250 n=500 k=30000 tile=128x128 cluster=2 cluster-n=2 split=2 parts=3 sums=stages c=yes",
+        "m=120 n=500 k=20000 tile=128x256 cluster=1 cluster-n=2 split=8 sums=stages",
         "m=250 n=500 k=9000 tile=64x160 cluster=2 split=4 parts=2 c=yes",
         "m=250 n=500 k=9000 tile=192x128 cluster=1 split=3 parts=5 b=column",
     };

@@ -31,9 +31,9 @@ static void kernels_that_share_k_assemble(void **state) {
     assemble("tile=128x256 cluster=2 parts=32 c=yes");
     assemble("tile=64x256 cluster=0 parts=3");
     assemble("tile=128x128 cluster=2 split=2 parts=8");
-    assemble("tile=128x128 cluster=2 cluster-n=2 split=2 parts=7 sums=ring");
-    assemble("tile=128x256 cluster=2 split=4 parts=2 c=yes sums=ring");
-    assemble("m=256 n=512 k=8192 split=16 parts=1 sums=ring");  // clusters that share nothing have room for it
+    assemble("tile=128x128 cluster=2 cluster-n=2 split=2 parts=7 sums=stages");
+    assemble("tile=128x256 cluster=2 split=4 parts=2 c=yes sums=stages");
+    assemble("m=256 n=512 k=8192 split=16 parts=1 sums=stages");  // clusters that share nothing have room for it
     assemble("tile=64x256 cluster=2 consumers=in-turn out=f32 c=yes bias=m batch=2 activation=silu");
     assemble("tile=128x224 cluster=2 cluster-n=2 split=2 parts=7 c=yes b=column");
     assemble("tile=192x128 cluster=1 split=2 parts=15 out=f32 c=yes");
@@ -72,7 +72,7 @@ static void swapped_kernels_assemble(void **state) {
     assemble("m=224 n=4500 swap=yes tile=128x224 cluster=2 c=yes bias=n batch=2 activation=silu");
     assemble("m=320 n=4500 swap=yes tile=192x160 cluster=1 c=yes bias=n batch=2 activation=gelu");
     assemble("m=600 n=4500 swap=yes tile=64x256 cluster=2 consumers=in-turn out=f32 c=yes bias=m batch=2 activation=silu");
-    assemble("m=256 n=512 k=8192 swap=yes tile=128x128 split=8 parts=2 sums=ring c=yes");
+    assemble("m=256 n=512 k=8192 swap=yes tile=128x128 split=8 parts=2 sums=stages c=yes");
     assemble("m=300 n=4096 swap=yes dtype=e4m3 b=column c=yes tile=128x160 split=4 cluster=1 parts=1");
 }
 

@@ -191,9 +191,9 @@ class Kernel:
         peers = ceil_div(warps * ceil_div(columns, subtile), self.split) * (self.split - 1) * 64 * subtile
         room = SHARED - RESERVED - warps * (1 if self.groups > 2 else 2) * STORE_BYTES
         apart, most = max(0, room - peers) // stage, room // stage
-        is_long = apart < c.ring_stages and ceil_div(p.steps, self.split * self.parts) >= c.ring_steps
-        in_ring = self.split > 1 and most > apart and (apart < STAGES_MIN or is_long) and most * stage >= peers
-        return dataclasses.replace(self, stages=min(most if in_ring else apart, STAGES_MAX))
+        is_long = apart < c.sums_stages and ceil_div(p.steps, self.split * self.parts) >= c.sums_steps
+        in_stages = self.split > 1 and most > apart and (apart < STAGES_MIN or is_long) and most * stage >= peers
+        return dataclasses.replace(self, stages=min(most if in_stages else apart, STAGES_MAX))
 
 
 # ---- clusters that run at once
@@ -225,11 +225,11 @@ def terms(p, kernel, at_once):
         "operands": kernel.groups * (GROUP_ROWS + tile_n) * ROW,
         "products": area * (kernel.groups > 1), "one_group": area * (kernel.groups == 1 and not turns),
         "loaded": p.k * p.size / (p.steps * ROW) * loaded, "blocks": min(clusters, at_once) * kernel.blocks,
-        "behind": min(kernel.stages, STAGES_MAX) - 1, "steps": ceil_div(p.steps, split * parts), "rounds": ceil_div(clusters, at_once),
+        "ahead": min(kernel.stages, STAGES_MAX) - 1, "steps": ceil_div(p.steps, split * parts), "rounds": ceil_div(clusters, at_once),
         "special": tile_n * p.special, "stored": tile_n * kernel.stores_at_once(p), "last": area * p.out * (not p.turned),
         "turned": area * p.out * p.turned,
         "exchanges": int(split > 1), "sent": area * 4 * (split - 1) / split, "wide": int(split > 1 and kernel.blocks > PORTABLE_CLUSTER),
-        "meets": int(parts > 1), "posted": area * 4 / split * (parts + 1) * (parts > 1),
+        "combines": int(parts > 1), "combined": area * 4 / split * (parts + 1) * (parts > 1),
         "read": p.batches * p.k * p.size * (p.m + p.n), "written": p.batches * p.m * p.n * p.out}
 
 
@@ -240,12 +240,12 @@ def larger(a, b):  # of arrays, too
 def cost(c, t):
     """Clocks, by constants and terms: cj__gemm_cost."""
     products = c.turn_step * t.turn_columns + (t.products + t.one_group * c.one_group) / c.products
-    each = (larger(products, t.operands / c.operand_bytes), t.loaded / c.block_bytes, t.loaded * t.blocks / c.l2_bytes, c.refill / t.behind)
+    each = (larger(products, t.operands / c.operand_bytes), t.loaded / c.block_bytes, t.loaded * t.blocks / c.l2_bytes, c.refill / t.ahead)
     steps = t.steps * sum(time**3 for time in each) ** (1 / 3)
     special = c.activate * t.special
     round_ = t.turns * larger(steps, c.turn_end + special / 2) + (1 - t.turns) * (steps + c.end + special + c.stored * t.stored)
     partials = (t.exchanges * c.exchange + t.sent / c.send_bytes + t.wide * c.wide_cluster +
-                t.meets * c.meeting + t.posted / c.post_bytes)
+                t.combines * c.combine + t.combined / c.combine_bytes)
     memory = t.read / c.read_bytes + t.written / c.write_bytes
     return ((steps + (t.rounds - 1) * round_) ** 2 + memory**2) ** 0.5 + (t.last + t.turned * c.turned_last) / c.last_bytes + special + t.rounds * partials
 

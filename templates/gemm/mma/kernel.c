@@ -4,8 +4,6 @@
 
 // ---- parameters
 
-static const char *unless(bool used, const char *comment) { return used ? comment : "not used"; }
-
 static void declare_matrices(mma_kernel *k) {
     static const char *const names[GEMM_MAPS] = {"a", "b", "c", "d"}, *const leading[] = {"lda", "ldb", "ldc", "ldd"};
     static const char *const strides[] = {"stride_a", "stride_b", "stride_c", "stride_d"};
@@ -13,13 +11,13 @@ static void declare_matrices(mma_kernel *k) {
     const bool               shared[] = {g->a.shared, g->b.shared, g->shared_c, false};
     cj_func                 *f = k->base.f;
     for (unsigned i = 0; i < GEMM_MAPS; i++)
-        k->matrix[i] = cj_param(f, "u64", names[i], unless(i != GEMM_MAP_C || g->adds_c, NULL));
+        k->matrix[i] = cj_param(f, "u64", names[i], cj__gemm_comment(i != GEMM_MAP_C || g->adds_c, NULL));
     for (unsigned i = 0; i < GEMM_MAPS; i++)
         k->leading[i] = cj_param(f, "u64", leading[i],
-                                 unless(i != GEMM_MAP_C || g->adds_c, "elements from a line to the next"));
+                                 cj__gemm_comment(i != GEMM_MAP_C || g->adds_c, "elements from a line to the next"));
     for (unsigned i = 0; i < GEMM_MAPS; i++)
         k->stride[i] = cj_param(f, "u64", strides[i],
-                                unless(g->batches > 1 && !shared[i] && (i != GEMM_MAP_C || g->adds_c),
+                                cj__gemm_comment(g->batches > 1 && !shared[i] && (i != GEMM_MAP_C || g->adds_c),
                                        "elements from a product's to the next one's"));
 }
 
@@ -27,22 +25,16 @@ void cj__mma_declare(mma_kernel *k) {
     gemm_kernel      *b = &k->base;
     const gemm_shape *g = b->g;
     cj_func          *f = b->f;
-    const bool        scaled = cj__gemm_is_scaled(g);
     declare_matrices(k);
-    b->alpha = cj_param(f, "f32", "alpha", NULL);
-    b->beta = cj_param(f, "f32", "beta", unless(g->adds_c, NULL));
-    b->bias = cj_param(f, "u64", "bias", unless(g->bias, "elements as C's"));
-    b->scale_a = cj_param(f, "u64", "scale_a", unless(scaled, "f32, or NULL for 1"));
-    b->scale_b = cj_param(f, "u64", "scale_b", unless(scaled, "f32, or NULL for 1"));
-    b->scale_d = cj_param(f, "u64", "scale_d", unless(cj__gemm_is_d_scaled(g), "f32, or NULL for 1"));
+    cj__gemm_declare_values(b);
     b->tiles_m = cj_param(f, "u64", "tiles_m", "rows of tiles");
     b->tiles_n = cj_param(f, "u64", "tiles_n", "columns of them");
-    b->batches = cj_param(f, "u64", "batches", unless(g->batches > 1 || g->parts > 1, "products"));
+    b->batches = cj_param(f, "u64", "batches", cj__gemm_comment(g->batches > 1 || g->parts > 1, "products"));
     k->m = cj_param(f, "u64", "m", "rows of D");
     k->n = cj_param(f, "u64", "n", "columns of D");
     k->k = cj_param(f, "u64", "k", NULL);
     k->part_steps = cj_param(f, "u64", "part_steps", "steps of K of a part");
-    b->workspace = cj_param(f, "u64", "workspace", unless(g->parts > 1, "arrivals of the parts, then their sums"));
+    b->workspace = cj_param(f, "u64", "workspace", cj__gemm_comment(g->parts > 1, "arrivals of the parts, then their sums"));
 }
 
 cj_reg cj__mma_line_bytes(const mma_kernel *k, unsigned which, uint32_t bytes) {
@@ -77,19 +69,21 @@ static void find_part(mma_kernel *k, cj_reg *tile) {
     k->steps = cj_min(f, "steps", cj_sub(f, "steps", steps, before), each);
 }
 
+void cj__mma_identify_tile(gemm_kernel *b) {
+    b->rows = cj__load_param(b->f, "u32", b->tiles_m, "rows");
+    b->columns = cj__load_param(b->f, "u32", b->tiles_n, "columns");
+    b->cluster = cj_mov(b->f, "u32", "tile", "%ctaid.x");
+}
+
 void cj__mma_identify(mma_kernel *k) {
     gemm_kernel *b = &k->base;
     cj_func     *f = b->f;
     cj_step(f, "which thread this is, and which tile its block computes");
-    b->thread = cj_mov(f, "u32", "thread", "%tid.x");
-    b->lane = cj_and(f, "lane", b->thread, GEMM_WARP - 1);
-    b->warp = cj_shr(f, "warp", b->thread, 5);
+    cj__gemm_identify_thread(b);
     if (b->g->parts > 1) b->leader = cj_eq(f, "leader", b->lane, 0);
     k->warp_n = cj_and(f, "warp_n", b->warp, k->tile->warps_n - 1);
     k->warp_m = cj_shr(f, "warp_m", b->warp, cj__gemm_log2(k->tile->warps_n));
-    b->rows = cj__load_param(f, "u32", b->tiles_m, "rows");
-    b->columns = cj__load_param(f, "u32", b->tiles_n, "columns");
-    b->cluster = cj_mov(f, "u32", "tile", "%ctaid.x");
+    cj__mma_identify_tile(b);
     if (b->g->batches > 1 || b->g->parts > 1) b->of_one = b->count = cj_mul(f, "tiles_of_one", b->rows, b->columns);
     if (b->g->batches > 1 && b->g->parts > 1)
         b->count = cj_mul(f, "tiles_in_all", b->of_one, cj__load_param(f, "u32", b->batches, "batches"));

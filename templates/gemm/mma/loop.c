@@ -73,10 +73,8 @@ static void load_fragment(const loop *l, const fragments *x, cj_reg when, uint32
     const uint32_t turn = by_k ? slice * MMA_SLICE : i * MMA_LINES * 2, offset = by_k ? i : slice;
     const cj_reg  *v = fragment_of(x, slice, i);
     cj_reg         at = turn ? cj_xor(l->k->base.f, "fragment", x->in_stage, turn) : x->in_stage;
-    cj_ptx(l->k->base.f,
-           when.id ? "@$1 ldmatrix.sync.aligned.m8n8.x4$2.shared.b16 {$3, $4, $5, $6}, [$7 + $8];"
-                   : "ldmatrix.sync.aligned.m8n8.x4$2.shared.b16 {$3, $4, $5, $6}, [$7 + $8];",
-           when, by_k ? "" : ".trans", v[0], v[1], v[2], v[3], at, offset * MMA_LINES * GEMM_ROW);
+    cj_ptx(l->k->base.f, "@$1 ldmatrix.sync.aligned.m8n8.x4$2.shared.b16 {$3, $4, $5, $6}, [$7 + $8];", when,
+           by_k ? "" : ".trans", v[0], v[1], v[2], v[3], at, offset * MMA_LINES * GEMM_ROW);
 }
 
 static void load_fragments(const loop *l, const fragments *x, cj_reg when, uint32_t slice) {

@@ -34,7 +34,7 @@ static void write_head(const mma_kernel *k, cj_builder *b) {
     cj_head(b, "  A lies by %s, B by %s%s", g->a.order == CJ_BY_K ? "k" : "rows",
             g->b.order == CJ_BY_K ? "k" : "columns",
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");
-    if (cj__gemm_is_ragged(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
+    if (cj__gemm_has_tail(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
     cj_head(b, "%s", "");
     cj_head(b,
             "Launch: block %" PRIu32 " threads, %" PRIu32 " bytes of shared memory, a block for each part of a tile.",
@@ -44,9 +44,9 @@ static void write_head(const mma_kernel *k, cj_builder *b) {
 // A thread's sums, fragments and addresses. By itself ptxas now and then spills some for a block more on an SM; of 8 bits, which it
 // converts on some targets, it spills where a number of blocks is asked for.
 static void limit_registers(const mma_kernel *k) {
-    enum { OTHERS = 104, LARGE = 128, MOST = 255 };
-    const uint32_t sums = cj__mma_sums(k->tile);
-    if (k->base.g->a.type->bytes > 1) cj__registers(k->base.plan, k->base.f, sums < LARGE ? sums + OTHERS : MOST, true);
+    enum { MOST = 255 };  // that a thread can have
+    const uint32_t sums = cj__mma_sums(k->tile), others = (uint32_t)cj__gemm_constants.mma_registers;
+    if (k->base.g->a.type->bytes > 1) cj__registers(k->base.plan, k->base.f, sums < MMA_SUMS_MAX ? sums + others : MOST, true);
 }
 
 void cj__mma_emit(const cj_plan *plan, cj_builder *builder) {

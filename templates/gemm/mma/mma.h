@@ -74,6 +74,7 @@ static inline uint32_t cj__mma_stage_bytes(const gemm_shape *g) { return g->a.by
 
 void cj__mma_declare(mma_kernel *k);
 void cj__mma_identify(mma_kernel *k);
+void cj__mma_identify_tile(gemm_kernel *b);  // rows and columns of tiles; the block's number
 
 // The address of a matrix of this block's product, u64, and the bytes from one of its lines (rows of D) to the next.
 cj_reg cj__mma_matrix(const mma_kernel *k, unsigned which, bool shared, uint32_t bytes);

@@ -6,8 +6,6 @@
 #include "plan.h"
 
 enum {
-    STAGES_MAX = 6,
-    STAGES_PAIRED = 3,
     TARGET = 80,
     TARGET_8_BITS = 89,
     TARGET_DEPENDENT = 90,
@@ -72,12 +70,12 @@ static uint32_t stages_most(const gemm_shape *g, const cj_limits *limits) {
     return stages_in(g, limits->shared_per_block_optin);
 }
 
-// As many as leave room for two blocks of 4 warps on an SM, if those are 3 or more; else as many as fit.
+// As many as leave room for two blocks of 4 warps on an SM, if those are enough; else as many as fit.
 static uint32_t stages_of(const gemm_shape *g, const cj_limits *limits) {
     const uint32_t most = stages_most(g, limits);
     const uint32_t paired = stages_in(g, limits->shared_per_sm / 2 - limits->shared_reserved);
-    const bool     pairs = cj__mma_warps(&cj__mma_tiles[g->tile]) == 4 && paired >= STAGES_PAIRED;
-    return (uint32_t)cj__least(pairs ? paired : most, STAGES_MAX);
+    const bool     pairs = cj__mma_warps(&cj__mma_tiles[g->tile]) == 4 && paired >= gpu->mma_paired_stages;
+    return (uint32_t)cj__least(pairs ? paired : most, (uint64_t)gpu->mma_stages);
 }
 
 // ---- the choice
@@ -93,7 +91,7 @@ static double step_clocks(const gemm_shape *g) {
 static double cost(const gemm_shape *g, const cj_limits *limits) {
     const double sums = (double)g->tile_m * g->tile_n * (double)sizeof(float);
     const double rounds = ceil((double)cj__gemm_tile_count(g) * g->parts / limits->sm_count);
-    const double combine = g->parts > 1 ? gpu->mma_meeting + sums * (g->parts + 1) / gpu->mma_l2_bytes : 0;
+    const double combine = g->parts > 1 ? gpu->mma_combine + sums * (g->parts + 1) / gpu->mma_l2_bytes : 0;
     return rounds * ((double)steps_of_part(g) * step_clocks(g) + gpu->mma_end + sums / gpu->mma_l2_bytes) + combine;
 }
 
@@ -145,7 +143,7 @@ cj_status cj__mma_check_target(const cj_plan *plan, const gemm_shape *g, cj_erro
                     narrow ? "dtype" : "out", (narrow ? g->a.type : g->d_type)->name, plan->arch);
 }
 
-// What only blocks of a cluster, or clusters that stay, can do.
+// What only blocks of a cluster, or persistent clusters, can do.
 cj_status cj__mma_check_given(const cj_params *p, const char *form, cj_error *error) {
     static const struct {
         unsigned param;

@@ -153,7 +153,7 @@ static void load_pair(const results *r, cj_reg when, cj_reg at, uint32_t offset,
 // This lane's elements of a row of C. Where lines end within 16 bytes a pair may be half out of bounds.
 static void load_addends(const results *r, cj_reg is_row, cj_reg row, cj_reg column, cj_reg addend[2 * EIGHTS_MAX]) {
     cj_func       *f = r->k->base.f;
-    const uint32_t bytes = r->k->base.g->c_type->bytes, step = cj__gemm_is_ragged(r->k->base.g) ? 1 : 2;
+    const uint32_t bytes = r->k->base.g->c_type->bytes, step = cj__gemm_has_tail(r->k->base.g) ? 1 : 2;
     cj_reg         at = cj__mma_element_at(f, r->c, row, r->c_pitch, column, bytes);
     for (uint32_t i = 0; i < 2 * eights(r->k); i += step) {
         const uint32_t offset = i / 2 * MMA_COLUMNS + i % 2;
@@ -174,7 +174,7 @@ static bool asks_column(const gemm_shape *g) { return g->adds_c || g->bias == GE
 static void take_row(const results *r, cj_reg row, cj_reg column, const cj_reg *sum, cj_reg to) {
     const gemm_kernel *b = &r->k->base;
     const gemm_shape  *g = b->g;
-    cj_reg             is_row = {0}, bias = {0}, addend[2 * EIGHTS_MAX] = {{0}};
+    cj_reg             is_row = cj_none(), bias = cj_none(), addend[2 * EIGHTS_MAX] = {{0}};
     if (asks_row(g)) is_row = cj_lt(b->f, "is_row", row, r->m);
     if (g->bias == GEMM_BIAS_ROWS) {
         cj_reg at = cj__load_pointer(b->f, b->bias, "bias");
@@ -222,7 +222,7 @@ static void store_rows(const results *r, cj_reg first) {
         for (uint32_t j = 0; j < 4; j++) x[j] = cj_b32(f, "chunk_of_d");
         cj__load(f, cj_always(), "ld.shared", "b32", x, 4, from, i * cj__mma_result_row(g, k->tile));
         cj__store(f, cj_and(f, "stores", is_row, is_whole), "st.global", "b32", x, 4, to, 0);
-        if (cj__gemm_is_ragged(g)) {
+        if (cj__gemm_has_tail(g)) {
             cj_reg end = cj_let(f, "pred", "is_end", "setp.lt.and.s32 $1, $2, $3, $4;", left, elements, is_row);
             CJ_IF(f, end, "stored")
             store_end(r, left, i ? cj_add(f, "end_from", from, i * cj__mma_result_row(g, k->tile)) : from, to);
@@ -255,7 +255,7 @@ void cj__mma_results(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX], cj_lab
     cj_reg quarter = cj_and(f, "quarter", k->base.lane, 3), down = cj_shr(f, "down", k->base.lane, 2), first = r.column;
     cj_reg to = cj_mad(f, "to", down, cj__mma_result_row(g, k->tile), r.own);
     to = cj_mad(f, "to", quarter, QUARTER * g->d_type->bytes, to);
-    cj_reg column = {0}, own_row = {0};
+    cj_reg column = cj_none(), own_row = cj_none();
     if (asks_column(g)) column = cj_let(f, "s32", "own_column", "mad.lo.s32 $1, $2, $3, $4;", quarter, QUARTER, first);
     if (asks_row(g)) own_row = cj_let(f, "s32", "own_row", "add.s32 $1, $2, $3;", down, r.row);
     r.column = column;

@@ -15,11 +15,11 @@ static void choose_sums(const cj_params *p, const cj_limits *limits, gemm_shape 
     if (g->split == 1 || asked == GEMM_SUMS_APART) return;
     g->sums_in_stages = true;
     const uint32_t most = cj__gemm_stages_most(g, limits);
-    const bool     is_long = apart < gpu->ring_stages &&
-                         (double)cj__ceil_div(g->steps, cj__gemm_splits(g)) >= gpu->ring_steps;
+    const bool     is_long = apart < gpu->sums_stages &&
+                         (double)cj__ceil_div(g->steps, cj__gemm_splits(g)) >= gpu->sums_steps;
     const bool pays = most > apart && (apart < GEMM_STAGES_MIN || stages > apart || (!stages && is_long));
     const bool fits = (stages ? stages : most) * cj__gemm_stage_bytes(g) >= cj__gemm_peer_bytes(g);
-    g->sums_in_stages = asked == GEMM_SUMS_RING || (pays && fits);
+    g->sums_in_stages = asked == GEMM_SUMS_STAGES || (pays && fits);
     if (g->sums_in_stages) g->stages = most;
 }
 
@@ -63,8 +63,7 @@ static void try_splits(const cj_params *p, const cj_limits *limits, gemm_shape *
 
 // ---- clusters of a tile
 
-// Multicast groups that are tried where at least half of their blocks have a tile; consumers in turn were slower in groups of four. Of
-// those that take the same the first one is taken.
+// Multicast groups that are tried where at least half of their blocks have a tile. Of those that take the same the first one is taken.
 static const struct { uint32_t m, n; } groups[] = {{2, 1}, {1, 2}, {1, 1}, {2, 2}, {4, 1}, {1, 4}};
 
 static bool is_open(uint64_t asked, uint32_t along, uint64_t length, uint32_t tile) {
@@ -78,7 +77,7 @@ static void try_groups(const cj_params *p, const cj_limits *limits, gemm_shape *
     for (size_t i = 0; along_m && i < sizeof groups / sizeof *groups; i++) {
         const uint32_t columns = cj__gemm_tiles[g->tile].n;
         if (!is_open(along_m, groups[i].m, g->m, g->tile_m) || !is_open(along_n, groups[i].n, g->n, columns)) continue;
-        if (g->in_turn && groups[i].m * groups[i].n > 2 && along_m == CJ_PARAM_AUTO) continue;
+        if (g->in_turn && groups[i].m * groups[i].n > gpu->turn_blocks && along_m == CJ_PARAM_AUTO) continue;
         cj__gemm_set_cluster(g, groups[i].m, groups[i].n);
         try_splits(p, limits, g, best);
     }

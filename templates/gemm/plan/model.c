@@ -86,9 +86,9 @@ static double exchange_clocks(const gemm_shape *g) {
 }
 
 // Split-K across clusters: each part stores the partials of the subtiles that its block owns, and the last one reads those of all.
-static double meeting_clocks(const gemm_shape *g) {
+static double combine_clocks(const gemm_shape *g) {
     const double owned = (double)(g->tile_m * g->tile_n * sizeof(float)) / g->split;
-    return g->parts == 1 ? 0 : gpu->meeting + owned * (g->parts + 1) / gpu->post_bytes;
+    return g->parts == 1 ? 0 : gpu->combine + owned * (g->parts + 1) / gpu->combine_bytes;
 }
 
 // ---- the whole
@@ -100,10 +100,10 @@ static double global_clocks(const gemm_shape *g) {
     return (double)g->batches * (read / gpu->read_bytes + written / gpu->write_bytes);
 }
 
-// Rounds of the clusters that run at once. Between two rounds of whole tiles a block stays, and loads the next tile's stages.
+// Rounds of the clusters that run at once. A block is persistent: between two rounds of whole tiles it loads the next tile's stages.
 double cj__gemm_cost(const gemm_shape *g, uint64_t room) {
     const uint64_t clusters = cj__gemm_tile_count(g) * g->parts;
-    const double   rounds = (double)cj__ceil_div(clusters, room), partials = exchange_clocks(g) + meeting_clocks(g);
+    const double   rounds = (double)cj__ceil_div(clusters, room), partials = exchange_clocks(g) + combine_clocks(g);
     const double   blocks = (double)(cj__least(clusters, room) * cj__gemm_multicast(g) * g->split);
     const double   steps = (double)cj__ceil_div(g->steps, cj__gemm_splits(g)) * step_clocks(g, blocks);
     const double   round = g->teams > 1 ? fmax(steps, gpu->turn_end + special_clocks(g) / 2) : steps + end_clocks(g);

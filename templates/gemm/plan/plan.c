@@ -42,8 +42,8 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
             limits->compute_capability == 90 ? "name sm_90a, or no target: devices of compute capability 9.0 run it"
                                              : "form=mma runs on devices of compute capability 8.0 and later");
     TRY(check_cluster(plan->params.value, g, error));
-    REFUSE_IF(plan->params.value[GEMM_SUMS] == GEMM_SUMS_RING && !g->sums_in_stages,
-              "sums: ring, but no blocks of a cluster split K: split %u" CJ_HINT
+    REFUSE_IF(plan->params.value[GEMM_SUMS] == GEMM_SUMS_STAGES && !g->sums_in_stages,
+              "sums: stages, but no blocks of a cluster split K: split %u" CJ_HINT
               "split=2 and more has blocks that do; or leave sums at its default",
               g->split);
     REFUSE_IF(g->turned && !cj__gemm_can_swap(g),
@@ -75,7 +75,7 @@ static cj_status choose_stages(const cj_plan *plan, const cj_limits *limits, gem
             asked, cj__gemm_stage_bytes(g), g->tile_m, g->tile_n, most);
     const uint32_t stages = g->stages * cj__gemm_stage_bytes(g);
     FAIL_IF(g->sums_in_stages && stages < sums, CJ_CONTRACT,
-            "sums: ring, but the sums of %u blocks take %u bytes, and %u stages have %u" CJ_HINT
+            "sums: stages, but the sums of %u blocks take %u bytes, and %u stages have %u" CJ_HINT
             "stages=0 takes as many as there is room for, and sums=apart needs none of theirs",
             g->split, sums, g->stages, stages);
     return CJ_OK;
@@ -89,7 +89,7 @@ static void keep_choices(cj_plan *plan, const gemm_shape *g) {
     plan->params.value[GEMM_STAGES] = g->stages;
     plan->params.value[GEMM_SPLIT] = g->split;
     plan->params.value[GEMM_PARTS] = g->parts;
-    plan->params.value[GEMM_SUMS] = g->sums_in_stages ? GEMM_SUMS_RING : GEMM_SUMS_APART;
+    plan->params.value[GEMM_SUMS] = g->sums_in_stages ? GEMM_SUMS_STAGES : GEMM_SUMS_APART;
     plan->params.value[GEMM_SWAP] = g->turned ? GEMM_SWAP_YES : GEMM_SWAP_NO;
     plan->params.value[GEMM_CONSUMERS] = g->teams > 1 ? GEMM_CONSUMERS_IN_TURN : GEMM_CONSUMERS_TOGETHER;
 }
@@ -115,7 +115,7 @@ static void shape_launch(cj_plan *plan, const cj_limits *limits, const gemm_shap
     plan->resident = blocks;
 }
 
-// What each plan derives; D's extents follow for the ends of ragged lines.
+// What each plan derives; D's extents follow where lines have a tail.
 enum { DERIVED = 5 };
 
 bool cj__gemm_takes_ends(const cj_plan *plan) { return plan->derived_count > DERIVED; }
@@ -123,7 +123,7 @@ bool cj__gemm_takes_ends(const cj_plan *plan) { return plan->derived_count > DER
 static void derive(cj_plan *plan, const gemm_shape *g) {
     const uint64_t bias_length = g->bias == GEMM_BIAS_ROWS ? g->m : g->n;
     CJ_DERIVE(plan, g->tiles_m, g->tiles_n, g->steps, g->batches, bias_length);
-    if (cj__gemm_is_ragged(g)) CJ_DERIVE(plan, cj__gemm_lines(g), cj__gemm_line(g));
+    if (cj__gemm_has_tail(g)) CJ_DERIVE(plan, cj__gemm_lines(g), cj__gemm_line(g));
 }
 
 static void name_entry(cj_plan *plan, const gemm_shape *g) {

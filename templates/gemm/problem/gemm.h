@@ -102,7 +102,7 @@ enum {
 };
 
 // In the order of the words of `sums`, `lines`, `consumers` and `swap`.
-enum { GEMM_SUMS_AUTO, GEMM_SUMS_APART, GEMM_SUMS_RING };
+enum { GEMM_SUMS_AUTO, GEMM_SUMS_APART, GEMM_SUMS_STAGES };
 enum { GEMM_LINES_AUTO, GEMM_LINES_WHOLE, GEMM_LINES_CUT };
 enum { GEMM_CONSUMERS_AUTO, GEMM_CONSUMERS_TOGETHER, GEMM_CONSUMERS_IN_TURN };
 enum { GEMM_SWAP_AUTO, GEMM_SWAP_NO, GEMM_SWAP_YES };
@@ -151,7 +151,7 @@ typedef struct gemm_shape {
     gemm_activation  activation;
 
     uint32_t tile, tile_m, tile_n;  // the tile's number in cj__gemm_tiles; its rows and columns, one block's (turned: fewer columns)
-    uint32_t rows;                  // of D that a tile stores: the next one begins behind them, up to tile_m
+    uint32_t rows;                  // of D that a tile stores: the next one begins after them, up to tile_m
     bool     clustered;             // the kernel is launched in clusters
     uint32_t cluster_m, cluster_n;
     uint32_t split, parts;
@@ -253,7 +253,7 @@ uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits);
 // The workspace, through which the parts of a tile combine their sums, as registers hold them; the bytes of a block, of all parts.
 //   | a counter for each consumer warp of the blocks of a tile | per block: subtile 0: part 0, part 1, …; subtile 1: … |
 size_t                 cj__gemm_workspace(const gemm_shape *g);
-static inline uint32_t cj__gemm_post_bytes(const gemm_shape *g) {
+static inline uint32_t cj__gemm_partials_bytes(const gemm_shape *g) {
     return cj__gemm_block_subtiles(g) * g->parts * cj__gemm_subtile_bytes(g);
 }
 
@@ -266,7 +266,7 @@ static inline uint32_t cj__gemm_box_columns(const gemm_shape *g) { return g->tur
 // Whether D's lines end within 16 bytes, of which tensor stores write all or none. Then the kernel takes D's address,
 // leading dimension and stride (elements) too, after the scales.
 enum { GEMM_STORED_UNIT = 16 };  // bytes that a tensor store writes as a whole
-static inline bool cj__gemm_is_ragged(const gemm_shape *g) { return cj__gemm_line(g) * g->d_type->bytes % GEMM_STORED_UNIT != 0; }
+static inline bool cj__gemm_has_tail(const gemm_shape *g) { return cj__gemm_line(g) * g->d_type->bytes % GEMM_STORED_UNIT != 0; }
 
 // The same of a plan's kernel, for launches: nothing is worked out.
 bool cj__gemm_takes_ends(const cj_plan *plan);

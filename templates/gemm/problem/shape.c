@@ -88,7 +88,7 @@ void cj__gemm_read(const cj_params *p, gemm_shape *g) {
     cj__gemm_set_tile(g, p->value[GEMM_TILE]);
     cj__gemm_set_cluster(g, p->value[GEMM_CLUSTER], p->value[GEMM_CLUSTER_N]);
     g->stages = (uint32_t)p->value[GEMM_STAGES];
-    g->sums_in_stages = p->value[GEMM_SUMS] == GEMM_SUMS_RING;
+    g->sums_in_stages = p->value[GEMM_SUMS] == GEMM_SUMS_STAGES;
 }
 
 uint64_t cj__gemm_tile_count(const gemm_shape *g) {
@@ -109,12 +109,12 @@ uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits) {
 size_t cj__gemm_workspace(const gemm_shape *g) {
     if (g->parts == 1) return 0;
     const uint64_t counters = (uint64_t)g->split * cj__gemm_consumer_warps(g) * sizeof(uint32_t);
-    return (size_t)(cj__gemm_tile_count(g) * cj__gemm_multicast(g) * (counters + cj__gemm_post_bytes(g)));
+    return (size_t)(cj__gemm_tile_count(g) * cj__gemm_multicast(g) * (counters + cj__gemm_partials_bytes(g)));
 }
 
 // ---- tensor maps
 
-// Columns of a ragged D's map: those of whole units, but no map has none.
+// Columns of D's map where its lines have a tail: those of whole units, but no map has none.
 static uint64_t columns_of_whole_units(const gemm_shape *g) {
     const uint64_t unit = GEMM_STORED_UNIT / g->d_type->bytes, whole = cj__gemm_line(g) / unit * unit;
     return whole ? whole : unit;
@@ -141,7 +141,7 @@ void cj__gemm_map(const gemm_shape *g, unsigned which, gemm_map *map) {
                    : row_bytes == GEMM_ROW / 2 ? CJ_TENSORMAP_SWIZZLE_64B
                                                : CJ_TENSORMAP_SWIZZLE_32B;
     map->length = map->dims[0];
-    if ((which == GEMM_MAP_D || is_last) && cj__gemm_is_ragged(g)) map->dims[0] = columns_of_whole_units(g);
+    if ((which == GEMM_MAP_D || is_last) && cj__gemm_has_tail(g)) map->dims[0] = columns_of_whole_units(g);
     map->rank = g->batches > 1 && !shared[which] ? 3 : 2;
     map->dims[2] = g->batches;
     map->box[2] = 1;

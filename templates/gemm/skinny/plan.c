@@ -2,7 +2,7 @@
 // The plan of the form skinny: how many lines a block has, how far its loads are ahead.
 #include "skinny.h"
 
-enum { SETS_MIN = 2, LINES_SLICED = 32 };  // times eights of the few, with more of which a set has one slice of K
+enum { SETS_MIN = 2 };
 
 // ---- the shape
 
@@ -13,7 +13,7 @@ skinny_shape cj__skinny_shape(const gemm_shape *g) {
     skinny_shape s = {.many_is_a = many_is_a, .many = many_is_a ? &g->a : &g->b, .few = many_is_a ? &g->b : &g->a};
     s.groups = s.many->lines / MMA_LINES;
     s.eights = (uint32_t)cj__ceil_div(cj__least(s.few->extent, s.few->lines), MMA_COLUMNS);
-    s.slices = s.many->lines * s.eights > LINES_SLICED ? 1 : SKINNY_SLICES_MAX;
+    s.slices = s.many->lines * s.eights > cj__gemm_constants.skinny_sliced ? 1 : SKINNY_SLICES_MAX;
     s.sets = g->stages;
     return s;
 }

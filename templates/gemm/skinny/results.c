@@ -61,7 +61,7 @@ static void store_value(const mma_kernel *k, cj_reg at, cj_reg value) {
 static void finish(const mma_kernel *k, const target *t, cj_reg row, cj_reg column, cj_reg sum) {
     const gemm_shape *g = k->base.g;
     cj_func          *f = k->base.f;
-    cj_reg            addend = {0}, bias = {0};
+    cj_reg            addend = cj_none(), bias = cj_none();
     if (g->bias) {
         cj_reg at = cj_let(f, "u64", "bias_at", "mad.wide.u32 $1, $2, $3, $4;",
                            g->bias == GEMM_BIAS_ROWS ? row : column, g->c_type->bytes,

@@ -147,12 +147,8 @@ static void identify(mma_kernel *k) {
     gemm_kernel *b = &k->base;
     cj_func     *f = b->f;
     cj_step(f, "which thread this is, and which tile its block computes");
-    b->thread = cj_mov(f, "u32", "thread", "%tid.x");
-    b->lane = cj_and(f, "lane", b->thread, GEMM_WARP - 1);
-    b->warp = cj_shr(f, "warp", b->thread, 5);
-    b->rows = cj__load_param(f, "u32", b->tiles_m, "rows");
-    b->columns = cj__load_param(f, "u32", b->tiles_n, "columns");
-    b->cluster = cj_mov(f, "u32", "tile", "%ctaid.x");
+    cj__gemm_identify_thread(b);
+    cj__mma_identify_tile(b);
     if (b->g->batches > 1) b->of_one = cj_mul(f, "tiles_of_one", b->rows, b->columns);
     k->place = cj__gemm_place(b, b->cluster);
     k->pool = cj__pool_address(f, "gemm_stages");
@@ -175,7 +171,7 @@ static void multiply(const mma_kernel *k, const skinny_shape *s, const skinny_su
             multiply_set(&l, &l.sets[i], sums);
             load_set(&l, &l.sets[i]);
             cj_update(f, left, "sub", 1);
-            // The branch after each set keeps ptxas from moving its loads behind the products of the next one.
+            // The branch after each set keeps ptxas from moving its loads after the products of the next one.
             cj_leave(&loop, cj_eq(f, "none_left", left, 0));
         }
     }
@@ -196,9 +192,9 @@ static void write_head(const mma_kernel *k, const skinny_shape *s, cj_builder *b
 // types than those of 16 bits, which are rounded or converted, and for targets before sm_90, ptxas 13.0 would spill a
 // few.
 static void limit_registers(const mma_kernel *k, const skinny_shape *s) {
-    enum { ADDRESSES = 24, PAIRED = 128, MOST = 255, TARGET = 90 };
+    enum { PAIRED = 65536 / (2 * SKINNY_WARPS * GEMM_WARP), MOST = 255, TARGET = 90 };
     const uint32_t sums = 4 * s->groups * s->eights, of_set = 4 * s->slices * (2 * s->groups + s->eights);
-    const bool     fits = s->sets * of_set + sums + ADDRESSES <= PAIRED;
+    const bool     fits = s->sets * of_set + sums + cj__gemm_constants.skinny_registers <= PAIRED;
     const bool     pairs = fits && s->many->type->bytes == 2 && cj__target_number(k->base.plan) >= TARGET;
     cj__registers(k->base.plan, k->base.f, pairs ? PAIRED : MOST, true);
 }

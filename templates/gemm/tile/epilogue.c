@@ -74,7 +74,7 @@ void cj__gemm_results_begin(const gemm_kernel *k, gemm_results *r) {
     for (uint32_t i = 0; i < packed; i++) r->packed[i] = cj_mov(f, "b32", "packed", 0);
     r->map = cj__gemm_map_address(k, GEMM_MAP_D);
     if (cj__gemm_has_last(g)) r->map_last = cj__gemm_map_address(k, GEMM_MAP_C);
-    if (cj__gemm_is_ragged(g)) r->tail = cj__gemm_tail_begin(k);
+    if (cj__gemm_has_tail(g)) r->tail = cj__gemm_tail_begin(k);
     if (g->deferred) r->some = cj_ne(f, "some", own, own);
     cj__gemm_values_begin(k, &r->values);
     if (g->bias == GEMM_BIAS_COLUMNS) r->values.quarter = cj_and(f, "quarter", k->lane, 3);
@@ -157,9 +157,9 @@ static void read_packed(const gemm_kernel *k, cj_reg first, cj_reg *c) {
 
 // C may come to where lanes read the ends of lines of the subtile before. Of those before that one a barrier says that they have
 // read them, as consumers' turns do.
-static void claim_for_c(const gemm_kernel *k, uint32_t subtile, const char *why) {
+static void await_buffer_for_c(const gemm_kernel *k, uint32_t subtile, const char *why) {
     cj_bulk_wait_read(k->f, copies_beside(k->g, subtile), why);
-    if (follows_in_buffer(k->g, subtile) && cj__gemm_is_ragged(k->g) && k->g->teams == 1)
+    if (follows_in_buffer(k->g, subtile) && cj__gemm_has_tail(k->g) && k->g->teams == 1)
         cj_ptx(k->f, "bar.warp.sync -1; // all lanes have read the ends of their lines there");
 }
 
@@ -170,7 +170,7 @@ static void load_addends(const gemm_kernel *k, const gemm_results *r, uint32_t s
     const gemm_place  box = box_of(k, r, subtile);
     cj_reg            at[3], to = in_buffer(k, r->buffer, buffer);
     const uint32_t    rank = cj__gemm_at(k, at, box.column, box.row, box.batch, g->shared_c);
-    if (!g->deferred && may_be_read(g, subtile)) claim_for_c(k, subtile, "the buffer is free for C");
+    if (!g->deferred && may_be_read(g, subtile)) await_buffer_for_c(k, subtile, "the buffer is free for C");
     if (g->deferred && subtile) cj_ptx(k->f, "bar.warp.sync -1; // all lanes have read the subtile before");
     cj_mbarrier_arrive_expect(k->f, k->leader, r->c_ready, CJ_ARG((int)bytes), NULL);
     cj_tensor_load(k->f, k->leader, to, r->map_c, at, rank, r->c_ready);
@@ -227,7 +227,7 @@ void cj__gemm_results_take(const gemm_kernel *k, gemm_results *r, const cj_reg *
     cj_step(k->f, g->deferred ? "the sums become results, which are stored during the next tile's mainloop"
                               : "the sums become results, which are stored");
     cj__gemm_results_place(k, r, place);
-    if (g->deferred && g->adds_c) claim_for_c(k, 0, "the first buffer is free for C");
+    if (g->deferred && g->adds_c) await_buffer_for_c(k, 0, "the first buffer is free for C");
     for (uint32_t i = 0; i < g->subtiles; i++) {
         cj__gemm_results_take_subtile(k, r, sum, i);
         if (!g->deferred) cj__gemm_results_store(k, r, i);
@@ -263,9 +263,9 @@ static void write_results(const gemm_kernel *k, const gemm_results *r, uint32_t 
         cj_fragment_store(k->f, cj_fragment_at(k->f, first, i), packed + FRAGMENT_REGISTERS * i);
 }
 
-// Where C came into the buffer, it was waited for before. Lanes that read C there as fragments write it as such; if they
+// Where C came into the buffer, the warp has waited for the buffer before. Lanes that read C there as fragments write it as such; if they
 // have cells for D, all must have read it.
-static void claim_buffer(const gemm_kernel *k, uint32_t subtile) {
+static void await_buffer(const gemm_kernel *k, uint32_t subtile) {
     const gemm_shape *g = k->g;
     const bool        had_c = g->adds_c && (!subtile || !g->deferred);
     if (had_c && has_cells(g->d_type) && !has_cells(g->c_type))
@@ -277,17 +277,17 @@ static void claim_buffer(const gemm_kernel *k, uint32_t subtile) {
 
 void cj__gemm_results_store(const gemm_kernel *k, const gemm_results *r, uint32_t subtile) {
     const gemm_shape *g = k->g;
-    const bool       ragged = cj__gemm_is_ragged(g);
+    const bool       has_tail = cj__gemm_has_tail(g);
     const uint32_t   columns = cj__gemm_columns_of(g, subtile);
     cj_reg           buffer = in_buffer(k, r->buffer, subtile), at[3];
     const gemm_place box = box_of(k, r, subtile);
     const uint32_t   rank = cj__gemm_at(k, at, box.column, box.row, box.batch, false);
-    claim_buffer(k, subtile);
+    await_buffer(k, subtile);
     write_results(k, r, subtile);
     cj_async_fence(k->f, "what this lane wrote is there for the copy,");
     cj_ptx(k->f, "bar.warp.sync -1; // and what all lanes wrote");
-    cj_tensor_store(k->f, ragged ? cj__gemm_tail_sender(k, &r->tail, &box) : k->leader, columns < g->subtile ? r->map_last : r->map, at,
+    cj_tensor_store(k->f, has_tail ? cj__gemm_tail_sender(k, &r->tail, &box) : k->leader, columns < g->subtile ? r->map_last : r->map, at,
                     rank, buffer);
     cj_bulk_commit(k->f);
-    if (ragged) cj__gemm_tail_store(k, &r->tail, &box, cj__gemm_box_rows(g, columns), buffer);
+    if (has_tail) cj__gemm_tail_store(k, &r->tail, &box, cj__gemm_box_rows(g, columns), buffer);
 }

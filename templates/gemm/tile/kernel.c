@@ -2,38 +2,43 @@
 // The kernel's parameters, which thread, block and cluster this is, and the order of tiles.
 #include "kernel.h"
 
-static const char *unless(bool used, const char *comment) { return used ? comment : "not used"; }
+void cj__gemm_declare_values(gemm_kernel *k) {
+    const gemm_shape *g = k->g;
+    cj_func          *f = k->f;
+    const bool        scaled = cj__gemm_is_scaled(g);
+    k->alpha = cj_param(f, "f32", "alpha", NULL);
+    k->beta = cj_param(f, "f32", "beta", cj__gemm_comment(g->adds_c, NULL));
+    k->bias = cj_param(f, "u64", "bias", cj__gemm_comment(g->bias, "elements as C's"));
+    k->scale_a = cj_param(f, "u64", "scale_a", cj__gemm_comment(scaled, "f32, or NULL for 1"));
+    k->scale_b = cj_param(f, "u64", "scale_b", cj__gemm_comment(scaled, "f32, or NULL for 1"));
+    k->scale_d = cj_param(f, "u64", "scale_d", cj__gemm_comment(cj__gemm_is_d_scaled(g), "f32, or NULL for 1"));
+}
 
 void cj__gemm_declare(gemm_kernel *k) {
     static const char *const names[GEMM_MAPS] = {"map_a", "map_b", "map_c", "map_d"};
     const gemm_shape        *g = k->g;
     cj_func                 *f = k->f;
-    const bool               scaled = cj__gemm_is_scaled(g), batched = g->batches > 1;
+    const bool               batched = g->batches > 1;
     for (unsigned i = 0; i < GEMM_MAPS; i++)
         k->map[i] = cj_param_array(f, "b8", names[i], sizeof(cj_tensormap), 64,
-                                   unless(i != GEMM_MAP_C || g->adds_c || cj__gemm_has_last(g), "tensor map"));
-    k->alpha = cj_param(f, "f32", "alpha", NULL);
-    k->beta = cj_param(f, "f32", "beta", unless(g->adds_c, NULL));
-    k->bias = cj_param(f, "u64", "bias", unless(g->bias, "elements as C's"));
-    k->scale_a = cj_param(f, "u64", "scale_a", unless(scaled, "f32, or NULL for 1"));
-    k->scale_b = cj_param(f, "u64", "scale_b", unless(scaled, "f32, or NULL for 1"));
-    k->scale_d = cj_param(f, "u64", "scale_d", unless(cj__gemm_is_d_scaled(g), "f32, or NULL for 1"));
-    if (cj__gemm_is_ragged(g)) {
+                                   cj__gemm_comment(i != GEMM_MAP_C || g->adds_c || cj__gemm_has_last(g), "tensor map"));
+    cj__gemm_declare_values(k);
+    if (cj__gemm_has_tail(g)) {
         k->d = cj_param(f, "u64", "d", "as its map has it, for the ends of its lines");
         k->d_leading = cj_param(f, "u64", "d_leading", "elements from a line to the next");
-        k->d_stride = cj_param(f, "u64", "d_stride", unless(batched, "elements from a product to the next"));
+        k->d_stride = cj_param(f, "u64", "d_stride", cj__gemm_comment(batched, "elements from a product to the next"));
     }
     k->tiles_m = cj_param(f, "u64", "tiles_m", "rows of tiles of clusters");
     k->tiles_n = cj_param(f, "u64", "tiles_n", "columns of them");
     k->steps = cj_param(f, "u64", "steps", g->deferred ? "of K, at least 1 for each subtile" : "of K");
-    k->batches = cj_param(f, "u64", "batches", unless(batched, "products"));
-    k->bias_length = cj_param(f, "u64", "bias_length", unless(g->bias, NULL));
-    if (cj__gemm_is_ragged(g)) {
+    k->batches = cj_param(f, "u64", "batches", cj__gemm_comment(batched, "products"));
+    k->bias_length = cj_param(f, "u64", "bias_length", cj__gemm_comment(g->bias, NULL));
+    if (cj__gemm_has_tail(g)) {
         k->d_rows = cj_param(f, "u64", "d_rows", NULL);
         k->d_columns = cj_param(f, "u64", "d_columns", NULL);
     }
     k->workspace = cj_param(f, "u64", "workspace",
-                            unless(g->parts > 1, "arrivals of those that share a tile, then their sums"));
+                            cj__gemm_comment(g->parts > 1, "arrivals of those that share a tile, then their sums"));
     cj_registers_max(f, cj__gemm_registers(g).start);
 }
 
@@ -89,14 +94,18 @@ static void find_place_in_group(gemm_kernel *k) {
     k->rank_n = cj_let(k->f, "u32", "rank_n", "shr.u32 $1, $2, $3;", rank, cj__gemm_log2(g->cluster_m));
 }
 
+void cj__gemm_identify_thread(gemm_kernel *k) {
+    k->thread = cj_mov(k->f, "u32", "thread", "%tid.x");
+    k->lane = cj_and(k->f, "lane", k->thread, GEMM_WARP - 1);
+    k->warp = cj_shr(k->f, "warp", k->thread, 5);
+}
+
 void cj__gemm_identify(gemm_kernel *k) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     const bool        is_persistent = !cj__gemm_is_split(g), counts = is_persistent || g->parts > 1;
     cj_step(f, "which thread this is, and which tiles its cluster computes");
-    k->thread = cj_mov(f, "u32", "thread", "%tid.x");
-    k->lane = cj_and(f, "lane", k->thread, 31);
-    k->warp = cj_shr(f, "warp", k->thread, 5);
+    cj__gemm_identify_thread(k);
     k->group = cj_shr(f, "group", k->thread, 7);
     k->leader = cj_eq(f, "leader", k->lane, 0);
     k->cluster = cj_mov(f, "u32", "cluster", g->clustered ? "%clusterid.x" : "%ctaid.x");

@@ -17,7 +17,7 @@ typedef struct gemm_kernel {
     const gemm_shape *g;
     cj_func          *f;
     cj_var            map[GEMM_MAPS], alpha, beta, bias, scale_a, scale_b, scale_d;
-    cj_var            d, d_leading, d_stride, d_rows, d_columns;  // where D's lines are ragged
+    cj_var            d, d_leading, d_stride, d_rows, d_columns;  // where D's lines have a tail
     cj_var            tiles_m, tiles_n, steps, batches, bias_length, workspace;
     cj_reg            thread, lane, warp, group;  // the warp's and the warp group's number in the block
     cj_reg            leader;                     // predicate: lane 0
@@ -34,6 +34,11 @@ typedef struct gemm_kernel {
 
 void cj__gemm_declare(gemm_kernel *k);
 void cj__gemm_identify(gemm_kernel *k);
+
+// Of all forms: the parameters of values, and thread, lane and warp. The comment of a parameter, if it is used.
+void cj__gemm_declare_values(gemm_kernel *k);
+void cj__gemm_identify_thread(gemm_kernel *k);
+static inline const char *cj__gemm_comment(bool used, const char *comment) { return used ? comment : "not used"; }
 
 // A consumer warp's number among those that multiply a tile together.
 cj_reg cj__gemm_warp_of_tile(const gemm_kernel *k);

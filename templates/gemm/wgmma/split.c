@@ -19,11 +19,11 @@
 // their order. So results are the same each time.
 //
 // The memory for the partials of peers comes out of that of the stages. Where that would leave too few stages for a long K,
-// partials come into the stages themselves (sums=ring), after all blocks of the cluster have read theirs.
+// partials come into the stages themselves (sums=stages), after all blocks of the cluster have read theirs.
 //
-// Barriers besides those of gemm.c and partials.c, and why each is needed and enough:
+// Barriers besides those of the form wgmma (docs/maintaining/gemm.md) and of partials.c, and why each is needed and enough:
 //   B1            of the cluster: peers have started, and their mbarriers count what is pushed.
-//   B2            of the cluster, with sums=ring alone: all consumers arrive after their last products, for which they have
+//   B2            of the cluster, with sums=stages alone: all consumers arrive after their last products, for which they have
 //                 waited, as those waited for every copy into a stage: nothing reads or writes a stage any more. It
 //                 releases, for the copies' writes come before those of peers. After it no peer arrives at this block's
 //                 mbarriers either, and the producer need not wait for that.
@@ -124,10 +124,10 @@ static void load(const gemm_kernel *k, const summands *s, const cj_reg *to, uint
 // a tile of 256 columns, or one that reads C, too, it spills up to 16 bytes (CUDA 13.0). Fewer summands fit, and more are not
 // unrolled. Where D lies by columns, fewer fit.
 static bool keeps_rounds(const gemm_shape *g, uint32_t count, bool fresh) {
-    enum { COLUMNS = 256, FITS = 208, UNROLLED = 256, FITS_TURNED = 128 };
-    const uint32_t loads = count * cj__gemm_sums(g);
-    if (g->turned) return fresh && loads > FITS_TURNED;
-    return fresh && (g->tile_n == COLUMNS || g->adds_c) && loads > FITS && loads < UNROLLED;
+    const gemm_constants *gpu = &cj__gemm_constants;
+    const uint32_t        loads = count * cj__gemm_sums(g);
+    if (g->turned) return fresh && loads > gpu->split_turned_loads;
+    return fresh && (g->tile_n == GEMM_WIDEST || g->adds_c) && loads > gpu->split_loads && loads < gpu->split_unrolled;
 }
 
 // All but the `first` ones in rounds of `round` each, all of whose loads are in flight before the first is added. `at` is used up.
@@ -178,7 +178,7 @@ static partials find_partials(const gemm_kernel *k) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     const uint32_t    blocks = g->split * cj__gemm_multicast(g), counters = blocks * cj__gemm_consumer_warps(g);
-    const uint32_t    bytes = cj__gemm_post_bytes(g);
+    const uint32_t    bytes = cj__gemm_partials_bytes(g);
     cj_step(f, "where the partials of all parts lie");
     cj_reg at = cj__load_pointer(f, k->workspace, "partials"), warp = cj_mov(f, "u32", "warps_before", k->cluster);
     if (blocks > 1) warp = cj_mad(f, "warps_before", warp, blocks, cj_cluster_rank(f));

@@ -48,7 +48,7 @@ static void emit_group_row(row_kernel *k) {
     cj_step(k->f, "the group's next row");
     if (k->s->counted) {
         cj_note(k->f, "and the one after it, by rank 0");
-        k->x.taken = cj__work_take_number(k->f, k->first, cj__load_pointer(k->f, k->workspace, "counter"));
+        k->x.taken = cj__work_number(k->f, k->first, "number", cj__load_pointer(k->f, k->workspace, "counter"));
     }
     cj__row_pass(k);
     if (k->s->counted)

@@ -119,7 +119,7 @@ static void what_cannot_be_is_refused_by_name(void **state) {
         {"form=mma cluster-n=4", NULL, "cluster-n: 4", CJ_INVALID_ARGUMENT},
         {"form=mma split=2", NULL, "split: 2", CJ_INVALID_ARGUMENT},
         {"form=mma consumers=in-turn", NULL, "consumers: in-turn", CJ_INVALID_ARGUMENT},
-        {"form=mma sums=ring", NULL, "sums: ring", CJ_INVALID_ARGUMENT},
+        {"form=mma sums=stages", NULL, "sums: stages", CJ_INVALID_ARGUMENT},
         {"form=mma stages=1", NULL, "stages: 1", CJ_INVALID_ARGUMENT},
         {"form=mma tile=128x256 stages=5", NULL, "5 stages of 49152 bytes", CJ_CONTRACT},
         {"form=mma dtype=e4m3 b=column tile=128x128", NULL, "tile: 128x128 leaves no registers", CJ_INVALID_ARGUMENT},

@@ -19,7 +19,7 @@ static const char *const kernels[] = {
     "m=60 n=320 k=260 tile=64x128 consumers=together cluster=1 cluster-n=1 stages=2 split=1 parts=1 c=yes",
     "m=60 n=70 k=700 tile=64x64 cluster=1 cluster-n=1 stages=2 split=2 parts=2",
     "m=60 n=120 k=380 tile=64x64 cluster=1 cluster-n=2 stages=2 split=2 parts=1 c=yes",
-    "m=60 n=120 k=380 tile=64x64 cluster=1 cluster-n=2 stages=2 split=2 parts=1 sums=ring",
+    "m=60 n=120 k=380 tile=64x64 cluster=1 cluster-n=2 stages=2 split=2 parts=1 sums=stages",
     "m=180 n=200 k=600 tile=64x128 consumers=together cluster=1 cluster-n=2 stages=2 split=1 parts=1 dtype=e4m3 b=column out=e4m3 "
     "c=yes bias=n",
     "m=9 n=250 k=200 tile=64x64 cluster=1 cluster-n=1 stages=2 split=1 parts=1 b=column",
@@ -114,7 +114,7 @@ static cj_status run(const cj_specimen *specimen, cj_function *function, void *o
     void        *arguments[ARGUMENTS_MAX] = {&map[0],   &map[1],   &map[2],  &map[3], &alpha, &beta, &k->at[GEMM_MAP_C],
                                              &no_scale, &no_scale, &no_scale};
     uint32_t     count = 10;
-    if (cj__gemm_is_ragged(&k->shape)) {
+    if (cj__gemm_has_tail(&k->shape)) {
         arguments[count++] = &k->at[GEMM_MAP_D];
         arguments[count++] = &leading;
         arguments[count++] = &stride;

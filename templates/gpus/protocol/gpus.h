@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives of several GPUs: what their parts share. gpus.c says what they do.
+// Kernels of several GPUs: what they share. launch.c has the protocol.
 #ifndef CJ_TEMPLATES_GPUS_H
 #define CJ_TEMPLATES_GPUS_H
 
 #include "box.h"
 #include "kit.h"
-
-enum {
-#define PARAM(id, ...) GPUS_##id,
-#include "params.def"
-    GPUS_COMBINE,
-    GPUS_SHOTS,
-    GPUS_TAGS,
-    GPUS_ROOT = GPUS_COMBINE
-};
 
 enum {
 #include "constants.def"
@@ -49,13 +40,8 @@ typedef struct gpus_shape {
     cj_combine     combine;
 } gpus_shape;
 
-gpus_shape cj__gpus_shape(const cj_plan *plan);
-uint32_t   cj__gpus_slot(uint32_t words);                  // bytes from a unit's message to the next unit's
-cj_mailbox cj__gpus_message(uint32_t words, uint32_t units);  // of units that lie side by side
-uint32_t   cj__gpus_checksum(const gpus_shape *s);  // of what all ranks must have in common
 // Bytes of a set of mail: the set of words without tags is a half of one that has the room of a set with them (box.h).
 static inline uint64_t cj__gpus_set_bytes(uint64_t mail, bool by_blocks) { return by_blocks ? mail / 2 : mail; }
-cj_status  cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
 typedef struct gpus_kernel {
     cj_func       *f;
@@ -74,7 +60,7 @@ typedef struct gpus_kernel {
     cj_mailbox message;
     uint32_t   checksum;                             // of what all ranks must have in common
     cj_reg     what;                                 // in flags: the same; s.direct: with which arrays they are
-    bool       meets;                                // a barrier stands behind the load of the epoch, in each block: B1 is none then
+    bool       has_barrier;                          // each block has a barrier after the load of the epoch: it needs no B1
 } gpus_kernel;
 
 // ---- launch.c. A kernel declares its arrays, then what is here; it opens the thread, loads its arrays, opens the boxes, says
@@ -97,6 +83,9 @@ void   cj__gpus_open_mail(gpus_kernel *k);  // k->mail
 
 // ---- receive.c
 
+uint32_t   cj__gpus_slot(uint32_t words);                     // bytes from a unit's message to the next unit's
+cj_mailbox cj__gpus_message(uint32_t words, uint32_t units);  // of units that lie side by side
+
 // Loads what is at `at + offset` until it has the epoch's tag, into `words` (message->words of them), and reports the
 // rank (a register) that did not come: the predicate that it returns then holds.
 cj_reg cj__gpus_receive_from(const gpus_kernel *k, const cj_mailbox *message, cj_reg at, unsigned offset, cj_reg rank,
@@ -114,21 +103,10 @@ typedef struct gpus_senders {
 // got[q] = the message of GPU q, or of this GPU `own`. All are looked at together until all are there.
 void cj__gpus_receive_all(const gpus_kernel *k, const gpus_senders *from, const cj_reg *own, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS]);
 
-// ---- move.c: the loop over messages
-void cj__gpus_move(gpus_kernel *k);
-
-// words = got[0] and got[1] and … of all GPUs, each s.words words of elements, in the order of a cluster's collectives.
-void cj__gpus_fold(const gpus_kernel *k, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS], cj_reg *words);
-
 // ---- flags.c: block b of all GPUs tell each other how far they are, twice a launch
 typedef enum gpus_phase { GPUS_BEGIN, GPUS_END } gpus_phase;
 
-// wrong: whether a peer's flag is that of something else, or does not come; NULL: nobody asks. Barriers stand before and behind it.
-void cj__gpus_meet(const gpus_kernel *k, gpus_phase phase, cj_reg *wrong);
-
-// ---- direct.c: copies between registered arrays. It declares its arrays and opens them in the place of x and out.
-void cj__gpus_declare_arrays(gpus_kernel *k);
-void cj__gpus_open_arrays(gpus_kernel *k);
-void cj__gpus_copy(gpus_kernel *k);
+// wrong: whether a peer's flag is that of something else, or does not come; NULL: the caller does not ask. The caller has barriers before and after it.
+void cj__gpus_exchange_flags(const gpus_kernel *k, gpus_phase phase, cj_reg *wrong);
 
 #endif

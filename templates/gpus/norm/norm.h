@@ -7,7 +7,7 @@
 
 enum {
 #define PARAM(id, ...) NORM_##id,
-#include "norm_params.def"
+#include "params.def"
     NORM_COUNT
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flags: block b of each GPU says to block b of the others how far it is. They take the place of hellos in kernels whose words have no tags:
-// direct.c, and move.c's two shots without tags. A flag is the checksum of what this launch is beside its epoch, one store of 64 bits, which
-// releases what the block's threads did before the barrier that stands before it; the thread that sees it acquires that, and the barrier
-// behind passes it on to the block's other threads.
+// collectives/direct.c, and move.c's two shots without tags. A flag is the checksum of what this launch is beside its epoch, one store of 64 bits, which
+// releases what the block's threads did before the barrier that precedes it; the thread that sees it acquires that, and the barrier
+// that follows passes it on to the block's other threads.
 //
 // A flag is written again only by the next launch with flags, after its block has seen this launch's flag of the other phase, which its
 // reader sends when it has read this one. No deadlock: block b waits for blocks b alone, blocks begin in the order of their numbers, and
@@ -10,7 +10,7 @@
 #include "gpus.h"
 
 // Thread q of the block speaks with GPU q: whether it came with something else, or not at all.
-static void exchange_flags(const gpus_kernel *k, gpus_phase phase, const cj_reg *wrong) {
+static void exchange_with_peer(const gpus_kernel *k, gpus_phase phase, const cj_reg *wrong) {
     static const cj_mailbox word = {.words = 1, .orders = true, .scope = "sys"};
     cj_func                *f = k->f;
     const uint64_t          flags = CJ_BOX_MAIL + CJ_BOX_SETS * k->s.mail + (uint64_t)phase * CJ_BOX_FLAGS_PHASE;
@@ -30,10 +30,10 @@ static void exchange_flags(const gpus_kernel *k, gpus_phase phase, const cj_reg 
     CJ_IF(f, differs, "alike") cj__gpus_report_from(k, CJ_BOX_DIFFERS, k->thread);
 }
 
-void cj__gpus_meet(const gpus_kernel *k, gpus_phase phase, cj_reg *wrong) {
+void cj__gpus_exchange_flags(const gpus_kernel *k, gpus_phase phase, cj_reg *wrong) {
     cj_func *f = k->f;
     if (wrong) *wrong = cj_let(f, "pred", "wrong", "setp.ne.u32 $1, $2, $2;", k->thread);
     cj_reg is_peer = cj_let(f, "pred", "is_peer", "setp.ne.u32 $1, $2, $3;", k->thread, k->rank);
     cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $1;", is_peer, k->thread, k->s.gpus);
-    CJ_IF(f, is_peer, "no_peer") exchange_flags(k, phase, wrong);
+    CJ_IF(f, is_peer, "no_peer") exchange_with_peer(k, phase, wrong);
 }

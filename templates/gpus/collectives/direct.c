@@ -19,7 +19,7 @@
 //
 // One flag of each block suffices: a launch has ended when its blocks have, so each block of each peer has. A block that misses a
 // flag, or finds another checksum, touches no array.
-#include "gpus.h"
+#include "collectives.h"
 
 static bool loads_from_all(const gpus_shape *s) { return s->op->combines || s->op->from_root; }
 static bool stores_to_all(const gpus_shape *s) { return !s->op->combines || !s->op->by_rank; }
@@ -178,12 +178,12 @@ void cj__gpus_copy(gpus_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "begin: block b of all GPUs is there, with the same arrays");
     cj_reg wrong;
-    cj__gpus_meet(k, GPUS_BEGIN, &wrong);
+    cj__gpus_exchange_flags(k, GPUS_BEGIN, &wrong);
     cj_ptx(f, "bar.red.or.pred $1, 0, $1; // D1: the flags have come, for all threads; nobody goes on if one is wrong", wrong);
     cj_step(f, "copies of %" PRIu32 " bytes, %" PRIu32 " at once", unit_bytes(&k->s), units_at_once(&k->s));
     CJ_UNLESS_UNI(f, wrong, "nothing_copied") copy_all(k);
     cj_step(f, "end: block b of all GPUs has loaded and stored");
     cj_ptx(f, "bar.sync 0; // D2: so have all threads of this block");
-    cj__gpus_meet(k, GPUS_END, NULL);
-    k->meets = true;
+    cj__gpus_exchange_flags(k, GPUS_END, NULL);
+    k->has_barrier = true;
 }

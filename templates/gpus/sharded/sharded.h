@@ -8,7 +8,7 @@
 
 enum {
 #define PARAM(id, ...) SHARDED_##id,
-#include "sharded_params.def"
+#include "params.def"
     SHARDED_LABEL,
     SHARDED_IGNORE,
     SHARDED_SMOOTHING,
@@ -46,20 +46,21 @@ typedef struct sharded_kernel {
     cj_reg         held[SHARDED_HELD][GPUS_WORDS], last[SHARDED_HELD][GPUS_WORDS];
     cj_reg         said[GPUS_WORDS];               // the words of the last row's message
     cj_reg         row, previous;                  // which is loaded, and which is finished
-    cj_ring        ring;                           // s.stage: of the row that is loaded
-    cj_reg         pool, full, fetches;            // its shared memory, mbarriers, and the thread that copies
+    cj_pipeline    pipeline;                       // s.stage: of rows; its stages are free at B1, so it has no `empty` mbarriers
+    cj_pipeline_at at;                             // the row that is loaded
+    cj_reg         pool, fetches;                  // the stages' shared memory; the thread that copies
 } sharded_kernel;
 
 sharded_shape cj__gpus_sharded_shape(const cj_plan *plan);
 cj_status     cj__gpus_sharded_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
-// ---- sharded_row.c
+// ---- row.c
 
-// words[u] = unit u of the chunk whose first unit is `first`, which the thread has where exists[u] holds; -infinity elsewhere.
-void cj__gpus_sharded_load(sharded_kernel *k, cj_reg row, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]);
+// Of the row that is loaded, or of the previous one: words[u] = unit u of the chunk whose first unit is `first`, which the thread has where exists[u] holds; -infinity elsewhere.
+void cj__gpus_sharded_load(sharded_kernel *k, bool previous, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]);
 // part = what the row has in this thread.
 void cj__gpus_sharded_part(sharded_kernel *k, const cj_partial *part);
-// s.stage: the mbarriers and the first row; the copy of the next row, behind B1; the wait for this row's.
+// s.stage: the mbarriers and the first row; the copy of the next row, after B1; the wait for this row's.
 void cj__gpus_sharded_open_stages(sharded_kernel *k);
 void cj__gpus_sharded_fetch_next(sharded_kernel *k);
 void cj__gpus_sharded_await(sharded_kernel *k);

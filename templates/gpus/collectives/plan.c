@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the parameters come to, and what is refused.
-#include "gpus.h"
+#include "arrays.h"
+#include "collectives.h"
 #include "predict.h"
 
 static const struct gpus_dtype {
@@ -125,8 +126,8 @@ static cj_status refuse(const cj_plan *plan, const gpus_shape *s, cj_error *erro
     return CJ_OK;
 }
 
-// A unit for each thread, on as many SMs as there are: an SM stores 51 GB/s to a peer, and loads 8 (4 x H200). Threads of registered
-// arrays have several loads on their way, so half the blocks do, with half the flags.
+// A unit for each thread, on as many SMs as there are. Threads of registered arrays have several loads on their way, so half the blocks
+// do, with half the flags.
 static uint64_t choose_block(const gpus_shape *s, uint64_t most) {
     if (!s->op->moves) return 32;
     return cj__least(GPUS_THREADS, cj__most(GPUS_THREADS_LEAST, cj__round_up(cj__ceil_div(s->units, most), 32)));

@@ -4,7 +4,7 @@
 //
 // A thread has the same unit in each part. It loads all that it sends before it stores anything, so out may be x; the loads are on their
 // way together.
-#include "gpus.h"
+#include "collectives.h"
 
 enum { PER_WORD = 2 };  // elements in a word, at most
 
@@ -118,13 +118,7 @@ static cj_reg narrow(const gpus_kernel *k, const cj_reg *number) {
 
 // ---- messages
 
-uint32_t cj__gpus_slot(uint32_t words) { return words > 1 ? GPUS_PAIR : CJ_MAIL_BYTES; }
-
-cj_mailbox cj__gpus_message(uint32_t words, uint32_t units) {
-    return (cj_mailbox){.words = words, .paired = words > 1, .apart = words > 1 ? units * GPUS_PAIR : 0, .scope = "sys"};
-}
-
-// Thread q of block 0 has unit q in its first turn. Its hello stands behind the loads; that of a block without units, behind the loop.
+// Thread q of block 0 has unit q in its first turn. It says hello after its loads; a block without units says it after the loop.
 static void say_hello(const gpus_kernel *k, const place *here) {
     if (!k->s.speaker) cj__gpus_say_hello(k, cj_lt(k->f, "speaks_now", here->unit, k->s.gpus));
 }
@@ -331,16 +325,16 @@ static void move_by_blocks(gpus_kernel *k, cj_reg begin) {
     cj_step(f, "block b of each peer has stored its words of the first shot, and this GPU combines its part");
     cj_ptx(f, "bar.sync 0; // S1: all threads have stored");
     cj_reg wrong;
-    cj__gpus_meet(k, GPUS_BEGIN, &wrong);
+    cj__gpus_exchange_flags(k, GPUS_BEGIN, &wrong);
     cj_ptx(f, "bar.red.or.pred $1, 0, $1; // S2: the flags have come, for all threads; nobody goes on if one is wrong", wrong);
     CJ_UNLESS_UNI(f, wrong, "nothing_combined")
         CJ_FOR(f, unit, "u32", "unit", begin, k->s.units, step) push_result(k, unit);
     cj_step(f, "so it has those of the second one");
     cj_ptx(f, "bar.sync 0; // S3: all threads have stored");
-    cj__gpus_meet(k, GPUS_END, NULL);
+    cj__gpus_exchange_flags(k, GPUS_END, NULL);
     cj_ptx(f, "bar.sync 0; // S4: the flags have come, for all threads");
     CJ_FOR(f, unit, "u32", "unit", begin, k->s.units, step) take_results(k, unit);
-    k->meets = true;
+    k->has_barrier = true;
 }
 
 void cj__gpus_move(gpus_kernel *k) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives of several GPUs whose memory peers reach: all-reduce, reduce-scatter, all-gather, all-to-all, broadcast,
-// barrier. Each GPU launches the same kernel once; the launches meet through mailboxes in each other's memory.
+// barrier. Each GPU launches the same kernel once; the launches exchange data through mailboxes in each other's memory.
 //
 //   x  --loads-->  message: | word | epoch | word | epoch | …  --st.relaxed.sys-->  a peer's mail[set][sender][unit]
 //                                                own mail[set][sender][unit]  --polls, in the order of ranks-->  out
@@ -18,23 +18,12 @@
 //
 // Hellos are said and awaited by a block that has no messages where there is room for one: the others do not wait for it.
 //
-// Epochs. Each block of a box keeps the epoch of the last launch, and this launch's is one more: no host step, so a graph may
-// launch this again and again. Block b writes the epochs of all blocks k with k mod grid = b, so that launches of other
-// grids find the same epoch. No two blocks touch the same one.
-//
-// Hellos. In each launch every GPU writes to every peer one word, the checksum of what was asked for, and waits for all of
-// theirs before it ends. So a launch with epoch e + 1 ends on one GPU only after each peer has begun its own, and so has ended its launch e:
-//
-//   A set of mail may be written again: launch e + 2 writes the set that launch e read, and on each peer launch e has ended.
-//
-// A rank that comes with another description, or not within the limit of polls, is written to `failed` in the own box, and the
-// launch ends: nothing hangs. What is in out is then undefined, and epochs are out of step: the box is of no more use.
-//
 // The barrier orders memory: a fence before the hello releases what earlier kernels and this thread saw, a fence after the last
 // one acquires it. The other collectives order only their own messages: their results are complete in them.
-// Here are the families of collectives; launch.c has what all kernels of GPUs begin and end with, move.c the loop over messages,
-// direct.c the copies between arrays that all GPUs reach, which need no mail.
-#include "gpus.h"
+//
+// protocol/launch.c has what all kernels of GPUs begin and end with: epochs, hellos and sets. move.c has the loop over messages, direct.c
+// the copies between arrays that all GPUs reach, which need no mail.
+#include "collectives.h"
 
 static void declare(gpus_kernel *k) {
     cj_func *f = k->f;

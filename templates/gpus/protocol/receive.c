@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for messages, and giving up.
+// Messages: their slots; waiting for them, and giving up.
 //
-// A look takes one way to the L2 cache and back (0.3 us and more, 4 x H200), so a thread that waits for several GPUs has all loads on
-// their way at once, and looks again at all of them.
+// A poll takes one way to the L2 cache and back (0.3 us and more, 4 x H200), so a thread that waits for several GPUs starts the loads of
+// all their messages at once, and polls all of them again.
 #include "gpus.h"
 
-// Of several reports the one with the largest cause stays: a rank that came with something else is why others wait.
+uint32_t cj__gpus_slot(uint32_t words) { return words > 1 ? GPUS_PAIR : CJ_MAIL_BYTES; }
+
+cj_mailbox cj__gpus_message(uint32_t words, uint32_t units) {
+    return (cj_mailbox){.words = words, .paired = words > 1, .apart = words > 1 ? units * GPUS_PAIR : 0, .scope = "sys"};
+}
+
+// Of several reports the one with the largest cause stays: others wait because a rank came with something else.
 static void report(const gpus_kernel *k, cj_reg failed) { cj_ptx(k->f, "red.relaxed.sys.global.max.u32 [$1], $2;", k->own, failed); }
 
 void cj__gpus_report_from(const gpus_kernel *k, cj_box_cause cause, cj_reg rank) {

@@ -17,9 +17,9 @@
 //       those of the next one are written.
 //
 // hold=shared: the block's next row is on its way to shared memory, by one bulk copy, while it combines this one and writes the
-// last one: so HBM reads and writes all the time. Behind B1 all threads have written from the stage that the copy goes to.
+// last one: so HBM reads and writes all the time. After B1 all threads have written from the stage that the copy goes to.
 //
-// Epochs, hellos and sets are gpus.c's. A block sends a row before it waits for the row before; all blocks are on the GPU at once
+// Epochs, hellos and sets are protocol/launch.c's. A block sends a row before it waits for the row before; all blocks are on the GPU at once
 // where they take several rows (refuse): so the least row that is not finished has been sent by all, or will be, by blocks that
 // wait for rows before it alone.
 #include "sharded.h"
@@ -222,7 +222,7 @@ static void work(sharded_kernel *k) {
         cj_ptx(f, "bar.sync 0; // B2: the previous row's result is here, and this one's parts have been read");
         if (k->s.writes) CJ_IF_UNI(f, has_previous, "nothing_to_write") cj__gpus_sharded_write(k);
         keep_row(k);
-        if (k->s.stage) cj__ring_next(f, &k->ring);
+        if (k->s.stage) cj_pipeline_next(f, &k->pipeline, &k->at);
     }
 }
 
@@ -251,7 +251,7 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     k.g.s = (gpus_shape){.op = &op, .gpus = s.gpus, .block = s.block, .grid = s.grid, .mail = s.mail};
     k.g.message = (cj_mailbox){.words = s.words, .paired = true, .scope = "sys"};
     k.g.checksum = checksum(&s);
-    k.g.meets = true;  // at B1 and B2, also in a block without a row
+    k.g.has_barrier = true;  // at B1 and B2, also in a block without a row
     write_head(plan, &s, b);
     if (s.stage) cj_declare(b, ".extern .shared .align 16 .b8 sharded_rows[];");
     k.g.f = cj__entry(plan, b);
@@ -274,13 +274,13 @@ static void emit(const cj_plan *plan, cj_builder *b) {
 static const cj_param_info labelled[] = {
 #define PARAM(id, ...) [SHARDED_##id] = {__VA_ARGS__},
 #define LABELS PARAM
-#include "sharded_params.def"
+#include "params.def"
 };
 
 static const cj_param_info softmax[] = {
 #define PARAM(id, ...) [SHARDED_##id] = {__VA_ARGS__},
 #define SOFTMAX PARAM
-#include "sharded_params.def"
+#include "params.def"
 };
 
 // own: there are labels.

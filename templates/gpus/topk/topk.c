@@ -16,13 +16,13 @@
 //       before what is written over them.
 //   T2  bar.sync: all places of the row have been found, before the lists of the next one are written.
 //
-// Epochs, hellos and sets are gpus.c's. A block sends its row before it waits for anybody's, and blocks that take several rows are all
+// Epochs, hellos and sets are protocol/launch.c's. A block sends its row before it waits for anybody's, and blocks that take several rows are all
 // on the GPU at once (refuse): so the least row that is not finished has been sent by all, or will be.
 #include "fused.h"
 
 enum {
 #define PARAM(id, ...) TOPK_##id,
-#include "topk_params.def"
+#include "params.def"
 };
 
 // Words of a message, and of a candidate in shared memory beside its key: value, column. Bytes of a candidate there.
@@ -246,7 +246,7 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     k.g.s = (gpus_shape){.op = &op, .gpus = s->gpus, .block = s->block, .grid = s->grid, .mail = s->mail};
     k.g.message = (cj_mailbox){.words = MESSAGE, .paired = true, .scope = "sys"};
     k.g.checksum = checksum(s);
-    k.g.meets = true;  // at T1: each block has a row
+    k.g.has_barrier = true;  // at T1: each block has a row
     cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
     k.g.f = cj__entry(plan, b);
     cj__registers(plan, k.g.f, GPUS_REGISTERS, false);
@@ -295,7 +295,7 @@ static cj_status plan_topk(cj_plan *plan, const cj_limits *limits, bool clusters
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [TOPK_##id] = {__VA_ARGS__},
-#include "topk_params.def"
+#include "params.def"
 };
 
 const cj_family cj__family_shardedtopk = {

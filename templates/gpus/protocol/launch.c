@@ -1,5 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kernel of GPUs begins and ends with: the boxes, the epoch, hellos. gpus.c has the protocol.
+// What every kernel of GPUs begins and ends with: the boxes, the epoch, hellos.
+//
+// Epochs. Each block of a box keeps the epoch of the last launch, and this launch's is one more: no host step, so a graph may
+// launch this again and again. Block b writes the epochs of all blocks k with k mod grid = b, so that launches of other
+// grids find the same epoch. No two blocks touch the same one.
+//
+// Hellos. In each launch every GPU writes to every peer one word, the checksum of what was asked for, and waits for all of
+// theirs before it ends. So a launch with epoch e + 1 ends on one GPU only after each peer has begun its own, and so has ended its launch e:
+//
+//   A set of mail may be written again: launch e + 2 writes the set that launch e read, and on each peer launch e has ended.
+//
+// A rank that comes with another description, or not within the limit of polls, is written to `failed` in the own box, and the
+// launch ends: nothing hangs. What is in out is then undefined, and epochs are out of step: the box is of no more use.
 #include "gpus.h"
 
 void cj__gpus_declare(gpus_kernel *k) {
@@ -22,7 +34,7 @@ void cj__gpus_open_thread(gpus_kernel *k) {
     k->left = cj__load_param(f, "u32", k->limit_param, "left");
 }
 
-// Whether it matters that this is GPU 0: who is none of the others is GPU 0, so that addresses are chosen without asking.
+// Whether it matters that this is GPU 0: a GPU that is none of the others is GPU 0, so addresses are chosen without asking for it.
 static bool asks_for_0(const gpus_shape *s) { return !s->direct && (s->op->from_all || (s->op->from_root && !s->root)); }
 
 void cj__gpus_open_boxes(gpus_kernel *k) {
@@ -116,12 +128,12 @@ static void await_hellos(const gpus_kernel *k) {
     }
 }
 
-// The launch needs no peer any more when all threads are behind B1 or B2. Only then may the next kernel's blocks take their places: they
-// could otherwise keep out those of a rank on the same GPU, for which this launch waits.
+// After B1 or B2 no thread of the launch waits for a peer. Only then may the next kernel's blocks take its blocks' places: they
+// could otherwise keep out the blocks of a rank on the same GPU, for which this launch waits.
 static void keep_epoch(const gpus_kernel *k) {
     cj_func *f = k->f;
-    if (!k->meets) cj_ptx(f, "bar.sync 0; // B1: all threads have read the epoch, and wait for nobody");
-    if (k->meets && k->plan->programmatic) cj_ptx(f, "bar.sync 0; // B2: all threads wait for nobody");
+    if (!k->has_barrier) cj_ptx(f, "bar.sync 0; // B1: all threads have read the epoch, and none waits for a peer");
+    if (k->has_barrier && k->plan->programmatic) cj_ptx(f, "bar.sync 0; // B2: no thread waits for a peer");
     cj__launch_dependents(k->plan, f);
     cj_step(f, "the epoch is the last launch's now, for each block that a launch may have");
     cj_reg begin = cj_mad(f, "begin", k->thread, k->s.grid, k->block);

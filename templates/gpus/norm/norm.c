@@ -18,9 +18,9 @@
 //       passed N1 of sum i + 1, to which all warps came after their reading of the slots of sum i.
 //
 // Blocks of a cluster combine theirs by a collective of the cluster (clusterjit/collectives.h).
-// Epochs, hellos and sets are gpus.c's. A block sends a row before it waits for it, and a thread takes its rows in their order.
-// Either each team has one row, or all teams are on the GPU at once (norm_plan.c): so the least row that is not ready
-// has begun on all GPUs, or will, and its sends wait for nobody but the owner of two shots, who waits for sends alone.
+// Epochs, hellos and sets are protocol/launch.c's. A block sends a row before it waits for it, and a thread takes its rows in their order.
+// Either each team has one row, or all teams are on the GPU at once (plan.c): so the least row that is not ready
+// has begun on all GPUs, or will, and its sends wait for no one but the owner of two shots, which waits for sends alone.
 #include "norm.h"
 
 enum { SLOTS = 16, EARLY_WORDS = 8 };  // warps of a block, at most; words of the residual that a thread loads before it waits
@@ -225,14 +225,14 @@ static void by_blocks(kernel *k) {
         EACH_UNIT(k, u) push(k, to, 0, u);
     }
     cj_ptx(f, "bar.sync 0; // S1: all threads have stored");
-    cj__gpus_meet(&k->g, GPUS_BEGIN, NULL);
+    cj__gpus_exchange_flags(&k->g, GPUS_BEGIN, NULL);
     cj_ptx(f, "bar.sync 0; // S2: the flags have come, for all threads");
     CJ_IF(f, owns, "summed") {
         cj_step(f, "the owner: the sum of what all sent, to all");
         push_sum(k, among, part, sums);
     }
     cj_ptx(f, "bar.sync 0; // S3: all threads have stored");
-    cj__gpus_meet(&k->g, GPUS_END, NULL);
+    cj__gpus_exchange_flags(&k->g, GPUS_END, NULL);
     cj_ptx(f, "bar.sync 0; // S4: the flags have come, for all threads");
     CJ_UNLESS(f, owns, "has_sum") {
         cj_reg at = words_address(k, k->own_mail, k->row);
@@ -402,7 +402,7 @@ static void emit(const cj_plan *plan, cj_builder *b) {
                          .by_blocks = s.by_blocks};
     k.g.message = cj__gpus_message(s.unit.words, s.units);
     k.g.checksum = checksum(&s);
-    k.g.meets = s.by_blocks;  // at S1 to S4
+    k.g.has_barrier = s.by_blocks;  // at S1 to S4
     cj_head(b, "clusterjit: allreducenorm of %" PRIu32 " GPUs  dtype=%s rows=%" PRIu32 " columns=%" PRIu32 " norm=%s shots=%" PRIu32 "%s",
             s.gpus, s.unit.type, s.rows, s.columns, s.layer ? "layer" : "rms", s.shots, s.by_blocks ? " tags=blocks" : "");
     cj_head(b, "\nsum = %sx of all GPUs, rounded once; y = norm(sum)%s%s: the same bits on all GPUs, in each run.",
@@ -423,7 +423,7 @@ static void emit(const cj_plan *plan, cj_builder *b) {
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) [NORM_##id] = {__VA_ARGS__},
-#include "norm_params.def"
+#include "params.def"
 };
 
 const cj_family cj__family_allreducenorm = {

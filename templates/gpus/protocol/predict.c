@@ -41,18 +41,16 @@ cj_gpus_by cj__gpus_by_mail(uint32_t gpus, double bytes) {
 
 // ---- products with a collective
 
-enum { TILE_ROWS = 128, TILE_COLUMNS = 256 };
-
 static double up(double a, double b) { return (double)(uint64_t)((a + b - 1) / b); }
 
 // Whole waves of tiles, as gemm's own model has them, at one rate of an SM.
 static double product(uint32_t gpus, uint32_t sms, double rows, double n, double k) {
-    const double tiles = gpus * up(rows, TILE_ROWS) * up(n, TILE_COLUMNS);
-    return PRODUCT_BASE_NS + up(tiles, sms) * 2.0 * TILE_ROWS * TILE_COLUMNS * k / PRODUCT_SM_FLOP;
+    const double tiles = gpus * up(rows, PRODUCT_TILE_ROWS) * up(n, PRODUCT_TILE_COLUMNS);
+    return PRODUCT_BASE_NS + up(tiles, sms) * 2.0 * PRODUCT_TILE_ROWS * PRODUCT_TILE_COLUMNS * k / PRODUCT_SM_FLOP;
 }
 
 // How much longer a product takes beside an exchange, in chunks of so many rows of a rank.
-static double slower(double rows) { return (rows <= TILE_ROWS ? ONE_TILE_PERCENT : BESIDE_PERCENT) / 100.0; }
+static double slower(double rows) { return (rows <= PRODUCT_TILE_ROWS ? ONE_TILE_PERCENT : BESIDE_PERCENT) / 100.0; }
 
 // The first product or exchange is alone, and so is the last one; between them the longer one counts.
 static double overlapped(uint32_t gpus, uint32_t sms, double rows, double n, double k, double row_bytes, double chunks) {
@@ -66,7 +64,7 @@ static double overlapped(uint32_t gpus, uint32_t sms, double rows, double n, dou
 uint32_t cj__gpus_chunks(uint32_t gpus, uint32_t sms, uint64_t rows, uint64_t n, uint64_t k, double width, double element) {
     uint32_t best = 1;
     double   least = overlapped(gpus, sms, (double)rows, (double)n, (double)k, width * element, 1);
-    for (uint32_t chunks = 2; chunks <= 16 && rows % chunks == 0; chunks *= 2) {
+    for (uint32_t chunks = 2; chunks <= CHUNKS_MOST && rows % chunks == 0; chunks *= 2) {
         const double takes = overlapped(gpus, sms, (double)rows, (double)n, (double)k, width * element, chunks);
         if (takes < least) least = takes, best = chunks;
     }

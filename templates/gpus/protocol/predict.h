@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective of GPUs takes, predicted, and which arrays its kernel is given: for plans, and for the choice of a way.
+// What a collective of GPUs takes, predicted: for plans, and for the choice of a way.
 #ifndef CJ_TEMPLATES_GPUS_PREDICT_H
 #define CJ_TEMPLATES_GPUS_PREDICT_H
 
-#include <clusterjit/kernel.h>
-#include <stdbool.h>
+#include <stdint.h>
 
 typedef enum cj_gpus_by {
     CJ_BY_ONE_SHOT,   // through mail, all to all
@@ -31,16 +30,5 @@ cj_gpus_by cj__gpus_by_mail(uint32_t gpus, double bytes);
 // divide the rows. And how many blocks the exchange has beside a product.
 uint32_t cj__gpus_chunks(uint32_t gpus, uint32_t sms, uint64_t rows, uint64_t n, uint64_t k, double width, double element);
 uint32_t cj__gpus_side_blocks(void);
-
-// ---- plan.c
-
-// What a kernel of registered arrays is given; `direct` false: it is none.
-typedef struct cj_gpus_arrays {
-    bool     direct;
-    bool     of_all_x, of_all_out;  // x, out of each GPU; else the own one alone
-    uint64_t x_bytes, out_bytes;    // of one GPU
-} cj_gpus_arrays;
-
-cj_gpus_arrays cj__gpus_arrays(const cj_plan *plan);
 
 #endif

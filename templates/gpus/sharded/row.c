@@ -25,12 +25,12 @@ static uint32_t offset(const sharded_kernel *k, uint32_t u) { return u * k->s.bl
 
 // ---- rows in shared memory: one is written, one is loaded from, and one is on its way
 
-enum { THIS = 0, NEXT = 1, PREVIOUS = 2 };  // stages after that of the ring
+enum { THIS = 0, NEXT = 1, PREVIOUS = 2 };  // stages after that of the pipeline
 
 static cj_reg stage_number(sharded_kernel *k, unsigned after) {
-    if (!after) return k->ring.number;
+    if (!after) return k->at.stage;
     cj_func *f = k->g.f;
-    cj_reg   number = cj_add(f, "stage", k->ring.number, after), over = cj_ge(f, "over", number, SHARDED_STAGES);
+    cj_reg   number = cj_add(f, "stage", k->at.stage, after), over = cj_ge(f, "over", number, SHARDED_STAGES);
     cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", over, number, SHARDED_STAGES);
     return number;
 }
@@ -43,7 +43,7 @@ static void fetch(sharded_kernel *k, cj_reg row, unsigned after) {
     cj_func       *f = k->g.f;
     const uint32_t bytes = k->s.columns * k->s.unit.bytes;
     cj_reg         when = cj_let(f, "pred", "fetches_row", "setp.lt.and.u32 $1, $2, $3, $4;", row, k->s.rows, k->fetches);
-    cj_reg         full = cj_mad(f, "full_at", stage_number(k, after), 8, k->full), from = row_address(k, "row_at", k->x, row);
+    cj_reg         full = cj_mad(f, "full_at", stage_number(k, after), 8, k->pipeline.full), from = row_address(k, "row_at", k->x, row);
     cj_mbarrier_arrive_expect(f, when, full, CJ_ARG((int)bytes), NULL);
     cj_bulk_load(f, when, stage_at(k, after), from, CJ_ARG((int)bytes), full);
 }
@@ -52,10 +52,10 @@ void cj__gpus_sharded_open_stages(sharded_kernel *k) {
     cj_func *f = k->g.f;
     cj_step(f, "rows come to shared memory by bulk copies: stages and their mbarriers");
     k->pool = cj__pool_address(f, "sharded_rows");
-    k->full = cj__mbarriers(f, "full", SHARDED_STAGES);
-    k->ring = cj__ring(f, "stage", SHARDED_STAGES, true);
+    k->pipeline = (cj_pipeline){.stages = SHARDED_STAGES, .full = cj__mbarriers(f, "full", SHARDED_STAGES), .empty = cj_none()};
+    k->at = cj_pipeline_begin(f, &k->pipeline, CJ_CONSUMER);
     k->fetches = cj_eq(f, "fetches", k->g.thread, k->s.block - 32);
-    cj__mbarriers_init(f, k->fetches, k->full, SHARDED_STAGES);
+    cj__mbarriers_init(f, k->fetches, k->pipeline.full, SHARDED_STAGES);
     cj_mbarrier_init_done(f, "publishes the mbarriers, at B0");
     fetch(k, k->g.block, THIS);
     cj_ptx(f, "bar.sync 0; // B0: the mbarriers are there");
@@ -67,19 +67,17 @@ void cj__gpus_sharded_fetch_next(sharded_kernel *k) {
 }
 
 void cj__gpus_sharded_await(sharded_kernel *k) {
-    cj_func *f = k->g.f;
-    cj_reg   full = cj_mad(f, "full_at", k->ring.number, 8, k->full);
-    cj_mbarrier_wait(f, full, CJ_ARG(k->ring.parity), CJ_SCOPE_BLOCK, "the row has come");
+    cj_pipeline_wait(k->g.f, &k->pipeline, &k->at);
 }
 
 // ---- a thread's elements
 
-void cj__gpus_sharded_load(sharded_kernel *k, cj_reg row, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]) {
+void cj__gpus_sharded_load(sharded_kernel *k, bool previous, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]) {
     cj_func    *f = k->g.f;
-    const char *load = k->s.stage ? "ld.shared" : "ld.global";  // of this row or the previous one
-    cj_reg      at;
+    const char *load = k->s.stage ? "ld.shared" : "ld.global";
+    cj_reg      at, row = previous ? k->previous : k->row;
     if (k->s.stage)
-        at = cj_mad(f, "units_at", first, cj__gpus_unit_bytes(&k->s.unit), stage_at(k, row.id == k->row.id ? THIS : PREVIOUS));
+        at = cj_mad(f, "units_at", first, cj__gpus_unit_bytes(&k->s.unit), stage_at(k, previous ? PREVIOUS : THIS));
     else
         at = cj_mad_wide(f, "units_at", first, cj__gpus_unit_bytes(&k->s.unit), row_address(k, "row_at", k->x, row));
     for (uint32_t u = 0; u < k->s.per; u++) {
@@ -139,12 +137,12 @@ void cj__gpus_sharded_part(sharded_kernel *k, const cj_partial *part) {
     cj_step(f, "the thread's elements of the row");
     k->kind.clear(&k->kind, part);
     if (k->s.chunks == 1) {
-        cj__gpus_sharded_load(k, k->row, k->g.thread, true, k->held);
+        cj__gpus_sharded_load(k, false, k->g.thread, true, k->held);
         add_chunk(k, part, k->g.thread, true);
         return;
     }
     CJ_FOR(f, first, "u32", "first", k->g.thread, k->s.units, k->s.per * k->s.block) {
-        cj__gpus_sharded_load(k, k->row, first, false, k->held);
+        cj__gpus_sharded_load(k, false, first, false, k->held);
         add_chunk(k, part, first, false);
     }
 }
@@ -222,12 +220,12 @@ void cj__gpus_sharded_write(sharded_kernel *k) {
     cj_reg words[SHARDED_HELD][GPUS_WORDS];
     for (uint32_t u = 0; u < k->s.per; u++) cj_registers(f, "b32", "again", k->s.unit.words, words[u]);
     if (k->s.chunks == 1) {
-        cj__gpus_sharded_load(k, k->previous, k->g.thread, true, words);
+        cj__gpus_sharded_load(k, true, k->g.thread, true, words);
         write_chunk(k, &r, k->g.thread, true, words);
         return;
     }
     CJ_FOR(f, first, "u32", "first", k->g.thread, k->s.units, k->s.per * k->s.block) {
-        cj__gpus_sharded_load(k, k->previous, first, false, words);
+        cj__gpus_sharded_load(k, true, first, false, words);
         write_chunk(k, &r, first, false, words);
     }
 }
