@@ -77,7 +77,7 @@ typedef enum cj_status {
 // INVALID_ARGUMENT, those that write a kernel (clusterjit/ptx.h) make it the error of cj_builder_finish, and those that look
 // something up give 0 or NULL, unless they say otherwise. What destroys, releases or frees takes NULL and does nothing.
 
-// What went wrong, filled by a failing call; owned by the caller, who may pass NULL instead. A successful call leaves it
+// What went wrong, filled by a failing call; owned by the caller, which may pass NULL instead. A successful call leaves it
 // untouched. `message` names the field, its value and the limit; `hint` says what to do and may be empty.
 typedef struct cj_error {
     cj_status status;

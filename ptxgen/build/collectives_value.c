@@ -11,8 +11,8 @@
 // Why two sides are enough. A block pushes round i + 1 after it has waited for round i, to which every peer's push of round i
 // belongs: so nobody is more than one round ahead of anybody, and what comes in while round i is read is of round i + 1, on
 // the other side. Round i + 2 comes, on the same side again, from a peer that has this block's push of round i + 1, before
-// which all threads of this block had read round i: the meeting at the head of each push says so. For the same reason the
-// mbarrier of a side is never more than one phase ahead of who waits for it, and a parity tells its phases apart. A peer's
+// which all threads of this block had read round i: the barrier at the head of each push says so. For the same reason the
+// mbarrier of a side is never more than one phase ahead of the thread that waits for it, and a parity tells its phases apart. A peer's
 // bytes may come before this block has armed the mbarrier: the count of bytes is below 0 for a while, and the phase stays
 // open, because the arming is its one arrival. With PULL the barrier of round i + 1 stands between reading round i and
 // writing round i + 2.
@@ -50,7 +50,7 @@ static void push(const round *r, cj_reg value) {
     cj_reg         slot = slot_of(r, r->peer, r->c->rank), peer_arrived = cj_add(f, "peer_arrived", r->peer, at);
     cj_reg         arrived = cj_add(f, "arrived", r->own, at);
     cj_reg         parity = cj_let(f, "u32", "parity", "bfe.u32 $1, $2, 1, 1;", r->c->turn);
-    cj__collective_meet(f, r->c, "the round before last has been read");
+    cj__collective_barrier(f, r->c, "the round before last has been read");
     cj_st_async(f, r->c->sends, r->bits, &value, 1, slot, 0, peer_arrived);
     cj_mbarrier_arrive_expect(f, r->c->first, arrived, CJ_ARG(r->ranks * r->bytes), "a value of every rank");
     cj_mbarrier_wait(f, arrived, CJ_ARG(parity), CJ_SCOPE_CLUSTER, "they are there");
@@ -61,7 +61,7 @@ static void offer(const round *r, cj_reg value) {
     cj_reg slot = slot_of(r, r->own, r->c->lane);
     cj_ptx(r->f, "@$1 st.shared.$2 [$3], $4;", r->c->sends, r->bits, slot, value);
     if (pushes(r))
-        cj__collective_meet(r->f, r->c, "the value is there");
+        cj__collective_barrier(r->f, r->c, "the value is there");
     else
         cj_cluster_sync(r->f, "every block's values are there");
 }
