@@ -112,6 +112,8 @@ typedef struct cj_dim3 {
     uint32_t x, y, z;
 } cj_dim3;
 
+static inline int cj_dim3_equal(cj_dim3 a, cj_dim3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
+
 // Element types: name, text, bytes, C type (for f16 and bf16, which C11 does not have, that of their bits).
 #define CJ_DTYPE_LIST(X)          \
     X(F32, "f32", 4, float)       \
