@@ -77,7 +77,7 @@ typedef enum cj_status {
 // INVALID_ARGUMENT, those that write a kernel (clusterjit/ptx.h) make it the error of cj_builder_finish, and those that look
 // something up give 0 or NULL, unless they say otherwise. What destroys, releases or frees takes NULL and does nothing.
 
-// What went wrong, filled by a failing call; owned by the caller, who may pass NULL instead. A successful call leaves it
+// What went wrong, filled by a failing call; owned by the caller, which may pass NULL instead. A successful call leaves it
 // untouched. `message` names the field, its value and the limit; `hint` says what to do and may be empty.
 typedef struct cj_error {
     cj_status status;
@@ -111,6 +111,8 @@ CJ_API const char *cj_real_read(const char *text, double *value);
 typedef struct cj_dim3 {
     uint32_t x, y, z;
 } cj_dim3;
+
+static inline int cj_dim3_equal(cj_dim3 a, cj_dim3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
 
 // Element types: name, text, bytes, C type (for f16 and bf16, which C11 does not have, that of their bits).
 #define CJ_DTYPE_LIST(X)          \

@@ -35,7 +35,7 @@ CJ_API cj_status cj_check_ptx(const char *ptx, size_t length, const cj_check_opt
 CJ_API void                 cj_report_destroy(cj_report *report);  // NULL is allowed
 CJ_API size_t               cj_report_count(const cj_report *report);
 CJ_API size_t               cj_report_errors(const cj_report *report);
-CJ_API const cj_diagnostic *cj_report_at(const cj_report *report, size_t index);  // NULL behind the last
+CJ_API const cj_diagnostic *cj_report_at(const cj_report *report, size_t index);  // NULL after the last
 
 // The rules. `example` is a line or two of PTX that break it.
 typedef struct cj_rule {
@@ -46,7 +46,7 @@ typedef struct cj_rule {
 } cj_rule;
 
 CJ_API size_t         cj_rule_count(void);
-CJ_API const cj_rule *cj_rule_at(size_t index);           // NULL behind the last
+CJ_API const cj_rule *cj_rule_at(size_t index);           // NULL after the last
 CJ_API const cj_rule *cj_rule_find(const char *id);       // NULL for no such rule
 
 // A place of the source that a compiler made PTX of, as the PTX's .loc and .file name it. Lines and columns count from 1;
@@ -82,14 +82,14 @@ typedef struct cj_isa_row {
 } cj_isa_row;
 
 CJ_API size_t            cj_isa_count(void);
-CJ_API const cj_isa_row *cj_isa_at(size_t index);  // NULL behind the last
+CJ_API const cj_isa_row *cj_isa_at(size_t index);  // NULL after the last
 
 // The sets of words that forms name with $: SHARED is "shared|shared::cta|shared::cluster". A set may name others.
 typedef struct cj_isa_set {
     const char *name, *words;
 } cj_isa_set;
 
-CJ_API const cj_isa_set *cj_isa_set_at(size_t index);  // NULL behind the last
+CJ_API const cj_isa_set *cj_isa_set_at(size_t index);  // NULL after the last
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cluster can do, as calls that write PTX into a kernel under construction (clusterjit/ptx.h): who a block is,
+// What a cluster can do, as calls that write PTX into a kernel under construction (clusterjit/ptx.h): its ranks,
 // its peers' shared memory, cluster barriers, mbarriers, bulk copies. The collectives on top are in
 // clusterjit/collectives.h. They use registers of their own and leave the caller's alone unless a comment says
 // otherwise.
@@ -14,7 +14,7 @@
 // Types are PTX types ("f32", "b64"). Addresses of shared memory are 32-bit registers: in the block's own .shared
 // window (`own`), or in the .shared::cluster window (`peer`; an own address is one too, of the executing block itself).
 //   when   the predicate under which the line executes, or cj_always(): by every thread that gets there
-//   why    the comment behind the line; may be NULL
+//   why    the comment after the line; may be NULL
 //   cj_arg a register or a number: CJ_ARG(bytes), CJ_ARG(4096)
 // What PTX has no form for (an atomic minimum of floats, a vector of three) is refused as the line that it would be, by
 // cj_builder_finish. Targets before sm_90 have none of this but mbarriers that threads of one block arrive at.
@@ -130,7 +130,7 @@ CJ_API void cj_cluster_wait(cj_func *f, const char *why);
 // Both halves, release and acquire. It is a block barrier too: no bar.sync is needed beside it.
 CJ_API void cj_cluster_sync(cj_func *f, const char *why);
 
-// What this thread wrote before is visible in the cluster before what it writes behind (PTX ISA 9.7.13, fence).
+// What this thread wrote before is visible in the cluster before what it writes after (PTX ISA 9.7.13, fence).
 CJ_API void cj_cluster_fence(cj_func *f, const char *why);
 
 // ---- mbarriers (PTX ISA 9.7.13, mbarrier)
@@ -142,11 +142,11 @@ CJ_API void cj_cluster_fence(cj_func *f, const char *why);
 // Threads wait at mbarriers of their own block alone; anyone in the cluster arrives.
 
 // One thread makes it ready for `arrivals` a phase (1 to 2^20 - 1). cj_mbarrier_init_done by the same thread lets peers
-// and the asynchronous proxy see it; others may use it behind the next barrier, peers behind a cluster barrier.
+// and the asynchronous proxy see it; others may use it after the next barrier, peers after a cluster barrier.
 CJ_API void cj_mbarrier_init(cj_func *f, cj_reg when, cj_reg own, cj_arg arrivals, const char *why);
 CJ_API void cj_mbarrier_init_done(cj_func *f, const char *why);
 
-// Its memory may be used for something else behind this. Nobody may still arrive or wait.
+// Its memory may be used for something else after this. Nobody may still arrive or wait.
 CJ_API void cj_mbarrier_inval(cj_func *f, cj_reg when, cj_reg own, const char *why);
 
 // The present phase waits for so many bytes more. cj_mbarrier_arrive_expect does it and arrives, in one.
@@ -160,7 +160,7 @@ CJ_API void cj_mbarrier_arrive_expect(cj_func *f, cj_reg when, cj_reg own, cj_ar
 CJ_API void cj_mbarrier_arrive_peer(cj_func *f, cj_reg when, cj_reg peer, const char *why);
 CJ_API void cj_mbarrier_arrive_expect_peer(cj_func *f, cj_reg when, cj_reg peer, cj_arg bytes, const char *why);
 
-// Whose writes a wait is to see: those of the own block and of copies to it, or those of peers (st.async, remote
+// The writes that a wait is to see: those of the own block and of copies to it, or those of peers (st.async, remote
 // arrivals).
 typedef enum cj_scope { CJ_SCOPE_BLOCK, CJ_SCOPE_CLUSTER } cj_scope;
 
@@ -174,7 +174,7 @@ CJ_API void cj_mbarrier_flip(cj_func *f, cj_reg parity);
 // ---- bulk copies (PTX ISA 9.7.9, cp.async.bulk)
 //
 // By the asynchronous proxy; one thread starts one. Addresses and bytes are multiples of 16. What the threads wrote to
-// shared memory is seen by copies behind cj_async_fence, by each writing thread (and then a barrier).
+// shared memory is seen by copies after cj_async_fence, by each writing thread (and then a barrier).
 // `global` is a 64-bit register with an address in global memory.
 
 CJ_API void cj_async_fence(cj_func *f, const char *why);

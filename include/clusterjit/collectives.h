@@ -12,13 +12,13 @@
 //     cj_collective_value(f, &c, &sum, part, total);
 //     cj_collectives_close(f, &c);
 //
-// Each comes in two strategies. PULL: the threads of the cluster meet at barrier.cluster and read their peers' shared
+// Each comes in two strategies. PULL: the threads of the cluster wait at barrier.cluster and read their peers' shared
 // memory. PUSH: a block writes into its peers' shared memory (st.async for values, bulk copies for arrays) and waits on
 // mbarriers of its own; no barrier.cluster stands between one collective and the next, and results are there sooner.
 //
 // Ranks are those of cj_cluster_rank, in clusters of one, two or three dimensions. Rank r's part is called x[r]:
 //
-//     op               a block gives    a block gets                          who gets
+//     op               a block gives    a block gets                          ranks that get it
 //     broadcast        x                x[root]                               all
 //     reduce           x                op over r of x[r]                     root
 //     allreduce        x                op over r of x[r]                     all
@@ -100,7 +100,7 @@ typedef struct cj_collective {
     uint32_t         root;       // of broadcast, reduce, gather and scatter
     bool             exclusive;  // of scan
     int32_t          distance;   // of shift: ranks, either way
-    bool             around;     // of shift: from the last rank on to the first; else who has no source keeps what it had
+    bool             around;     // of shift: from the last rank on to the first; else a rank without a source keeps what it had
 } cj_collective;
 
 // How many parts a block gives and gets, of `cluster` blocks: 1 or `cluster`. Either pointer may be NULL.
@@ -110,7 +110,7 @@ CJ_API void cj_collective_parts(cj_collective_op op, uint32_t cluster, uint32_t 
 typedef struct cj_collectives_desc {
     cj_strategy strategy;
     uint32_t    cluster;  // blocks, 1 to 16: as cj_cluster declares it
-    uint32_t    threads;  // who calls, a multiple of 32: all threads of the block, which is one-dimensional; or, with PUSH,
+    uint32_t    threads;  // that call, a multiple of 32: all threads of the block, which is one-dimensional; or, with PUSH,
                           // 32 of a larger block: its first warp alone, between ready and close
     bool        values;   // cj_collective_value will be called
     bool        arrays;   // cj_collective_array will be called
@@ -131,7 +131,7 @@ typedef struct cj_collectives {
 CJ_API cj_collectives cj_collectives_open(cj_func *f, const cj_collectives_desc *desc);
 CJ_API void           cj_collectives_ready(cj_func *f, const cj_collectives *c);
 
-// Behind it a block may exit.
+// After it a block may exit.
 CJ_API void cj_collectives_close(cj_func *f, const cj_collectives *c);
 
 // One value a block, from registers to registers: of the element's type; f16 and bf16 in 16-bit registers, integers of 8 and
@@ -144,10 +144,10 @@ CJ_API void cj_collective_value(cj_func *f, const cj_collectives *c, const cj_co
                                 cj_reg result);
 
 // Arrays in shared memory. `bytes` are those of a part, a multiple of 16; `from` and `to` are own addresses (u32 registers),
-// aligned to 16, of as many parts as the block gives and gets, one behind the other; they do not overlap. `scratch` is the
+// aligned to 16, of as many parts as the block gives and gets, one after the other; they do not overlap. `scratch` is the
 // address of cj_collective_scratch(…) bytes, aligned to 16, that nothing else uses during the call; the same place for each
 // block. `from` and `to` are the same places in each block, too.
-// What the threads wrote to `from` before is what is sent; behind the call each thread may read `to` and write both. A block
+// What the threads wrote to `from` before is what is sent; after the call each thread may read `to` and write both. A block
 // that gets nothing keeps its `to`. Every block takes part in each in the same order.
 CJ_API void cj_collective_array(cj_func *f, const cj_collectives *c, const cj_collective *what, uint32_t bytes, cj_reg to,
                                 cj_reg from, cj_reg scratch);

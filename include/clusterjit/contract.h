@@ -66,13 +66,13 @@ typedef struct cj_contract_rule {
 } cj_contract_rule;
 
 CJ_API size_t                  cj_contract_rule_count(void);
-CJ_API const cj_contract_rule *cj_contract_rule_at(size_t index);  // NULL behind the last
+CJ_API const cj_contract_rule *cj_contract_rule_at(size_t index);  // NULL after the last
 
 // Limits by name: a target ("sm_90a", as cj_limits_builtin) or a part: "a100", "h100", "h200", "b200", "rtx5090".
 // INVALID_ARGUMENT names the nearest.
 CJ_API cj_status cj_limits_named(const char *name, cj_limits *limits, cj_error *error);
 
-// The part names in that list, NULL behind the last.
+// The part names in that list, NULL after the last.
 CJ_API const char *cj_limits_part(size_t index);
 
 #ifdef __cplusplus

@@ -58,7 +58,7 @@ typedef struct cj_hazard_side {
 
 typedef struct cj_hazard {
     char           rule[32];
-    char           message[1024];  // one paragraph: who, what, where, with both lines
+    char           message[1024];  // one paragraph: the thread, its access, where, with both lines
     char           hint[512];
     cj_hazard_side first, second;  // the access that was seen to break the rule is `second`; first.line 0: one party only
     uint64_t       address;        // in the space's own terms; 0 where no memory is involved
@@ -72,7 +72,7 @@ typedef struct cj_hazard {
 // Hazards of the last launch, each pair of lines once, in the order found; at most 64 are kept. A launch that found any
 // returned HAZARD with the first one as its error.
 CJ_API size_t           cj_cpu_hazard_count(const cj_device *device);
-CJ_API const cj_hazard *cj_cpu_hazard_at(const cj_device *device, size_t index);  // NULL behind the last
+CJ_API const cj_hazard *cj_cpu_hazard_at(const cj_device *device, size_t index);  // NULL after the last
 
 // What the last launch did that looks like a race and gives the same result in any order: several threads, or all lanes of
 // a bulk copy, write the same value ("same-value"); a weak load that only begins a compare-and-swap loop ("cas-guess").

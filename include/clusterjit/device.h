@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices: where PTX runs. Two kinds behind one interface: `gpu` (CUDA driver API, loaded at run time) and `cpu` (executes
+// Devices: where PTX runs. Two kinds with one interface: `gpu` (CUDA driver API, loaded at run time) and `cpu` (executes
 // the same PTX text inside the library). Code written once runs on either.
 //
 // Thread safety: a cj_device may be used by several threads at once. A cj_module or cj_function may be launched by several
@@ -87,8 +87,8 @@ CJ_API cj_status cj_mem_alloc(cj_device *device, size_t bytes, cj_ptr *memory, c
 CJ_API void      cj_mem_free(cj_device *device, cj_ptr memory);  // 0 is allowed
 
 // The caller's own array as memory of the cpu device, without a copy: kernels read and write it in place, and it is watched
-// as any allocation is (bounds, races), what it holds being initialized. It stays the caller's, who must keep it until
-// cj_mem_free, which gives up the device's claim and frees nothing; it must not be read or written by others while a kernel
+// as any allocation is (bounds, races), what it holds being initialized. It stays the caller's, which must keep it until
+// cj_mem_free, which ends the device's use of it and frees nothing; it must not be read or written by others while a kernel
 // runs. Any alignment that the kernels allow (family calls want 16 bytes); its bytes do not count against the device's.
 // A pointer of the host's that was not wrapped is no address of the device: accesses through it are out of bounds.
 // INVALID_ARGUMENT where some of it is the device's already; UNSUPPORTED on a gpu device, where kernels would reach the
@@ -112,7 +112,7 @@ CJ_API void      cj_module_unload(cj_module *module);  // NULL is allowed
 // the entries there are.
 CJ_API cj_status cj_module_function(cj_module *module, const char *entry, cj_function **function, cj_error *error);
 
-// The name of the module's i-th entry, NULL behind the last; owned by the module.
+// The name of the module's i-th entry, NULL after the last; owned by the module.
 CJ_API const char *cj_module_entry(const cj_module *module, size_t index);
 
 // The address and the bytes of a variable in global or constant memory (`__device__`, `__constant__`, `__managed__`), by its name or
@@ -179,7 +179,7 @@ typedef struct cj_launch_attributes {
     cj_dim3 preferred_cluster;
 
     // Programmatic dependent launch: blocks may start while the kernel before them on the stream still runs, once all of
-    // its blocks have executed griddepcontrol.launch_dependents or ended; what it wrote may be read behind this kernel's
+    // its blocks have executed griddepcontrol.launch_dependents or ended; what it wrote may be read after this kernel's
     // griddepcontrol.wait. gpu: compute capability 9.0. cpu: launches are in order, so both instructions are done at once.
     bool programmatic;
 

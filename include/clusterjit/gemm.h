@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-// How a matrix lies in memory: rows or columns, one behind the other.
+// How a matrix lies in memory: rows or columns, one after the other.
 typedef enum cj_gemm_order { CJ_GEMM_ROW = 0, CJ_GEMM_COLUMN = 1 } cj_gemm_order;
 
 // Which tile a block works on. AUTO takes what suits the size.
@@ -134,7 +134,7 @@ CJ_API void      cj_gemm_destroy(cj_gemm *gemm);  // NULL is allowed; its launch
 // which GELU and SILU may make 1.13 times as much, and 2^-20 of what they are taken of. D in 8 bits: what is too large
 // becomes the largest number. NaN and infinities go through as in any such sum, and GELU and SILU leave them; with beta 0 they come
 // from C too.
-// Behind the ends of D's lines nothing is written.
+// After the ends of D's lines nothing is written.
 // Each launch gives the same bits. Asynchronous on `stream`; allocates nothing. Launches of one handle need no order
 // where its plan has no workspace (`parts` 1 makes sure of that); those with one must be ordered. A launch may begin
 // while the kernel before it on the stream still runs, and touches no memory before that one has ended (programmatic

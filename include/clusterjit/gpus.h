@@ -15,7 +15,7 @@
 //     cj_gpus_run(gpus, &sum, &x, &out, &stream, &error);
 //
 // Launches need no step of the host between them: they may be captured into graphs, one for each device, and repeated. The
-// launches of a cj_gpus come in the same order on every device, one behind the other on each. Those of two cj_gpus that run on one device at
+// launches of a cj_gpus come in the same order on every device, one after the other on each. Those of two cj_gpus that run on one device at
 // the same time must fit on it together (cj_gpus_desc.grid): their blocks wait for those of their peers.
 //
 // On CPU devices the launches of a call run beside each other, with hazards between GPUs watched as those within one.
@@ -200,7 +200,7 @@ CJ_API cj_status cj_gpus_check(cj_gpus *gpus, cj_error *error);
 // ---- fused: collectives with what comes before or after them, in one launch on each device
 //
 // array[i][r] is array i on device r, in the order of the kernel's parameters: the kernels are those of allreducenorm and of the families
-// below it. The typed calls do this, and are otherwise as cj_gpus_run: asynchronous, capturable behind the first call with a description,
+// below it. The typed calls do this, and are otherwise as cj_gpus_run: asynchronous, capturable after the first call with a description,
 // each cj_gpus used by one thread at a time. Arrays overlap nothing that is written, where nothing else is said.
 CJ_API cj_status cj_gpus_launch_arrays(cj_gpus *gpus, cj_kernel *const *kernel, uint32_t count,
                                        const cj_ptr *const *array, uint32_t arrays, const cj_stream *stream,

@@ -58,7 +58,7 @@ typedef struct cj_params {
     const cj_family        *family;
     uint64_t                value[CJ_PARAM_MAX];
     const cj_user_function *function[CJ_PARAM_MAX];  // NULL: none
-    double                  reals[CJ_REALS_MAX];     // the list; zero behind its end
+    double                  reals[CJ_REALS_MAX];     // the list; zero after its end
 } cj_params;
 
 // All defaults; one value by name from text (a number as cj_number_read and cj_real_read take it; a list with
@@ -88,7 +88,7 @@ typedef struct cj_plan {
                                 // counts fewer makes it smaller on loading, in steps of so many blocks
     bool      programmatic;     // a dependent launch (cj_launch_attributes): the kernel waits by griddepcontrol
     bool      cooperative;      // all blocks are resident at once (cj_launch_attributes): they wait for each other
-    uint32_t  launches;         // 0: one. n: cj_kernel_launch launches n times, with 0, 1, … n - 1 as a u64 argument behind
+    uint32_t  launches;         // 0: one. n: cj_kernel_launch launches n times, with 0, 1, … n - 1 as a u64 argument after
                                 // the derived ones
     uint64_t  derived[8];       // u64 arguments that follow the caller's own, computed from the parameters
     uint32_t  derived_count;
@@ -129,7 +129,7 @@ CJ_API cj_status      cj_kernel_create(cj_device *device, const cj_params *param
 CJ_API cj_status      cj_kernel_load(cj_device *device, const cj_plan *plan, cj_kernel **kernel, cj_error *error);
 CJ_API void           cj_kernel_destroy(cj_kernel *kernel);  // NULL is allowed; waits for nothing
 
-// The device's kernel of these parameters for launches on this stream: shared by all who ask for it, and made once
+// The device's kernel of these parameters for launches on this stream: shared by all callers that ask for it, and made once
 // however many threads ask (they wait for that one, and get its error too). Every get wants a cj_kernel_release; the
 // last one frees the kernel, whose launches must have ended by then. A stream of its own has a workspace of its own, so
 // launches of shared kernels need no order beyond their streams'. A kernel must be there before its launch is captured

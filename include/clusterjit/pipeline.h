@@ -67,13 +67,13 @@ CJ_API void cj_pipeline_wait(cj_func *f, const cj_pipeline *ring, const cj_pipel
 CJ_API cj_reg cj_pipeline_peer(cj_func *f, const cj_pipeline *ring, cj_reg rank);
 
 // One release of a stage, at the mbarriers of cj_pipeline_peer (`peer`) or at the block's own (ring->empty). It says
-// that reads are over and publishes nothing: behind wgmma.wait_group, or reads whose values are in registers.
+// that reads are over and publishes nothing: after wgmma.wait_group, or reads whose values are in registers.
 CJ_API void cj_pipeline_release(cj_func *f, cj_reg when, cj_reg peer, cj_reg stage, const char *why);
 
 // ---- stages that another block fills
 //
 // The consumer's block holds the stages and their `full` mbarriers; the producer's block holds the `empty` ones, since a
-// thread waits only at mbarriers of its own block. Both blocks declare and initialize the same ring, then meet at a
+// thread waits only at mbarriers of its own block. Both blocks declare and initialize the same ring, then wait at a
 // barrier of the cluster. The producer pushes with cj_bulk_push, of one thread, or with cj_st_async, of many.
 //
 //     producer, in block p                                       consumer, in block c

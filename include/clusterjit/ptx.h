@@ -112,7 +112,7 @@ CJ_API void cj_blocks_are_clusters(cj_func *f);
 // Shared memory of each block: `count` elements of a type, aligned to `align` bytes (0: the type's own size).
 CJ_API cj_var cj_shared(cj_func *f, const char *type, const char *name, uint32_t count, uint32_t align);
 
-// A virtual register of a type ("u32", "f64", "pred"); a name in use gets a number behind it (sum, sum_2, …). What no line
+// A virtual register of a type ("u32", "f64", "pred"); a name in use gets a number appended (sum, sum_2, …). What no line
 // names is not declared.
 CJ_API cj_reg cj_register(cj_func *f, const char *type, const char *name);
 static inline cj_reg cj_u32(cj_func *f, const char *name) { return cj_register(f, "u32", name); }
@@ -125,7 +125,7 @@ static inline cj_reg cj_f32(cj_func *f, const char *name) { return cj_register(f
 static inline cj_reg cj_f64(cj_func *f, const char *name) { return cj_register(f, "f64", name); }
 static inline cj_reg cj_pred(cj_func *f, const char *name) { return cj_register(f, "pred", name); }
 
-// A label to branch to, and the place where it stands. A name in use gets a number behind it. A label that nothing branches
+// A label to branch to, and the place where it stands. A name in use gets a number appended. A label that nothing branches
 // to is not written.
 CJ_API cj_label cj_label_new(cj_func *f, const char *name);
 CJ_API void     cj_label_here(cj_func *f, cj_label label);
@@ -293,7 +293,7 @@ typedef struct cj_callee {
 } cj_callee;
 
 // Puts what the function needs beside it (constants, helpers) into the module, under names that begin with `name`; a name
-// in use gets a number behind it. Call it before cj_entry: it ends an entry that is being written.
+// in use gets a number appended. Call it before cj_entry: it ends an entry that is being written.
 // A target older than the one that the function was made for is an error of finish.
 CJ_API cj_callee cj_builder_function(cj_builder *builder, const cj_user_function *function, const char *name);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reduction of an array to one value, by one kernel: of one block where x is small, of one thread block cluster where
-// it is larger, of blocks that meet in global memory beyond (desc.cluster and desc.grid say otherwise).
+// it is larger, of blocks that combine their partials in global memory beyond (desc.cluster and desc.grid say otherwise).
 #ifndef CLUSTERJIT_REDUCE_H
 #define CLUSTERJIT_REDUCE_H
 
@@ -69,7 +69,7 @@ CJ_API void      cj_reduce_destroy(cj_reduce *reduce);  // NULL is allowed; its 
 //     argmin, argmax                        T at byte 0, the index as u64 at byte 8
 //     mean                                  F
 //     meanvar                               F[2]: the mean, the variance
-// With desc.result, one T for each block of the grid (cj_kernel_plan(…)->grid.x), and one for the total in front of them.
+// With desc.result, one T for each block of the grid (cj_kernel_plan(…)->grid.x), and one for the total before them.
 // Where results or weights are of blocks, block b of B has a slice of x: n / B elements, and one more for b < n mod B, one
 // block's after the other's. The same holds where a cluster or a grid is given whose threads have fewer than eight 16-byte
 // loads each. Else the 16-byte loads are dealt out to the threads of the grid, which is faster for a long x.

@@ -34,7 +34,7 @@ typedef struct cj_stencil_desc {
     CJ_STRUCT_SIZE(cj_stencil_desc);
     uint32_t            dim;        // dimensions of the grid, 1 to 3 [2]
     uint32_t            extent[3];  // points along x, y and z, 1 to 2^30; the first `dim` must be set
-    uint64_t            batch;      // independent problems, one grid behind the other [1]
+    uint64_t            batch;      // independent problems, one grid after the other [1]
     uint64_t            steps;      // time steps [1]
     uint32_t            radius;     // how far neighbours are, 1 to 4 [1]
     cj_stencil_shape    shape;      // [star]

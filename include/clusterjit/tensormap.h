@@ -53,7 +53,7 @@ typedef enum cj_tensormap_interleave {
     CJ_TENSORMAP_INTERLEAVE_32B = 2
 } cj_tensormap_interleave;
 
-// How 16-byte pieces change places in shared memory, so that columns meet no bank conflicts.
+// How 16-byte pieces change places in shared memory, so that columns have no bank conflicts.
 typedef enum cj_tensormap_swizzle {
     CJ_TENSORMAP_SWIZZLE_NONE = 0,
     CJ_TENSORMAP_SWIZZLE_32B = 1,
@@ -96,7 +96,7 @@ CJ_API cj_status cj_tensormap_encode_tiled(cj_device *device, cj_tensormap *map,
 // cuTensorMapEncodeIm2col does. Dimension 0 are the channels, the last one the images, those between them W, H, D. A
 // copy takes `pixels` pixels, the first one at its coordinates, and of each `channels` channels from its channel on.
 // They follow each other in W, then H, then D, by their element strides, from one end of a bounding box to the other;
-// behind its last pixel comes the first one of the next image. The copy's offsets then move each of them, also out of
+// after its last pixel comes the first one of the next image. The copy's offsets then move each of them, also out of
 // the box. Arguments that are not named here are those of cj_tensormap_encode_tiled:
 //   rank             3 to 5
 //   lower, upper     rank - 2 values, [0] for W: the box goes from lower to dims - 1 + upper, and is not empty.

@@ -8,7 +8,7 @@
 enum { OPERANDS = 4 };
 
 // What is written where arithmetic on integers is idle, or has a faster instruction. Letters stand for the operands, a digit for that
-// number; P is a power of two, B its number of bits behind the one, and M one less than it. Behind an operation that ends in a point, or
+// number; P is a power of two, B its number of zero bits below the one, and M one less than it. After an operation that ends in a point, or
 // in the kind of a type, comes the rest of the type.
 static const struct fold {
     const char *operation, *operands, *becomes, *with;
@@ -38,7 +38,7 @@ typedef struct piece {
     size_t      length;
 } piece;
 
-// One instruction on plain operands, and what comes behind its semicolon.
+// One instruction on plain operands, and what follows its semicolon.
 typedef struct statement {
     piece       guard, operation, operand[OPERANDS];
     unsigned    count;
@@ -64,14 +64,14 @@ static bool read_statement(const char *text, statement *s) {
         s->operand[s->count++] = take(&text, ",;");
     }
     s->rest = text + (*text == ';');
-    const char *behind = s->rest + strspn(s->rest, " ");
-    return *text && (!*behind || *behind == '/');
+    const char *after = s->rest + strspn(s->rest, " ");
+    return *text && (!*after || *after == '/');
 }
 
 static bool is_same(piece a, piece b) { return a.length == b.length && !memcmp(a.at, b.at, a.length); }
 
-// The type behind an operation of the table; NULL where it is another operation.
-static const char *type_behind(piece operation, const char *wanted) {
+// The type after an operation of the table; NULL where it is another operation.
+static const char *type_after(piece operation, const char *wanted) {
     const size_t length = strlen(wanted);
     if (operation.length < length || memcmp(operation.at, wanted, length) != 0) return NULL;
     return memchr(operation.at + length, '.', operation.length - length) ? NULL : operation.at + length;
@@ -97,7 +97,7 @@ static bool has_operands(const statement *s, const statement *format, const char
 
 static void add_piece(cj_text *text, piece p) { cj__text_add(text, p.at, p.length); }
 
-static unsigned bits_behind(uint64_t power) {
+static unsigned bits_below(uint64_t power) {
     unsigned bits = 0;
     while (power >>= 1) bits++;
     return bits;
@@ -107,7 +107,7 @@ static unsigned bits_behind(uint64_t power) {
 static void add_operand(const statement *s, const char *with, cj_text *line) {
     const piece last = s->operand[s->count - 1];
     switch (*with) {
-    case 'B': cj__text_printf(line, "%u", bits_behind(power_of(last))); break;
+    case 'B': cj__text_printf(line, "%u", bits_below(power_of(last))); break;
     case 'M': cj__text_printf(line, "%" PRIu64, power_of(last) - 1); break;
     default: add_piece(line, *with <= '9' ? (piece){with, 1} : s->operand[*with - 'a']);
     }
@@ -128,10 +128,10 @@ static void rewrite(const statement *s, const char *type, const struct fold *fol
     cj__text_printf(line, ";%s", s->rest);
 }
 
-// The row that holds for the statement, or NULL; `type` is what stands behind its operation.
+// The row that holds for the statement, or NULL; `type` is what follows its operation.
 static const struct fold *find(const statement *s, const statement *format, const char **type) {
     for (size_t i = 0; i < sizeof folds / sizeof *folds; i++) {
-        *type = type_behind(s->operation, folds[i].operation);
+        *type = type_after(s->operation, folds[i].operation);
         if (*type && has_operands(s, format, folds[i].operands)) return &folds[i];
     }
     return NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cluster barriers and what they order: split phases in pairs, no peer touched before it has started or after it may
-// have exited, nothing read from a peer that only a relaxed arrive stands behind.
+// have exited, nothing read from a peer that only a relaxed arrive publishes.
 //
 // A thread is idle, or has arrived and not yet waited. Two masks say which of these hold on some path to a point, and
 // what may come next from there. A finding needs both to leave one reading only, so that kernels whose arrive and wait
@@ -16,7 +16,7 @@ typedef enum event_kind {
     WAIT,     // barrier.cluster.wait
     PEER,     // a peer's memory is touched; reads or not, var
     WRITE,    // of var, in the block's own shared memory
-    PUBLISH,  // what was written before is visible to the cluster behind this
+    PUBLISH,  // what was written before is visible to the cluster after this
     BLOCK,    // a barrier of the block
     SYNC,     // something else that may have waited for a peer
     UNKNOWN   // a call of what may do anything of these
@@ -40,7 +40,7 @@ struct cj_clusters {
     cj_report      *report;
     event          *event;
     size_t          count, capacity;
-    uint32_t       *first;  // per block, and one behind the last
+    uint32_t       *first;  // per block, and one after the last
     const cj_ir_var *var[VARS_MAX];
     uint32_t        var_count;
     bool            publishes, has_peer, has_barrier;
@@ -141,7 +141,7 @@ static void clear_masks(cj_clusters *c) {
 enum { IDLE = 1, ARRIVED = 2, SYNCED = 4 };                                  // on some path to here
 enum { NEXT_ARRIVE = 1, NEXT_WAIT = 2, NEXT_LEAVE = 4, NEXTS = 7, LATER_SYNC = 8 };  // on some path from here
 
-static uint64_t state_behind(const event *e, uint64_t state) {
+static uint64_t state_after(const event *e, uint64_t state) {
     uint64_t kept = e->guarded ? state : state & SYNCED;
     switch ((event_kind)e->kind) {
     case ARRIVE: return kept | ARRIVED;
@@ -165,7 +165,7 @@ static uint64_t next_before(const event *e, uint64_t next) {
 
 static uint64_t states_through(void *user, uint32_t block, uint64_t state) {
     const cj_clusters *c = user;
-    for (uint32_t i = c->first[block]; i < c->first[block + 1]; i++) state = state_behind(&c->event[i], state);
+    for (uint32_t i = c->first[block]; i < c->first[block + 1]; i++) state = state_after(&c->event[i], state);
     return state;
 }
 
@@ -196,7 +196,7 @@ static void arrive_missing(const cj_clusters *c, const cj_ir_stmt *stmt, const c
 }
 
 static void check_event(const cj_clusters *c, const event *e, uint64_t state, uint64_t next) {
-    if (e->kind == ARRIVE && no_wait(next)) wait_missing(c, e->stmt, next, "behind this arrive");
+    if (e->kind == ARRIVE && no_wait(next)) wait_missing(c, e->stmt, next, "after this arrive");
     else if (e->kind == ARRIVE && e->guarded && phase(state) == IDLE && only_wait(next))
         arrive_missing(c, e->stmt, "where this guard is false");
     if (e->kind == WAIT && phase(state) == IDLE) arrive_missing(c, e->stmt, "here");
@@ -204,7 +204,7 @@ static void check_event(const cj_clusters *c, const event *e, uint64_t state, ui
         wait_missing(c, e->stmt, next, "where this guard is false");
 }
 
-// A branch away from the wait, or past the arrive.
+// A branch away from the wait, or around the arrive.
 static void check_edges(cj_clusters *c, uint32_t b, uint64_t state) {
     const cj_block *block = &c->graph->block[b];
     const cj_ir_stmt *last = cj__graph_last(c->graph, block);
@@ -260,7 +260,7 @@ static void check_peer(const cj_clusters *c, const event *e, uint64_t state, uin
     if (next & LATER_SYNC || !below) return;
     cj__report_add(c->report, "cluster-exit", e->stmt->line, e->stmt->column,
                    "nothing holds the peer that '%s' touches until that is done: it may have exited", text);
-    cj__report_hint(c->report, "let every block arrive and wait at a cluster barrier behind its last access");
+    cj__report_hint(c->report, "let every block arrive and wait at a cluster barrier after its last access");
 }
 
 static void check_phases(cj_clusters *c) {
@@ -272,7 +272,7 @@ static void check_phases(cj_clusters *c) {
     if (!cj__flow_forward(c->graph, anything | IDLE, states_through, c, c->before) ||
         !cj__flow_backward(c->graph, leave, nexts_through, c, c->after))
         return;
-    uint64_t *next = cj__arena_alloc(c->arena, (c->count + 1) * sizeof *next);  // behind each event
+    uint64_t *next = cj__arena_alloc(c->arena, (c->count + 1) * sizeof *next);  // after each event
     for (uint32_t b = 0; next && b < c->graph->count; b++) {
         uint64_t mask = c->after[b], state = c->before[b];
         for (uint32_t i = c->first[b + 1]; i-- > c->first[b];) {
@@ -282,7 +282,7 @@ static void check_phases(cj_clusters *c) {
         for (uint32_t i = c->first[b]; i < c->first[b + 1]; i++) {
             check_event(c, &c->event[i], state, next[i]);
             if (peers && c->event[i].kind == PEER) check_peer(c, &c->event[i], state, next[i], below && below[b]);
-            state = state_behind(&c->event[i], state);
+            state = state_after(&c->event[i], state);
         }
         check_edges(c, b, state);
     }
@@ -297,7 +297,7 @@ static uint64_t bit(unsigned field, uint32_t var) { return (uint64_t)1 << (field
 
 static uint64_t field(uint64_t mask, unsigned which) { return mask >> which & (((uint64_t)1 << VARS_MAX) - 1); }
 
-static uint64_t relaxed_behind(const cj_clusters *c, const event *e, uint64_t mask) {
+static uint64_t relaxed_after(const cj_clusters *c, const event *e, uint64_t mask) {
     switch ((event_kind)e->kind) {
     case WRITE: return e->var == NO_VAR ? mask : mask | bit(WRITTEN, e->var);
     case ARRIVE: return e->relaxed ? mask | field(mask, WRITTEN) << CROSSED : 0;
@@ -311,7 +311,7 @@ static uint64_t relaxed_behind(const cj_clusters *c, const event *e, uint64_t ma
 
 static uint64_t relaxed_through(void *user, uint32_t block, uint64_t mask) {
     const cj_clusters *c = user;
-    for (uint32_t i = c->first[block]; i < c->first[block + 1]; i++) mask = relaxed_behind(c, &c->event[i], mask);
+    for (uint32_t i = c->first[block]; i < c->first[block + 1]; i++) mask = relaxed_after(c, &c->event[i], mask);
     return mask;
 }
 
@@ -327,9 +327,9 @@ static void check_relaxed(cj_clusters *c) {
                     c->report, "cluster-relaxed", e->stmt->line, e->stmt->column,
                     "'%s' reads '%s' of a peer, but only a relaxed arrive stands between its writing and this",
                     e->stmt->inst->mnemonic->text, c->var[e->var]->name);
-                cj__report_hint(c->report, "arrive with .release (the default) behind the writing");
+                cj__report_hint(c->report, "arrive with .release (the default) after the writing");
             }
-            mask = relaxed_behind(c, e, mask);
+            mask = relaxed_after(c, e, mask);
         }
     }
 }

@@ -51,7 +51,7 @@ static void report(const cj_ir_stmt *stmt, const cj_ir_reg *guard, uint32_t line
         to, "aligned-divergent", stmt->line, stmt->column,
         "'%s' must be executed by all threads of the warp together, but %s (line %u) lets only some of them come here",
         stmt->inst->mnemonic->text, guard->name, line);
-    cj__report_hint(to, "move it to where the threads have met again, or let whole warps decide");
+    cj__report_hint(to, "move it to where the threads have converged again, or let whole warps decide");
 }
 
 void cj__check_divergence(const cj_values *values, const cj_ir_stmt *stmt, const cj_cause *why, cj_report *to) {

@@ -39,7 +39,7 @@ static void check_handle(const place *at, const cj_ir_operand *memory, const cj_
     } else {
         ADD(at, memory, "'%s' takes a texture or surface: a register of .u64 that has its handle", mnemonic);
     }
-    if (memory->offset_written) ADD(at, memory, "'%s' takes no offset behind a texture or surface", mnemonic);
+    if (memory->offset_written) ADD(at, memory, "'%s' takes no offset after a texture or surface", mnemonic);
 }
 
 static void check_coordinates(const place *at, const cj_ir_operand *memory) {

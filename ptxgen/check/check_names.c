@@ -141,7 +141,7 @@ static bool is_padding(names *n, const cj_ir_inst *inst) {
     return is_pack || is_idle(n, inst);
 }
 
-// Whether the entry can be reached backwards from a read without meeting a writer. seen: of whom a block was looked at.
+// Whether the entry can be reached backwards from a read without passing a writer. seen: the value for which a block was looked at.
 static bool reaches_entry(const names *n, const exposed *read, uint32_t *seen, uint32_t *stack, uint64_t *steps) {
     uint32_t depth = 0, mark = read->reg->index + 1;
     stack[depth++] = read->block;

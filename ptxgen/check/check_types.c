@@ -286,7 +286,7 @@ static void check_elements(const place *at, const cj_ir_operand *operand, const 
     }
 }
 
-// The map of a tensor stands in a register or has a name; ptxas takes no offset behind it.
+// The map of a tensor stands in a register or has a name; ptxas takes no offset after it.
 static void check_map(const place *at, const cj_ir_operand *memory) {
     if (memory->base->kind != CJ_OPERAND_INT && !memory->offset_written) return;
     cj__report_add(at->report, "operand-type", at->stmt->line, memory->column,

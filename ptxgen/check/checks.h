@@ -23,8 +23,8 @@ void cj__check_names(const cj_graph *graph, cj_arena *arena, cj_report *report, 
 void cj__check_addresses(const cj_values *values, const cj_ir_stmt *stmt, cj_report *report);
 
 // Whether a whole warp must execute it together and only a part comes (check_divergence.c). why: for each block the
-// branch that lets only a part of the warp come to it, or NULL; behind a block's last instruction `leave` marks those
-// behind it.
+// branch that lets only a part of the warp come to it, or NULL; after a block's last instruction `leave` marks those
+// after it.
 typedef const cj_ir_stmt *cj_cause;
 void cj__check_divergence(const cj_values *values, const cj_ir_stmt *stmt, const cj_cause *why, cj_report *report);
 void cj__check_divergence_enter(const cj_values *values, cj_cause *why);

@@ -6,10 +6,10 @@
 #include "arena.h"
 #include "ir.h"
 
-// Statements that run one behind the other. A guarded branch, ret or exit ends a block and lets it go on below.
+// Statements that run one after the other. A guarded branch, ret or exit ends a block and lets it go on below.
 typedef struct cj_block {
     uint32_t  first, end;         // its statements: [first, end)
-    uint32_t *succ, *pred;        // blocks behind and before
+    uint32_t *succ, *pred;        // blocks after and before
     uint32_t  succ_count, pred_count;
     uint32_t  idom;               // its immediate dominator; of block 0: 0
     bool      leaves;             // ret, exit or the end of the body may end the function here

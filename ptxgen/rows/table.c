@@ -549,10 +549,10 @@ static bool may_repeat(cj_word word) {
     return false;
 }
 
-// Splits the words behind the opcode; false at a word that no table knows.
+// Splits the words after the opcode; false at a word that no table knows.
 static bool split_words(const char *at, const char *end, cj_mnemonic *mnemonic, unsigned *wrong) {
     while (at < end) {
-        const char *word = ++at;  // past the dot
+        const char *word = ++at;  // after the dot
         while (at < end && *at != '.') at++;
         *wrong = mnemonic->word_count + 1u;
         cj_word id = find_word(word, (size_t)(at - word));

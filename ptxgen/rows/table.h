@@ -19,11 +19,11 @@
 //   l  label                                 f  function name
 //   t  memory operand [map, {coordinates}]   _  the sink _
 //   M  memory operand, may be [a].unified    L  list (a, b, …) of a call
-// A number behind U, P or t is its length: U4 takes four registers, t5 five coordinates. In place of the number may
+// A number after U, P or t is its length: U4 takes four registers, t5 five coordinates. In place of the number may
 // stand n, the extent that a word of the mnemonic gives (x4: 4, 3d: 3, else m64n128k16: 128), as in n, 4n, n/2 or n-2.
 // The type is T (the mnemonic's last type word), T1, T2, … (its first, second, …), W (twice as wide as T), a type word
 // (u32), or absent where the kind says it all; of an m it is the base register's. B is b32 without floats: a fragment of a
-// matrix. A is an address of 32 or 64 bits. A ? behind an item makes it optional; ?word asks for it exactly where the
+// matrix. A is an address of 32 or 64 bits. A ? after an item makes it optional; ?word asks for it exactly where the
 // mnemonic has that word. Before the ? may stand what a constant may be:
 //   =A, =A..B     this number, one of A to B; B may be max     =A..B*K  every Kth of them      =reg  no constant
 //   =A..Bw        the same of its low 32 bits                  =A..B^   the powers of two of them
@@ -36,7 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Every word that can stand in a mnemonic behind a dot, types included.
+// Every word that can stand in a mnemonic after a dot, types included.
 typedef enum cj_word {
     CJ_WORD_NONE,
 #define CJ_WORD(id, text, ptx, target) CJ_W_##id,

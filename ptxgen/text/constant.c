@@ -127,12 +127,12 @@ static bool expression(cj_parser *p, cj_ir_operand *value);
 static bool parenthesized(cj_parser *p, cj_ir_operand *value, bool (*unary)(cj_parser *p, cj_ir_operand *value)) {
     cj__take(p, '(');
     if (!cj__at(p, '.') || (p->at + 1 < p->end && p->at[1] >= '0' && p->at[1] <= '9'))
-        return expression(p, value) && cj__expect(p, ')', "behind an expression");
+        return expression(p, value) && cj__expect(p, ')', "after an expression");
     bool is_unsigned = cj__word_is(p, ".u64");
     if (!cj__take_word(p, ".u64") && !cj__take_word(p, ".s64"))
         return cj__expected(p, p->at, "(.s64) or (.u64)");
     const char *at = p->at;
-    if (!cj__expect(p, ')', "behind a cast") || !unary(p, value)) return false;
+    if (!cj__expect(p, ')', "after a cast") || !unary(p, value)) return false;
     if (value->kind != CJ_OPERAND_INT) return cj__parse_error(p, at, "syntax", "only integers are cast");
     value->is_unsigned = is_unsigned;
     return true;
@@ -170,7 +170,7 @@ static bool unary(cj_parser *p, cj_ir_operand *value) {
     return ok;
 }
 
-// What stands behind `value` and binds at least as strong as `level`.
+// What follows `value` and binds at least as strong as `level`.
 static bool rest(cj_parser *p, cj_ir_operand *value, unsigned level) {
     for (;;) {
         const char *at = p->at;
@@ -184,7 +184,7 @@ static bool rest(cj_parser *p, cj_ir_operand *value, unsigned level) {
     }
 }
 
-// a ? b : c behind the condition.
+// a ? b : c after the condition.
 static bool choice(cj_parser *p, cj_ir_operand *value) {
     const char *at = p->at;
     if (!cj__take(p, '?')) return true;

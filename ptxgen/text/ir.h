@@ -58,12 +58,12 @@ typedef struct cj_ir_var {
     const char *attributes; // ".ptr .global .align 16" of a parameter, as written, or ""
     const char *qualifiers; // ".attribute(.managed)", before the type, as written, or NULL
     const char *initial;    // initialiser as written, or NULL
-    const unsigned char *data;   // what it gives: the first data_bytes bytes of the variable; all behind them are zero
+    const unsigned char *data;   // what it gives: the first data_bytes bytes of the variable; all after them are zero
     uint64_t             data_bytes;
     const cj_ir_reloc   *reloc;  // addresses among them
     size_t               reloc_count, reloc_capacity;
     const cj_ir_reg     *reg;    // of a .func's .reg parameter (space REG), once its body opens
-    const char *comment;    // behind a parameter, or NULL
+    const char *comment;    // after a parameter, or NULL
     bool        align_written;
     uint32_t    line;
     cj_ir_func *func;       // NULL for a module variable
@@ -155,7 +155,7 @@ typedef enum cj_stmt_kind {
 typedef struct cj_ir_stmt {
     uint8_t     kind;
     uint32_t    line, column;
-    const char *comment;  // behind it on its line, without //, or NULL
+    const char *comment;  // after it on its line, without //, or NULL
     union {
         cj_ir_inst  *inst;
         cj_ir_label *label;
@@ -212,7 +212,7 @@ typedef enum cj_item_kind {
 
 typedef struct cj_ir_item {
     cj_item_kind kind;
-    const char  *comment;  // behind it, or NULL
+    const char  *comment;  // after it, or NULL
     union {
         const char *text;
         cj_ir_var  *var;
@@ -227,7 +227,7 @@ typedef struct cj_ir_place {
 
 // `place` is in a function that was inlined.
 typedef struct cj_ir_inlined {
-    const char *label;   // of the function's name in a .section, which begins `offset` bytes behind it
+    const char *label;   // of the function's name in a .section, which begins `offset` bytes after it
     int64_t     offset;
     cj_ir_place at;      // where it was inlined
 } cj_ir_inlined;
@@ -263,7 +263,7 @@ struct cj_ir_module {
     size_t      loc_count, loc_capacity;
     cj_ir_file *file;          // .file
     size_t      file_count, file_capacity;
-    cj_map      labels;        // of the .section texts -> what stands behind the colon; cj__ir_source fills it
+    cj_map      labels;        // of the .section texts -> what follows the colon; cj__ir_source fills it
     bool        labels_known;
     cj_map      names;         // module-level name -> cj_ir_item
     cj_map      mnemonics;     // text -> cj_mnemonic

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Characters of PTX: blanks, comments, identifiers, numbers (PTX ISA 4.1 to 4.5). Nothing reads past p->end, and a byte
+// Characters of PTX: blanks, comments, identifiers, numbers (PTX ISA 4.1 to 4.5). Nothing reads at or after p->end, and a byte
 // outside the grammar is an error like every other.
 #include <ctype.h>
 #include <locale.h>
@@ -254,8 +254,8 @@ const char *cj__text_of(cj_parser *p, const char *from, const char *to) {
     return text;
 }
 
-// Past the comment at `at`, or `at` where there is none. The comment is closed: cj__skip has been here.
-static const char *past_comment(const char *at, const char *to) {
+// The end of the comment at `at`, or `at` where there is none. The comment is closed: cj__skip has been here.
+static const char *after_comment(const char *at, const char *to) {
     if (to - at < 2 || *at != '/' || (at[1] != '/' && at[1] != '*')) return at;
     const char *end = at + 2;
     if (at[1] == '*') {
@@ -274,13 +274,13 @@ const char *cj__text_plain(cj_parser *p, const char *from, const char *to) {
     }
     size_t length = 0;
     for (const char *at = from; at < to;) {
-        const char *past = past_comment(at, to);
-        bool comma = *at == ',', blank = past > at || *at == '\n' || class_of[(unsigned char)*at] & BLANK;
+        const char *after = after_comment(at, to);
+        bool comma = *at == ',', blank = after > at || *at == '\n' || class_of[(unsigned char)*at] & BLANK;
         bool after_blank = length && text[length - 1] == ' ';
         if (comma && after_blank) length--;
         if (!blank) text[length++] = *at;
         if (comma || (blank && length && !after_blank)) text[length++] = ' ';
-        at = past > at ? past : at + 1;
+        at = after > at ? after : at + 1;
     }
     while (length && text[length - 1] == ' ') length--;
     text[length] = '\0';
@@ -312,7 +312,7 @@ static bool float_bits(cj_parser *p, const char *at, cj_ir_operand *operand) {
 
 static bool is_decimal(char c) { return c >= '0' && c <= '9'; }
 
-// 1.5, 1e-3, .5: the text from `at` to the end of the number is short and copied, since p's text has no NUL behind it.
+// 1.5, 1e-3, .5: the text from `at` to the end of the number is short and copied, since p's text has no NUL after it.
 static bool decimal_float(cj_parser *p, const char *at, cj_ir_operand *operand) {
     char copy[64];
     size_t length = 0;

@@ -41,7 +41,7 @@ static void miss_name(cj_parser *p, size_t length) {
     if (!cj__map_put(&p->missed, p->at, length, p->module)) cj__parse_memory(p);
 }
 
-// Goes behind the statement or item that begins here: its ';', or the '}' of its body, but not past the '}' around it.
+// Skips the statement or item that begins here: its ';', or the '}' of its body, but not '}' around it.
 static void skip_broken(cj_parser *p) {
     unsigned depth = 0;
     const char *start = p->at;
@@ -100,7 +100,7 @@ bool cj__recover(cj_parser *p, cj_mark start) {
     p->known = p->resume = false;
     p->comment_count = 0;
     p->last_line = p->line;
-    return !p->status || cj__recover(p, cj__mark(p));  // a comment that is never closed, met while skipping
+    return !p->status || cj__recover(p, cj__mark(p));  // a comment that is never closed, found while skipping
 }
 
 // ---- the head
@@ -130,7 +130,7 @@ static bool parse_version(cj_parser *p) {
     return cj__add_item(p, CJ_ITEM_HEAD) != NULL;
 }
 
-// sm_90a, and the options behind it.
+// sm_90a, and the options after it.
 static bool parse_target(cj_parser *p) {
     const char *at = p->at;
     cj_ir_module *module = p->module;
@@ -256,7 +256,7 @@ static bool parse_alias(cj_parser *p) {
     const char *start = p->at, *of;
     cj__take_word(p, ".alias");
     cj_ir_func *alias = function_named(p, "a declared function");
-    if (!alias || !cj__expect(p, ',', "behind the name of .alias")) return false;
+    if (!alias || !cj__expect(p, ',', "after the name of .alias")) return false;
     of = p->at;
     cj_ir_func *func = function_named(p, "the function that it stands for");
     if (!func) return false;
@@ -264,7 +264,7 @@ static bool parse_alias(cj_parser *p) {
         if (end == alias) return cj__parse_error(p, of, "name-twice", "%s would stand for itself", alias->name);
     }
     alias->alias = func;
-    if (!cj__at(p, ';')) return cj__expected(p, p->at, "';' behind .alias");
+    if (!cj__at(p, ';')) return cj__expected(p, p->at, "';' after .alias");
     p->last_line = p->line;
     p->at++;
     const char *end = p->at;
@@ -337,7 +337,7 @@ static bool parse_item(cj_parser *p) {
     return alone[which].parse(p);
 }
 
-// Texts are kept as C strings, so what holds a NUL would lose what stands behind it.
+// Texts are kept as C strings, so what holds a NUL would lose what follows it.
 static bool refuse_nul(cj_parser *p) {
     const char *nul = memchr(p->at, '\0', (size_t)(p->end - p->at));
     if (!nul) return true;

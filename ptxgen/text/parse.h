@@ -11,12 +11,12 @@
 // INVALID_KERNEL, OUT_OF_MEMORY.
 cj_status cj__ir_parse(const char *text, size_t length, cj_ir_module **module, cj_error *error);
 
-// The same, but goes on behind an error and adds every finding to the report, one a broken statement. OK whether or not
+// The same, but goes on after an error and adds every finding to the report, one a broken statement. OK whether or not
 // rules are broken: *module then lacks the broken statements and says so (`broken`, in it and in its functions); its
 // version is 0, its target "" where the file gives none. OUT_OF_MEMORY: *module is NULL.
 cj_status cj__ir_parse_report(const char *text, size_t length, cj_ir_module **module, cj_report *report);
 
-// The same, for a reader that needs each body once: `each` is called behind every function that has a body, broken or not,
+// The same, for a reader that needs each body once: `each` is called after every function that has a body, broken or not,
 // with the module as far as it is read; then the body is dropped, and with it what its statements, registers and variables
 // are made of. Comments, empty lines and .loc are not kept at all. The module keeps its head, names and heads of functions.
 typedef void cj_ir_each(void *user, cj_ir_module *module, const cj_ir_func *func);

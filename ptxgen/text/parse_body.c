@@ -39,7 +39,7 @@ static void add_between(cj_parser *p, bool blank, const char *text, uint32_t lin
 }
 
 // Where a comment on the last statement's line belongs; NULL when that place is taken.
-static const char **behind_last(cj_parser *p) {
+static const char **after_last(cj_parser *p) {
     if (p->func) {
         if (!p->func->stmt_count) return p->func->comment ? NULL : &p->func->comment;
         cj_ir_stmt *last = &p->func->stmt[p->func->stmt_count - 1];
@@ -52,7 +52,7 @@ static const char **behind_last(cj_parser *p) {
     return takes ? &last->comment : NULL;
 }
 
-// One line of a comment: without the blank behind its //, and without trailing blanks.
+// One line of a comment: without the blank after its //, and without trailing blanks.
 static const char *comment_text(cj_parser *p, const char *from, const char *to) {
     if (from < to && *from == ' ') from++;
     while (to > from && (to[-1] == ' ' || to[-1] == '\t' || to[-1] == '\r')) to--;
@@ -72,9 +72,9 @@ void cj__attach_comments(cj_parser *p) {
             if (!stop) stop = end;
             const char *text = comment_text(p, line, stop);
             if (!text) return;
-            const char **behind = first && comment->line == p->last_line ? behind_last(p) : NULL;
-            if (behind) {
-                *behind = text;
+            const char **after = first && comment->line == p->last_line ? after_last(p) : NULL;
+            if (after) {
+                *after = text;
             } else {
                 if (first && comment->line > p->last_line + 1) add_between(p, true, NULL, comment->line);
                 add_between(p, false, text, comment->line);
@@ -169,7 +169,7 @@ static bool close_scope(cj_parser *p) {
 bool cj__end_statement(cj_parser *p, const char *what) {
     if (!cj__at(p, ';')) {
         p->resume |= cj__begins_line(p) && !cj__at(p, '{');  // a ; was forgotten at a line's end
-        return cj__parse_error(p, p->at, "syntax", "expected ';' behind %s, found %s", what, cj__found(p, p->at).text);
+        return cj__parse_error(p, p->at, "syntax", "expected ';' after %s, found %s", what, cj__found(p, p->at).text);
     }
     p->at++;
     p->last_line = p->line;
@@ -217,7 +217,7 @@ static bool parse_reg_name(cj_parser *p, uint16_t type, uint8_t vector) {
     if (!range) return cj__parse_memory(p);
     *range = (cj_range){.stem = name, .length = length, .type = type, .vector = vector, .line = p->line};
     if (!cj__integer(p, &range->count, "the number of registers")) return false;
-    if (!cj__expect(p, '>', "behind the number of registers")) return false;
+    if (!cj__expect(p, '>', "after the number of registers")) return false;
     if (cj__map_get(&p->scope->ranges, name, length))
         return cj__parse_error(p, at, "name-twice", "the registers '%s' are declared twice in this scope", name);
     return cj__map_put(&p->scope->ranges, name, length, range) || cj__parse_memory(p);

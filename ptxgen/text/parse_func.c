@@ -65,7 +65,7 @@ static bool parse_params(cj_parser *p, cj_ir_func *func, cj_ir_var ***list, size
         cj__take(p, ',');
         if (p->comment_count) var->comment = joined_comments(p);
     } while (more && !p->status);
-    return cj__expect(p, ')', "or ',' behind a parameter");
+    return cj__expect(p, ')', "or ',' after a parameter");
 }
 
 // ---- directives
@@ -189,7 +189,7 @@ static bool parse_name(cj_parser *p, cj_ir_func *func) {
 static bool parse_body(cj_parser *p, cj_ir_func *func) {
     p->last_line = p->line;
     if (!cj__at(p, '{'))
-        return cj__parse_error(p, p->at, "syntax", "expected '{' or ';' behind the head of '%s', found %s", func->name,
+        return cj__parse_error(p, p->at, "syntax", "expected '{' or ';' after the head of '%s', found %s", func->name,
                                cj__found(p, p->at).text);
     p->func = func;
     p->at++;

@@ -76,7 +76,7 @@ static bool parse_memory_operand(cj_parser *p, cj_ir_operand *operand) {
     }
     if (!cj__offset(p, &operand->offset, &operand->offset_written)) return false;
     if (cj__take(p, ',') && !parse_coordinates(p, operand)) return false;
-    if (!cj__expect(p, ']', "behind an address")) return false;
+    if (!cj__expect(p, ']', "after an address")) return false;
     operand->unified = cj__take_word(p, ".unified");
     return true;
 }
@@ -148,9 +148,9 @@ static bool parse_second(cj_parser *p, cj_ir_operand *operand) {
     cj_operand_kind kind = second->kind;
     bool takes = kind == CJ_OPERAND_REG || kind == CJ_OPERAND_SINK || kind == CJ_OPERAND_NAME;
     if (kind == CJ_OPERAND_SINK && operand->kind == CJ_OPERAND_SINK)
-        return cj__expected(p, at, "a register behind '_|': one of the two results is kept,");
+        return cj__expected(p, at, "a register after '_|': one of the two results is kept,");
     if (takes && !second->negated && !second->predicate) return true;
-    return cj__expected(p, at, "a register or _ behind '|'");
+    return cj__expected(p, at, "a register or _ after '|'");
 }
 
 static bool parse_one_operand(cj_parser *p, cj_ir_operand *operand) {
@@ -411,10 +411,10 @@ static bool parse_guard(cj_parser *p, cj_ir_inst *inst) {
     const char *at = p->at;
     cj_ir_operand operand;
     if (!cj__name_length(p) || !parse_operand(p, &operand))
-        return cj__parse_error(p, at, "guard", "expected a predicate register behind '@', found %s",
+        return cj__parse_error(p, at, "guard", "expected a predicate register after '@', found %s",
                                cj__found(p, at).text);
     if (operand.kind == CJ_OPERAND_NAME) return cj__undefined(p, at, &operand);
-    if (operand.predicate) return cj__expected(p, at, "one predicate register behind '@'");
+    if (operand.predicate) return cj__expected(p, at, "one predicate register after '@'");
     if (operand.kind != CJ_OPERAND_REG || operand.reg->type != CJ_W_PRED)
         return cj__parse_error(p, at, "guard", "a guard must be a .pred register, which %s is not",
                                cj__found(p, at).text);
@@ -445,7 +445,7 @@ static bool parse_operands(cj_parser *p, cj_ir_inst *inst, unsigned room) {
     return true;
 }
 
-// The instruction, with room for the operands that its mnemonic takes behind it.
+// The instruction, with room for the operands that its mnemonic takes after it.
 static cj_ir_inst *keep_inst(cj_parser *p, const cj_ir_inst *head, unsigned room) {
     cj_ir_inst *inst = cj__arena_take(p->arena, sizeof *inst + room * sizeof *inst->operand);
     if (!inst) return NULL;

@@ -69,7 +69,7 @@ bool cj__parse_attribute(cj_parser *p, const char **text) {
     const char *start = p->at;
     *text = NULL;
     if (!cj__take_word(p, ".attribute")) return true;
-    if (!cj__at(p, '(')) return cj__expected(p, p->at, "'(' behind .attribute");
+    if (!cj__at(p, '(')) return cj__expected(p, p->at, "'(' after .attribute");
     unsigned depth = 0;
     while (p->at < p->end && *p->at != ';' && *p->at != '{') {
         depth += *p->at == '(';
@@ -114,7 +114,7 @@ static bool parse_shape(cj_parser *p, cj_ir_var *var, shape *dims) {
         var->unsized |= !extent;
         if (extent) var->count *= extent;
         dims->extent[dims->count++] = extent;
-        if (!cj__expect(p, ']', "behind an array's extent")) return false;
+        if (!cj__expect(p, ']', "after an array's extent")) return false;
         end = p->at;
     }
     var->shape = end == start ? "" : cj__text_plain(p, start, end);
@@ -203,7 +203,7 @@ static bool parse_address(cj_parser *p, cj_ir_reloc *reloc) {
         reloc->generic = cj__take(p, '(');
         if (!reloc->generic) p->at = start.at, p->line = start.line, p->line_start = start.line_start;
     }
-    if (!name_here(p, reloc) || (reloc->generic && !cj__expect(p, ')', "behind generic(name"))) return false;
+    if (!name_here(p, reloc) || (reloc->generic && !cj__expect(p, ')', "after generic(name"))) return false;
     bool written;
     return cj__offset(p, &reloc->addend, &written);
 }
@@ -225,7 +225,7 @@ static bool parse_masked(cj_parser *p, filling *f, const char *at, uint64_t offs
     if (reloc.shift == 64 || mask << (64 - reloc.shift - 8) << 8 || f->bytes != 1)
         return cj__parse_error(p, at, "initialiser", "a mask is 0xff, 0xff00, … in an array of bytes");
     cj__take(p, '(');
-    return parse_address(p, &reloc) && cj__expect(p, ')', "behind a masked address") && put_address(p, f, reloc);
+    return parse_address(p, &reloc) && cj__expect(p, ')', "after a masked address") && put_address(p, f, reloc);
 }
 
 static bool parse_value(cj_parser *p, filling *f, uint64_t offset) {
@@ -267,7 +267,7 @@ static bool parse_level(cj_parser *p, filling *f, unsigned dimension, uint64_t o
                                    f->var->name, DATA_MAX);
         if (!parse_level(p, f, dimension + 1, offset + *given * stride, &inner)) return false;
         more = cj__take(p, ',');
-        if (!more && !cj__expect(p, '}', "or ',' behind a value")) return false;
+        if (!more && !cj__expect(p, '}', "or ',' after a value")) return false;
     }
     return true;
 }

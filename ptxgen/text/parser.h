@@ -74,7 +74,7 @@ typedef struct cj_parser {
     cj_ir_module *module;
     cj_arena     *arena;         // takes what is read: the module's, or `bodies`
     cj_arena     *bodies;        // with `each`: takes one body after the other
-    cj_ir_each   *each;          // sees each function behind its body, which is dropped then; NULL: all is kept
+    cj_ir_each   *each;          // sees each function after its body, which is dropped then; NULL: all is kept
     void         *user;          // of each
     cj_ir_func   *body;          // with `each`: the function whose body was opened last, until it was seen
     cj_ir_func   *func;          // whose body is being read, or NULL
@@ -125,7 +125,7 @@ static inline void cj__skip(cj_parser *p) {         // blanks and comments
     if (p->at < p->end && (*p->at <= ' ' || *p->at == '/')) cj__skip_more(p);
 }
 static inline bool cj__at(const cj_parser *p, char c) { return p->at < p->end && *p->at == c; }  // the next character
-static inline bool cj__take(cj_parser *p, char c) {  // takes it and the blanks behind it
+static inline bool cj__take(cj_parser *p, char c) {  // takes it and the blanks after it
     if (!cj__at(p, c)) return false;
     p->at++;
     cj__skip(p);
@@ -152,7 +152,7 @@ size_t cj__dotted_length(const cj_parser *p);       // of cj__word_length, where
 static inline size_t cj__word_length(const cj_parser *p) {  // of the dotted word here, `::` included: ".shared::cluster"
     return cj__at(p, '.') ? cj__dotted_length(p) : 0;
 }
-size_t cj__mnemonic_length(const cj_parser *p);     // of the name here and the dotted words behind it
+size_t cj__mnemonic_length(const cj_parser *p);     // of the name here and the dotted words after it
 bool   cj__word_is(const cj_parser *p, const char *word);
 bool   cj__take_word(cj_parser *p, const char *word);
 bool   cj__literal(cj_parser *p, cj_ir_operand *operand);  // a number without its sign, and without its text
@@ -171,7 +171,7 @@ static inline uint32_t cj__column(const cj_parser *p, const char *at) {
 
 // A constant: a number with its sign, or an expression of numbers.
 bool cj__constant(cj_parser *p, cj_ir_operand *operand);
-// What is added behind a name or a register: "+4", "+-4*2", "+4-8"; the first begins with '+'.
+// What is added to a name or a register: "+4", "+-4*2", "+4-8"; the first begins with '+'.
 bool cj__offset(cj_parser *p, int64_t *offset, bool *written);
 
 // ---- parse.c
@@ -180,7 +180,7 @@ bool        cj__parse_file(cj_parser *p);
 cj_ir_item *cj__add_item(cj_parser *p, cj_item_kind kind);
 cj_mark     cj__mark(const cj_parser *p);
 bool        cj__begins_item(const cj_parser *p);  // a directive that cannot stand in a body: a } is missing before it
-// In a report: adds the error found in what began at `start` and goes behind it. False where reading ends.
+// In a report: adds the error found in what began at `start` and goes on after it. False where reading ends.
 bool cj__recover(cj_parser *p, cj_mark start);
 bool cj__parse_pragma(cj_parser *p, const char **text);  // .pragma "…", "…";
 
@@ -197,7 +197,7 @@ bool       cj__parse_attribute(cj_parser *p, const char **text);  // .attribute(
 
 cj_ir_func *cj__new_func(cj_parser *p, const char *name, bool is_entry, uint32_t line);
 bool        cj__parse_function(cj_parser *p, cj_linkage linkage);
-const cj_ir_func *cj__parse_prototype(cj_parser *p);  // what stands behind .callprototype
+const cj_ir_func *cj__parse_prototype(cj_parser *p);  // what follows .callprototype
 
 // ---- parse_name.c
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// Columns, counted from the line's indentation: operands, and comments behind a line.
+// Columns, counted from the line's indentation: operands, and comments after a line.
 enum { INDENT = 4, OPERAND_COLUMN = 27, COMMENT_COLUMN = 72, PARAM_COMMENT_COLUMN = 40 };
 
 static void end_line(cj_text *text, size_t line, size_t column, const char *comment) {

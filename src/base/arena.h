@@ -21,8 +21,8 @@ char *cj__arena_text(cj_arena *arena, const char *text, size_t length); // a NUL
 void  cj__arena_free(cj_arena *arena);
 void  cj__arena_reset(cj_arena *arena);  // forgets all allocations, and keeps memory for those to come
 
-// A growing array in an arena: makes room for one more element behind `count`; the old array is left to the arena.
-// Returns the array, or NULL when out of memory (the old one stays valid). What is behind `count` is not zeroed.
+// A growing array in an arena: makes room for one more element after `count`; the old array is left to the arena.
+// Returns the array, or NULL when out of memory (the old one stays valid). What follows `count` is not zeroed.
 void *cj__arena_grow(cj_arena *arena, void *array, size_t count, size_t *capacity, size_t element);
 
 enum { CJ_ARENA_ALIGNMENT = 16 };

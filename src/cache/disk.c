@@ -270,7 +270,7 @@ static int older(const void *a, const void *b) {
     return (x.tv_nsec > y.tv_nsec) - (x.tv_nsec < y.tv_nsec);
 }
 
-// Removes entries, the least recently used first, until the limit is met, and temporary files that are old; another
+// Removes entries, the least recently used first, until the rest is within the limit, and temporary files that are old; another
 // process may still be writing a newer one.
 static void evict(cj_disk *disk) {
     enum { ABANDONED_SECONDS = 600 };
@@ -369,7 +369,7 @@ static int replace_file(const cj_disk *disk, const char *name, const piece *piec
     return failure;
 }
 
-// Not durable: a reader verifies the entry, so a power cut costs a compilation; a caller who waits for its kernel would pay for
+// Not durable: a reader verifies the entry, so a power cut costs a compilation; a caller that waits for its kernel would pay for
 // two fsyncs each time.
 static int write_entry(const cj_disk *disk, const char *name, const cj_entry *entry) {
     char head[CJ_ENTRY_HEAD];

@@ -10,7 +10,6 @@ enum { REGISTERS_LEAST = 24, REGISTERS_MOST = 255, WARPGROUP = 128 };
 
 static bool is_given(cj_dim3 d) { return d.x || d.y || d.z; }
 static bool has_zero(cj_dim3 d) { return !d.x || !d.y || !d.z; }
-static bool same(cj_dim3 a, cj_dim3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
 static bool exceeds(cj_dim3 d, cj_dim3 limit) { return d.x > limit.x || d.y > limit.y || d.z > limit.z; }
 
 // `part` has no zero.

@@ -24,7 +24,7 @@ typedef struct cj_launch_support {
     uint32_t sync_domains;    // physical ones
 } cj_launch_support;
 
-// The data that src/launch attaches to a device.
+// The data that src/launch/keep attaches to a device.
 typedef struct cj_attachment {
     void (*retire)(struct cj_attachment *attachment);  // the user closes the device: release the cached modules
     void (*free)(struct cj_attachment *attachment);    // the device is gone
@@ -45,7 +45,7 @@ struct cj_module {
     cj_ir_module   *ir;
     pthread_mutex_t lock;       // guards the list of functions
     cj_function    *functions;  // found so far
-    void           *shared;     // of src/launch: its entry in the table of shared modules, or NULL
+    void           *shared;     // of src/launch/keep: its entry in the table of shared modules, or NULL
     char           *text;       // the loaded text, if failures are to be kept (dump.h), else NULL
 };
 

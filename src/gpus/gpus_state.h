@@ -102,7 +102,7 @@ void cj__gpus_destroy_products(cj_gpus *gpus);
 
 // ---- process.c
 
-// The ranks of several processes meet: all boxes are where `box` says, or go unreached with a reason.
+// The ranks of several processes exchange their boxes: all are where `box` says, or go unreached with a reason.
 cj_status cj__gpus_join(cj_gpus *gpus, cj_device *device, const cj_gpus_exchange *exchange, cj_error *error);
 
 // ---- route.c

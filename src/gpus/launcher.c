@@ -40,7 +40,7 @@ static const struct launcher *find(void) {
     return NULL;
 }
 
-// The port at which the ranks are told to meet; -1 if nobody says it. MASTER_PORT is torchrun's own; the next one is ours.
+// The port that the launcher gives the ranks; -1 if it gives none. MASTER_PORT is torchrun's own; the next one is ours.
 static cj_status read_port(int32_t *port, cj_error *error) {
     const bool is_own = cj__getenv("CLUSTERJIT_PORT");
     uint32_t   said;
@@ -64,47 +64,47 @@ static uint64_t job_of(const struct launcher *by, int32_t port) {
     return cj__hash(name, strlen(name));
 }
 
-static cj_status find_address(const struct launcher *by, int32_t port, cj_launched *who, cj_error *error) {
+static cj_status find_address(const struct launcher *by, int32_t port, cj_launched *launched, cj_error *error) {
     const char *address = cj__getenv("MASTER_ADDR");
-    uint32_t    local_size = who->size;
+    uint32_t    local_size = launched->size;
     if (by->local_size && cj__getenv(by->local_size)) TRY(read_number(by->local_size, RANKS_MOST, &local_size, error));
-    REFUSE_IF(!address && local_size < who->size,
+    REFUSE_IF(!address && local_size < launched->size,
               "%s has started %" PRIu32 " of %" PRIu32 " processes on this node, and MASTER_ADDR is "
               "not set" CJ_HINT "set MASTER_ADDR to the address of rank 0's node",
-              by->name, local_size, who->size);
-    if (port < 0) port = PORT_LEAST + (int32_t)(who->job % PORTS);
-    snprintf(who->address, sizeof who->address, "%.255s", address ? address : "127.0.0.1");
-    snprintf(who->port, sizeof who->port, "%" PRIu16, (uint16_t)port);
+              by->name, local_size, launched->size);
+    if (port < 0) port = PORT_LEAST + (int32_t)(launched->job % PORTS);
+    snprintf(launched->address, sizeof launched->address, "%.255s", address ? address : "127.0.0.1");
+    snprintf(launched->port, sizeof launched->port, "%" PRIu16, (uint16_t)port);
     return CJ_OK;
 }
 
-cj_status cj__launched(cj_launched *who, cj_error *error) {
+cj_status cj__launched(cj_launched *launched, cj_error *error) {
     const struct launcher *by = find();
     int32_t                port;
-    *who = (cj_launched){0};
+    *launched = (cj_launched){0};
     REFUSE_IF(!by, "no launcher has started this process: RANK and WORLD_SIZE are not set" CJ_HINT
                    "start the ranks by torchrun, mpirun or srun, or set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and "
                    "MASTER_PORT");
-    who->launcher = by->name;
-    TRY(read_number(by->size, RANKS_MOST, &who->size, error));
-    TRY(read_number(by->rank, RANKS_MOST, &who->rank, error));
-    REFUSE_IF(who->rank >= who->size, "%s=%" PRIu32 " is not below %s=%" PRIu32, by->rank, who->rank, by->size,
-              who->size);
-    who->local = who->rank;
-    if (cj__getenv(by->local)) TRY(read_number(by->local, RANKS_MOST, &who->local, error));
+    launched->launcher = by->name;
+    TRY(read_number(by->size, RANKS_MOST, &launched->size, error));
+    TRY(read_number(by->rank, RANKS_MOST, &launched->rank, error));
+    REFUSE_IF(launched->rank >= launched->size, "%s=%" PRIu32 " is not below %s=%" PRIu32, by->rank, launched->rank, by->size,
+              launched->size);
+    launched->local = launched->rank;
+    if (cj__getenv(by->local)) TRY(read_number(by->local, RANKS_MOST, &launched->local, error));
     TRY(read_port(&port, error));
-    who->job = job_of(by, port);
-    return find_address(by, port, who, error);
+    launched->job = job_of(by, port);
+    return find_address(by, port, launched, error);
 }
 
 cj_status cj_gpus_env(uint32_t *rank, uint32_t *size, uint32_t *local, cj_error *error) {
-    cj_launched who;
+    cj_launched launched;
     REQUIRE(rank);
     REQUIRE(size);
     REQUIRE(local);
-    TRY(cj__launched(&who, error));
-    *rank = who.rank;
-    *size = who.size;
-    *local = who.local;
+    TRY(cj__launched(&launched, error));
+    *rank = launched.rank;
+    *size = launched.size;
+    *local = launched.local;
     return CJ_OK;
 }

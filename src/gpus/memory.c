@@ -191,13 +191,13 @@ static cj_status open_window(cj_gpus *gpus, cj_gpus_region *made, verdict *mine,
     return CJ_OK;
 }
 
-static const verdict *who_does_not_reach(const verdict *all, uint32_t count) {
+static const verdict *first_unreached(const verdict *all, uint32_t count) {
     for (uint32_t q = 0; q < count; q++)
         if (!all[q].reached) return &all[q];
     return NULL;
 }
 
-static cj_status meet(cj_gpus *gpus, cj_gpus_region *made, const offer *mine, cj_error *error) {
+static cj_status exchange_offers(cj_gpus *gpus, cj_gpus_region *made, const offer *mine, cj_error *error) {
     const cj_gpus_exchange *with = &gpus->exchange;
     offer                   all[CJ_GPUS_MAX];
     verdict                 own, verdicts[CJ_GPUS_MAX];
@@ -209,7 +209,7 @@ static cj_status meet(cj_gpus *gpus, cj_gpus_region *made, const offer *mine, cj
     }
     open_all(gpus, made, all, &own);
     TRY(with->all_gather(with->user, &own, verdicts, sizeof own, error));
-    const verdict *why = who_does_not_reach(verdicts, gpus->count);
+    const verdict *why = first_unreached(verdicts, gpus->count);
     if (why && has_windows) {
         cj_error failed = {0};
         if (open_window(gpus, made, &own, &failed)) {  // the others wait for this rank's verdict
@@ -217,7 +217,7 @@ static cj_status meet(cj_gpus *gpus, cj_gpus_region *made, const offer *mine, cj
             snprintf(own.why, sizeof own.why, "rank %" PRIu32 ": %.230s", gpus->first, failed.message);
         }
         TRY(with->all_gather(with->user, &own, verdicts, sizeof own, error));
-        why = who_does_not_reach(verdicts, gpus->count);
+        why = first_unreached(verdicts, gpus->count);
     }
     FAIL_IF(why, CJ_UNSUPPORTED, "%.255s" CJ_HINT "allocate it with cudaMalloc, or register it with a communicator of NCCL 2.29 or later: "
             "collectives go through mailboxes, or by NCCL, without that", why->why);
@@ -248,8 +248,8 @@ cj_status cj_gpus_register(cj_gpus *gpus, const cj_ptr *memory, size_t bytes, cj
     if (gpus->exchange.all_gather) {
         offer mine;
         make_offer(gpus, &made, base[0], status, &why, &mine);
-        const cj_status met = meet(gpus, &made, &mine, status ? NULL : &why);  // the others hear of this rank's failure, too
-        status = status ? status : met;
+        const cj_status exchanged = exchange_offers(gpus, &made, &mine, status ? NULL : &why);  // the others hear of this rank's failure, too
+        status = status ? status : exchanged;
     } else {
         if (!status) status = check_peers(gpus, base, &why);
         memcpy(made.at, memory, gpus->local * sizeof *memory);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads NCCL, asks a communicator who it is, and exchanges bytes through it.
+// Loads NCCL, asks a communicator for its rank and size, and exchanges bytes through it.
 #include "system.h"
 
 #include "nccl.h"

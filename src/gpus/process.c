@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One process a GPU: ranks introduce themselves, open each other's boxes, and tell each other whether that worked.
 //
-//     own box  -->  introduction: who, what was asked, the box's handle  --all_gather-->  the boxes of the others
+//     own box  -->  introduction: the rank, what was asked, the box's handle  --all_gather-->  the boxes of the others
 //                   verdict: whether this rank reaches all, and why not  --all_gather-->  mail, or NCCL, or an error
 //
 // What fails on one rank before an exchange goes into what it tells, so that the others end with an error that names it, too.
@@ -43,7 +43,7 @@ static const char magic[8] = "cjgpus1";
 
 enum { VERSION = CJ_VERSION_MAJOR * 1000000 + CJ_VERSION_MINOR * 1000 + CJ_VERSION_PATCH };
 
-// ---- who this is
+// ---- this rank
 
 static uint64_t mix(uint64_t seed, const void *from, size_t bytes) {
     const unsigned char *at = from;
@@ -99,7 +99,7 @@ static void introduce(cj_gpus *gpus, introduction *mine, cj_error *error) {
     if (error) *error = why;
 }
 
-// ---- who the others are
+// ---- the other ranks
 
 static cj_status check(const introduction *first, const introduction *one, uint32_t rank, cj_error *error) {
     REFUSE_IF(memcmp(one->magic, magic, sizeof magic) || one->version != VERSION || one->version != first->version,
@@ -175,21 +175,21 @@ static cj_status judge(cj_gpus *gpus, const verdict *all, cj_error *error) {
     return CJ_OK;
 }
 
-static cj_status meet(cj_gpus *gpus, const cj_gpus_exchange *exchange, introduction *who, verdict *what,
-                      cj_error *error) {
+static cj_status exchange_boxes(cj_gpus *gpus, const cj_gpus_exchange *exchange, introduction *rank, verdict *reached,
+                                cj_error *error) {
     introduction mine;
     verdict      opened;
     cj_error     own = {0};
     introduce(gpus, &mine, &own);
-    TRY(exchange->all_gather(exchange->user, &mine, who, sizeof mine, error));
+    TRY(exchange->all_gather(exchange->user, &mine, rank, sizeof mine, error));
     if (mine.status) {
         if (error) *error = own;
         return (cj_status)mine.status;
     }
-    for (uint32_t q = 0; q < gpus->count; q++) TRY(check(&who[0], &who[q], q, error));
-    open_boxes(gpus, who, &opened);
-    TRY(exchange->all_gather(exchange->user, &opened, what, sizeof opened, error));
-    return judge(gpus, what, error);
+    for (uint32_t q = 0; q < gpus->count; q++) TRY(check(&rank[0], &rank[q], q, error));
+    open_boxes(gpus, rank, &opened);
+    TRY(exchange->all_gather(exchange->user, &opened, reached, sizeof opened, error));
+    return judge(gpus, reached, error);
 }
 
 static void tell(const cj_gpus *gpus) {
@@ -219,13 +219,13 @@ cj_status cj__gpus_join(cj_gpus *gpus, cj_device *device, const cj_gpus_exchange
     gpus->device[0] = device;
     gpus->exchange = *exchange;
     if (gpus->first < CJ_GPUS_MAX) gpus->reach[gpus->first] = CJ_GPUS_REACH_OWN;
-    introduction *who = cj__calloc(gpus->count, sizeof *who);
-    verdict      *what = cj__calloc(gpus->count, sizeof *what);
-    cj_status     status = who && what
-                               ? meet(gpus, exchange, who, what, error)
-                               : cj__fail(error, CJ_OUT_OF_MEMORY, "no memory to meet %" PRIu32 " ranks", gpus->count);
-    cj__free(who);
-    cj__free(what);
+    introduction *rank = cj__calloc(gpus->count, sizeof *rank);
+    verdict      *reached = cj__calloc(gpus->count, sizeof *reached);
+    cj_status     status = rank && reached ? exchange_boxes(gpus, exchange, rank, reached, error)
+                                           : cj__fail(error, CJ_OUT_OF_MEMORY,
+                                                      "no memory for the introductions of %" PRIu32 " ranks", gpus->count);
+    cj__free(rank);
+    cj__free(reached);
     if (!status) tell(gpus);
     return status;
 }

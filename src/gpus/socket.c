@@ -25,7 +25,7 @@
 #endif
 
 struct cj_bootstrap {
-    cj_launched who;
+    cj_launched launched;
     uint32_t    timeout_ms;
     uint64_t    turn;
     bool        broken;
@@ -98,11 +98,11 @@ static cj_status late(const cj_bootstrap *b, outcome why, uint32_t rank, cj_erro
     if (why == GONE)
         return cj__fail(error, CJ_DRIVER,
                         "rank %" PRIu32 " of %" PRIu32 " has ended" CJ_HINT "see what that rank printed", rank,
-                        b->who.size);
+                        b->launched.size);
     return cj__fail(error, CJ_DRIVER,
                     "rank %" PRIu32 " of %" PRIu32 " did not come within %" PRIu32 " ms" CJ_HINT
                     "see what that rank does instead; cj_gpus_options.timeout_ms is how long to wait",
-                    rank, b->who.size, b->timeout_ms);
+                    rank, b->launched.size, b->timeout_ms);
 }
 
 // Tells all ranks that came why there is no exchange.
@@ -126,13 +126,13 @@ static cj_status heard(int file, const frame *head, uint64_t end, cj_error *erro
 
 // ---- rank 0
 
-static cj_status resolve(const cj_launched *who, struct addrinfo **found, cj_error *error) {
+static cj_status resolve(const cj_launched *launched, struct addrinfo **found, cj_error *error) {
     const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
-    const int             code = getaddrinfo(who->address, who->port, &wanted, found);
+    const int             code = getaddrinfo(launched->address, launched->port, &wanted, found);
     FAIL_IF(code, CJ_DRIVER,
             "the address of rank 0, %s port %s, is not known: %s" CJ_HINT
             "MASTER_ADDR is a name or an address of rank 0's node",
-            who->address, who->port, gai_strerror(code));
+            launched->address, launched->port, gai_strerror(code));
     return CJ_OK;
 }
 
@@ -140,7 +140,7 @@ static cj_status listen_at(cj_bootstrap *b, cj_error *error) {
     struct addrinfo *found, *at;
     const int        yes = 1;
     int              why = 0;
-    TRY(resolve(&b->who, &found, error));
+    TRY(resolve(&b->launched, &found, error));
     for (at = found; at && b->listener < 0; at = at->ai_next) {
         const int file = socket(at->ai_family, SOCK_STREAM, 0);
         if (file < 0) continue;
@@ -155,7 +155,7 @@ static cj_status listen_at(cj_bootstrap *b, cj_error *error) {
     FAIL_IF(b->listener < 0, CJ_DRIVER,
             "rank 0 cannot listen at %s port %s: %s" CJ_HINT
             "set CLUSTERJIT_PORT to a free port, the same for all ranks",
-            b->who.address, b->who.port, strerror(why));
+            b->launched.address, b->launched.port, strerror(why));
     return CJ_OK;
 }
 
@@ -163,22 +163,23 @@ static cj_status listen_at(cj_bootstrap *b, cj_error *error) {
 static cj_status welcome(cj_bootstrap *b, int file, uint32_t *missing, cj_error *error) {
     hello         said;
     const outcome got = read_all(file, &said, sizeof said, cj__clock_ms() + STRANGER_MS);
-    if (got || memcmp(said.magic, magic, sizeof magic) || said.job != b->who.job) {
+    if (got || memcmp(said.magic, magic, sizeof magic) || said.job != b->launched.job) {
         close(file);
         return CJ_OK;
     }
-    const bool fits = said.size == b->who.size && said.rank && said.rank < b->who.size && b->peer[said.rank] < 0;
+    const bool fits = said.size == b->launched.size && said.rank && said.rank < b->launched.size &&
+                      b->peer[said.rank] < 0;
     if (fits) {
         b->peer[said.rank] = file;
         --*missing;
         return CJ_OK;
     }
     cj_error why = {0};
-    if (said.size != b->who.size)
+    if (said.size != b->launched.size)
         cj__fail(&why, CJ_INVALID_ARGUMENT,
                  "rank %" PRIu32 " came with size %" PRIu32 ", rank 0 with %" PRIu32 CJ_HINT
                  "give all ranks the same size",
-                 said.rank, said.size, b->who.size);
+                 said.rank, said.size, b->launched.size);
     else
         cj__fail(&why, CJ_INVALID_ARGUMENT, "rank %" PRIu32 " came twice" CJ_HINT "give each process a rank of its own",
                  said.rank);
@@ -202,7 +203,7 @@ static cj_status gather_ranks(cj_bootstrap *b, cj_error *error) {
                             "rank %" PRIu32 " did not come to %s port %s within %" PRIu32 " ms (%" PRIu32 " of %" PRIu32
                             " ranks are missing)" CJ_HINT "see that the launcher starts it, and that it reaches this "
                             "address",
-                            r, b->who.address, b->who.port, b->timeout_ms, missing, b->who.size);
+                            r, b->launched.address, b->launched.port, b->timeout_ms, missing, b->launched.size);
         }
         const int file = accept(b->listener, NULL, NULL);
         if (file < 0) continue;
@@ -228,9 +229,9 @@ static int try_connect(const struct addrinfo *found) {
 static cj_status connect_to_root(cj_bootstrap *b, cj_error *error) {
     const uint64_t   end = cj__clock_ms() + b->timeout_ms;
     struct addrinfo *found;
-    hello            said = {.job = b->who.job, .rank = b->who.rank, .size = b->who.size};
+    hello            said = {.job = b->launched.job, .rank = b->launched.rank, .size = b->launched.size};
     memcpy(said.magic, magic, sizeof magic);
-    TRY(resolve(&b->who, &found, error));
+    TRY(resolve(&b->launched, &found, error));
     while ((b->peer[0] = try_connect(found)) < 0 && cj__clock_ms() < end)
         nanosleep(&(struct timespec){.tv_nsec = RETRY_MS * 1000000}, NULL);
     freeaddrinfo(found);
@@ -238,7 +239,7 @@ static cj_status connect_to_root(cj_bootstrap *b, cj_error *error) {
     FAIL_IF(!came, CJ_DRIVER,
             "rank 0 did not listen at %s port %s within %" PRIu32 " ms" CJ_HINT
             "see that the launcher starts rank 0, and that this node reaches that address",
-            b->who.address, b->who.port, b->timeout_ms);
+            b->launched.address, b->launched.port, b->timeout_ms);
     return CJ_OK;
 }
 
@@ -296,9 +297,9 @@ static cj_status ask(cj_bootstrap *b, const void *mine, char *all, size_t bytes,
 
 cj_status cj__bootstrap_all_gather(void *bootstrap, const void *mine, void *all, size_t bytes, cj_error *error) {
     cj_bootstrap *b = bootstrap;
-    FAIL_IF(b->broken, CJ_DRIVER, "an earlier exchange of rank %" PRIu32 " failed", b->who.rank);
+    FAIL_IF(b->broken, CJ_DRIVER, "an earlier exchange of rank %" PRIu32 " failed", b->launched.rank);
     b->turn++;
-    const cj_status status = b->who.rank ? ask(b, mine, all, bytes, error) : serve(b, mine, all, bytes, error);
+    const cj_status status = b->launched.rank ? ask(b, mine, all, bytes, error) : serve(b, mine, all, bytes, error);
     b->broken = status;
     return status;
 }
@@ -307,28 +308,29 @@ cj_status cj__bootstrap_all_gather(void *bootstrap, const void *mine, void *all,
 
 cj_status cj__bootstrap_open(uint32_t timeout_ms, cj_bootstrap **made, uint32_t *rank, uint32_t *size,
                              cj_error *error) {
-    cj_launched who;
+    cj_launched launched;
     *made = NULL;
-    TRY(cj__launched(&who, error));
-    REFUSE_IF(who.size < 2, "%s has started %" PRIu32 " process, and 2 or more work together" CJ_HINT "start one a GPU",
-              who.launcher, who.size);
-    cj_bootstrap *b = cj__calloc(1, sizeof *b + who.size * sizeof *b->peer);
-    if (!b) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the sockets of %" PRIu32 " ranks", who.size);
-    b->who = who;
+    TRY(cj__launched(&launched, error));
+    REFUSE_IF(launched.size < 2,
+              "%s has started %" PRIu32 " process, and 2 or more work together" CJ_HINT "start one a GPU",
+              launched.launcher, launched.size);
+    cj_bootstrap *b = cj__calloc(1, sizeof *b + launched.size * sizeof *b->peer);
+    if (!b) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the sockets of %" PRIu32 " ranks", launched.size);
+    b->launched = launched;
     b->timeout_ms = timeout_ms;
-    b->count = who.size;
+    b->count = launched.size;
     b->listener = -1;
-    for (uint32_t r = 0; r < who.size; r++) b->peer[r] = -1;
+    for (uint32_t r = 0; r < launched.size; r++) b->peer[r] = -1;
     cj_error        why = {0};
-    const cj_status status = who.rank ? connect_to_root(b, &why) : gather_ranks(b, &why);
-    if (status && !who.rank) spread(b, status, &why);
+    const cj_status status = launched.rank ? connect_to_root(b, &why) : gather_ranks(b, &why);
+    if (status && !launched.rank) spread(b, status, &why);
     if (status) {
         if (error) *error = why;
         cj__bootstrap_close(b, false);
         return status;
     }
-    *rank = who.rank;
-    *size = who.size;
+    *rank = launched.rank;
+    *size = launched.size;
     *made = b;
     return CJ_OK;
 }
@@ -350,7 +352,7 @@ void cj__bootstrap_close(cj_bootstrap *b, bool together) {
     if (b->timeout_ms > PART_MS) b->timeout_ms = PART_MS;
     if (all) cj__bootstrap_all_gather(b, "", all, 1, NULL);
     cj__free(all);
-    if (!b->who.rank && (b->broken || !together)) drain(b);
+    if (!b->launched.rank && (b->broken || !together)) drain(b);
     for (uint32_t r = 0; r < b->count; r++)
         if (b->peer[r] >= 0) close(b->peer[r]);
     if (b->listener >= 0) close(b->listener);

@@ -16,7 +16,7 @@ typedef struct cj_launched {
     uint64_t    job;  // the same in all processes of a job
 } cj_launched;
 
-cj_status cj__launched(cj_launched *who, cj_error *error);
+cj_status cj__launched(cj_launched *launched, cj_error *error);
 
 // Waits until all ranks have come to rank 0. DRIVER names those that do not come in time.
 cj_status cj__bootstrap_open(uint32_t timeout_ms, cj_bootstrap **made, uint32_t *rank, uint32_t *size, cj_error *error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One reduction and one histogram of the data of all GPUs: each GPU's own, then an all-reduce of the results in place. Both are
 // launches on the stream, so a graph holds them. The kernels of a GPU's own part are the cj_gpus's, one a description and rank, not one a
-// stream as those of one-call functions: the launches of a cj_gpus come one behind the other, so their workspaces are never used twice at
+// stream as those of one-call functions: the launches of a cj_gpus come one after the other, so their workspaces are never used twice at
 // once, and a capture on a stream of its own finds them.
 #include <clusterjit/histogram.h>
 #include <clusterjit/reduce.h>

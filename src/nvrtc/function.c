@@ -18,7 +18,7 @@
 
 static const char entry[] = "cj__user_function";
 static const char wanted_file[] = "<wanted>";  // the file name in messages about a function that does not fit
-static const char behind_expression[] = "); }";
+static const char after_expression[] = "); }";
 
 // Definitions of C's headers that NVRTC lacks.
 // clang-format off
@@ -78,7 +78,7 @@ static void put_expression(cj_text *text, const cj_cuda_desc *desc) {
     put_head(text, &desc->signature, entry, true);
     cj__text_puts(text, " { return (\n");
     put_line(text, file_of(desc));
-    cj__text_printf(text, "%s%s%s\n", desc->expression, strstr(desc->expression, "//") ? "\n" : "", behind_expression);
+    cj__text_printf(text, "%s%s%s\n", desc->expression, strstr(desc->expression, "//") ? "\n" : "", after_expression);
 }
 
 // A pointer of the wanted type selects the function among its overloads, without conversions.
@@ -149,9 +149,9 @@ static bool make_of_kept(const cj_cuda_desc *desc, cj_disk *disk, const cj_text 
 }
 
 // Removes the generated end of the lines that the compiler shows.
-static void hide_behind(char *message) {
-    const size_t length = sizeof behind_expression - 1;
-    for (char *at = message; (at = strstr(at, behind_expression));) {
+static void hide_after(char *message) {
+    const size_t length = sizeof after_expression - 1;
+    for (char *at = message; (at = strstr(at, after_expression));) {
         if (at[length] == '\n')
             memmove(at, at + length, strlen(at + length) + 1);
         else
@@ -162,7 +162,7 @@ static void hide_behind(char *message) {
 // Rewrites the compiler's message for the user's text; if the wanted function does not fit, says so first.
 static cj_status explain(const cj_cuda_desc *desc, cj_status status, cj_error *error) {
     if (status != CJ_COMPILER || !error) return status;
-    if (desc->expression) hide_behind(error->message);
+    if (desc->expression) hide_after(error->message);
     const char *words = strchr(error->message, '\n');
     if (!words || strncmp(words + 1, wanted_file, sizeof wanted_file - 1)) return status;
     cj_text head = {0};

@@ -5,7 +5,7 @@
 //   x[block]  --loads-->  pool: | from: parts in | to: parts out | scratch |  --stores-->  out[block]
 //                               --- collective, `rounds` times --->
 //
-// Barriers, beside those of the collectives (ptxgen/build/collectives_*.c):
+// Barriers, beside those of the collectives (ptxgen/cluster/collectives_*.c):
 //   B1  bar.sync: the pool is zero before elements overwrite it.
 //   B2  `to` has been read for the next round's input before it is overwritten. The collective's own barriers order that: with
 //       PULL the cluster barriers, with PUSH the barrier at its head, which also orders the stores to `from` before it reads.

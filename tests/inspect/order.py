@@ -6,7 +6,7 @@ import re
 import sys
 
 root = pathlib.Path(sys.argv[1])
-sources = [path for folder in ("templates", "ptxgen/build", "tools/probe") for path in sorted((root / folder).rglob("*.[ch]"))]
+sources = [path for folder in ("templates", "ptxgen/build", "ptxgen/cluster", "tools/probe") for path in sorted((root / folder).rglob("*.[ch]"))]
 NAME = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 WITHOUT = {"cj_always", "cj_none", "cj_is_none"}  # they make no register
 

@@ -107,33 +107,32 @@ static CUresult load(CUmodule *result, char *text, size_t length, const cj_jit *
     return code;
 }
 
+// Of what stands at `image` in the program's memory: PTX or a fat binary.
+static CUresult load_image(CUmodule *result, const void *image, const cj_jit *jit) {
+    char          *text = NULL;
+    size_t         length = 0;
+    const CUresult code = cj__image_read(image, 0, &text, &length);
+    return code ? code : load(result, text, length, jit);
+}
+
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, CUjit_option *option, void **value) {
     ENTER(CJ_NEED_CONTEXT);
-    char  *text = NULL;
-    size_t length = 0;
     cj_jit jit;
     REQUIRE(module);
     TRY(cj__jit_read(&jit, count, option, value));
-    TRY(cj__image_read(image, 0, &text, &length));
-    LEAVE(load(module, text, length, &jit));
+    LEAVE(load_image(module, image, &jit));
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     ENTER(CJ_NEED_CONTEXT);
-    char  *text = NULL;
-    size_t length = 0;
     REQUIRE(module);
-    TRY(cj__image_read(image, 0, &text, &length));
-    LEAVE(load(module, text, length, NULL));
+    LEAVE(load_image(module, image, NULL));
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image) {
     ENTER(CJ_NEED_CONTEXT);
-    char  *text = NULL;
-    size_t length = 0;
     REQUIRE(module);
-    TRY(cj__image_read(image, 0, &text, &length));
-    LEAVE(load(module, text, length, NULL));
+    LEAVE(load_image(module, image, NULL));
 }
 
 CUresult cuModuleLoad(CUmodule *module, const char *path) {

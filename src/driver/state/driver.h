@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the driver share: the objects behind handles, the devices, the lock, and how a call begins and ends.
+// What the files of the driver share: the objects that handles name, the devices, the lock, and how a call begins and ends.
 //
 // The CUDA driver API over the CPU device. A handle is a number that names an object in a table (handle.c); no handle is
 // ever followed as a pointer. One lock guards all of the driver's state. A call holds it from ENTER to LEAVE; it is given

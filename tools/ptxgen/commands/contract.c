@@ -134,7 +134,6 @@ static void show(void *user, const cj_violation *v) {
 static uint64_t volume(cj_dim3 d) { return (uint64_t)d.x * d.y * d.z; }
 static bool     given(cj_dim3 d) { return d.x || d.y || d.z; }
 
-static bool same(cj_dim3 a, cj_dim3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
 
 // `s` is the shape that the driver launches.
 static void print_verdict(const contract_options *o, const cj_launch_shape *s, const cj_limits *l, const verdict *v) {
@@ -144,8 +143,8 @@ static void print_verdict(const contract_options *o, const cj_launch_shape *s, c
     printf(v->warnings ? ", %zu warning%s\n" : "\n", v->warnings, v->warnings == 1 ? "" : "s");
     if (v->errors) return;
     printf("  block    %u x %u x %u = %" PRIu64 " threads%s, at most %u\n", s->block.x, s->block.y, s->block.z,
-           volume(s->block), same(s->block, block) ? "" : ", as the kernel says", l->max_threads_per_block);
-    if (same(s->grid, grid))
+           volume(s->block), cj_dim3_equal(s->block, block) ? "" : ", as the kernel says", l->max_threads_per_block);
+    if (cj_dim3_equal(s->grid, grid))
         printf("  grid     %u x %u x %u", grid.x, grid.y, grid.z);
     else
         printf("  grid     %u x %u x %u clusters = %u x %u x %u blocks", grid.x, grid.y, grid.z, s->grid.x, s->grid.y,

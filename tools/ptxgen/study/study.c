@@ -186,11 +186,10 @@ static void load_one(void *user, size_t i) {
     load(l->s, &l->first[i], l->params[i]);
 }
 
-static bool is_same_size(cj_dim3 a, cj_dim3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
 
 static bool is_same_launch(const variant *a, const variant *b) {
     const cj_plan *x = &a->plan, *y = &b->plan;
-    return a->kernel && is_same_size(x->grid, y->grid) && is_same_size(x->block, y->block) && is_same_size(x->cluster, y->cluster) &&
+    return a->kernel && cj_dim3_equal(x->grid, y->grid) && cj_dim3_equal(x->block, y->block) && cj_dim3_equal(x->cluster, y->cluster) &&
            x->dynamic_shared == y->dynamic_shared && x->programmatic == y->programmatic && x->launches == y->launches &&
            !memcmp(x->derived, y->derived, sizeof x->derived) && !strcmp(cj_kernel_ptx(a->kernel), cj_kernel_ptx(b->kernel));
 }

@@ -237,10 +237,10 @@ static void expose(cj_cpu_async *async, const cj_cpu_block *block, cj_cpu_stage 
     for (cj_cpu_transfer *t = async->stage[stage].first; t; t = cj__transfer_next(t)) {
         if (!use_of(t, block, &use)) continue;
         if (t->signal != CJ_SIGNAL_MBARRIER || t->mbarrier.block != block) continue;
-        cj_cpu_mbarrier *m = cj__cpu_mbarrier_at(t->who, &t->mbarrier);
+        cj_cpu_mbarrier *m = cj__cpu_mbarrier_at(t->actor, &t->mbarrier);
         if (!m) continue;
         m->bytes -= (int32_t)t->bytes;
-        m->bringer = t->who;
+        m->bringer = t->actor;
     }
 }
 
@@ -251,7 +251,7 @@ static bool are_awaited(const cj_cpu_async *async, const cj_cpu_block *block) {
         for (const cj_cpu_transfer *t = async->stage[i].first; t; t = cj__transfer_next(t)) {
             if (t->signal != CJ_SIGNAL_BULK_GROUP || !t->is_read || !t->reader.block || t->from.block != block)
                 continue;
-            cj__cpu_hazard(t->who.w, t->who.op, t->who.lane, CJ_HAZARD_EXIT_IN_FLIGHT,
+            cj__cpu_hazard(t->actor.w, t->actor.op, t->actor.lane, CJ_HAZARD_EXIT_IN_FLIGHT,
                            "reads the shared memory of the block of rank %u, which exited without a wait for that",
                            block->rank);
             return false;
@@ -271,7 +271,7 @@ static bool drop_small(cj_cpu_async *async, const cj_cpu_block *block, cj_cpu_st
             cj__transfer_discard(async, t);
             continue;
         }
-        cj__cpu_hazard(t->who.w, t->who.op, t->who.lane, CJ_HAZARD_EXIT_IN_FLIGHT,
+        cj__cpu_hazard(t->actor.w, t->actor.op, t->actor.lane, CJ_HAZARD_EXIT_IN_FLIGHT,
                        "%s the shared memory of the block of rank %u, which exited before it was complete", use,
                        block->rank);
         return false;

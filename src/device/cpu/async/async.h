@@ -63,7 +63,7 @@ typedef enum cj_cpu_stage { CJ_STAGE_PENDING, CJ_STAGE_LATE, CJ_STAGE_BLOCKED, C
 
 struct cj_cpu_transfer {
     cj_cpu_link    link[CJ_LISTS];
-    cj_cpu_who     who;
+    cj_cpu_actor   actor;
     uint64_t       begun, due;  // number of the transfer; the last round in which it may happen
     cj_cpu_signal  signal;
     cj_cpu_stage   stage;

@@ -11,23 +11,14 @@ typedef uint16_t lane_f16 __attribute__((__may_alias__));
 typedef uint16_t lane_bf16 __attribute__((__may_alias__));
 
 // Elements of `type`, which has the bits of `word`; the expression uses `old` and `b`.
-#define COMBINE(name, type, word, expression)                                                                        \
-    static void name##_##type(unsigned char *to, const unsigned char *from, uint32_t bytes) {                        \
-        for (uint32_t at = 0; at < bytes; at += (uint32_t)sizeof(lane_##word)) {                                     \
-            union {                                                                                                  \
-                lane_##word bits;                                                                                    \
-                lane_##type value;                                                                                   \
-            } was, next, given;                                                                                      \
-            lane_##word *cell = (lane_##word *)(void *)(to + at);                                                    \
-            memcpy(&given, from + at, sizeof given);                                                                 \
-            const lane_##type b = given.value;                                                                       \
-            was.bits = __atomic_load_n(cell, __ATOMIC_RELAXED);                                                      \
-            do {                                                                                                     \
-                const lane_##type old = was.value;                                                                   \
-                next.value = (lane_##type)(expression);                                                              \
-            } while (                                                                                                \
-                !__atomic_compare_exchange_n(cell, &was.bits, next.bits, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)); \
-        }                                                                                                            \
+#define COMBINE(name, type, word, expression)                                                 \
+    static void name##_##type(unsigned char *to, const unsigned char *from, uint32_t bytes) { \
+        for (uint32_t at = 0; at < bytes; at += (uint32_t)sizeof(lane_##word)) {              \
+            lane_##type b, was;                                                               \
+            memcpy(&b, from + at, sizeof b);                                                  \
+            CJ_CPU_REPLACE(to + at, type, word, was, expression);                             \
+            (void)was;                                                                        \
+        }                                                                                     \
     }
 
 #define INTEGERS(name, expression)      \

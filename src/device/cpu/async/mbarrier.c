@@ -81,19 +81,19 @@ static bool is_intact(const cj_cpu_mbarrier *m) {
     return !memcmp(m->block->shared + m->offset, &state, sizeof state);
 }
 
-static bool hazard(cj_cpu_who who, cj_cpu_rule rule, const cj_cpu_spot *at, const char *what, uint32_t line) {
-    const cj_cpu_launch *launch = who.w->block->cluster->launch;
+static bool hazard(cj_cpu_actor actor, cj_cpu_rule rule, const cj_cpu_spot *at, const char *what, uint32_t line) {
+    const cj_cpu_launch *launch = actor.w->block->cluster->launch;
     char                 where[sizeof(cj_hazard_line) + 2] = "";
     if (line) snprintf(where, sizeof where, ", %s", cj__hazard_line(launch, line).text);
-    cj__cpu_hazard(who.w, who.op, who.lane, rule, "the mbarrier at shared address 0x%" PRIx64 " of rank %u %s%s",
+    cj__cpu_hazard(actor.w, actor.op, actor.lane, rule, "the mbarrier at shared address 0x%" PRIx64 " of rank %u %s%s",
                    at->address, at->block->rank, what, where);
     return false;
 }
 
-bool cj__cpu_mbarrier_init(cj_cpu_who who, const cj_cpu_spot *at, uint32_t count) {
+bool cj__cpu_mbarrier_init(cj_cpu_actor actor, const cj_cpu_spot *at, uint32_t count) {
     cj_cpu_mbarriers *mbarriers = mbarriers_of(at->block);
     if (!count || count > CJ_MBARRIER_COUNT_MAX) {
-        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_MBARRIER_COUNT,
+        cj__cpu_hazard(actor.w, actor.op, actor.lane, CJ_HAZARD_MBARRIER_COUNT,
                        "an mbarrier for %u arrivals; 1 to %d it takes", count, CJ_MBARRIER_COUNT_MAX);
         return false;
     }
@@ -103,14 +103,14 @@ bool cj__cpu_mbarrier_init(cj_cpu_who who, const cj_cpu_spot *at, uint32_t count
         return false;
     }
     if (m->life == CJ_MBARRIER_LIVES && is_intact(m))
-        return hazard(who, CJ_HAZARD_MBARRIER_TWICE, at, "is initialized and in use since", m->line);
+        return hazard(actor, CJ_HAZARD_MBARRIER_TWICE, at, "is initialized and in use since", m->line);
     cj__sync_free(&m->sync);
     *m = (cj_cpu_mbarrier){.block = at->block,
                            .offset = (uint32_t)at->address,
                            .life = CJ_MBARRIER_LIVES,
                            .expected = count,
                            .pending = count,
-                           .line = who.op->line,
+                           .line = actor.op->line,
                            .flight = m->flight};
     mbarriers->flips++;
     mbarriers->inits++;
@@ -118,7 +118,7 @@ bool cj__cpu_mbarrier_init(cj_cpu_who who, const cj_cpu_spot *at, uint32_t count
     return true;
 }
 
-cj_cpu_mbarrier *cj__cpu_mbarrier_at(cj_cpu_who who, const cj_cpu_spot *at) {
+cj_cpu_mbarrier *cj__cpu_mbarrier_at(cj_cpu_actor actor, const cj_cpu_spot *at) {
     static const char *const missing[] = {
         [CJ_MBARRIER_NEVER] = "has not been initialized",
         [CJ_MBARRIER_INVALID] = "has been invalidated",
@@ -128,9 +128,9 @@ cj_cpu_mbarrier *cj__cpu_mbarrier_at(cj_cpu_who who, const cj_cpu_spot *at) {
     const cj_cpu_mbarrier_life life = m ? m->life : CJ_MBARRIER_NEVER;
     if (life == CJ_MBARRIER_LIVES && is_intact(m)) return m;
     if (life == CJ_MBARRIER_LIVES)
-        hazard(who, CJ_HAZARD_MBARRIER_OVERWRITTEN, at, "has been overwritten since it was initialized", m->line);
+        hazard(actor, CJ_HAZARD_MBARRIER_OVERWRITTEN, at, "has been overwritten since it was initialized", m->line);
     else
-        hazard(who, CJ_HAZARD_NO_MBARRIER, at, missing[life], m ? m->line : 0);
+        hazard(actor, CJ_HAZARD_NO_MBARRIER, at, missing[life], m ? m->line : 0);
     return NULL;
 }
 
@@ -140,14 +140,14 @@ const cj_cpu_mbarrier *cj__cpu_mbarrier_find(const cj_cpu_block *block, uint32_t
     return m && m->life == CJ_MBARRIER_LIVES ? m : NULL;
 }
 
-bool cj__cpu_mbarrier_inval(cj_cpu_who who, const cj_cpu_spot *at) {
-    cj_cpu_mbarrier *m = cj__cpu_mbarrier_at(who, at);
+bool cj__cpu_mbarrier_inval(cj_cpu_actor actor, const cj_cpu_spot *at) {
+    cj_cpu_mbarrier *m = cj__cpu_mbarrier_at(actor, at);
     if (!m) return false;
     cj__sync_free(&m->sync);
     m->life = CJ_MBARRIER_INVALID;
     mbarriers_of(at->block)->flips++;
     mbarriers_of(at->block)->inits++;
-    m->line = who.op->line;
+    m->line = actor.op->line;
     return true;
 }
 
@@ -164,9 +164,9 @@ static void complete_if_full(cj_cpu_mbarrier *m) {
     show(m);
 }
 
-bool cj__cpu_mbarrier_arrive(cj_cpu_who who, cj_cpu_mbarrier *m, uint32_t count, bool leaves) {
+bool cj__cpu_mbarrier_arrive(cj_cpu_actor actor, cj_cpu_mbarrier *m, uint32_t count, bool leaves) {
     if (!count || count > m->pending) {
-        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_MBARRIER_COUNT,
+        cj__cpu_hazard(actor.w, actor.op, actor.lane, CJ_HAZARD_MBARRIER_COUNT,
                        "%u arrivals at once, where the phase waits for %u of %u", count, m->pending, m->expected);
         return false;
     }
@@ -176,10 +176,10 @@ bool cj__cpu_mbarrier_arrive(cj_cpu_who who, cj_cpu_mbarrier *m, uint32_t count,
     return true;
 }
 
-bool cj__cpu_mbarrier_join(cj_cpu_who who, cj_cpu_mbarrier *m) {
+bool cj__cpu_mbarrier_join(cj_cpu_actor actor, cj_cpu_mbarrier *m) {
     if (m->pending == CJ_MBARRIER_COUNT_MAX) {
-        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_MBARRIER_COUNT, "the phase waits for %u arrivals already",
-                       m->pending);
+        cj__cpu_hazard(actor.w, actor.op, actor.lane, CJ_HAZARD_MBARRIER_COUNT,
+                       "the phase waits for %u arrivals already", m->pending);
         return false;
     }
     m->pending++;
@@ -187,10 +187,10 @@ bool cj__cpu_mbarrier_join(cj_cpu_who who, cj_cpu_mbarrier *m) {
     return true;
 }
 
-bool cj__cpu_mbarrier_transact(cj_cpu_who who, cj_cpu_mbarrier *m, int64_t bytes) {
+bool cj__cpu_mbarrier_transact(cj_cpu_actor actor, cj_cpu_mbarrier *m, int64_t bytes) {
     const int64_t total = m->bytes + bytes;
     if (total < -CJ_MBARRIER_COUNT_MAX || total > CJ_MBARRIER_COUNT_MAX) {
-        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_TRANSACTION_COUNT,
+        cj__cpu_hazard(actor.w, actor.op, actor.lane, CJ_HAZARD_TRANSACTION_COUNT,
                        "the transaction count of an mbarrier becomes %lld; it goes from -%d to %d", (long long)total,
                        CJ_MBARRIER_COUNT_MAX, CJ_MBARRIER_COUNT_MAX);
         return false;
@@ -198,9 +198,9 @@ bool cj__cpu_mbarrier_transact(cj_cpu_who who, cj_cpu_mbarrier *m, int64_t bytes
     m->bytes = (int32_t)total;
     if (bytes >= 0) {
         m->asked += (uint32_t)bytes;
-        m->asker = who;
+        m->asker = actor;
     } else {
-        m->bringer = who;
+        m->bringer = actor;
     }
     complete_if_full(m);
     return true;
@@ -211,7 +211,7 @@ bool cj__cpu_mbarrier_transact(cj_cpu_who who, cj_cpu_mbarrier *m, int64_t bytes
 // Some bytes have arrived, and the thread that expects some is known.
 static void blame(const cj_cpu_mbarrier *m) {
     const cj_cpu_launch *launch = m->block->cluster->launch;
-    const cj_cpu_who     at = m->asker;
+    const cj_cpu_actor   at = m->asker;
     const cj_hazard_line by = cj__hazard_line(launch, m->bringer.op->line);
     if (m->bytes < 0) {
         cj__cpu_hazard(at.w, at.op, at.lane, CJ_HAZARD_TRANSACTION_COUNT,

@@ -20,11 +20,11 @@ enum {
 typedef enum cj_cpu_mbarrier_life { CJ_MBARRIER_NEVER, CJ_MBARRIER_LIVES, CJ_MBARRIER_INVALID } cj_cpu_mbarrier_life;
 
 // The thread and the op that a hazard report names.
-typedef struct cj_cpu_who {
+typedef struct cj_cpu_actor {
     cj_cpu_warp     *w;
     const cj_cpu_op *op;
     unsigned         lane;
-} cj_cpu_who;
+} cj_cpu_actor;
 
 typedef struct cj_cpu_transfer cj_cpu_transfer;  // async.h
 
@@ -46,7 +46,7 @@ typedef struct cj_cpu_mbarrier {
     uint32_t             expected, pending;  // arrivals of a phase; arrivals that the running phase still waits for
     int32_t              bytes;              // expected minus arrived
     uint32_t             asked;              // bytes expected in the running phase
-    cj_cpu_who           asker, bringer;     // the last that expected bytes, and that brought bytes; no op: none has
+    cj_cpu_actor         asker, bringer;     // the last that expected bytes, and that brought bytes; no op: none has
     uint32_t             phase;              // phases completed so far, the lower CJ_MBARRIER_PHASE_BITS bits
     uint32_t             line;               // of its mbarrier.init, or of the mbarrier.inval
     cj_sync              sync;
@@ -66,21 +66,21 @@ void cj__cpu_mbarriers_clear(cj_cpu_mbarriers *mbarriers);  // removes all of th
 void cj__cpu_mbarriers_free(cj_cpu_mbarriers *mbarriers);
 
 // All below return false, or NULL, when a hazard was reported.
-bool cj__cpu_mbarrier_init(cj_cpu_who who, const cj_cpu_spot *at, uint32_t count);
-bool cj__cpu_mbarrier_inval(cj_cpu_who who, const cj_cpu_spot *at);
+bool cj__cpu_mbarrier_init(cj_cpu_actor actor, const cj_cpu_spot *at, uint32_t count);
+bool cj__cpu_mbarrier_inval(cj_cpu_actor actor, const cj_cpu_spot *at);
 // The mbarrier at a place; a hazard if there is none, or if its memory was overwritten. Valid until `inits` changes.
-cj_cpu_mbarrier *cj__cpu_mbarrier_at(cj_cpu_who who, const cj_cpu_spot *at);
+cj_cpu_mbarrier *cj__cpu_mbarrier_at(cj_cpu_actor actor, const cj_cpu_spot *at);
 
 // The same without a report: NULL if there is none.
 const cj_cpu_mbarrier *cj__cpu_mbarrier_find(const cj_cpu_block *block, uint32_t offset);
 // The transfers that are to signal what is, or will be, at a place. NULL when out of memory. Valid as above.
 cj_cpu_flight *cj__cpu_mbarrier_flight(const cj_cpu_block *block, uint32_t offset);
 
-bool cj__cpu_mbarrier_arrive(cj_cpu_who who, cj_cpu_mbarrier *m, uint32_t count, bool leaves);
+bool cj__cpu_mbarrier_arrive(cj_cpu_actor actor, cj_cpu_mbarrier *m, uint32_t count, bool leaves);
 // The running phase waits for one more arrival.
-bool cj__cpu_mbarrier_join(cj_cpu_who who, cj_cpu_mbarrier *m);
+bool cj__cpu_mbarrier_join(cj_cpu_actor actor, cj_cpu_mbarrier *m);
 // The running phase expects so many more bytes; negative: so many bytes have arrived.
-bool cj__cpu_mbarrier_transact(cj_cpu_who who, cj_cpu_mbarrier *m, int64_t bytes);
+bool cj__cpu_mbarrier_transact(cj_cpu_actor actor, cj_cpu_mbarrier *m, int64_t bytes);
 
 // The cluster deadlocks: reports phases of a block that have got another number of bytes than they expect.
 void cj__cpu_mbarriers_blame(const cj_cpu_block *block);

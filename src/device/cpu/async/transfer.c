@@ -161,10 +161,10 @@ static bool out_of_memory(cj_cpu_cluster *cluster) {
 }
 
 cj_cpu_step cj__cpu_async_begin(cj_cpu_transfer transfer) {
-    const cj_cpu_who who = transfer.who;
-    cj_cpu_cluster  *cluster = who.w->block->cluster;
-    cj_cpu_async    *async = cluster->async;
-    cj_cpu_transfer *made = cj__malloc(sizeof *made);
+    const cj_cpu_actor actor = transfer.actor;
+    cj_cpu_cluster    *cluster = actor.w->block->cluster;
+    cj_cpu_async      *async = cluster->async;
+    cj_cpu_transfer   *made = cj__malloc(sizeof *made);
     if (!made || !count_in_flight(&transfer, 1)) {
         cj__free(made);
         out_of_memory(cluster);
@@ -178,8 +178,8 @@ cj_cpu_step cj__cpu_async_begin(cj_cpu_transfer transfer) {
     made->due = async->round + lateness(cluster);
     async->polls_before = cluster->polls;
     async->round_before = async->round;
-    made->writer = cj__watch_fork(who.w, who.op, who.lane);
-    if (made->signal == CJ_SIGNAL_BULK_GROUP) made->reader = cj__watch_fork(who.w, who.op, who.lane);
+    made->writer = cj__watch_fork(actor.w, actor.op, actor.lane);
+    if (made->signal == CJ_SIGNAL_BULK_GROUP) made->reader = cj__watch_fork(actor.w, actor.op, actor.lane);
     cj_cpu_groups *groups = cj__transfer_groups(async, made);
     const bool     waits = made->signal == CJ_SIGNAL_COPY_ARRIVAL && groups->copying;
     if (waits)
@@ -216,7 +216,7 @@ static unsigned char *host_of(const cj_cpu_spot *end, const cj_cpu_run *run) {
 static bool read_source(cj_cpu_transfer *t) {
     const cj_watch_async *agent = t->signal == CJ_SIGNAL_BULK_GROUP ? &t->reader : &t->writer;
     if (t->bytes > CJ_SMALL_BYTES && !(t->data = cj__malloc(t->bytes))) {
-        return out_of_memory(t->who.w->block->cluster);
+        return out_of_memory(t->actor.w->block->cluster);
     }
     unsigned char *data = t->data ? t->data : t->small;
     const bool     loads_tile = t->tile && !t->from.block;
@@ -228,7 +228,7 @@ static bool read_source(cj_cpu_transfer *t) {
     for (uint32_t next = 0; next_run(t, &t->from, t->from_bytes, &next, &run);) {
         if (!watch(t, agent, CJ_USE_READ, &t->from, &run, NULL)) return false;
         memcpy(data + run.offset, host_of(&t->from, &run), run.bytes);
-        cj__watch_unlock(t->who.w->block->cluster);
+        cj__watch_unlock(t->actor.w->block->cluster);
         if (loads_tile) cj__cpu_tile_round(t->tile, data + run.offset, run.bytes);
     }
     if (t->tile) cj__cpu_tile_swizzle(t->tile, loads_tile ? t->to.address : t->from.address, data);
@@ -244,14 +244,14 @@ static void copy_masked(unsigned char *to, const unsigned char *from, uint32_t b
 
 // Whether this end is in the shared memory of another block than the block that began the transfer.
 static bool of_peer(const cj_cpu_transfer *t, const cj_cpu_spot *end) {
-    return end->block && end->block != t->who.w->block;
+    return end->block && end->block != t->actor.w->block;
 }
 
 static bool write_destination(const cj_cpu_transfer *t) {
     const unsigned char *data = t->data ? t->data : t->small;
     cj_cpu_run           run;
-    if (t->who.w->block->cluster->counts)
-        cj__stats_transfer(t->who.w, t->who.op, t->bytes, of_peer(t, &t->from), of_peer(t, &t->to));
+    if (t->actor.w->block->cluster->counts)
+        cj__stats_transfer(t->actor.w, t->actor.op, t->bytes, of_peer(t, &t->from), of_peer(t, &t->to));
     for (uint32_t next = 0; next_run(t, &t->to, t->bytes, &next, &run);) {
         unsigned char *to = host_of(&t->to, &run);
         const bool     is_whole = !t->combine && t->byte_mask == UINT16_MAX;
@@ -265,7 +265,7 @@ static bool write_destination(const cj_cpu_transfer *t) {
             copy_masked(to, data + run.offset, run.bytes, t->byte_mask);
         else
             memcpy(to, data + run.offset, run.bytes);
-        cj__watch_unlock(t->who.w->block->cluster);
+        cj__watch_unlock(t->actor.w->block->cluster);
     }
     return true;
 }
@@ -281,14 +281,14 @@ static cj_cpu_mbarrier *mbarrier_of(const cj_cpu_transfer *t) {
     static const cj_watch_use use = {.flags = CJ_USE_READ | CJ_USE_INIT, .scope = CJ_SCOPE_CLUSTER};
     const cj_watch_place      place = {t->mbarrier.block, t->mbarrier.address, CJ_MBARRIER_BYTES};
     if (cj__watch_async_access(&t->writer, use, place, NULL) == CJ_STEP_STOP) return NULL;
-    return cj__cpu_mbarrier_at(t->who, &t->mbarrier);
+    return cj__cpu_mbarrier_at(t->actor, &t->mbarrier);
 }
 
 static bool signal_bytes(cj_cpu_async *async, cj_cpu_transfer *t) {
     cj_cpu_mbarrier *m = mbarrier_of(t);
     if (!m) return false;
     cj__sync_complete(&t->writer, t->is_proxy, &m->sync);
-    const bool fits = cj__cpu_mbarrier_transact(t->who, m, -(int64_t)t->bytes);
+    const bool fits = cj__cpu_mbarrier_transact(t->actor, m, -(int64_t)t->bytes);
     cj__transfer_discard(async, t);
     return fits;
 }
@@ -304,7 +304,7 @@ static bool signal_arrival(cj_cpu_async *async, cj_cpu_transfer *t) {
         cj__sync_complete(&copy->writer, true, &m->sync);
         cj__transfer_discard(async, copy);
     }
-    const bool fits = cj__cpu_mbarrier_arrive(t->who, m, 1, false);
+    const bool fits = cj__cpu_mbarrier_arrive(t->actor, m, 1, false);
     cj__transfer_discard(async, t);
     return fits;
 }
@@ -335,7 +335,7 @@ bool cj__transfer_step(cj_cpu_async *async, cj_cpu_transfer *t) {
         if (t->signal == CJ_SIGNAL_BULK_GROUP) {
             async->signals++;
             if (t->is_late) return true;
-            const uint64_t late = lateness(t->who.w->block->cluster);
+            const uint64_t late = lateness(t->actor.w->block->cluster);
             unmake_due(async, t);
             t->due = async->round + (late ? late : 1);
             make_due(async, t);

@@ -14,7 +14,7 @@ static inline size_t cj__async_warp(const cj_cpu_warp *w) {
 
 // The groups and transfers of its thread.
 static inline cj_cpu_groups *cj__transfer_groups(const cj_cpu_async *async, const cj_cpu_transfer *t) {
-    return &async->groups[cj__async_warp(t->who.w) * CJ_LANES + t->who.lane];
+    return &async->groups[cj__async_warp(t->actor.w) * CJ_LANES + t->actor.lane];
 }
 
 static inline cj_cpu_transfers *cj__transfer_own(cj_cpu_groups *groups, cj_cpu_signal signal) {

@@ -132,14 +132,17 @@ cj_hazard_who cj__hazard_who(const cj_cpu_launch *launch, const cj_hazard_side *
     char          gpu[24] = "";
     if (launch->gpus > 1) snprintf(gpu, sizeof gpu, " of GPU %u", cj__cpu_gpu(launch, cluster));
     snprintf(result.text, sizeof result.text, "thread (%u, %u, %u) of block (%u, %u, %u), rank %u in its cluster%s",
-             side->thread.x, side->thread.y, side->thread.z, side->block.x, side->block.y, side->block.z, side->rank, gpu);
+             side->thread.x, side->thread.y, side->thread.z, side->block.x, side->block.y, side->block.z, side->rank,
+             gpu);
     return result;
 }
 
 // ---- hazards that end the launch
 
 static cj_cpu_step stop(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_cpu_rule rule, cj_hazard *hazard,
-                        const char *what) {
+                        const char *format, va_list args) {
+    char what[512];
+    vsnprintf(what, sizeof what, format, args);
     const cj_cpu_block  *block = w->block;
     cj_cpu_cluster      *cluster = block->cluster;
     const cj_cpu_launch *launch = cluster->launch;
@@ -154,23 +157,21 @@ static cj_cpu_step stop(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_c
 cj_cpu_step cj__cpu_hazard(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_cpu_rule rule, const char *format,
                            ...) {
     cj_hazard hazard = {0};
-    char      what[512];
     va_list   args;
     va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
+    const cj_cpu_step step = stop(w, op, lane, rule, &hazard, format, args);
     va_end(args);
-    return stop(w, op, lane, rule, &hazard, what);
+    return step;
 }
 
 cj_cpu_step cj__cpu_hazard_at(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_cpu_rule rule, uint64_t address,
                               uint64_t bytes, const char *format, ...) {
     cj_hazard hazard = {.address = address, .bytes = bytes};
-    char      what[512];
     va_list   args;
     va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
+    const cj_cpu_step step = stop(w, op, lane, rule, &hazard, format, args);
     va_end(args);
-    return stop(w, op, lane, rule, &hazard, what);
+    return step;
 }
 
 // ---- what cannot be executed

@@ -188,7 +188,7 @@ static int by_line(const void *a, const void *b) {
     return left->line < right->line ? -1 : left->line > right->line;
 }
 
-// Adds one line's figures to another's: all behind `line` are numbers of 64 bits.
+// Adds one line's figures to another's: all after `line` are numbers of 64 bits.
 static void merge_line(cj_cpu_line_stats *into, const cj_cpu_line_stats *from) {
     uint64_t       *to = &into->thread_instructions;
     const uint64_t *add = &from->thread_instructions;

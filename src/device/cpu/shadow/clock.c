@@ -231,7 +231,7 @@ static cj_known *join_operations(const cj_known *into, const cj_known *from, boo
     return *is_new ? join_trees(hold(into->operations), from->operations) : into->operations;
 }
 
-// Leaves of one block, which have equally many warps. Threads that met mostly know the same extras.
+// Leaves of one block, which have equally many warps. Threads of one phase mostly know the same extras.
 static cj_known *join_leaves(cj_known *into, cj_known *from) {
     enum { FEW = 64 };
     cj_known *const leaf[2] = {into, from};

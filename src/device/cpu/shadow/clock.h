@@ -58,7 +58,7 @@ typedef struct cj_clock {
 // gathered for the running phase. When the phase completes, a flip makes the gathered clock the one that is acquired.
 typedef struct cj_sync {
     cj_clock *gathering, *complete;
-    cj_clock *last;  // gathered in this phase: threads that meet mostly hold the same clock
+    cj_clock *last;  // gathered in this phase: threads of one phase mostly hold the same clock
 } cj_sync;
 
 // What the clocks of a block became when they learnt a phase: warps that held one clock and learn one phase, each in its own turn,

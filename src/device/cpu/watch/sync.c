@@ -34,7 +34,7 @@ void cj__sync_acquire(cj_cpu_warp *w, uint32_t mask, cj_sync *sync, cj_order ord
     CJ_SOME_LANES(i, mask) cj__clock_join(&w->watch->pending[i][cj__watch_slot(CJ_SCOPE_CLUSTER)], sync->complete);
 }
 
-void cj__watch_meet(cj_cpu_warp *w, uint32_t mask) {
+void cj__watch_converge(cj_cpu_warp *w, uint32_t mask) {
     if (!w->watch) return;
     cj_clock *all = NULL;
     cj__watch_give(w, mask, &all);

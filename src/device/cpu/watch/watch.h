@@ -123,7 +123,7 @@ cj_scope cj__watch_scope(const cj_mnemonic *mnemonic, cj_scope otherwise);
 // The op, or the transfer, has moved its bytes: gives up what its accesses have locked.
 void cj__watch_unlock(cj_cpu_cluster *cluster);
 // Lanes reach a bar.warp.sync together; threads of a block reach a barrier that has just completed.
-void cj__watch_meet(cj_cpu_warp *w, uint32_t mask);
+void cj__watch_converge(cj_cpu_warp *w, uint32_t mask);
 // Lanes arrive at a barrier of fewer threads than the block. False if nothing orders this after the phase before, to which
 // they did not belong: then they could as well have arrived in that one.
 bool cj__watch_gather(cj_cpu_warp *w, uint32_t lanes, uint32_t barrier);

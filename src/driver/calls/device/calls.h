@@ -3,13 +3,18 @@
 #ifndef CJ_DRIVER_CALLS_H
 #define CJ_DRIVER_CALLS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
-typedef enum cj_found { CJ_FOUND, CJ_FOUND_NOTHING, CJ_FOUND_NEWER } cj_found;
+typedef void (*cj_call_address)(void);
 
-// The newest function of a name that a program for this version of CUDA may call.
-cj_found cj__call_find(const char *name, int version, void **address);
+typedef struct cj_call {
+    const char     *name;
+    int             since;  // the version of CUDA that brought this signature
+    cj_call_address address;
+} cj_call;
+
+// Gives cuGetProcAddress the table, which the caller keeps.
+void cj__calls_set(const cj_call *calls, size_t count);
 
 // Reports that the function is missing; CUDA_ERROR_NOT_SUPPORTED.
 int cj__refuse_missing(const char *symbol);

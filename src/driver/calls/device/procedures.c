@@ -9,16 +9,41 @@
 #include "hook.h"
 #include "report.h"
 
+static struct {
+    const cj_call *calls;
+    size_t         count;
+} every;
+
+void cj__calls_set(const cj_call *calls, size_t count) {
+    every.calls = calls;
+    every.count = count;
+}
+
+// The newest function of a name that a program for this version of CUDA may call.
+static CUdriverProcAddressQueryResult look_up(const char *name, int version, void **address) {
+    int             best = -1;
+    bool            known = false;
+    cj_call_address found = NULL;
+    for (const cj_call *c = every.calls; c < every.calls + every.count; c++) {
+        if (strcmp(c->name, name)) continue;
+        known = true;
+        if (c->since > version || c->since < best) continue;
+        best = c->since;
+        found = c->address;
+    }
+    memcpy(address, &found, sizeof found);
+    return found   ? CU_GET_PROC_ADDRESS_SUCCESS
+           : known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                   : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+}
+
 static CUresult find(const char *name, void **address, int version, cuuint64_t flags,
                      CUdriverProcAddressQueryResult *status) {
     const cuuint64_t known = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
     if (!name || !address || flags & ~known) return CUDA_ERROR_INVALID_VALUE;
-    const cj_found found = cj__call_find(name, version, address);
-    if (status)
-        *status = found == CJ_FOUND         ? CU_GET_PROC_ADDRESS_SUCCESS
-                  : found == CJ_FOUND_NEWER ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
-                                            : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-    return found == CJ_FOUND ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+    const CUdriverProcAddressQueryResult found = look_up(name, version, address);
+    if (status) *status = found;
+    return found == CU_GET_PROC_ADDRESS_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 CUresult cuGetProcAddress(const char *name, void **address, int version, cuuint64_t flags) {

@@ -22,30 +22,30 @@ typedef struct async_plan {
 
 static const async_plan *plan_of(const cj_cpu_op *op) { return op->plan; }
 
-static bool locate(cj_cpu_who who, cj_word space, uint64_t address, cj_cpu_span span, cj_cpu_spot *spot) {
-    return cj__cpu_locate(who.w, who.op, who.lane, space, address, span, spot);
+static bool locate(cj_cpu_actor actor, cj_word space, uint64_t address, cj_cpu_span span, cj_cpu_spot *spot) {
+    return cj__cpu_locate(actor.w, actor.op, actor.lane, space, address, span, spot);
 }
 
 bool cj__cpu_async_mbarrier(cj_cpu_transfer *t, cj_word space, uint64_t address) {
     const cj_cpu_span span = {.bytes = CJ_MBARRIER_BYTES, .align = CJ_MBARRIER_BYTES};
-    if (!locate(t->who, space, address, span, &t->mbarrier)) return false;
+    if (!locate(t->actor, space, address, span, &t->mbarrier)) return false;
     if (t->mbarrier.block && t->mbarrier.block == t->to.block) return true;
-    cj__cpu_hazard(t->who.w, t->who.op, t->who.lane, CJ_HAZARD_WRONG_WINDOW,
+    cj__cpu_hazard(t->actor.w, t->actor.op, t->actor.lane, CJ_HAZARD_WRONG_WINDOW,
                    "the mbarrier at 0x%llx is not in the block of the destination", (unsigned long long)address);
     return false;
 }
 
 cj_cpu_step cj__cpu_async_multicast(cj_cpu_transfer t, uint32_t ranks) {
-    const cj_cpu_launch *launch = t.who.w->block->cluster->launch;
+    const cj_cpu_launch *launch = t.actor.w->block->cluster->launch;
     const cj_cpu_span    span = {.bytes = t.bytes, .align = 1, .writes = true};
     const uint64_t       to = t.to.address, mbarrier = t.mbarrier.address;
     if (ranks >> launch->ranks) {
-        return cj__cpu_hazard(t.who.w, t.who.op, t.who.lane, CJ_HAZARD_MULTICAST_MASK,
+        return cj__cpu_hazard(t.actor.w, t.actor.op, t.actor.lane, CJ_HAZARD_MULTICAST_MASK,
                               "mask 0x%x in a cluster of %u blocks", ranks, launch->ranks);
     }
     CJ_SOME_LANES(rank, ranks) {
         const uint64_t window = (uint64_t)(rank + 1) << CJ_RANK_SHIFT;
-        if (!locate(t.who, CJ_W_SHARED_CLUSTER, window | to, span, &t.to)) return CJ_STEP_STOP;
+        if (!locate(t.actor, CJ_W_SHARED_CLUSTER, window | to, span, &t.to)) return CJ_STEP_STOP;
         if (!cj__cpu_async_mbarrier(&t, CJ_W_SHARED_CLUSTER, window | mbarrier)) return CJ_STEP_STOP;
         if (cj__cpu_async_begin(t)) return CJ_STEP_STOP;
     }
@@ -58,13 +58,13 @@ CJ_EXEC(store_async) {
     const async_plan *plan = plan_of(op);
     CJ_SOME_LANES(i, mask) {
         cj_cpu_transfer t = plan->transfer;
-        t.who = (cj_cpu_who){w, op, i};
+        t.actor = (cj_cpu_actor){w, op, i};
         for (unsigned k = 0; k < op->count; k++) {
             const unsigned char *element = CJ_LANES_OF(const unsigned char, k) + i * op->bytes;
             memcpy(t.small + k * op->bytes, element, op->bytes);
         }
         const cj_cpu_span span = {.bytes = t.bytes, .align = t.bytes, .writes = true};
-        if (!locate(t.who, plan->to, cj__cpu_address(w, op, 0, i), span, &t.to)) return CJ_STEP_STOP;
+        if (!locate(t.actor, plan->to, cj__cpu_address(w, op, 0, i), span, &t.to)) return CJ_STEP_STOP;
         if (!cj__cpu_async_mbarrier(&t, plan->to, cj__cpu_address(w, op, 1, i))) return CJ_STEP_STOP;
         if (cj__cpu_async_begin(t)) return CJ_STEP_STOP;
     }
@@ -77,7 +77,7 @@ CJ_EXEC(copy_small) {
     const async_plan *plan = plan_of(op);
     CJ_SOME_LANES(i, mask) {
         cj_cpu_transfer t = plan->transfer;
-        t.who = (cj_cpu_who){w, op, i};
+        t.actor = (cj_cpu_actor){w, op, i};
         t.group = cj__cpu_async_groups(w, i)->copy;
         if (plan->less != CJ_SLOT_NONE && plan->may_ignore)
             t.from_bytes = cj__cpu_predicate(w, op, plan->less) >> i & 1 ? 0 : t.bytes;
@@ -89,8 +89,8 @@ CJ_EXEC(copy_small) {
         }
         const cj_cpu_span to = {.bytes = t.bytes, .align = t.bytes, .writes = true};
         const cj_cpu_span from = {.bytes = t.from_bytes, .align = t.bytes};
-        if (!locate(t.who, plan->to, cj__cpu_address(w, op, 0, i), to, &t.to)) return CJ_STEP_STOP;
-        if (t.from_bytes && !locate(t.who, plan->from, cj__cpu_address(w, op, 1, i), from, &t.from))
+        if (!locate(t.actor, plan->to, cj__cpu_address(w, op, 0, i), to, &t.to)) return CJ_STEP_STOP;
+        if (t.from_bytes && !locate(t.actor, plan->from, cj__cpu_address(w, op, 1, i), from, &t.from))
             return CJ_STEP_STOP;
         if (cj__cpu_async_begin(t)) return CJ_STEP_STOP;
     }
@@ -104,7 +104,7 @@ CJ_EXEC(copy_bulk) {
     const lane_u32   *size = CJ_LANES_OF(const lane_u32, 0);
     CJ_SOME_LANES(i, mask) {
         cj_cpu_transfer t = plan->transfer;
-        t.who = (cj_cpu_who){w, op, i};
+        t.actor = (cj_cpu_actor){w, op, i};
         t.bytes = t.from_bytes = size[i];
         if (size[i] % BULK_ALIGN) {
             return cj__cpu_hazard(w, op, i, CJ_HAZARD_BULK_SIZE, "%u bytes; a bulk copy's size is a multiple of %d",
@@ -113,8 +113,8 @@ CJ_EXEC(copy_bulk) {
         if (plan->byte_mask != CJ_SLOT_NONE) t.byte_mask = CJ_LANES_OF(const lane_u16, plan->byte_mask)[i];
         const cj_cpu_span to = {.bytes = size[i], .align = BULK_ALIGN, .writes = true};
         const cj_cpu_span from = {.bytes = size[i], .align = BULK_ALIGN};
-        if (!locate(t.who, plan->to, cj__cpu_address(w, op, 0, i), to, &t.to)) return CJ_STEP_STOP;
-        if (!locate(t.who, plan->from, cj__cpu_address(w, op, 1, i), from, &t.from)) return CJ_STEP_STOP;
+        if (!locate(t.actor, plan->to, cj__cpu_address(w, op, 0, i), to, &t.to)) return CJ_STEP_STOP;
+        if (!locate(t.actor, plan->from, cj__cpu_address(w, op, 1, i), from, &t.from)) return CJ_STEP_STOP;
         if (t.signal == CJ_SIGNAL_BULK_GROUP)
             t.group = cj__cpu_async_groups(w, i)->bulk;
         else if (!cj__cpu_async_mbarrier(&t, plan->to, cj__cpu_address(w, op, 2, i)))
@@ -210,13 +210,13 @@ CJ_EXEC(fence_async) {
 CJ_EXEC(store_bulk) {
     const lane_u64 *size = CJ_LANES_OF(const lane_u64, 0);
     CJ_SOME_LANES(i, mask) {
-        const cj_cpu_who  who = {w, op, i};
+        const cj_cpu_actor  actor = {w, op, i};
         const cj_cpu_span span = {.bytes = size[i], .align = 8, .writes = true};
         cj_cpu_spot       to;
         if (size[i] % 8)
             return cj__cpu_hazard(w, op, i, CJ_HAZARD_BULK_SIZE, "%llu bytes; the size is a multiple of 8",
                                   (unsigned long long)size[i]);
-        if (!locate(who, CJ_W_SHARED_CTA, cj__cpu_address(w, op, 0, i), span, &to)) return CJ_STEP_STOP;
+        if (!locate(actor, CJ_W_SHARED_CTA, cj__cpu_address(w, op, 0, i), span, &to)) return CJ_STEP_STOP;
         const cj_watch_place place = {to.block, to.address, size[i]};
         if (cj__watch_access(w, op, i, (cj_watch_use){.flags = CJ_USE_WRITE}, place)) return CJ_STEP_STOP;
         memset(to.host, 0, size[i]);

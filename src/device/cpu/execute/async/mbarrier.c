@@ -17,48 +17,49 @@ typedef struct mbarrier_plan {
 static const mbarrier_plan *plan_of(const cj_cpu_op *op) { return op->plan; }
 
 // The place that lane i's k-th memory operand names.
-static bool locate(cj_cpu_who who, unsigned k, const mbarrier_plan *plan, cj_cpu_spot *spot) {
-    const uint64_t    address = cj__cpu_address(who.w, who.op, k, who.lane);
+static bool locate(cj_cpu_actor actor, unsigned k, const mbarrier_plan *plan, cj_cpu_spot *spot) {
+    const uint64_t    address = cj__cpu_address(actor.w, actor.op, k, actor.lane);
     const cj_cpu_span span = {.bytes = CJ_MBARRIER_BYTES, .align = CJ_MBARRIER_BYTES};
-    if (!cj__cpu_locate(who.w, who.op, who.lane, plan->space, address, span, spot)) return false;
-    if (spot->block && (spot->block == who.w->block || !plan->own)) return true;
-    cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_WRONG_WINDOW, "0x%llx is %s", (unsigned long long)address,
+    if (!cj__cpu_locate(actor.w, actor.op, actor.lane, plan->space, address, span, spot)) return false;
+    if (spot->block && (spot->block == actor.w->block || !plan->own)) return true;
+    cj__cpu_hazard(actor.w, actor.op, actor.lane, CJ_HAZARD_WRONG_WINDOW, "0x%llx is %s", (unsigned long long)address,
                    spot->block ? "an address of another block, which only arrive without a result may name"
                                : "no address of shared memory");
     return false;
 }
 
-static bool watch(cj_cpu_who who, unsigned flags, cj_scope scope, const cj_cpu_spot *at) {
+static bool watch(cj_cpu_actor actor, unsigned flags, cj_scope scope, const cj_cpu_spot *at) {
     const cj_watch_use   use = {.flags = (uint8_t)flags, .scope = (uint8_t)scope};
     const cj_watch_place place = {at->block, at->address, CJ_MBARRIER_BYTES};
-    return cj__watch_access(who.w, who.op, who.lane, use, place) != CJ_STEP_STOP;
+    return cj__watch_access(actor.w, actor.op, actor.lane, use, place) != CJ_STEP_STOP;
 }
 
 // The lanes from lane i on that name the same place as it does, one after another.
-static uint32_t neighbours(cj_cpu_who who, uint32_t mask) {
-    const uint64_t address = cj__cpu_address(who.w, who.op, 0, who.lane);
+static uint32_t neighbours(cj_cpu_actor actor, uint32_t mask) {
+    const uint64_t address = cj__cpu_address(actor.w, actor.op, 0, actor.lane);
     uint32_t       lanes = 0;
-    for (unsigned i = who.lane; i < CJ_LANES && mask >> i & 1; i++) {
-        if (cj__cpu_address(who.w, who.op, 0, i) != address) break;
+    for (unsigned i = actor.lane; i < CJ_LANES && mask >> i & 1; i++) {
+        if (cj__cpu_address(actor.w, actor.op, 0, i) != address) break;
         lanes |= 1u << i;
     }
     return lanes;
 }
 
 // The mbarrier that these neighbours wait for; NULL when a hazard was reported.
-static cj_cpu_mbarrier *find_together(cj_cpu_who who, const mbarrier_plan *plan, uint32_t lanes) {
+static cj_cpu_mbarrier *find_together(cj_cpu_actor actor, const mbarrier_plan *plan, uint32_t lanes) {
     const cj_watch_use use = {.flags = CJ_USE_READ | CJ_USE_INIT, .scope = (uint8_t)plan->scope};
     cj_cpu_spot        spot;
-    if (!locate(who, 0, plan, &spot)) return NULL;
-    cj__watch_access_together(who.w, who.op, lanes, use, (cj_watch_place){spot.block, spot.address, CJ_MBARRIER_BYTES});
-    return cj__cpu_mbarrier_at(who, &spot);
+    if (!locate(actor, 0, plan, &spot)) return NULL;
+    cj__watch_access_together(actor.w, actor.op, lanes, use,
+                              (cj_watch_place){spot.block, spot.address, CJ_MBARRIER_BYTES});
+    return cj__cpu_mbarrier_at(actor, &spot);
 }
 
 // The mbarrier that lane i's operation names; NULL when a hazard was reported.
-static cj_cpu_mbarrier *find(cj_cpu_who who, const mbarrier_plan *plan) {
+static cj_cpu_mbarrier *find(cj_cpu_actor actor, const mbarrier_plan *plan) {
     cj_cpu_spot spot;
-    if (!locate(who, 0, plan, &spot) || !watch(who, CJ_USE_READ | CJ_USE_INIT, plan->scope, &spot)) return NULL;
-    return cj__cpu_mbarrier_at(who, &spot);
+    if (!locate(actor, 0, plan, &spot) || !watch(actor, CJ_USE_READ | CJ_USE_INIT, plan->scope, &spot)) return NULL;
+    return cj__cpu_mbarrier_at(actor, &spot);
 }
 
 static cj_order order_of(const mbarrier_plan *plan) { return plan->relaxed ? CJ_ORDER_RELAXED : CJ_ORDER_FULL; }
@@ -68,49 +69,49 @@ static cj_order order_of(const mbarrier_plan *plan) { return plan->relaxed ? CJ_
 CJ_EXEC(mbarrier_init) {
     const lane_u32 *count = CJ_LANES_OF(const lane_u32, 0);
     CJ_SOME_LANES(i, mask) {
-        const cj_cpu_who who = {w, op, i};
-        cj_cpu_spot      spot;
-        if (!locate(who, 0, plan_of(op), &spot)) return CJ_STEP_STOP;
-        if (!watch(who, CJ_USE_WRITE | CJ_USE_INIT, CJ_SCOPE_WEAK, &spot)) return CJ_STEP_STOP;
-        if (!cj__cpu_mbarrier_init(who, &spot, count[i])) return CJ_STEP_STOP;
+        const cj_cpu_actor actor = {w, op, i};
+        cj_cpu_spot        spot;
+        if (!locate(actor, 0, plan_of(op), &spot)) return CJ_STEP_STOP;
+        if (!watch(actor, CJ_USE_WRITE | CJ_USE_INIT, CJ_SCOPE_WEAK, &spot)) return CJ_STEP_STOP;
+        if (!cj__cpu_mbarrier_init(actor, &spot, count[i])) return CJ_STEP_STOP;
     }
     return CJ_STEP_NEXT;
 }
 
 CJ_EXEC(mbarrier_inval) {
     CJ_SOME_LANES(i, mask) {
-        const cj_cpu_who who = {w, op, i};
-        cj_cpu_spot      spot;
-        if (!locate(who, 0, plan_of(op), &spot)) return CJ_STEP_STOP;
-        if (!watch(who, CJ_USE_WRITE, CJ_SCOPE_WEAK, &spot)) return CJ_STEP_STOP;
-        if (!cj__cpu_mbarrier_inval(who, &spot)) return CJ_STEP_STOP;
+        const cj_cpu_actor actor = {w, op, i};
+        cj_cpu_spot        spot;
+        if (!locate(actor, 0, plan_of(op), &spot)) return CJ_STEP_STOP;
+        if (!watch(actor, CJ_USE_WRITE, CJ_SCOPE_WEAK, &spot)) return CJ_STEP_STOP;
+        if (!cj__cpu_mbarrier_inval(actor, &spot)) return CJ_STEP_STOP;
     }
     return CJ_STEP_NEXT;
 }
 
 // ---- arrivals. Slots: state or the sink, count or bytes or none.
 
-static bool arrive(cj_cpu_who who, const mbarrier_plan *plan, cj_cpu_mbarrier *m, uint32_t operand) {
+static bool arrive(cj_cpu_actor actor, const mbarrier_plan *plan, cj_cpu_mbarrier *m, uint32_t operand) {
     const uint32_t count = plan->expects ? 1 : operand;
-    if (plan->expects && !cj__cpu_mbarrier_transact(who, m, operand)) return false;
+    if (plan->expects && !cj__cpu_mbarrier_transact(actor, m, operand)) return false;
     if (!plan->may_complete && count >= m->pending) {
-        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_MBARRIER_COUNT,
+        cj__cpu_hazard(actor.w, actor.op, actor.lane, CJ_HAZARD_MBARRIER_COUNT,
                        "%u arrivals complete the phase, which waits for %u", count, m->pending);
         return false;
     }
-    cj__sync_release(who.w, 1u << who.lane, &m->sync, order_of(plan));
-    return cj__cpu_mbarrier_arrive(who, m, count, plan->leaves);
+    cj__sync_release(actor.w, 1u << actor.lane, &m->sync, order_of(plan));
+    return cj__cpu_mbarrier_arrive(actor, m, count, plan->leaves);
 }
 
 CJ_EXEC(mbarrier_arrive) {
     const mbarrier_plan *plan = plan_of(op);
     const lane_u32      *operand = plan->operand == CJ_SLOT_NONE ? NULL : CJ_LANES_OF(const lane_u32, plan->operand);
     CJ_SOME_LANES(i, mask) {
-        const cj_cpu_who who = {w, op, i};
-        cj_cpu_mbarrier *m = find(who, plan);
+        const cj_cpu_actor actor = {w, op, i};
+        cj_cpu_mbarrier   *m = find(actor, plan);
         if (!m) return CJ_STEP_STOP;
         const uint64_t state = cj__cpu_mbarrier_state(m);
-        if (!arrive(who, plan, m, operand ? operand[i] : 1)) return CJ_STEP_STOP;
+        if (!arrive(actor, plan, m, operand ? operand[i] : 1)) return CJ_STEP_STOP;
         if (plan->result != CJ_SLOT_NONE) CJ_LANES_OF(lane_u64, plan->result)[i] = state;
     }
     cj__watch_released(w);
@@ -123,9 +124,9 @@ CJ_EXEC(mbarrier_transact) {
     const mbarrier_plan *plan = plan_of(op);
     const lane_u32      *bytes = CJ_LANES_OF(const lane_u32, 0);
     CJ_SOME_LANES(i, mask) {
-        const cj_cpu_who who = {w, op, i};
-        cj_cpu_mbarrier *m = find(who, plan);
-        if (!m || !cj__cpu_mbarrier_transact(who, m, plan->sign * (int64_t)bytes[i])) return CJ_STEP_STOP;
+        const cj_cpu_actor actor = {w, op, i};
+        cj_cpu_mbarrier   *m = find(actor, plan);
+        if (!m || !cj__cpu_mbarrier_transact(actor, m, plan->sign * (int64_t)bytes[i])) return CJ_STEP_STOP;
     }
     return CJ_STEP_NEXT;
 }
@@ -137,21 +138,21 @@ CJ_EXEC(mbarrier_transact) {
 // a loop around it does not starve the threads that will arrive.
 
 // Whether the phase that lane i names is complete; *sound is false when a hazard was reported.
-static bool is_complete(cj_cpu_who who, const cj_cpu_mbarrier *m, bool *sound) {
-    const mbarrier_plan *plan = plan_of(who.op);
+static bool is_complete(cj_cpu_actor actor, const cj_cpu_mbarrier *m, bool *sound) {
+    const mbarrier_plan *plan = plan_of(actor.op);
     const uint32_t       phases = (1u << CJ_MBARRIER_PHASE_BITS) - 1;
-    const void          *given = who.w->file + who.op->slot[1];
+    const void          *given = actor.w->file + actor.op->slot[1];
     if (plan->by_parity) {
-        const uint32_t parity = ((const lane_u32 *)given)[who.lane];
+        const uint32_t parity = ((const lane_u32 *)given)[actor.lane];
         *sound = parity <= 1;
         if (!*sound)
-            cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_MBARRIER_PHASE, "parity %u; it is 0 or 1", parity);
+            cj__cpu_hazard(actor.w, actor.op, actor.lane, CJ_HAZARD_MBARRIER_PHASE, "parity %u; it is 0 or 1", parity);
         return (m->phase & 1) != parity;
     }
-    const uint32_t behind = (m->phase - (uint32_t)(((const lane_u64 *)given)[who.lane] >> 40)) & phases;
+    const uint32_t behind = (m->phase - (uint32_t)(((const lane_u64 *)given)[actor.lane] >> 40)) & phases;
     *sound = behind <= 1;
     if (!*sound) {
-        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_MBARRIER_PHASE,
+        cj__cpu_hazard(actor.w, actor.op, actor.lane, CJ_HAZARD_MBARRIER_PHASE,
                        "the state is of a phase that is neither the running one, %u, nor the one before", m->phase);
     }
     return behind == 1;
@@ -165,9 +166,9 @@ static bool waits_on(const cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, c
     return poll->one && poll->inits == mbarriers->inits && poll->one->phase == poll->phase;
 }
 
-static void keep_need(cj_cpu_who who, const cj_cpu_mbarrier *m) {
-    cj__cpu_async_groups(who.w, who.lane)->need = (cj_cpu_need){
-        .op = who.op, .signal = CJ_SIGNAL_MBARRIER, .block = m->block, .offset = m->offset, .phase = m->phase};
+static void keep_need(cj_cpu_actor actor, const cj_cpu_mbarrier *m) {
+    cj__cpu_async_groups(actor.w, actor.lane)->need = (cj_cpu_need){
+        .op = actor.op, .signal = CJ_SIGNAL_MBARRIER, .block = m->block, .offset = m->offset, .phase = m->phase};
 }
 
 static void acquire(cj_cpu_warp *w, uint32_t mask, const mbarrier_plan *plan, cj_cpu_mbarrier *m) {
@@ -182,11 +183,11 @@ static bool ask(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, bool expired
     uint32_t             acquiring = 0, found = 0;
     poll->one = NULL;
     CJ_SOME_LANES(i, mask) {
-        const cj_cpu_who who = {w, op, i};
-        const uint32_t   bit = 1u << i;
-        bool             sound;
-        if (!(found & bit) && !(m = find_together(who, plan, found = neighbours(who, mask)))) return false;
-        const bool complete = is_complete(who, m, &sound);
+        const cj_cpu_actor actor = {w, op, i};
+        const uint32_t     bit = 1u << i;
+        bool               sound;
+        if (!(found & bit) && !(m = find_together(actor, plan, found = neighbours(actor, mask)))) return false;
+        const bool complete = is_complete(actor, m, &sound);
         if (!sound) return false;
         const bool gives_up = poll->lanes & bit ? expired : plan->polls;
         if (m != from) acquire(w, acquiring, plan, from), acquiring = 0;
@@ -195,7 +196,7 @@ static bool ask(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, bool expired
         if (complete)
             acquiring |= bit, *done |= bit;
         else if (!gives_up)
-            w->waiting |= bit, keep_need(who, m);
+            w->waiting |= bit, keep_need(actor, m);
         if (complete || (gives_up && !plan->polls))
             poll->lanes &= ~bit;
         else
@@ -236,11 +237,11 @@ CJ_EXEC(mbarrier_pending) {
 CJ_EXEC(copies_arrive) {
     const mbarrier_plan *plan = plan_of(op);
     CJ_SOME_LANES(i, mask) {
-        const cj_cpu_who who = {w, op, i};
-        cj_cpu_transfer  transfer = {.who = who, .signal = CJ_SIGNAL_COPY_ARRIVAL};
-        cj_cpu_mbarrier *m = find(who, plan);
-        if (!m || !locate(who, 0, plan, &transfer.mbarrier)) return CJ_STEP_STOP;
-        if (plan->expects && !cj__cpu_mbarrier_join(who, m)) return CJ_STEP_STOP;
+        const cj_cpu_actor actor = {w, op, i};
+        cj_cpu_transfer    transfer = {.actor = actor, .signal = CJ_SIGNAL_COPY_ARRIVAL};
+        cj_cpu_mbarrier   *m = find(actor, plan);
+        if (!m || !locate(actor, 0, plan, &transfer.mbarrier)) return CJ_STEP_STOP;
+        if (plan->expects && !cj__cpu_mbarrier_join(actor, m)) return CJ_STEP_STOP;
         if (cj__cpu_async_begin(transfer)) return CJ_STEP_STOP;
     }
     return CJ_STEP_NEXT;

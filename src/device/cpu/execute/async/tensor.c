@@ -22,40 +22,41 @@ typedef struct tensor_plan {
     cj_cpu_signal signal;
 } tensor_plan;
 
-static bool misuse(cj_cpu_who who, const char *why) {
-    cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_TENSOR_MAP, "%s", why);
+static bool misuse(cj_cpu_actor actor, const char *why) {
+    cj__cpu_hazard(actor.w, actor.op, actor.lane, CJ_HAZARD_TENSOR_MAP, "%s", why);
     return false;
 }
 
-static bool watch_map(cj_cpu_who who, unsigned flags, const cj_cpu_spot *at) {
+static bool watch_map(cj_cpu_actor actor, unsigned flags, const cj_cpu_spot *at) {
     const cj_watch_place place = {at->block, at->address, sizeof(cj_tensormap)};
-    return cj__watch_access(who.w, who.op, who.lane, (cj_watch_use){.flags = (uint8_t)flags}, place) != CJ_STEP_STOP;
+    return cj__watch_access(actor.w, actor.op, actor.lane, (cj_watch_use){.flags = (uint8_t)flags}, place) !=
+           CJ_STEP_STOP;
 }
 
 // A copy reads its map as an operation of its own, which the thread's own fence must precede, too.
-static bool watch_map_of_copy(cj_cpu_who who, const cj_cpu_spot *at) {
+static bool watch_map_of_copy(cj_cpu_actor actor, const cj_cpu_spot *at) {
     const cj_watch_use   use = {.flags = CJ_USE_READ | CJ_USE_TENSORMAP};
     const cj_watch_place place = {at->block, at->address, sizeof(cj_tensormap)};
-    cj_watch_async       reader = cj__watch_fork(who.w, who.op, who.lane);
+    cj_watch_async       reader = cj__watch_fork(actor.w, actor.op, actor.lane);
     const cj_cpu_step    step = cj__watch_async_access(&reader, use, place, NULL);
-    cj__watch_join(who.w, 1u << who.lane, &reader);
+    cj__watch_join(actor.w, 1u << actor.lane, &reader);
     cj__watch_end(&reader);
     return step != CJ_STEP_STOP;
 }
 
 // Reads the map that lane i names; it is in global or constant memory or is a parameter.
-static bool read_map(cj_cpu_who who, unsigned k, cj_cpu_tensor *map) {
+static bool read_map(cj_cpu_actor actor, unsigned k, cj_cpu_tensor *map) {
     const cj_cpu_span span = {.bytes = sizeof *map, .align = MAP_ALIGN};
-    const uint64_t    address = cj__cpu_address(who.w, who.op, k, who.lane);
+    const uint64_t    address = cj__cpu_address(actor.w, actor.op, k, actor.lane);
     cj_cpu_spot       at;
-    if (!cj__cpu_locate(who.w, who.op, who.lane, CJ_WORD_NONE, address, span, &at)) return false;
+    if (!cj__cpu_locate(actor.w, actor.op, actor.lane, CJ_WORD_NONE, address, span, &at)) return false;
     if (at.block)
-        return misuse(who, "the tensor map lies in shared memory; copies take it from global memory or a parameter");
+        return misuse(actor, "the tensor map lies in shared memory; copies take it from global memory or a parameter");
     const bool is_param = (address ^ CJ_PARAM_BASE) >> 48 == 0;
-    if (!is_param && !watch_map_of_copy(who, &at)) return false;
+    if (!is_param && !watch_map_of_copy(actor, &at)) return false;
     memcpy(map, at.host, sizeof *map);
     const char *fault = cj__cpu_tensor_fault(map);
-    return !fault || misuse(who, fault);
+    return !fault || misuse(actor, fault);
 }
 
 static cj_word type_word(uint8_t type) {
@@ -81,26 +82,27 @@ static cj_cpu_combine combine_of(const tensor_plan *plan, uint8_t type) {
 
 // Finds both ends of the transfer's tile; false when a hazard was reported.
 static bool locate_ends(cj_cpu_transfer *t, const tensor_plan *plan) {
-    const cj_cpu_warp *w = t->who.w;
+    const cj_cpu_warp *w = t->actor.w;
     const cj_cpu_tile *tile = t->tile;
-    const uint64_t     address = cj__cpu_address(w, t->who.op, plan->loads ? 0 : 1, t->who.lane);
+    const uint64_t     address = cj__cpu_address(w, t->actor.op, plan->loads ? 0 : 1, t->actor.lane);
     const cj_cpu_span  shared = {(uint64_t)tile->rows * tile->pitch, TILE_ALIGN, plan->loads};
     cj_cpu_spot       *shared_end = plan->loads ? &t->to : &t->from, *global_end = plan->loads ? &t->from : &t->to;
     uint64_t           begin, end;
-    if (!cj__cpu_locate(t->who.w, t->who.op, t->who.lane, plan->shared, address, shared, shared_end)) return false;
+    if (!cj__cpu_locate(t->actor.w, t->actor.op, t->actor.lane, plan->shared, address, shared, shared_end))
+        return false;
     if (!cj__cpu_tile_extent(tile, &begin, &end)) return true;  // all of it is outside of the tensor
     const cj_cpu_span global = {end - begin, 1, !plan->loads};
-    return cj__cpu_locate(t->who.w, t->who.op, t->who.lane, CJ_W_GLOBAL, begin, global, global_end);
+    return cj__cpu_locate(t->actor.w, t->actor.op, t->actor.lane, CJ_W_GLOBAL, begin, global, global_end);
 }
 
 static cj_cpu_step begin(cj_cpu_transfer *t, const tensor_plan *plan) {
-    cj_cpu_warp     *w = t->who.w;
-    const unsigned   i = t->who.lane;
-    const cj_cpu_op *op = t->who.op;
+    cj_cpu_warp     *w = t->actor.w;
+    const unsigned   i = t->actor.lane;
+    const cj_cpu_op *op = t->actor.op;
     t->bytes = t->from_bytes = cj__cpu_tile_bytes(t->tile);
     if (!locate_ends(t, plan)) return CJ_STEP_STOP;
     if (plan->reduces && !(t->combine = combine_of(plan, t->tile->map.type))) {
-        return misuse(t->who, "its elements have no such reduction"), CJ_STEP_STOP;
+        return misuse(t->actor, "its elements have no such reduction"), CJ_STEP_STOP;
     }
     if (!plan->loads)
         t->group = cj__cpu_async_groups(w, i)->bulk;
@@ -111,14 +113,16 @@ static cj_cpu_step begin(cj_cpu_transfer *t, const tensor_plan *plan) {
 }
 
 // Whether the map is of the kind that the instruction needs.
-static bool fits(cj_cpu_who who, const tensor_plan *plan, const cj_cpu_tensor *map) {
+static bool fits(cj_cpu_actor actor, const tensor_plan *plan, const cj_cpu_tensor *map) {
     if (map->rank != plan->rank) {
-        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_TENSOR_MAP, "the tensor map has rank %u, the instruction %u",
-                       map->rank, plan->rank);
+        cj__cpu_hazard(actor.w, actor.op, actor.lane, CJ_HAZARD_TENSOR_MAP,
+                       "the tensor map has rank %u, the instruction %u", map->rank, plan->rank);
         return false;
     }
-    if (map->im2col && !plan->im2col) return misuse(who, "the tensor map is one of im2col mode, the copy one of tiles");
-    if (plan->im2col && !map->im2col) return misuse(who, "the tensor map is one of tiles, the copy one of im2col mode");
+    if (map->im2col && !plan->im2col)
+        return misuse(actor, "the tensor map is one of im2col mode, the copy one of tiles");
+    if (plan->im2col && !map->im2col)
+        return misuse(actor, "the tensor map is one of tiles, the copy one of im2col mode");
     return true;
 }
 
@@ -127,15 +131,15 @@ static uint32_t most_offset(const tensor_plan *plan) {
     return plan->rank == 3 ? 0xffff : plan->rank == 4 ? 0xff : 0x1f;
 }
 
-static bool read_offsets(cj_cpu_who who, const tensor_plan *plan, uint16_t offset[CJ_TENSOR_SPACE_MAX]) {
-    const cj_cpu_warp *w = who.w;
-    const cj_cpu_op   *op = who.op;
+static bool read_offsets(cj_cpu_actor actor, const tensor_plan *plan, uint16_t offset[CJ_TENSOR_SPACE_MAX]) {
+    const cj_cpu_warp *w = actor.w;
+    const cj_cpu_op   *op = actor.op;
     for (uint32_t k = 0; k < CJ_TENSOR_SPACE_MAX; k++) offset[k] = 0;
     for (uint32_t k = 0; plan->im2col && plan->loads && k < plan->rank - 2; k++) {
-        offset[k] = CJ_LANES_OF(const lane_u16, plan->rank + k)[who.lane];
+        offset[k] = CJ_LANES_OF(const lane_u16, plan->rank + k)[actor.lane];
         if (offset[k] <= most_offset(plan)) continue;
-        cj__cpu_hazard(who.w, op, who.lane, CJ_HAZARD_TENSOR_MAP, "offset %u is %u; with rank %u it is at most %u", k,
-                       offset[k], plan->rank, most_offset(plan));
+        cj__cpu_hazard(actor.w, op, actor.lane, CJ_HAZARD_TENSOR_MAP, "offset %u is %u; with rank %u it is at most %u",
+                       k, offset[k], plan->rank, most_offset(plan));
         return false;
     }
     return true;
@@ -144,36 +148,36 @@ static bool read_offsets(cj_cpu_who who, const tensor_plan *plan, uint16_t offse
 // ---- where a copy may begin: not documented; an H200 stops every other one as an illegal instruction (715)
 
 // Along the innermost dimension at a multiple of 16 bytes, also at negative coordinates.
-static bool is_inner_aligned(cj_cpu_who who, const cj_cpu_tile *tile) {
+static bool is_inner_aligned(cj_cpu_actor actor, const cj_cpu_tile *tile) {
     const int32_t  at = tile->at[0];
     const uint32_t element = tile->element;
     if ((int64_t)at * element % INNER_ALIGN == 0) return true;
-    cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_MISALIGNED,
+    cj__cpu_hazard(actor.w, actor.op, actor.lane, CJ_HAZARD_MISALIGNED,
                    "the innermost coordinate, %d, of elements of %u bytes is not at a multiple of %d bytes", at,
                    element, INNER_ALIGN);
     return false;
 }
 
 // A store must not have a negative coordinate.
-static bool is_behind_start(cj_cpu_who who, const cj_cpu_tile *tile) {
+static bool is_inside_start(cj_cpu_actor actor, const cj_cpu_tile *tile) {
     for (uint32_t k = 0; k < tile->map.rank; k++) {
         if (tile->at[k] >= 0) continue;
-        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_OUT_OF_BOUNDS,
-                       "coordinate %u is %d: a tensor store must not begin in front of the tensor", k, tile->at[k]);
+        cj__cpu_hazard(actor.w, actor.op, actor.lane, CJ_HAZARD_OUT_OF_BOUNDS,
+                       "coordinate %u is %d: a tensor store must not begin before the tensor", k, tile->at[k]);
         return false;
     }
     return true;
 }
 
 // A store of pixels must be inside the bounding box, which is inside of the tensor.
-static bool is_in_box(cj_cpu_who who, const cj_cpu_tile *tile) {
+static bool is_in_box(cj_cpu_actor actor, const cj_cpu_tile *tile) {
     const cj_cpu_tensor *map = &tile->map;
     for (uint32_t k = 1; map->im2col && k + 1 < map->rank; k++) {
         const int64_t lower = map->lower[k - 1], upper = (int64_t)map->last[k] + map->upper[k - 1];
         if (lower < 0 || upper > map->last[k])
-            return misuse(who, "its bounding box leaves the tensor, which a store's must not");
+            return misuse(actor, "its bounding box leaves the tensor, which a store's must not");
         if (tile->at[k] >= lower && tile->at[k] <= upper) continue;
-        cj__cpu_hazard(who.w, who.op, who.lane, CJ_HAZARD_OUT_OF_BOUNDS,
+        cj__cpu_hazard(actor.w, actor.op, actor.lane, CJ_HAZARD_OUT_OF_BOUNDS,
                        "coordinate %u is %d: a store begins in the bounding box, %lld to %lld", k, tile->at[k],
                        (long long)lower, (long long)upper);
         return false;
@@ -181,25 +185,25 @@ static bool is_in_box(cj_cpu_who who, const cj_cpu_tile *tile) {
     return true;
 }
 
-static bool may_begin(cj_cpu_who who, const tensor_plan *plan, const cj_cpu_tile *tile) {
-    return is_inner_aligned(who, tile) && (plan->loads || (is_behind_start(who, tile) && is_in_box(who, tile)));
+static bool may_begin(cj_cpu_actor actor, const tensor_plan *plan, const cj_cpu_tile *tile) {
+    return is_inner_aligned(actor, tile) && (plan->loads || (is_inside_start(actor, tile) && is_in_box(actor, tile)));
 }
 
 CJ_EXEC(tensor_copy) {
     const tensor_plan *plan = op->plan;
     CJ_SOME_LANES(i, mask) {
-        cj_cpu_transfer t = {.who = {w, op, i}, .signal = plan->signal, .is_proxy = true, .byte_mask = UINT16_MAX};
+        cj_cpu_transfer t = {.actor = {w, op, i}, .signal = plan->signal, .is_proxy = true, .byte_mask = UINT16_MAX};
         cj_cpu_tensor   map;
         int32_t         at[CJ_TENSOR_RANK_MAX];
         uint16_t        offset[CJ_TENSOR_SPACE_MAX];
-        if (!read_map(t.who, plan->loads ? 1 : 0, &map) || !fits(t.who, plan, &map)) return CJ_STEP_STOP;
-        if (!read_offsets(t.who, plan, offset)) return CJ_STEP_STOP;
+        if (!read_map(t.actor, plan->loads ? 1 : 0, &map) || !fits(t.actor, plan, &map)) return CJ_STEP_STOP;
+        if (!read_offsets(t.actor, plan, offset)) return CJ_STEP_STOP;
         for (uint32_t k = 0; k < plan->rank; k++) at[k] = CJ_LANES_OF(const lane_s32, k)[i];
         if (plan->reduces) t.scope = CJ_SCOPE_GPU;
         t.tile = cj__cpu_tile_new(&map, at, offset);
         if (!t.tile) return w->block->cluster->status = CJ_OUT_OF_MEMORY, CJ_STEP_STOP;
         t.tile->stores = !plan->loads;
-        const cj_cpu_step step = may_begin(t.who, plan, t.tile) ? begin(&t, plan) : CJ_STEP_STOP;
+        const cj_cpu_step step = may_begin(t.actor, plan, t.tile) ? begin(&t, plan) : CJ_STEP_STOP;
         cj__cpu_tile_drop(t.tile);
         if (step) return step;
     }
@@ -269,11 +273,11 @@ CJ_EXEC(replace) {
     const field        *f = plan->field;
     const unsigned      k = f->step ? 1 : 0;
     CJ_SOME_LANES(i, mask) {
-        const cj_cpu_who  who = {w, op, i};
-        const cj_cpu_span span = {.bytes = sizeof(cj_cpu_tensor), .align = MAP_ALIGN, .writes = true};
-        cj_cpu_spot       at;
+        const cj_cpu_actor actor = {w, op, i};
+        const cj_cpu_span  span = {.bytes = sizeof(cj_cpu_tensor), .align = MAP_ALIGN, .writes = true};
+        cj_cpu_spot        at;
         if (!cj__cpu_locate(w, op, i, plan->space, cj__cpu_address(w, op, 0, i), span, &at)) return CJ_STEP_STOP;
-        if (!watch_map(who, CJ_USE_READ | CJ_USE_WRITE, &at)) return CJ_STEP_STOP;
+        if (!watch_map(actor, CJ_USE_READ | CJ_USE_WRITE, &at)) return CJ_STEP_STOP;
         uint64_t value = plan->immediate;
         if (!f->is_immediate)
             value = f->bytes == 8 ? CJ_LANES_OF(const lane_u64, k)[i] : CJ_LANES_OF(const lane_u32, k)[i];
@@ -325,15 +329,15 @@ CJ_EXEC(publish_map) {
         w->waiting = mask;
         return CJ_STEP_WAIT;
     }
-    const cj_cpu_who  who = {w, op, cj__cpu_first(mask)};
-    const cj_cpu_span to_span = {.bytes = sizeof(cj_cpu_tensor), .align = TILE_ALIGN, .writes = true};
-    const cj_cpu_span from_span = {.bytes = sizeof(cj_cpu_tensor), .align = TILE_ALIGN};
-    cj_cpu_spot       to, from;
-    if (!cj__cpu_locate(w, op, who.lane, CJ_W_GLOBAL, cj__cpu_address(w, op, 0, who.lane), to_span, &to))
+    const cj_cpu_actor actor = {w, op, cj__cpu_first(mask)};
+    const cj_cpu_span  to_span = {.bytes = sizeof(cj_cpu_tensor), .align = TILE_ALIGN, .writes = true};
+    const cj_cpu_span  from_span = {.bytes = sizeof(cj_cpu_tensor), .align = TILE_ALIGN};
+    cj_cpu_spot        to, from;
+    if (!cj__cpu_locate(w, op, actor.lane, CJ_W_GLOBAL, cj__cpu_address(w, op, 0, actor.lane), to_span, &to))
         return CJ_STEP_STOP;
-    if (!cj__cpu_locate(w, op, who.lane, CJ_W_SHARED_CTA, cj__cpu_address(w, op, 1, who.lane), from_span, &from))
+    if (!cj__cpu_locate(w, op, actor.lane, CJ_W_SHARED_CTA, cj__cpu_address(w, op, 1, actor.lane), from_span, &from))
         return CJ_STEP_STOP;
-    if (!watch_map(who, CJ_USE_READ, &from) || !watch_map(who, CJ_USE_WRITE, &to)) return CJ_STEP_STOP;
+    if (!watch_map(actor, CJ_USE_READ, &from) || !watch_map(actor, CJ_USE_WRITE, &to)) return CJ_STEP_STOP;
     memcpy(to.host, from.host, sizeof(cj_cpu_tensor));
     cj__watch_fence(w, mask, CJ_FENCE_RELEASE, CJ_SCOPE_GPU);
     return CJ_STEP_NEXT;

@@ -67,8 +67,8 @@ static cj_cpu_step arrive(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t lanes, u
     if (expected && !cj__watch_gather(w, lanes, index)) {
         return cj__cpu_hazard(
             w, op, lane, CJ_HAZARD_BARRIER_SHARED,
-            "arrives at barrier %u, at which other threads met before, and nothing orders the two: it "
-            "could have met them",
+            "arrives at barrier %u, at which other threads have synchronized, and nothing orders the two: it "
+            "could have arrived with them",
             index);
     }
     barrier->used = true;

@@ -214,7 +214,7 @@ CJ_EXEC(bar_warp) {
     if (!gather(w, op, mask, members, &ready)) return CJ_STEP_STOP;
     for (uint32_t rest = ready, same; rest; rest &= ~same) {
         same = same_members(members, rest);
-        cj__watch_meet(w, same);
+        cj__watch_converge(w, same);
     }
     return done(w);
 }

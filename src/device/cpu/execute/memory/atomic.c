@@ -5,30 +5,20 @@
 #include "exec.h"
 #include "watch.h"
 
-// Replaces `old` by the expression of old and b (and c). The swap compares words, not floats, so it works for NaN too.
-// A compare-and-swap that finds another value counts as a read only.
-#define ATOMIC(name, type, word, is_cas, expression)                                                                 \
-    CJ_EXEC(name##_##type) {                                                                                         \
-        unsigned char *at[CJ_LANES];                                                                                 \
-        if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;                                                        \
-        w->block->cluster->polls += is_cas;                                                                          \
-        CJ_SOME_LANES(i, mask) {                                                                                     \
-            union {                                                                                                  \
-                lane_##word bits;                                                                                    \
-                lane_##type value;                                                                                   \
-            } was, next;                                                                                             \
-            lane_##word      *cell = (lane_##word *)(void *)at[i];                                                   \
-            const lane_##type b = CJ_LANES_OF(const lane_##type, 1)[i];                                              \
-            was.bits = __atomic_load_n(cell, __ATOMIC_RELAXED);                                                      \
-            do {                                                                                                     \
-                const lane_##type old = was.value;                                                                   \
-                next.value = (lane_##type)(expression);                                                              \
-            } while (                                                                                                \
-                !__atomic_compare_exchange_n(cell, &was.bits, next.bits, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)); \
-            CJ_LANES_OF(lane_##type, 0)[i] = was.value;                                                              \
-            cj__watch_atomic(w, op, i, !is_cas || was.value == b);                                                   \
-        }                                                                                                            \
-        return CJ_STEP_NEXT;                                                                                         \
+// Replaces `old` by the expression of old and b (and c). A compare-and-swap that finds another value counts as a read only.
+#define ATOMIC(name, type, word, is_cas, expression)                    \
+    CJ_EXEC(name##_##type) {                                            \
+        unsigned char *at[CJ_LANES];                                    \
+        if (!op->reach(w, op, mask, at)) return CJ_STEP_STOP;           \
+        w->block->cluster->polls += is_cas;                             \
+        CJ_SOME_LANES(i, mask) {                                        \
+            const lane_##type b = CJ_LANES_OF(const lane_##type, 1)[i]; \
+            lane_##type       was;                                      \
+            CJ_CPU_REPLACE(at[i], type, word, was, expression);         \
+            CJ_LANES_OF(lane_##type, 0)[i] = was;                       \
+            cj__watch_atomic(w, op, i, !is_cas || was == b);            \
+        }                                                               \
+        return CJ_STEP_NEXT;                                            \
     }
 
 #define BITS(name, expression)                \

@@ -72,7 +72,12 @@ TO_FLOAT(f64)
 
 // ---- float to float
 
-static double clamped(double x) { return x > 1 ? 1 : x > 0 ? x : 0; }
+// As .rni and .sat ask: to a whole number, and into 0 to 1, where NaN becomes 0.
+static double rounded(const cj_cpu_convert *convert, double given) {
+    const double x = cj__cpu_whole(given, convert->rounding);
+    if (!convert->saturate) return x;
+    return x > 1 ? 1 : x > 0 ? x : 0;
+}
 
 CJ_EXEC(float_to_f32) {
     lane_f32             *d = CJ_LANES_OF(lane_f32, 0);
@@ -80,8 +85,7 @@ CJ_EXEC(float_to_f32) {
     double                value[CJ_LANES];
     cj__cpu_read_floats(w, op, value);
     CJ_SOME_LANES(i, mask) {
-        const double whole = cj__cpu_whole(value[i], convert->rounding);
-        const double x = convert->saturate ? clamped(whole) : whole;
+        const double x = rounded(convert, value[i]);
         const float  kept = convert->flush ? cj__cpu_flush_result((float)x, x) : (float)x;
         d[i] = convert->from_bits == 64 ? kept : cj__cpu_canonical(kept);  // a NaN of f64 keeps its upper bits
     }
@@ -94,8 +98,7 @@ CJ_EXEC(float_to_f64) {
     double                value[CJ_LANES];
     cj__cpu_read_floats(w, op, value);
     CJ_SOME_LANES(i, mask) {
-        const double whole = cj__cpu_whole(value[i], convert->rounding);
-        const double x = convert->saturate ? clamped(whole) : whole;
+        const double x = rounded(convert, value[i]);
         d[i] = x == x           ? x
                : convert->flush ? (double)cj__cpu_canonical(NAN)
                                 : x + x;  // .ftz passes through the f32 unit

@@ -22,7 +22,7 @@ static const cj_collective_kind kinds[CJ_COLLECTIVE_OPS] = {
     [CJ_COLLECTIVE_REDUCE_SCATTER] = {CJ_FROM_ALL, true, false, CJ_FOLD_ALL},
     [CJ_COLLECTIVE_ALL_TO_ALL] = {CJ_FROM_ALL, true, false, CJ_FOLD_NONE},
     [CJ_COLLECTIVE_SCAN] = {CJ_FROM_ALL, false, false, CJ_FOLD_PREFIX},
-    [CJ_COLLECTIVE_SHIFT] = {CJ_FROM_BEHIND, false, false, CJ_FOLD_NONE},
+    [CJ_COLLECTIVE_SHIFT] = {CJ_FROM_DISTANCE, false, false, CJ_FOLD_NONE},
 };
 
 static const cj_combined elements[] = {
@@ -178,7 +178,7 @@ cj_reg cj__rank_ahead(cj_func *f, const char *name, cj_reg rank, cj_arg distance
     return ahead;
 }
 
-static cj_collective_peer behind(cj_func *f, const cj_collectives *c, const cj_collective *what) {
+static cj_collective_peer at_distance(cj_func *f, const cj_collectives *c, const cj_collective *what) {
     const int64_t size = c->desc.cluster, back = what->around ? size - (what->distance % size + size) % size : 0;
     if (what->around)
         return (cj_collective_peer){.rank = cj__rank_ahead(f, "source", c->rank, CJ_ARG(back), c->desc.cluster),
@@ -192,7 +192,7 @@ static cj_collective_peer behind(cj_func *f, const cj_collectives *c, const cj_c
 }
 
 cj_collective_peer cj__collective_source(cj_func *f, const cj_collectives *c, const cj_collective *what) {
-    if (kinds[what->op].source == CJ_FROM_BEHIND) return behind(f, c, what);
+    if (kinds[what->op].source == CJ_FROM_DISTANCE) return at_distance(f, c, what);
     return (cj_collective_peer){.rank = cj_mov(f, "u32", "root", what->root), .exists = cj_always()};
 }
 

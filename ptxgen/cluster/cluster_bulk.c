@@ -39,18 +39,18 @@ void cj_bulk_wait_read(cj_func *f, uint32_t pending, const char *why) {
     CALL_LINE(f, "cp.async.bulk.wait_group.read $1;$2$3", pending, WHY(why));
 }
 
-// One line of a tensor copy: "OPERATION.RANKd.FORM BEFORE[map, {at…}]BEHIND". $2 is the map, $3 to $7 the coordinates,
+// One line of a tensor copy: "OPERATION.RANKd.FORM BEFORE[map, {at…}]AFTER". $2 is the map, $3 to $7 the coordinates,
 // $8 own shared memory, $9 the mbarrier, $10 the mask.
 static void tensor_line(cj_func *f, const char *call, cj_reg when, cj_reg map, const cj_reg *at, uint32_t rank,
                         cj_reg own, cj_reg mbarrier, cj_arg mask, const char *form, const char *before,
-                        const char *behind) {
+                        const char *after) {
     static const char *const boxes[] = {"", "$3", "$3, $4", "$3, $4, $5", "$3, $4, $5, $6", "$3, $4, $5, $6, $7"};
     const uint32_t           known = rank < sizeof boxes / sizeof *boxes ? rank : 0;
     cj_reg                   c[5] = {{0}};
     char                     text[200];
     for (uint32_t i = 0; i < known; i++) c[i] = at[i];
     snprintf(text, sizeof text, "@$1 cp.async.bulk.tensor.%ud.%s %s[$2, {%s}]%s", rank, form, before, boxes[known],
-             behind);
+             after);
     cj_ptx_args(f, call, 0, CJ_OPERANDS(text, when, map, c[0], c[1], c[2], c[3], c[4], own, mbarrier, mask), 11);
 }
 

@@ -14,11 +14,11 @@ enum { CJ_CLUSTER_MOST = 16, CJ_WARP = 32, CJ_TRANSACTION_MOST = (1 << 20) - 1 }
 #define CJ_VALUE_SIDE(cluster) (CJ_VALUE_SLOTS(cluster) + 16)
 enum { CJ_GATE_READY, CJ_GATE_LANDED, CJ_GATE_SECOND, CJ_GATE_DONE, CJ_GATES, CJ_GATE_BYTES = 8 };
 
-typedef enum cj_collective_source { CJ_FROM_ALL, CJ_FROM_ROOT, CJ_FROM_BEHIND } cj_collective_source;
+typedef enum cj_collective_source { CJ_FROM_ALL, CJ_FROM_ROOT, CJ_FROM_DISTANCE } cj_collective_source;
 typedef enum cj_collective_fold { CJ_FOLD_NONE, CJ_FOLD_ALL, CJ_FOLD_PREFIX } cj_collective_fold;
 
-// A collective by what it moves: whose parts reach a block, which part of a source's array, who gets anything, and what
-// becomes of it.
+// A collective by what it moves: the ranks with parts that reach a block, which part of a source's array, the ranks that get
+// anything, and what becomes of it.
 typedef struct cj_collective_kind {
     cj_collective_source source;
     bool                 by_rank;  // a source has a part for each rank
@@ -70,7 +70,7 @@ void cj__fold_pick(cj_func *f, const cj_reg *v, uint32_t count, cj_reg rank);
 void cj__half_widen(cj_func *f, const char *type, cj_reg wide, cj_reg bits);
 void cj__half_round(cj_func *f, const char *type, cj_reg half, cj_reg wide);  // to a b16 register
 
-// All threads that call meet: bar.sync, or bar.warp.sync of one warp.
+// A barrier of all threads that call: bar.sync, or bar.warp.sync of one warp.
 void cj__collective_barrier(cj_func *f, const cj_collectives *c, const char *why);
 
 // A new u32 register: base + offset.

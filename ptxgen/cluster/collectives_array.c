@@ -2,7 +2,7 @@
 // Collectives of arrays in shared memory.
 //
 // PULL. Each block reads what it needs from its peers' `from`, 16 bytes a thread, between two cluster barriers: before the
-// first `from` is written, behind the second it may change, and its block exit.
+// first `from` is written, after the second it may change, and its block exit.
 //
 // PUSH. Lane r of warp 0 sends rank r what is for it by one bulk copy (what is for the block itself its threads copy: a bulk
 // copy goes to other blocks), and mbarriers say what may happen:
@@ -229,7 +229,7 @@ static cj_reg sends_to(const call *k, cj_reg which) {
     if (k->kind->source == CJ_FROM_ROOT) return cj_eq(k->f, "is_root", k->c->rank, what->root);
     if (k->kind->source == CJ_FROM_ALL) return cj_always();
     cj_collective onward = *what;
-    onward.distance = -what->distance;  // who takes from this block is as far the other way
+    onward.distance = -what->distance;  // the block that takes from this one is as far the other way
     cj_collective_peer taker = cj__collective_source(k->f, k->c, &onward);
     return both(k, cj_eq(k->f, "is_taker", which, taker.rank), taker.exists);
 }
@@ -237,7 +237,7 @@ static cj_reg sends_to(const call *k, cj_reg which) {
 // Whether a block may be a source of its own; if not, nothing stays.
 static bool keeps_any(const call *k) {
     const int64_t distance = k->what->distance, size = k->ranks;
-    return k->kind->source != CJ_FROM_BEHIND || (k->what->around ? distance % size : distance) == 0;
+    return k->kind->source != CJ_FROM_DISTANCE || (k->what->around ? distance % size : distance) == 0;
 }
 
 static shipment whole_parts(const call *k, cj_reg which) {
@@ -253,7 +253,7 @@ static shipment whole_parts(const call *k, cj_reg which) {
 // What peers send to this block.
 static cj_reg whole_bytes(const call *k) {
     if (k->kind->source == CJ_FROM_ALL) return count_if(k, k->gets, (k->ranks - 1) * k->bytes);
-    if (k->kind->source == CJ_FROM_BEHIND)
+    if (k->kind->source == CJ_FROM_DISTANCE)
         return count_if(k, cj__collective_source(k->f, k->c, k->what).exists, keeps_any(k) ? 0 : k->bytes);
     return count_if(k, cj_ne(k->f, "is_not_root", k->c->rank, k->what->root), k->bytes);
 }

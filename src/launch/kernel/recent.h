@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was last computed from a kernel's arguments, for the next launch with the same ones: such as tensor maps from
-// pointers. Any thread may read and replace it at any time, without a lock or an allocation: a thread that meets
+// pointers. Any thread may read and replace it at any time, without a lock or an allocation: a thread that finds
 // another one at work computes its own.
 //
 // A sequence lock: `turn` is odd while a thread replaces. Words are stored with release and loaded with acquire, so a

@@ -40,17 +40,17 @@ typedef struct elements {
     cj_reg        mbarrier;  // of st.async
 } elements;
 
-// Writes "OPERATION.vN.TYPE BEFORE{values}BEHIND", in which $3 + $4 is the address and $9 the mbarrier. Counts that PTX
+// Writes "OPERATION.vN.TYPE BEFORE{values}AFTER", in which $3 + $4 is the address and $9 the mbarrier. Counts that PTX
 // has no vector for are written as they are, for the parser to refuse.
 static void access_line(cj_func *f, const char *call, cj_reg when, const elements *e, const char *operation,
-                        const char *before, const char *behind) {
+                        const char *before, const char *after) {
     static const char *const lists[] = {"", "$5", "{$5, $6}", "{$5, $6, $7}", "{$5, $6, $7, $8}"};
     const uint32_t           known = e->count < sizeof lists / sizeof *lists ? e->count : 0;
     cj_reg                   value[4] = {{0}};
     char                     vector[16] = "", text[160];
     for (uint32_t i = 0; i < 4 && known; i++) value[i] = e->value[i < known ? i : 0];
     if (e->count != 1) snprintf(vector, sizeof vector, ".v%u", e->count);
-    snprintf(text, sizeof text, "@$1 %s%s.$2 %s%s%s", operation, vector, before, lists[known], behind);
+    snprintf(text, sizeof text, "@$1 %s%s.$2 %s%s%s", operation, vector, before, lists[known], after);
     cj_ptx_args(
         f, call, 0,
         CJ_OPERANDS(text, when, e->type, e->peer, e->offset, value[0], value[1], value[2], value[3], e->mbarrier), 10);

@@ -75,7 +75,7 @@ static bool is_product(cj_func *f, const cj_wgmma_form *form, const element *a, 
     return false;
 }
 
-// The text, "wgmma… {$1, …}, $129, $130, $131, 1, 1, …;", whose operands stand behind it.
+// The text, "wgmma… {$1, …}, $129, $130, $131, 1, 1, …;", whose operands follow it.
 void cj_wgmma(cj_func *f, const cj_wgmma_form *form, const cj_reg *d, cj_reg a, cj_reg b, cj_reg adds) {
     if (!NEEDS(f, form) || !NEEDS(f, d)) return;
     const element *of_a = find_element(form->type), *of_b = form->b_type ? find_element(form->b_type) : of_a;

@@ -11,8 +11,8 @@
 // Why two sides are enough. A block pushes round i + 1 after it has waited for round i, to which every peer's push of round i
 // belongs: so nobody is more than one round ahead of anybody, and what comes in while round i is read is of round i + 1, on
 // the other side. Round i + 2 comes, on the same side again, from a peer that has this block's push of round i + 1, before
-// which all threads of this block had read round i: the meeting at the head of each push says so. For the same reason the
-// mbarrier of a side is never more than one phase ahead of who waits for it, and a parity tells its phases apart. A peer's
+// which all threads of this block had read round i: the barrier at the head of each push says so. For the same reason the
+// mbarrier of a side is never more than one phase ahead of the thread that waits for it, and a parity tells its phases apart. A peer's
 // bytes may come before this block has armed the mbarrier: the count of bytes is below 0 for a while, and the phase stays
 // open, because the arming is its one arrival. With PULL the barrier of round i + 1 stands between reading round i and
 // writing round i + 2.

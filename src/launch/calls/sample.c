@@ -85,7 +85,7 @@ static cj_status check_arrays(const cj_sample_desc *desc, const cj_sample_arrays
     return status;
 }
 
-// The arrays behind the settings, in the order of the kernel's parameters.
+// The arrays after the settings, in the order of the kernel's parameters.
 static cj_status told_arguments(const cj_sample_desc *desc, const cj_sample_arrays *a, uint64_t *value, uint32_t *count, cj_error *error) {
     const struct {
         const char *name;

@@ -237,7 +237,7 @@ static cj_status take_plain(cj_device *device, const gemm_shape *g, unsigned whi
 }
 
 // What a launch knows of a form: how its shape is read from the plan, how its kernel takes a matrix (C last), and as how many
-// arguments of how many bytes it takes all; whether it stores the ends of ragged lines itself.
+// arguments of how many bytes it takes all; whether it stores the remainder of a line itself.
 typedef struct form_call {
     void (*read)(const cj_params *params, gemm_shape *g);
     cj_status (*take)(cj_device *device, const gemm_shape *g, unsigned which, const matrix *x, matrices *to,
