@@ -71,5 +71,6 @@ void cj__gather_take(const cj_gather *g, cj_reg thread, unsigned threads, unsign
 }
 
 void cj__gather_close(const cj_gather *g, cj_reg when, cj_reg tag) {
-    cj_ptx(g->kind->f, "@$1 st.relaxed.gpu.global.u32 [$2], $3; // every message of this launch is read", when, g->space, tag);
+    cj_ptx(g->kind->f, "@$1 st.relaxed.gpu.global.u32 [$2], $3; // every message of this launch is read", when,
+           g->space, tag);
 }

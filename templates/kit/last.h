@@ -18,6 +18,7 @@ void   cj__last_warp_sees(cj_func *f);
 
 // By a block of `count`, all of whose threads have stored partials: a predicate, the same for all threads, that holds in the block that
 // comes last, whose threads may load the partials of all. `stored` and `counted` are the comments of its two barriers.
-cj_reg cj__last_block(cj_func *f, cj_reg thread, cj_reg counter, unsigned count, const char *stored, const char *counted);
+cj_reg cj__last_block(cj_func *f, cj_reg thread, cj_reg counter, unsigned count, const char *stored,
+                      const char *counted);
 
 #endif

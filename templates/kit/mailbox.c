@@ -95,7 +95,8 @@ void cj__mail_send(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, un
 // The words of a message that is not there have the tag from the start.
 static void seal_absent(cj_func *f, const cj_message *m, cj_reg tag, cj_reg *sealed) {
     for (unsigned w = 0; w < m->box.words; w++)
-        sealed[w] = cj_is_always(m->there) ? cj_b64(f, "sealed") : cj__mail_seal(f, m->absent ? m->absent[w] : tag, tag);
+        sealed[w] = cj_is_always(m->there) ? cj_b64(f, "sealed")
+                                           : cj__mail_seal(f, m->absent ? m->absent[w] : tag, tag);
 }
 
 void cj__mail_receive(cj_func *f, const cj_message *m, unsigned count, cj_reg tag, bool by_warp) {

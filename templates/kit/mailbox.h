@@ -65,13 +65,13 @@ typedef struct cj_message {
     cj_mailbox    box;
     cj_reg        at;
     unsigned      offset;
-    cj_reg        there;   // whether there is one; a thread without gets the words `absent` instead, or any where that is NULL
-    const cj_reg *absent;
-    cj_reg       *word;    // its words: box.words registers, which cj__mail_receive makes
+    cj_reg        there;   // a predicate: the thread has this message; else it gets the words `absent`
+    const cj_reg *absent;  // NULL: any words
+    cj_reg       *word;    // box.words registers, which cj__mail_receive makes
 } cj_message;
 
 // Waits for `count` messages, of CJ_MAIL_AT_ONCE words in all at most: loads all of them again until each has the tag. by_warp:
-// until each of each lane has; all 32 lanes execute it.
+// until those of all 32 lanes have it; all lanes execute this.
 void cj__mail_receive(cj_func *f, const cj_message *m, unsigned count, cj_reg tag, bool by_warp);
 
 // ---- copies

@@ -53,10 +53,10 @@ cj_reg cj__work_take_by_warp(cj_func *f, cj_reg leads, cj_reg counter, const cha
 // mbarrier, of one arrival, that says that the number is in the u32 at `slot`: addresses in the block's shared memory, the same
 // in every block. `slot` is free, so no thread of any block still reads what it held before.
 typedef struct cj_cluster_work {
-    cj_reg   leads, lane, rank;     // leads: lane 0
-    cj_reg   counter, tiles;        // as above
+    cj_reg   leads, lane, rank;  // leads: lane 0
+    cj_reg   counter, tiles;     // as above
     cj_reg   full, slot, parity;
-    unsigned cluster;               // blocks
+    unsigned cluster;  // blocks
 } cj_cluster_work;
 
 cj_reg cj__work_take_for_cluster(cj_func *f, const cj_cluster_work *work, const char *here);
