@@ -12,6 +12,24 @@ static bool is_meant(const cj_feature *feature, uint32_t block) {
 
 // ---- multicast of a tile, again and again on one mbarrier
 
+typedef struct multicast_roles {
+    cj_reg leader;        // one thread of each block
+    cj_reg sends, tells;  // the leader of rank 0; the leader of a block that gets the tile
+    cj_reg meant;         // every thread of a block that gets the tile
+} multicast_roles;
+
+static multicast_roles choose_roles(cj_func *f, uint32_t mask) {
+    const multicast_roles roles = {.leader = cj_elect_block(f), .sends = cj_pred(f, "sends"), .tells = cj_pred(f, "tells"),
+                                   .meant = cj_pred(f, "meant")};
+    cj_reg                rank = cj_cluster_rank(f), bit = cj_u32(f, "bit");
+    cj_ptx(f, "shr.u32 $1, $2, $3;", bit, mask, rank);
+    cj_ptx(f, "and.b32 $1, $1, 1;", bit);
+    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", roles.meant, bit);
+    cj_ptx(f, "setp.eq.and.u32 $1, $2, 0, $3;", roles.sends, rank, roles.leader);
+    cj_ptx(f, "setp.ne.and.u32 $1, $2, 0, $3;", roles.tells, bit, roles.leader);
+    return roles;
+}
+
 // number: the mask in its low 16 bits, then the rounds. Rank 0 copies the tile to every block of the mask; each of its
 // 16 threads adds up its words, and then arrives, so that the next round may overwrite them.
 static void write_multicast(const cj_feature_scene *s) {
@@ -21,24 +39,17 @@ static void write_multicast(const cj_feature_scene *s) {
     cj_var tile = cj_shared(f, "u32", "tile", TILE, 128), bars = cj_shared(f, "b64", "full_and_free", 2, 8);
     cj_reg own = cj_shared_address(f, tile), full = cj_shared_address(f, bars), free = cj_u32(f, "free"),
            zero = cj_u32(f, "zero");
-    cj_reg leader = cj_elect_block(f), sends = cj_pred(f, "sends"), tells = cj_pred(f, "tells"),
-           meant = cj_pred(f, "meant");
     cj_reg at[2] = {cj_s32(f, "column"), cj_s32(f, "row")}, sum = cj_u32(f, "sum"), value = cj_u32(f, "value"),
            word = cj_u32(f, "word");
     cj_reg parity = cj_u32(f, "parity"), before = cj_u32(f, "before"), round = cj_u32(f, "round"),
            more = cj_pred(f, "more");
     cj_label next = cj_label_new(f, "next_round"), skip = cj_label_new(f, "not_meant"), sent = cj_label_new(f, "sent");
-    cj_reg   rank = cj_cluster_rank(f), bit = cj_u32(f, "bit");
+    const multicast_roles roles = choose_roles(f, mask);
     cj_ptx(f, "add.u32 $1, $2, 8;", free, full);
     cj_ptx(f, "mov.u32 $1, 0;", zero);
     for (unsigned i = 0; i < 2; i++) cj_ptx(f, "mov.s32 $1, 0;", at[i]);
-    cj_ptx(f, "shr.u32 $1, $2, $3;", bit, mask, rank);
-    cj_ptx(f, "and.b32 $1, $1, 1;", bit);
-    cj_ptx(f, "setp.ne.u32 $1, $2, 0;", meant, bit);
-    cj_ptx(f, "setp.eq.and.u32 $1, $2, 0, $3;", sends, rank, leader);
-    cj_ptx(f, "setp.ne.and.u32 $1, $2, 0, $3;", tells, bit, leader);
-    cj_mbarrier_init(f, leader, full, CJ_ARG(1), NULL);
-    cj_mbarrier_init(f, leader, free, CJ_ARG(__builtin_popcount(mask)), "everyone who gets the tile");
+    cj_mbarrier_init(f, roles.leader, full, CJ_ARG(1), NULL);
+    cj_mbarrier_init(f, roles.leader, free, CJ_ARG(__builtin_popcount(mask)), "every block that gets the tile");
     cj_mbarrier_init_done(f, NULL);
     cj_reg free_there = cj_cluster_map_address(f, free, zero);
     cj_ptx(f, "fence.proxy.tensormap::generic.acquire.sys [$1], 128;", s->map);
@@ -47,13 +58,13 @@ static void write_multicast(const cj_feature_scene *s) {
     cj_ptx(f, "mov.u32 $1, 0;", parity);
     cj_ptx(f, "mov.u32 $1, $2;", round, rounds);
     cj_label_here(f, next);
-    cj_mbarrier_arrive_expect(f, tells, full, CJ_ARG(BYTES), "the tile");
+    cj_mbarrier_arrive_expect(f, roles.tells, full, CJ_ARG(BYTES), "the tile");
     cj_ptx(f, "xor.b32 $1, $2, 1;", before, parity);
-    cj_ptx(f, "@!$1 bra $2;", sends, sent);
+    cj_ptx(f, "@!$1 bra $2;", roles.sends, sent);
     cj_mbarrier_wait(f, free, CJ_ARG(before), CJ_SCOPE_CLUSTER, "the last tile was read by all");
     cj_tensor_load_multicast(f, cj_always(), own, s->map, at, 2, full, CJ_ARG(mask));
     cj_label_here(f, sent);
-    cj_ptx(f, "@!$1 bra $2;", meant, skip);
+    cj_ptx(f, "@!$1 bra $2;", roles.meant, skip);
     cj_mbarrier_wait(f, full, CJ_ARG(parity), CJ_SCOPE_CLUSTER, "the tile is there");
     cj_ptx(f, "mad.lo.u32 $1, $2, 4, $3;", word, s->thread, own);
     for (uint32_t i = 0; i < TILE / threads; i += 16) {  // some of the thread's words
@@ -61,7 +72,7 @@ static void write_multicast(const cj_feature_scene *s) {
         cj_ptx(f, "add.u32 $1, $1, $2;", sum, value);
     }
     cj_ptx(f, "bar.sync 0; // every thread has read it");
-    cj_mbarrier_arrive_peer(f, tells, free_there, "it may be overwritten");
+    cj_mbarrier_arrive_peer(f, roles.tells, free_there, "it may be overwritten");
     cj_label_here(f, skip);
     cj_mbarrier_flip(f, parity);
     cj_ptx(f, "sub.u32 $1, $1, 1;", round);

@@ -13,16 +13,31 @@ static const char xor_ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
                               "    .reg .b32 %x, %y;\n    ld.param.b32 %x, [a];\n    ld.param.b32 %y, [b];\n"
                               "    xor.b32 %x, %x, %y;\n    st.param.b32 [result], %x;\n    ret;\n}\n";
 
+// out[rank][thread] = word, if it has one.
+static void put_word(cj_func *f, cj_var out_of, cj_reg rank, cj_reg thread, cj_reg has, cj_reg word) {
+    cj_reg out = cj_u64(f, "out");
+    cj_ptx(f, "ld.param.u64 $1, [$2];", out, out_of);
+    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", out, rank, WORDS * 4);
+    cj_ptx(f, "mad.wide.u32 $1, $2, 4, $1;", out, thread);
+    cj_ptx(f, "@$1 st.global.u32 [$2], $3;", has, out, word);
+}
+
+static cj_user_function *make_xor(void) {
+    const cj_signature signature = {CJ_U32, 2, {CJ_U32, CJ_U32}, {NULL}};
+    cj_user_function  *function = NULL;
+    cj_error           error = {0};
+    cj_test_ok(cj_function_from_ptx(xor_ptx, sizeof xor_ptx - 1, "op", &signature, &function, &error), &error);
+    return function;
+}
+
 // Five rounds: the row goes to the next rank, which adds 1 to each word; the xor of all ranks' first words is kept.
 //   out[rank][0] = the sum of the xors; out[rank][1 …] = the rest of the row
 static char *write_kernel(cj_strategy strategy) {
-    const cj_collectives_desc desc = {.strategy = strategy, .cluster = CLUSTER, .threads = BLOCK, .values = true,
-                                      .arrays = true};
-    const cj_signature        signature = {CJ_U32, 2, {CJ_U32, CJ_U32}, {NULL}};
-    cj_user_function         *function = NULL;
-    cj_error                  error = {0};
-    char                     *text = NULL;
-    cj_test_ok(cj_function_from_ptx(xor_ptx, sizeof xor_ptx - 1, "op", &signature, &function, &error), &error);
+    const cj_collectives_desc desc = {
+        .strategy = strategy, .cluster = CLUSTER, .threads = BLOCK, .values = true, .arrays = true};
+    cj_user_function   *function = make_xor();
+    cj_error            error = {0};
+    char               *text = NULL;
     cj_builder         *b = cj_builder_create("sm_90");
     const cj_collective next = {.op = CJ_COLLECTIVE_SHIFT, .distance = 1, .around = true};
     const cj_collective all = {.op = CJ_COLLECTIVE_ALLREDUCE, .type = "u32",
@@ -35,8 +50,8 @@ static char *write_kernel(cj_strategy strategy) {
     cj_collectives c = cj_collectives_open(f, &desc);
     cj_reg   from = cj_shared_address(f, row), to = cj_shared_address(f, came), rank = cj_cluster_rank(f);
     cj_reg   thread = cj_u32(f, "thread"), at = cj_u32(f, "at"), there = cj_u32(f, "there"), word = cj_u32(f, "word");
-    cj_reg   has = cj_pred(f, "has"), more = cj_pred(f, "more"), left = cj_u32(f, "left"), out = cj_u64(f, "out");
-    cj_reg   first = cj_u32(f, "first_word"), kept = cj_u32(f, "kept"), leader = cj_pred(f, "leader");
+    cj_reg   first = cj_u32(f, "first_word"), kept = cj_u32(f, "kept"), left = cj_u32(f, "left");
+    cj_reg   has = cj_pred(f, "has"), more = cj_pred(f, "more"), leader = cj_pred(f, "leader");
     cj_label again = cj_label_new(f, "turn");
     cj_ptx(f, "mov.u32 $1, %tid.x;", thread);
     cj_ptx(f, "setp.lt.u32 $1, $2, $3;", has, thread, WORDS);
@@ -60,11 +75,8 @@ static char *write_kernel(cj_strategy strategy) {
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, left);
     cj_ptx(f, "@$1 bra $2;", more, again);
     cj_collectives_close(f, &c);
-    cj_ptx(f, "ld.param.u64 $1, [$2];", out, out_of);
-    cj_ptx(f, "mad.wide.u32 $1, $2, $3, $1;", out, rank, WORDS * 4);
-    cj_ptx(f, "mad.wide.u32 $1, $2, 4, $1;", out, thread);
     cj_ptx(f, "@$1 mov.u32 $2, $3;", leader, word, kept);
-    cj_ptx(f, "@$1 st.global.u32 [$2], $3;", has, out, word);
+    put_word(f, out_of, rank, thread, has, word);
     cj_ptx(f, "ret;");
     cj_test_ok(cj_builder_finish(b, &text, NULL, &error), &error);
     cj_builder_destroy(b);

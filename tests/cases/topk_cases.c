@@ -310,6 +310,31 @@ void cj_test_topk_call_unsorted(cj_device *device) {
     cj_mem_free(device, where);
 }
 
+// Arrays that are missing or misaligned, and descriptions that are wrong.
+static void refuse_calls(cj_device *device, cj_topk *topk, cj_ptr at, cj_ptr to, cj_ptr where) {
+    cj_error error = {0};
+    cj_topk *none_made = NULL;
+    const struct {
+        cj_ptr      x, values, indices;
+        const char *says;
+    } refused[] = {{at + 4, to, where, "x: 0x"},       {0, to, where, "x: NULL"},
+                   {at, to + 2, where, "values: 0x"},  {at, 0, where, "values: NULL"},
+                   {at, to, where + 4, "indices: 0x"}, {at, to, 0, "indices: NULL"}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(refused); i++) {
+        assert_int_equal(cj_topk_run(topk, refused[i].x, refused[i].values, refused[i].indices, NULL, &error),
+                         CJ_INVALID_ARGUMENT);
+        if (!strstr(error.message, refused[i].says)) fail_msg("%s: %s", refused[i].says, error.message);
+    }
+    const cj_topk_desc none = {CJ_INIT(none), .columns = 8},
+                       wrong = {CJ_INIT(wrong), .columns = 8, .k = 1, .dtype = CJ_F64},
+                       both = {CJ_INIT(both), .columns = 8, .k = 1, .kth = true, .unsorted = true};
+    assert_int_equal(cj_topk_create(device, &none, &none_made, &error), CJ_INVALID_ARGUMENT);
+    assert_int_equal(cj_topk_create(device, &wrong, &none_made, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "f64"));
+    assert_int_equal(cj_topk_create(device, &both, &none_made, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "unsorted"));
+}
+
 void cj_test_topk_call(cj_device *device) {
     enum { ROWS = 2, COLUMNS = 300, K = 3 };
     const cj_topk_desc desc = {CJ_INIT(desc), .rows = ROWS, .columns = COLUMNS, .k = K, .dtype = CJ_I32};
@@ -338,27 +363,9 @@ void cj_test_topk_call(cj_device *device) {
             assert_int_equal(indices[1][i], i);
         }
     }
-    const struct {
-        cj_ptr      x, values, indices;
-        const char *says;
-    } refused[] = {{at + 4, to, where, "x: 0x"},       {0, to, where, "x: NULL"},
-                   {at, to + 2, where, "values: 0x"},  {at, 0, where, "values: NULL"},
-                   {at, to, where + 4, "indices: 0x"}, {at, to, 0, "indices: NULL"}};
-    for (size_t i = 0; i < CJ_TEST_COUNT(refused); i++) {
-        assert_int_equal(cj_topk_run(topk, refused[i].x, refused[i].values, refused[i].indices, NULL, &error),
-                         CJ_INVALID_ARGUMENT);
-        if (!strstr(error.message, refused[i].says)) fail_msg("%s: %s", refused[i].says, error.message);
-    }
+    refuse_calls(device, topk, at, to, where);
     cj_topk_destroy(topk);
     cj_mem_free(device, at);
     cj_mem_free(device, to);
     cj_mem_free(device, where);
-    const cj_topk_desc none = {CJ_INIT(none), .columns = 8},
-                       wrong = {CJ_INIT(wrong), .columns = 8, .k = 1, .dtype = CJ_F64},
-                       both = {CJ_INIT(both), .columns = 8, .k = 1, .kth = true, .unsorted = true};
-    assert_int_equal(cj_topk_create(device, &none, &topk, &error), CJ_INVALID_ARGUMENT);
-    assert_int_equal(cj_topk_create(device, &wrong, &topk, &error), CJ_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.message, "f64"));
-    assert_int_equal(cj_topk_create(device, &both, &topk, &error), CJ_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.message, "unsorted"));
 }

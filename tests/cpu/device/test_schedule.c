@@ -164,6 +164,27 @@ static void progress_is_told_about_twice_a_second(void **state) {
 
 // ---- what is counted
 
+static void check_counts(const cj_cpu_stats *stats) {
+    enum { THREADS = 4 * 64 };
+    assert_int_equal(stats->shared_written, THREADS * 4);
+    assert_int_equal(stats->shared_read, 0);
+    assert_int_equal(stats->dsmem_read, THREADS * 4);
+    assert_int_equal(stats->dsmem_written, 0);
+    assert_int_equal(stats->global_read, THREADS * 4);  // by the red
+    assert_int_equal(stats->global_written, THREADS * 4);
+    assert_int_equal(stats->atomics, THREADS);
+    assert_int_equal(stats->block_barriers, THREADS);
+    assert_int_equal(stats->cluster_barriers, 2 * THREADS);
+    assert_int_equal(stats->bank_conflicts, THREADS / 32 * 7);  // 4 banks for 32 words; the peer's word is one for all
+    assert_int_equal(stats->by_class[CJ_CPU_FLOAT], THREADS);
+    assert_int_equal(stats->by_class[CJ_CPU_BARRIER], 5 * THREADS);
+    uint64_t sum = 0;
+    for (int i = 0; i < CJ_CPU_CLASS_COUNT; i++) sum += stats->by_class[i];
+    assert_int_equal(sum, stats->thread_instructions);
+    assert_int_equal(stats->thread_instructions, stats->warp_instructions * 32);
+    assert_true(stats->seconds > 0);
+}
+
 static void counts_are_those_of_threads(void **state) {
     (void)state;
     // Per thread: one shared store of 4 bytes, 8 banks apart; a barrier; a v4 load; a load from the peer; an atomic.
@@ -175,7 +196,6 @@ static void counts_are_those_of_threads(void **state) {
         "    ld.shared::cluster.u32 %r5, [%r4];\n    bar.sync 0;\n"
         "    cvt.rn.f32.u32 %f0, %r5; fma.rn.f32 %f0, %f0, %f0, %f0;\n"
         "    red.global.add.u32 [%out + 32000], %r5;\n    barrier.cluster.arrive;\n    barrier.cluster.wait;\n");
-    enum { THREADS = 4 * 64 };
     cj_error     error = {0};
     cj_device   *device = NULL;
     cj_module   *module = NULL;
@@ -192,24 +212,7 @@ static void counts_are_those_of_threads(void **state) {
                                      .argument_count = 1};
     cj_test_ok(cj_launch(device, &config, &error), &error);
     cj_test_ok(cj_cpu_stats_read(device, &stats, &error), &error);
-    assert_int_equal(stats.shared_written, THREADS * 4);
-    assert_int_equal(stats.shared_read, 0);
-    assert_int_equal(stats.dsmem_read, THREADS * 4);
-    assert_int_equal(stats.dsmem_written, 0);
-    assert_int_equal(stats.global_read, THREADS * 4);  // by the red
-    assert_int_equal(stats.global_written, THREADS * 4);
-    assert_int_equal(stats.atomics, THREADS);
-    assert_int_equal(stats.block_barriers, THREADS);
-    assert_int_equal(stats.cluster_barriers, 2 * THREADS);
-    assert_int_equal(stats.bank_conflicts, THREADS / 32 * 7);  // 4 banks for 32 words; the peer's word is one for all
-    assert_int_equal(stats.by_class[CJ_CPU_FLOAT], THREADS);
-    assert_int_equal(stats.by_class[CJ_CPU_BARRIER], 5 * THREADS);
-    uint64_t sum = 0;
-    for (int i = 0; i < CJ_CPU_CLASS_COUNT; i++) sum += stats.by_class[i];
-    assert_int_equal(sum, stats.thread_instructions);
-    assert_int_equal(stats.thread_instructions, stats.warp_instructions * 32);
-    assert_true(stats.seconds > 0);
-
+    check_counts(&stats);
     const cj_cpu_stats once = stats;
     cj_test_ok(cj_launch(device, &config, &error), &error);
     cj_test_ok(cj_cpu_stats_read(device, &stats, &error), &error);
