@@ -18,8 +18,8 @@ import signal
 import statistics
 import sys
 
-import torched
-from ours import die, new_file, say
+from shared import torched
+from shared.ours import die, new_file, say
 
 os.environ.update(NCCL_NVLS_ENABLE="0", TORCH_SYMM_MEM_DISABLE_MULTICAST="1", NVSHMEM_DISABLE_NVLS="1")
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # each rank compiles: no pool of workers for each of them

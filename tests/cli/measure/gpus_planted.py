@@ -8,7 +8,7 @@ import types
 
 sys.path.insert(0, sys.argv[1])
 import gpus  # noqa: E402
-import torched  # noqa: E402
+from shared import torched  # noqa: E402
 
 wrong = []
 

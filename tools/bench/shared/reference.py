@@ -6,8 +6,8 @@ output's type where the library states none, |found - wanted| <= b (|wanted| + s
 What is exact has size None: every element is equal."""
 import math
 
-from draw import SIZE
-from stores import is_integer
+from shared.draw import SIZE
+from shared.stores import is_integer
 
 ROUNDING = {"f64": 2.0**-53, "f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8, "e4m3": 2.0**-4}  # half a unit in the last place
 LEAST = {"f16": 2.0**-24, "e4m3": 2.0**-9}  # the distance of the smallest numbers; others have 8 bits of exponent or more

@@ -8,8 +8,7 @@ import functools
 import importlib.util
 import os
 
-import stores
-import torched
+from shared import stores, torched
 
 pt = None  # torch, once load() has found it
 

@@ -10,9 +10,9 @@ import pathlib
 import re
 import types
 
-import draw
+from shared import draw
 
-TABLE = pathlib.Path(__file__).resolve().parents[2] / "templates/gemm/problem/constants.def"
+TABLE = pathlib.Path(__file__).resolve().parents[3] / "templates/gemm/problem/constants.def"
 LINE = re.compile(r'GEMM_CONSTANT\((?P<name>\w+), *(?P<value>[^, ]+)(?P<gap>, *)"(?P<unit>[^"]*)", *"(?P<gpu>[^"]*)", *'
                   r'"(?P<date>[^"]*)", *"(?P<command>[^"]*)"\)')
 FIXED = ("products",)  # the tensor cores' rate; all other times are told by it

@@ -5,8 +5,7 @@ import itertools
 import math
 import random
 
-import draw
-import gemm_model
+from shared import draw, gemm_model
 
 SOME_TIMES, SOME = 1.5, 6  # kernels at random, of those predicted to take at most so many times the fewest clocks
 BEST = (                   # how many kernels, how many of a tile, of which

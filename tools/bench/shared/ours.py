@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 LIMIT = 300  # seconds for a call of ptxgen
-BUILT = pathlib.Path(__file__).resolve().parents[2] / "build/release/bin/ptxgen"
+BUILT = pathlib.Path(__file__).resolve().parents[3] / "build/release/bin/ptxgen"
 ROUNDS_MAX = 300
 
 

@@ -3,7 +3,7 @@
 
 A flat array holds an Array's elements from a multiple of 256 bytes on; types that one of the two lacks are kept as their bits.
 `wide` gives the elements as float64, integers as int64: what the references compute with."""
-from draw import SIZE
+from shared.draw import SIZE
 
 POISON = 0xFF  # NaN in every type of floats, -1 in integers
 RANGES = {"seed": (0, 1 << 62), "bits": (-(1 << 31), 1 << 31)}  # of whole numbers that are drawn evenly

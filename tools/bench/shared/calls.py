@@ -5,7 +5,7 @@ import math
 import pathlib
 
 TEXT, POINTERS = 2048, 12  # CALLS_TEXT, CALLS_POINTERS of calls.h
-BUILT = pathlib.Path(__file__).resolve().parents[2] / "build"
+BUILT = pathlib.Path(__file__).resolve().parents[3] / "build"
 
 
 class Refused(Exception):

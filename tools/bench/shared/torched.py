@@ -5,7 +5,7 @@ import os
 import tempfile
 import warnings
 
-from ours import say
+from shared.ours import say
 
 MODE = "max-autotune-no-cudagraphs"
 ROTATE = 3 * 60_000_000  # bytes that all copies of an input exceed: three times an H200's L2 cache

@@ -7,14 +7,8 @@ import os
 import statistics
 import time
 
-import ahead
-import calls
-import draw
-import peers
-import reference
-import stores
-import torched
-from ours import die, progress, say
+from shared import ahead, calls, draw, peers, reference, stores, torched
+from shared.ours import die, progress, say
 
 COPIES, GRAPH_US, GRAPH_CALLS = 256, 2000, 1536  # at most so many inputs in rotation; a graph's least time; its most calls
 SIDE_MS, SLOW_MS, LAUNCH_US = 5, 400, 5          # a round of one side; all of a slow one's; a shorter call is launch latency

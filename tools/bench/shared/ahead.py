@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 
-from ours import progress, say
+from shared.ours import progress, say
 
 WORKERS, SPARE_CORES = 24, 4  # processes at most a GPU, whose memory they share; cores left to the process that measures
 JOB_SECONDS, LOSSES = 180, 24  # that a job may take, its process's start included; lost processes in a row after which no job is begun

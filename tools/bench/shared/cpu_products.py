@@ -4,7 +4,7 @@ each type and shape; of wgmma those with 8, 16, 64 and 256 columns. A register i
 import math
 import re
 
-from cpu_kernels import WARPS, Kernel, entry, giga, launch
+from shared.cpu_kernels import WARPS, Kernel, entry, giga, launch
 
 PREFIXES = ("wmma.mma.", "mma.", "wgmma.mma_async.")
 COLUMNS = (8, 16, 64, 256)
