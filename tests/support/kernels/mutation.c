@@ -204,23 +204,39 @@ void cj_schedules_agree(const cj_specimen *specimen, uint64_t seeds) {
     free(out);
 }
 
-void cj_no_mutant_survives(const cj_specimens *all) {
+// ---- a program
+
+static const cj_specimens *program;
+static uint64_t            program_seeds;
+
+static void every_synchronization_is_needed_and_its_absence_is_seen(void **state) {
     unsigned survivors = 0;
-    for (size_t i = 0; i < all->count; i++) {
-        if (!cj_test_chosen(i, all->share)) continue;
-        const cj_specimen specimen = all->open(all->words[i]);
+    (void)state;
+    for (size_t i = 0; i < program->count; i++) {
+        if (!cj_test_chosen(i, program->share)) continue;
+        const cj_specimen specimen = program->open(program->words[i]);
         print_message("%s\n", specimen.words);
         survivors += cj_mutants_surviving(&specimen);
-        all->close(&specimen);
+        program->close(&specimen);
     }
     assert_int_equal(survivors, 0);
 }
 
-void cj_schedules_agree_on_all(const cj_specimens *all, uint64_t seeds) {
-    for (size_t i = 0; i < all->count; i++) {
-        if (!cj_test_chosen(i, all->share)) continue;
-        const cj_specimen specimen = all->open(all->words[i]);
-        cj_schedules_agree(&specimen, seeds);
-        all->close(&specimen);
+static void no_schedule_finds_fault_with_the_kernels_themselves(void **state) {
+    (void)state;
+    for (size_t i = 0; i < program->count; i++) {
+        if (!cj_test_chosen(i, program->share)) continue;
+        const cj_specimen specimen = program->open(program->words[i]);
+        cj_schedules_agree(&specimen, program_seeds);
+        program->close(&specimen);
     }
+}
+
+int cj_mutation_main(const cj_specimens *all, uint64_t seeds) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_synchronization_is_needed_and_its_absence_is_seen),
+        cmocka_unit_test(no_schedule_finds_fault_with_the_kernels_themselves),
+    };
+    program = all, program_seeds = seeds;
+    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
 }

@@ -41,8 +41,7 @@ typedef struct cj_specimens {
     void (*close)(const cj_specimen *specimen);
 } cj_specimens;
 
-// Fail the test if a mutant of any of them survives, and as cj_schedules_agree does for each.
-void cj_no_mutant_survives(const cj_specimens *all);
-void cj_schedules_agree_on_all(const cj_specimens *all, uint64_t seeds);
+// The program's main, on the CPU device: no mutant of any of them survives, and the schedules of so many seeds agree on each.
+int cj_mutation_main(const cj_specimens *all, uint64_t seeds);
 
 #endif
