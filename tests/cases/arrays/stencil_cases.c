@@ -41,7 +41,8 @@ static problem problem_of(const cj_params *p) {
     return q;
 }
 
-// ---- the host's computation
+// ---- the host's computation: of whole grids. tools/ptxgen/work/stencil.c has another, written apart from this one, so that one mistake
+// is not in both.
 
 // The point's index along an axis; -1 for a point that counts as zero.
 static int64_t map_index(const problem *q, int64_t at, int64_t n) {
