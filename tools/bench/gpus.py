@@ -282,7 +282,7 @@ def repeat(r, label, mine, theirs, want, waits):
 
 
 def again(r):
-    """All-reduces of registered memory, as `allreduce` has them: first alone, then behind graphs of NCCL, which registers what it is
+    """All-reduces of registered memory, as `allreduce` has them: first alone, then after graphs of NCCL, which registers what it is
     given, too. Arrays are new for each size; in the second turn at addresses that others had before."""
     wrong = 0
     for turn in range(2):
@@ -298,7 +298,7 @@ def again(r):
                 prepare(r, side, None)
             for waits in (False, True):
                 if gpus is r.gpus:
-                    wrong += repeat(r, label + ", behind graphs" + waits * ", poisoned before a barrier", mine, theirs, want, waits)
+                    wrong += repeat(r, label + ", after graphs" + waits * ", poisoned before a barrier", mine, theirs, want, waits)
             for side in sides:
                 side.graph = side.kept = None
             r.dist.barrier()

@@ -97,7 +97,7 @@ static const async_case async_cases[] = {
      "    mov.u32 %r1, tile;\n    mapa.shared::cluster.u32 %r1, %r1, 0;\n    mov.u32 %r2, bar;\n"
      "    mapa.shared::cluster.u32 %r2, %r2, 0;\n"
      "    red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r1], 1, [%r2];\n" RANK
-     "    setp.ne.u32 %p0, %r3, 0;\n    @%p0 bra meet;\n" WAIT_CLUSTER("wait", "bar", "0")
+     "    setp.ne.u32 %p0, %r3, 0;\n    @%p0 bra join;\n" WAIT_CLUSTER("wait", "bar", "0")
      "    ld.shared.u32 %r4, [tile];\n    @%p7 st.global.u32 [%at], %r4;\nmeet:\n" CLUSTER,
      128, counted, NULL, NULL},
 
@@ -168,8 +168,8 @@ static const async_case async_cases[] = {
      "    mov.u32 %r5, tile;\n    mapa.shared::cluster.u32 %r5, %r5, 0;\n    mov.u32 %r6, bar;\n"
      "    mapa.shared::cluster.u32 %r6, %r6, 0;\n"
      "    @%p7 cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u64 [%r5], [from], "
-     "256, [%r6];\n    setp.ne.u32 %p0, %r3, 0;\n    @%p0 bra meet;\n" WAIT_CLUSTER("wait", "bar", "0") READ_MINE
-     "meet:\n" CLUSTER,
+     "256, [%r6];\n    setp.ne.u32 %p0, %r3, 0;\n    @%p0 bra join;\n" WAIT_CLUSTER("wait", "bar", "0") READ_MINE
+     "join:\n" CLUSTER,
      128, sums_of_ranks, NULL, NULL},
     {"tiles for 2 blocks, two stages deep", {2, 32, 2, 0}, PIPELINE(RELEASE_STAGE), 64, pipelined, NULL, NULL},
     {"tiles for 4 blocks", {8, 32, 4, 0}, PIPELINE(RELEASE_STAGE), 256, pipelined, NULL, NULL},
@@ -236,7 +236,7 @@ static const async_case async_mutants[] = {
      "    mov.u32 %r1, tile;\n    mapa.shared::cluster.u32 %r1, %r1, 0;\n    mov.u32 %r2, bar;\n"
      "    mapa.shared::cluster.u32 %r2, %r2, 0;\n"
      "    red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r1], 1, [%r2];\n" RANK
-     "    setp.ne.u32 %p0, %r3, 0;\n    @%p0 bra meet;\n"
+     "    setp.ne.u32 %p0, %r3, 0;\n    @%p0 bra join;\n"
      "    ld.shared.u32 %r4, [tile];\n    @%p7 st.global.u32 [%at], %r4;\nmeet:\n" CLUSTER,
      128, counted, NULL, NULL},
     {"cp.async on an mbarrier, no wait", {1, 64, 0, 0}, BAR TILE,

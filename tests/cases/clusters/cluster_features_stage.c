@@ -8,12 +8,12 @@
 #include "cluster_features.h"
 #include "test.h"
 
-enum { STAGES = 3, ITEMS = 11 };  // the last round of the ring is not full
+enum { STAGES = 3, ITEMS = 11 };  // the last round of the stages is not full
 
 // Registers and memory that both roles have.
 typedef struct ring_scene {
     const cj_feature_scene *s;
-    cj_pipeline             ring;
+    cj_pipeline             pipeline;
     cj_reg                  stages, leader, item;
     uint32_t                threads, bytes;  // of a block, and of a stage
 } ring_scene;
@@ -36,7 +36,7 @@ static cj_label begin_items(const ring_scene *r) {
 static void next_item(const ring_scene *r, const cj_pipeline_at *at, cj_label again) {
     cj_func *f = r->s->f;
     cj_reg   more = cj_pred(f, "more");
-    cj_pipeline_next(f, &r->ring, at);
+    cj_pipeline_next(f, &r->pipeline, at);
     cj_ptx(f, "add.u32 $1, $1, 1;", r->item);
     cj_ptx(f, "setp.lt.u32 $1, $2, $3;", more, r->item, ITEMS);
     cj_ptx(f, "@$1 bra $2;", more, again);
@@ -63,10 +63,10 @@ static void push_bulk(const ring_scene *r, const cj_pipeline_at *at, cj_reg valu
 static void write_producer(const ring_scene *r, cj_reg consumer, push_writer *push) {
     cj_func *f = r->s->f;
     cj_reg   value = cj_u32(f, "value");
-    cj_reg   there = cj_cluster_map_address(f, r->stages, consumer), to = cj_pipeline_consumer(f, &r->ring, consumer);
-    cj_pipeline_at at = cj_pipeline_begin(f, &r->ring, CJ_PRODUCER);
+    cj_reg   there = cj_cluster_map_address(f, r->stages, consumer), to = cj_pipeline_consumer(f, &r->pipeline, consumer);
+    cj_pipeline_at at = cj_pipeline_begin(f, &r->pipeline, CJ_PRODUCER);
     cj_label       again = begin_items(r);
-    cj_reg         full = cj_pipeline_acquire_peer(f, r->leader, &r->ring, &at, to, CJ_ARG(r->bytes));
+    cj_reg         full = cj_pipeline_acquire_peer(f, r->leader, &r->pipeline, &at, to, CJ_ARG(r->bytes));
     cj_ptx(f, "mad.lo.u32 $1, $2, 7, $3;", value, r->s->thread, r->item);
     cj_ptx(f, "mad.lo.u32 $1, $2, 1000, $1;", value, r->s->block);
     push(r, &at, value, there, full);
@@ -75,10 +75,10 @@ static void write_producer(const ring_scene *r, cj_reg consumer, push_writer *pu
 
 static void write_consumer(const ring_scene *r, cj_reg producer, cj_reg sum) {
     cj_func       *f = r->s->f;
-    cj_reg         value = cj_u32(f, "value"), from = cj_pipeline_peer(f, &r->ring, producer);
-    cj_pipeline_at at = cj_pipeline_begin(f, &r->ring, CJ_CONSUMER);
+    cj_reg         value = cj_u32(f, "value"), from = cj_pipeline_peer(f, &r->pipeline, producer);
+    cj_pipeline_at at = cj_pipeline_begin(f, &r->pipeline, CJ_CONSUMER);
     cj_label       again = begin_items(r);
-    cj_pipeline_wait_peer(f, &r->ring, &at);
+    cj_pipeline_wait_peer(f, &r->pipeline, &at);
     cj_ptx(f, "ld.shared.u32 $1, [$2];", value, word_of(r, r->stages, &at));
     cj_ptx(f, "add.u32 $1, $1, $2;", sum, value);
     cj_pipeline_release(f, cj_always(), from, at.stage, "this thread has read its word");
@@ -91,8 +91,8 @@ static void write_roles(const cj_feature_scene *s, push_writer *push) {
     r.bytes = r.threads * 4;
     r.item = cj_u32(f, "item");
     r.stages = cj_shared_address(f, cj_shared(f, "u32", "words", STAGES * r.threads, 128));
-    r.ring = cj_pipeline_declare(f, "ring", STAGES);
-    cj_pipeline_init(f, r.leader, &r.ring, CJ_ARG(r.threads));
+    r.pipeline = cj_pipeline_declare(f, "ring", STAGES);
+    cj_pipeline_init(f, r.leader, &r.pipeline, CJ_ARG(r.threads));
     cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "the fence above publishes the mbarriers");
     cj_cluster_wait(f, "every block has started, and its mbarriers are ready");
 

@@ -11,7 +11,7 @@
 #include "test.h"
 
 // Kernels that are written by hand. Each thread of `store` writes a value; `rank` writes the size of each block's
-// cluster; `far` keeps its values at the end of its dynamic shared memory; `meet` is a barrier of the grid; `early`
+// cluster; `far` keeps its values at the end of its dynamic shared memory; `join` is a barrier of the grid; `early`
 // lets `late` start long before it has written what `late` reads; `copy` returns the argument that it gets by value.
 static const char kernels[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -33,7 +33,7 @@ static const char kernels[] =
     "    xor.b32 %other, %i, 1;\n    mov.u32 %mine, tile;\n    add.u32 %mine, %mine, %end;\n"
     "    mad.lo.u32 %mine, %other, -4, %mine;\n    ld.shared.u32 %v, [%mine + -4];\n"
     "    mad.wide.u32 %at, %i, 4, %at;\n    st.global.u32 [%at], %v;\n    ret;\n}\n"
-    ".visible .entry meet(.param .u64 out, .param .u64 counter)\n{\n"
+    ".visible .entry join(.param .u64 out, .param .u64 counter)\n{\n"
     "    .reg .b64 %out, %at, %counter;\n    .reg .b32 %block, %next, %n, %v;\n    .reg .pred %p;\n"
     "    mov.u32 %v, %tid.x;\n    setp.ne.u32 %p, %v, 0;\n    @%p ret;\n"
     "    ld.param.u64 %out, [out];\n    ld.param.u64 %counter, [counter];\n    cvta.to.global.u64 %out, %out;\n"
@@ -179,13 +179,13 @@ static void all_shared_memory_of_a_block_can_be_used(void **state) {
 
 // As many blocks as are resident at once, each of which waits for all others; with one block more the launch is
 // refused.
-static void a_cooperative_grid_meets(void **state) {
+static void a_barrier_of_the_grid_holds_all_blocks(void **state) {
     (void)state;
     const cj_dim3        block = {256, 1, 1};
     cj_cluster_occupancy occupancy = {CJ_INIT(occupancy)};
     cj_error             error = {0};
     cj_ptr               counter = memory + sizeof words - 4;
-    cj_launch_config     config = {CJ_INIT(config), .function = find("meet"), .block = block, CJ_ARGS(memory, counter)};
+    cj_launch_config     config = {CJ_INIT(config), .function = find("join"), .block = block, CJ_ARGS(memory, counter)};
     cj_test_ok(cj_function_occupancy(config.function,
                                      &(cj_occupancy_query){CJ_INIT(cj_occupancy_query), .block = block}, &occupancy,
                                      &error),
@@ -230,7 +230,7 @@ static const char grid_sync[] =
     GRID_SYNC("second")
     "    mad.wide.u32 %at, %i, 4, %out;\n    st.global.u32 [%at], %v;\n    ret;\n}\n";
 
-static void a_cooperative_grid_meets_as_nvcc_has_it(void **state) {
+static void a_barrier_of_the_grid_works_as_nvcc_writes_it(void **state) {
     (void)state;
     enum { BLOCKS = 100, THREADS_A_BLOCK = 64, N = BLOCKS * THREADS_A_BLOCK };
     cj_module       *own = NULL;
@@ -425,8 +425,8 @@ int cj_test_launches(cj_device *on, unsigned count) {
         cmocka_unit_test_setup(every_attribute_launches_or_is_refused_by_name, poison),
         cmocka_unit_test_setup(a_cluster_of_16_launches_when_asked_for, poison),
         cmocka_unit_test_setup(all_shared_memory_of_a_block_can_be_used, poison),
-        cmocka_unit_test_setup(a_cooperative_grid_meets, poison),
-        cmocka_unit_test_setup(a_cooperative_grid_meets_as_nvcc_has_it, poison),
+        cmocka_unit_test_setup(a_barrier_of_the_grid_holds_all_blocks, poison),
+        cmocka_unit_test_setup(a_barrier_of_the_grid_works_as_nvcc_writes_it, poison),
         cmocka_unit_test_setup(a_grid_of_clusters_has_all_its_blocks, poison),
         cmocka_unit_test_setup(a_dependent_kernel_reads_what_the_one_before_it_wrote, poison),
         cmocka_unit_test_setup(dependent_reductions_follow_each_other, poison),

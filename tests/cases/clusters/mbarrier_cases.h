@@ -21,7 +21,7 @@
         "    mov.u32 %r3, %cluster_ctarank;\n    mad.lo.u32 %r2, %r3, 8, %r2;\n    add.u32 %r4, %r3, " base ";\n"    \
         "    cvt.u64.u32 %l1, %r4;\n    @%p7 st.shared::cluster.u64 [%r2], %l1;\n"                                   \
         "    @%p7 mbarrier.arrive." order ".cluster.shared::cluster.b64 _, [%r1];\n"                                 \
-        "    setp.ne.u32 %p0, %r3, 0;\n    @%p0 bra meet;\n" WAIT_CLUSTER("wait", "bar", "0")                        \
+        "    setp.ne.u32 %p0, %r3, 0;\n    @%p0 bra join;\n" WAIT_CLUSTER("wait", "bar", "0")                        \
         "    setp.lt.u32 %p1, %r0, 4;\n    mov.u32 %r5, slot;\n    mad.lo.u32 %r5, %r0, 8, %r5;\n"                   \
         "    @%p1 ld.shared.u64 %l2, [%r5];\n    @%p1 st.global.u64 [%at], %l2;\nmeet:\n" CLUSTER
 // clang-format on
@@ -56,7 +56,7 @@ static const async_case mbarrier_cases[] = {
      ALONE INIT("bar", "5") "    mbarrier.arrive.noComplete.shared::cta.b64 %l1, [bar], 3;\n" TEST("0")
      "    mbarrier.arrive.shared::cta.b64 %l1, [bar], 2;\n" TEST("0") DONE,
      32, answers_01, NULL, NULL},
-    {"who drops out is not waited for",
+    {"a thread that drops out is not waited for",
      {1, 32, 0, 0},
      BAR,
      ALONE INIT("bar", "3") "    mbarrier.arrive_drop.shared::cta.b64 %l1, [bar];\n"

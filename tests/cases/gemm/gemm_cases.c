@@ -224,7 +224,7 @@ static void check_gaps(const problem *p) {
         if (line < d->lines && within < d->length) continue;
         for (size_t i = 0; i < bytes; i++)
             if (d->at[at * bytes + i] != POISON)
-                fail_msg("%s: written behind line %" PRIu64, p->words, at / d->stride * d->lines + line);
+                fail_msg("%s: written after line %" PRIu64, p->words, at / d->stride * d->lines + line);
     }
 }
 

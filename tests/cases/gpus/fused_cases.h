@@ -13,7 +13,7 @@ typedef cj_status (*cj_fused_call)(cj_gpus *gpus, const fused_model *model, cons
 
 // Runs the kernel of `family` with the parameters `words` ("rows=3 columns=100") twice on new memory of these GPUs, whose number and
 // mail are added to them, and compares every element. `call` NULL: by cj_gpus_launch_arrays. The arrays begin `ahead` elements
-// behind a multiple of 256 bytes.
+// after a multiple of 256 bytes.
 void cj_test_fused(cj_gpus *gpus, uint64_t mail, const char *family, const char *words, unsigned ahead, cj_fused_call call,
                    const cj_stream *stream);
 

@@ -80,7 +80,7 @@ static double expected_at(const problem *p, uint32_t r, uint64_t row, uint64_t c
     return sum;
 }
 
-// Of a large product every so many elements are computed, which meets each column and each block of 16 bytes in some rows.
+// Of a large product every so many elements are computed, which reaches each column and each block of 16 bytes in some rows.
 static uint64_t step_of(const problem *p) { return (uint64_t)p->out_count * p->desc->k > 1 << 24 ? 37 : 1; }
 
 // The wrong elements of rank r: how many of those that are looked at, the first and the last.

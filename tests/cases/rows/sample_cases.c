@@ -163,7 +163,7 @@ static void *read_told(cj_device *device, const problem *p, size_t i) {
     if (!bytes) return found;
     cj_test_ok(cj_mem_read(device, found, p->told[i], bytes + GUARD, NULL, &error), &error);
     for (int g = 0; g < GUARD; g++)
-        if (found[bytes + (size_t)g] != POISON) fail_msg("wrote behind array %zu of what is told", i);
+        if (found[bytes + (size_t)g] != POISON) fail_msg("wrote after array %zu of what is told", i);
     return found;
 }
 
@@ -216,7 +216,7 @@ static void check_tokens(cj_device *device, const problem *p, const int32_t *tok
     for (size_t i = 0; i < TOLD; i++) free(told[i]);
     free(kept);
     for (int i = 0; i < GUARD; i++)
-        if (((const unsigned char *)(tokens + d->rows))[i] != POISON) fail_msg("wrote behind the tokens");
+        if (((const unsigned char *)(tokens + d->rows))[i] != POISON) fail_msg("wrote after the tokens");
 }
 
 static void launch_and_check(cj_device *device, problem *p, cj_sample_fill fill, bool each) {

@@ -168,8 +168,8 @@ static void check_arrays(const problem *p, const arrays *a) {
     for (uint64_t row = 0; row < p->rows; row++)
         check_row(p, row, a->host[0] + row * p->stride * p->bytes, a->host[1], a->host[2], entries);
     const size_t values = p->values ? a->bytes[1] - GUARD : 0, indices = p->indices ? a->bytes[2] - GUARD : 0;
-    check_unwritten(p, a->host[1] + values, a->bytes[1] - values, "values, behind its results");
-    check_unwritten(p, a->host[2] + indices, a->bytes[2] - indices, "indices, behind its results");
+    check_unwritten(p, a->host[1] + values, a->bytes[1] - values, "values, after its results");
+    check_unwritten(p, a->host[2] + indices, a->bytes[2] - indices, "indices, after its results");
     free(entries);
 }
 
@@ -289,8 +289,8 @@ static void check_segments(const problem *p, const segments *s, const arrays *a)
     }
     check_unwritten(p, a->host[1], s->offset[0] * p->bytes, "values before the first segment");
     check_unwritten(p, a->host[2], s->offset[0] * p->index_bytes, "indices before the first segment");
-    check_unwritten(p, a->host[1] + s->offset[p->rows] * p->bytes, GUARD, "values behind the last segment");
-    check_unwritten(p, a->host[2] + s->offset[p->rows] * p->index_bytes, GUARD, "indices behind the last segment");
+    check_unwritten(p, a->host[1] + s->offset[p->rows] * p->bytes, GUARD, "values after the last segment");
+    check_unwritten(p, a->host[2] + s->offset[p->rows] * p->index_bytes, GUARD, "indices after the last segment");
     free(entries);
 }
 

@@ -18,7 +18,7 @@ typedef enum cj_sort_fill {
     CJ_SORT_FILLS
 } cj_sort_fill;
 
-// Sorts twice on one workspace, and checks every result, and that nothing is written behind them.
+// Sorts twice on one workspace, and checks every result, and that nothing is written after them.
 void cj_test_sort(cj_device *device, const char *words, cj_sort_fill fill, uint64_t seed);
 
 // Rows about what a warp, a block and a cluster hold; a shape drawn from the seed, with `most` columns or fewer.

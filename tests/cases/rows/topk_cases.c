@@ -126,9 +126,9 @@ static void check_row(const problem *p, uint64_t row, const unsigned char *x, co
     }
 }
 
-static void check_guard(const problem *p, const unsigned char *behind) {
+static void check_guard(const problem *p, const unsigned char *after) {
     for (int i = 0; i < GUARD; i++)
-        if (behind[i] != POISON) fail_msg("%s: wrote behind its results", p->words);
+        if (after[i] != POISON) fail_msg("%s: wrote after its results", p->words);
 }
 
 void cj_test_topk(cj_device *device, const char *words, cj_topk_fill fill, unsigned shift, uint64_t seed) {

@@ -76,17 +76,17 @@ static void host_threads_change_nothing(void **state) {
 
 // ---- clusters that wait for each other
 
-// All clusters of the grid meet, twice: each waits until every one has come.
+// All clusters of the grid wait for each other, twice.
 static const char meetings[] = KERNEL(
     "", "    mov.u32 %r0, %tid.x; setp.ne.u32 %p0, %r0, 0; mov.u32 %r1, %nctaid.x;\n"
-        "    st.global.u32 [%at], 1;\n    mov.u32 %r2, 0;\nmeet:\n    bar.sync 0; @%p0 bra met;\n"
+        "    st.global.u32 [%at], 1;\n    mov.u32 %r2, 0;\nmeet:\n    bar.sync 0; @%p0 bra joined;\n"
         "    add.u32 %r2, %r2, %r1; atom.acq_rel.gpu.global.add.u32 %r3, [%out + 32000], 1;\n"
         "spin:\n    ld.acquire.gpu.global.u32 %r3, [%out + 32000]; setp.lt.u32 %p1, %r3, %r2;\n    @%p1 bra spin;\n"
-        "met:\n    bar.sync 0;\n    mov.u32 %r6, %nctaid.x; add.u32 %r5, %r5, 1; setp.eq.u32 %p2, %r4, 77;\n"
+        "joined:\n    bar.sync 0;\n    mov.u32 %r6, %nctaid.x; add.u32 %r5, %r5, 1; setp.eq.u32 %p2, %r4, 77;\n"
         "    @%p2 bra done;\n    mov.u32 %r4, 77;\n"
         "    mov.u32 %r6, %ctaid.x; add.u32 %r6, %r6, 1; rem.u32 %r6, %r6, %r1; mul.wide.u32 %l1, %r6, 512;\n"
         "    mul.wide.u32 %l2, %r0, 8; add.u64 %l1, %l1, %l2; add.u64 %l1, %l1, %out;\n"
-        "    ld.global.u32 %r7, [%l1]; bra meet;\ndone:\n    st.global.u32 [%at], %r7;\n");
+        "    ld.global.u32 %r7, [%l1]; bra join;\ndone:\n    st.global.u32 [%at], %r7;\n");
 
 static void clusters_wait_for_each_other(void **state) {
     (void)state;

@@ -11,7 +11,7 @@
 
 enum { SEEDS = 12, BYTES = 1 << 17, ARGUMENTS_MAX = 32 };
 
-// The ring goes round more than once; more stages than steps; parts, one of them without a step; C, which is D.
+// Each stage is used more than once; more stages than steps; parts, one of them without a step; C, which is D.
 static const char *const kernels[] = {
     "form=mma m=70 n=70 k=330 tile=64x64 stages=2",
     "form=mma m=60 n=60 k=450 tile=64x64 stages=3 a=column b=column c=yes",

@@ -10,7 +10,7 @@
 
 enum { SEEDS = 12, BYTES = 1 << 18, ARGUMENTS_MAX = 24 };
 
-// A grid of one cluster makes all tiles: the ring goes round, and results leave behind other tiles' steps. Where K is
+// A grid of one cluster makes all tiles: the stages are used again, and results are stored after other tiles' steps. Where K is
 // shared, the grid stays.
 static const char *const kernels[] = {
     "m=190 n=76 k=200 tile=64x64 cluster=2 cluster-n=1 stages=2",

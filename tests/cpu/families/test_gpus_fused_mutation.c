@@ -109,7 +109,7 @@ static bool has(const char *from, size_t length, const char *text) {
     return found && found < from + length;
 }
 
-// A cluster's collective begins with a barrier of its own, which nothing needs behind N1. B2 is for the next launch. The CPU
+// A cluster's collective begins with a barrier of its own, which nothing needs after N1. B2 is for the next launch. The CPU
 // device's copies see mbarriers of their own block at once.
 static bool can_miss(const cj_specimen *specimen, const char *line, size_t length) {
     const kernel *k = specimen->user;

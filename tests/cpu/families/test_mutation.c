@@ -142,7 +142,7 @@ static bool has_word(const kernel *k, const char *name, const char *word) {
     return !strcmp(cj_params_word(&k->params, name, buffer, sizeof buffer), word);
 }
 
-// The family's own arguments: (i)nput, (o)utput and two places behind it, p and q, the (n)umber of elements, (w)orkspace,
+// The family's own arguments: (i)nput, (o)utput and two places after it, p and q, the (n)umber of elements, (w)orkspace,
 // a(s)cending offsets; (z)ero, 1 as f32 (t), 0.9 as f32 (u); 20 and 200 of two rows (k).
 static const char *order_of(const kernel *k) {
     const char *family = cj_family_name(k->params.family);

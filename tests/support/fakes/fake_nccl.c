@@ -93,7 +93,7 @@ static int enter(const char *call) {
     } while (0)
 
 // All ranks are here.
-static void meet(void) {
+static void join(void) {
     if (fake.absent) return;
     pthread_mutex_lock(&lock);
     const int turn = turns;
@@ -214,10 +214,10 @@ static int collect(comm *c, const void *x, void *out, size_t count, size_t offse
     static _Thread_local unsigned char made[1 << 20];
     if (count * size_of(type) > sizeof made) return INVALID;
     c->x = x;
-    meet();
+    join();
     if (fake.absent) return 0;
     combine(made, count, offset, type, op);
-    meet();
+    join();
     memcpy(out, made, count * size_of(type));
     return 0;
 }
@@ -239,9 +239,9 @@ int ncclAllGather(const void *x, void *out, size_t count, int type, void *c, voi
     ENTER("ncclAllGather");
     const size_t bytes = count * size_of(type);
     ((comm *)c)->x = x;
-    meet();
+    join();
     for (int q = 0; q < fake.ranks && !fake.absent; q++) memcpy((char *)out + (size_t)q * bytes, comms[q].x, bytes);
-    meet();
+    join();
     return 0;
 }
 
@@ -250,9 +250,9 @@ int ncclBroadcast(const void *x, void *out, size_t count, int type, int root, vo
     ENTER("ncclBroadcast");
     if (root >= fake.ranks) return INVALID;
     ((comm *)c)->x = x;
-    meet();
+    join();
     if (!fake.absent) memmove(out, comms[root].x, count * size_of(type));
-    meet();
+    join();
     return 0;
 }
 
@@ -263,7 +263,7 @@ int ncclCommWindowRegister(void *c, void *memory, size_t bytes, void **window, i
     ((comm *)c)->window = memory;
     *window = c;
     __atomic_add_fetch(&fake.windows, 1, __ATOMIC_RELAXED);
-    meet();
+    join();
     return 0;
 }
 
@@ -317,14 +317,14 @@ int ncclGroupEnd(void) {
     fake.group--;
     ENTER("ncclGroupEnd");
     if (!grouped) return 0;
-    meet();
+    join();
     for (int i = 0; i < grouped->recvs; i++) {
         const transfer *to = &grouped->recv[i];
         const comm     *peer = &comms[to->peer];
         for (int k = 0; k < peer->sends; k++)
             if (peer->send[k].peer == grouped->rank) memcpy(to->to, peer->send[k].from, to->bytes);
     }
-    meet();
+    join();
     grouped->sends = grouped->recvs = 0;
     return 0;
 }

@@ -79,12 +79,12 @@ static cj_status load(const cj_specimen *specimen, const char *ptx, cj_module **
 // The text with the line at `line` removed or weakened; to be freed.
 static char *mutate(const char *ptx, const char *line, const struct mutation *m) {
     const char  *from = m->from ? strstr(line, m->from) : line;
-    const char  *behind = m->from ? from + strlen(m->from) : line + strcspn(line, "\n");
+    const char  *rest = m->from ? from + strlen(m->from) : line + strcspn(line, "\n");
     const char  *to = m->to ? m->to : "";
     const size_t before = (size_t)(from - ptx), size = strlen(ptx) + strlen(to) + 1;
     char        *text = malloc(size);
     assert_non_null(text);
-    snprintf(text, size, "%.*s%s%s", (int)before, ptx, to, behind);
+    snprintf(text, size, "%.*s%s%s", (int)before, ptx, to, rest);
     return text;
 }
 

@@ -258,7 +258,7 @@ __global__ void stencil_step(const float *in, float *out, int height, int width,
     *reinterpret_cast<float4 *>(out + static_cast<size_t>(row) * width + x) = n;
 }
 
-// Behind the input the steps go to and fro in the temporary memory; the last one writes the output.
+// After the input the steps go to and fro in the temporary memory; the last one writes the output.
 cudaError_t stencil(const peer_problem &p, void *temporary, size_t *bytes, const void *in, void *out, cudaStream_t stream) {
     size_t points = static_cast<size_t>(p.height) * p.width * p.problems;
     if (!temporary) return *bytes = 2 * points * sizeof(float), cudaSuccess;
@@ -286,7 +286,7 @@ __device__ unsigned read_flag(const unsigned *flag) {
     return value;
 }
 
-// Data begins and ends in shared memory. Two mailboxes a block in turns: who raises a flag for a round has read the round
+// Data begins and ends in shared memory. Two mailboxes a block in turns: a thread that raises a flag for a round has read the round
 // before, so what lies in that round's mailboxes is free in the next but one.
 __global__ void all_to_all(const uint4 *in, uint4 *out, uint4 *mail, unsigned *flags, unsigned cluster, unsigned vectors,
                            unsigned rounds) {

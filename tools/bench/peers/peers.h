@@ -32,12 +32,12 @@ typedef struct peer_problem {
 // Enqueues the work on `stream` (a cudaStream_t), which may be captured into a graph. Like CUB it is called with a NULL
 // `temporary` first, which enqueues nothing and gives *bytes of device memory that it needs. Outputs:
 //   sum            one element: of the type, of bf16 an f32
-//   argmax         one f32, then (8 bytes behind it) an int64_t index
+//   argmax         one f32, then (8 bytes after it) an int64_t index
 //   mean, variance two f32: the sum, and the sum of squared deviations
 //   histogram      uint32_t [bins]
 //   stencil        f32 [problems][height][width], as the input
 //   all-to-all     as the input, [blocks][bytes]: part j of block i of a group becomes part i of its block j
-//   scans          inclusive sums, f32 [n]: of all, of each row, of each segment; behind the input of the latter lie its
+//   scans          inclusive sums, f32 [n]: of all, of each row, of each segment; after the input of the latter lie its
 //                  flags, uint8_t [n]
 //   top-k          the largest of each row in any order, of equal ones those in front: f32 [rows][k], uint32_t [rows][k]
 //   sorts          f32 [n] ascending, and uint32_t [n], where each was in its row: of one row, of rows by CUB's sort of segments, and by

@@ -12,7 +12,7 @@
 enum { COPIES_MAX = 4096, L2_TIMES = 3, ALIGNMENT = 256, REFERENCE_BLOCK = 256, REFERENCE_BLOCKS_PER_SM = 8, CYCLES_BYTES = 4096 };
 
 // What a family's kernels take, in order: x the input, o the output, n the number of elements, c room for
-// cycles, f the flags behind the input, i the indices behind the values.
+// cycles, f the flags after the input, i the indices after the values.
 static const struct {
     const char *name, *arguments;
     bool        adds;

@@ -23,7 +23,7 @@ typedef struct race {
     cj_device          *device;
     const peer_library *peers;
 
-    // Sets of buffers, one behind the other: set i is at `in` + i * in_bytes, and so on.
+    // Sets of buffers, one after the other: set i is at `in` + i * in_bytes, and so on.
     unsigned copies;
     size_t   in_bytes, out_bytes, temporary_bytes;
     cj_ptr   in, out[SIDES], temporary, cycles;

@@ -69,7 +69,7 @@ def name_of(words, pattern):
 
 
 def kernel_of(words, operands):
-    """A loop of four instructions. Those of wgmma are a group; their matrices have no swizzling: A of 8 KiB at 0, B behind it, 64 bytes of
+    """A loop of four instructions. Those of wgmma are a group; their matrices have no swizzling: A of 8 KiB at 0, B after it, 64 bytes of
     k in 4 chunks, a line of 8 rows each 128 bytes."""
     _, (m, n, k) = extents(words)
     types, made, used = types_of(words), Registers(), []

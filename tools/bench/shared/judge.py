@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sweep's judge: measures every side of a request on the GPU, holds results against the reference, and says who is slower where."""
+"""sweep's judge: measures every side of a request on the GPU, holds results against the reference, and says which side is slower where."""
 import collections
 import json
 import math
@@ -132,7 +132,7 @@ def differs(request, store, found):
 
 
 def peer_side(name, make, request, copies, ours_right):
-    """A peer that works, or one with the reason why not; None: it does not claim to do this."""
+    """A peer that works, or one with the reason why not; None: it does not offer this."""
     inputs = [peers.views(copy, request) for copy in copies]
     side = Side(name, None)
     try:
@@ -210,7 +210,7 @@ def check_replay(pt, side, request, store):
 
 
 def add_peers(pt, library, request, options, reasons, copies, turns, sides, row):
-    """The peers that do this, behind ours in `sides`. cuBLAS, which must be closed, or None."""
+    """The peers that do this, after ours in `sides`. cuBLAS, which must be closed, or None."""
     ours_right = "ours" not in row["failures"]
     pt.compiler.reset()
     row["failures"].update((name, why) for name, why in reasons.items() if why)

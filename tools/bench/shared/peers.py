@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whom sweep holds ours against: torch eager, torch.compile, QuACK, cuBLAS through torch, and CUB (libbench_peers.so).
+"""What sweep holds ours against: torch eager, torch.compile, QuACK, cuBLAS through torch, and CUB (libbench_peers.so).
 
 A peer is a name and a function of a call's views by name ({"x": tensor, …}) to its results by name. `torch_function` says what
 people write with torch; torch.compile gets the plain formula where eager has an operator that it would not open."""

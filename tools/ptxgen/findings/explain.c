@@ -104,7 +104,7 @@ json_t *explain_json(const explanation *e) {
 
 static const char introduction[] = "# Rules\n\n"
                                    "<!-- ptxgen explain --markdown writes this file, from tools/ptxgen/explain. -->\n\n"
-                                   "What is behind the name in brackets that ends a message: `error: … [race-block]`. "
+                                   "What stands after the name in brackets that ends a message: `error: … [race-block]`. "
                                    "`ptxgen explain RULE` shows an entry of this\n"
                                    "page, `ptxgen explain` the names.\n\n"
                                    "Lines marked `-` are the mistake, lines marked `+` its cure. PTX without a head "

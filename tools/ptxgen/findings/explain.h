@@ -16,7 +16,7 @@ typedef struct explanation {
     int         group_length, id_length, length;
 } explanation;
 
-bool explain_at(size_t index, explanation *e);  // in the order of the texts; false behind the last
+bool explain_at(size_t index, explanation *e);  // in the order of the texts; false after the last
 bool explain_find(const char *rule, explanation *e);
 
 // The first sentence of the cause: returns its length, from e->text on.

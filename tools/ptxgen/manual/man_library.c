@@ -232,7 +232,7 @@ int man_library(FILE *to, const char *headers) {
     roff_section(to, "DESCRIPTION");
     roff_text(
         to,
-        "clusterjit.h includes the headers below. Each header says more of its calls: shapes, units, who owns what, "
+        "clusterjit.h includes the headers below. Each header says more of its calls: shapes, units, what the caller owns, "
         "which threads may call, errors. A kernel runs on a GPU or on the CPU device, which executes PTX and finds "
         "missing synchronization.");
     roff_section(to, "CALLS");

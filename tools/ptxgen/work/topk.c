@@ -131,9 +131,9 @@ static const char *find_fault(const topk *t, uint64_t row, uint64_t *place) {
         if (memcmp(t->values + at * t->bytes, t->input + (row * t->stride + index) * t->bytes, t->bytes) != 0)
             return "is not the element at its index";
         if (t->chosen[index]++) return "comes twice";
-        const bool behind = !*place || stands_before(t, t->row[last], last, t->row[index], index);
-        if (!behind && !t->any) return "does not follow the one before in the order";
-        if (behind) last = index;
+        const bool follows = !*place || stands_before(t, t->row[last], last, t->row[index], index);
+        if (!follows && !t->any) return "does not follow the one before in the order";
+        if (follows) last = index;
     }
     for (uint64_t i = 0; i < t->columns; i++) before += stands_before(t, t->row[i], i, t->row[last], last);
     *place = t->given - 1;
