@@ -43,8 +43,8 @@ for path in files:
     if path.startswith("tests/inspect/words.") or pathlib.Path(path).suffix not in TEXTS or not (root / path).is_file():
         continue
     read += 1
-    for number, line in enumerate((root / path).read_text(errors="replace").splitlines(), 1):
-        for found in forbidden.finditer(line):
+    for number, line in enumerate((root / path).read_text(errors="replace").splitlines(), 1):  # in C "\nwho" begins with a word
+        for found in forbidden.finditer(line.replace("\\n", "  ")):
             if not allows(found[0].lower(), path):
                 wrong += 1
                 print(f"FAIL: {path}:{number}: '{found[0]}': say {WORDS[words[int(found.lastgroup[1:])]]}")

@@ -98,7 +98,7 @@ static const async_case async_cases[] = {
      "    mapa.shared::cluster.u32 %r2, %r2, 0;\n"
      "    red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r1], 1, [%r2];\n" RANK
      "    setp.ne.u32 %p0, %r3, 0;\n    @%p0 bra join;\n" WAIT_CLUSTER("wait", "bar", "0")
-     "    ld.shared.u32 %r4, [tile];\n    @%p7 st.global.u32 [%at], %r4;\nmeet:\n" CLUSTER,
+     "    ld.shared.u32 %r4, [tile];\n    @%p7 st.global.u32 [%at], %r4;\njoin:\n" CLUSTER,
      128, counted, NULL, NULL},
 
     {"cp.async", {1, 64, 0, 0}, TILE, COPIES(COPY, "    cp.async.wait_all;\n"), 64, same, NULL, NULL},
@@ -237,7 +237,7 @@ static const async_case async_mutants[] = {
      "    mapa.shared::cluster.u32 %r2, %r2, 0;\n"
      "    red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r1], 1, [%r2];\n" RANK
      "    setp.ne.u32 %p0, %r3, 0;\n    @%p0 bra join;\n"
-     "    ld.shared.u32 %r4, [tile];\n    @%p7 st.global.u32 [%at], %r4;\nmeet:\n" CLUSTER,
+     "    ld.shared.u32 %r4, [tile];\n    @%p7 st.global.u32 [%at], %r4;\njoin:\n" CLUSTER,
      128, counted, NULL, NULL},
     {"cp.async on an mbarrier, no wait", {1, 64, 0, 0}, BAR TILE,
      FIRST(INIT("bar", "64")) "    bar.sync 0;\n"

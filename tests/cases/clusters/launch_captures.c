@@ -15,7 +15,7 @@ typedef struct family_run {
     cj_status (*launch)(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error);
 } family_run;
 
-enum { RUN_WORDS = 1 << 14, RUN_BYTES = RUN_WORDS * sizeof(uint32_t) };
+enum { RUN_WORDS = 1 << 14, RUN_BYTES = RUN_WORDS * sizeof(uint32_t), MEMORY = 8 * RUN_BYTES };
 
 static cj_status launch_with_n(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
     uint64_t n = cj_params_get(&cj_kernel_plan(kernel)->params, "n");
@@ -153,7 +153,7 @@ static const family_run runs[] = {
 typedef struct captured {
     const family_run *run;
     cj_kernel        *kernel;
-    cj_ptr            memory;  // RUN_WORDS of results, then of input
+    cj_ptr            memory;  // RUN_WORDS of results, then of input, then of what a family takes besides
 } captured;
 
 static cj_status run_captured(void *user, cj_stream stream, cj_error *error) {
@@ -178,13 +178,13 @@ static cj_kernel *make_kernel(const char *family, const char *parameters) {
     return kernel;
 }
 
-// The input, after results that no kernel writes.
+// The input, after results; all ones before, between and after them.
 static void put_input(cj_ptr memory) {
-    static uint32_t words[2 * RUN_WORDS];
+    static uint32_t words[RUN_WORDS];
     cj_error        error = {0};
-    memset(words, 0xff, RUN_BYTES);
-    for (uint32_t i = 0; i < RUN_WORDS; i++) words[RUN_WORDS + i] = i % 1000;
-    cj_test_ok(cj_mem_write(device, memory, words, sizeof words, NULL, &error), &error);
+    cj_test_ok(cj_mem_fill(device, memory, 0xff, MEMORY, NULL, &error), &error);
+    for (uint32_t i = 0; i < RUN_WORDS; i++) words[i] = i % 1000;
+    cj_test_ok(cj_mem_write(device, memory + RUN_BYTES, words, sizeof words, NULL, &error), &error);
 }
 
 static void read_results(cj_ptr memory, uint32_t results[RUN_WORDS]) {
@@ -198,7 +198,7 @@ void cj_test_captures(cj_device *on) {
     cj_error        error = {0};
     cj_ptr          memory = 0;
     device = on;
-    cj_test_ok(cj_mem_alloc(device, 2 * RUN_BYTES, &memory, &error), &error);
+    cj_test_ok(cj_mem_alloc(device, MEMORY, &memory, &error), &error);
     for (size_t i = 0; i < cj_family_count(); i++) {
         const family_run *run = run_of(cj_family_at(i));
         captured          c = {.run = run, .kernel = make_kernel(run->family, run->parameters), .memory = memory};

@@ -23,7 +23,7 @@
         "    @%p7 mbarrier.arrive." order ".cluster.shared::cluster.b64 _, [%r1];\n"                                 \
         "    setp.ne.u32 %p0, %r3, 0;\n    @%p0 bra join;\n" WAIT_CLUSTER("wait", "bar", "0")                        \
         "    setp.lt.u32 %p1, %r0, 4;\n    mov.u32 %r5, slot;\n    mad.lo.u32 %r5, %r0, 8, %r5;\n"                   \
-        "    @%p1 ld.shared.u64 %l2, [%r5];\n    @%p1 st.global.u64 [%at], %l2;\nmeet:\n" CLUSTER
+        "    @%p1 ld.shared.u64 %l2, [%r5];\n    @%p1 st.global.u64 [%at], %l2;\njoin:\n" CLUSTER
 // clang-format on
 
 static uint64_t pending_of_lane(unsigned i) { return 32 - i; }

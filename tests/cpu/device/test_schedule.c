@@ -79,7 +79,7 @@ static void host_threads_change_nothing(void **state) {
 // All clusters of the grid wait for each other, twice.
 static const char meetings[] = KERNEL(
     "", "    mov.u32 %r0, %tid.x; setp.ne.u32 %p0, %r0, 0; mov.u32 %r1, %nctaid.x;\n"
-        "    st.global.u32 [%at], 1;\n    mov.u32 %r2, 0;\nmeet:\n    bar.sync 0; @%p0 bra joined;\n"
+        "    st.global.u32 [%at], 1;\n    mov.u32 %r2, 0;\njoin:\n    bar.sync 0; @%p0 bra joined;\n"
         "    add.u32 %r2, %r2, %r1; atom.acq_rel.gpu.global.add.u32 %r3, [%out + 32000], 1;\n"
         "spin:\n    ld.acquire.gpu.global.u32 %r3, [%out + 32000]; setp.lt.u32 %p1, %r3, %r2;\n    @%p1 bra spin;\n"
         "joined:\n    bar.sync 0;\n    mov.u32 %r6, %nctaid.x; add.u32 %r5, %r5, 1; setp.eq.u32 %p2, %r4, 77;\n"
