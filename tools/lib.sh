@@ -26,6 +26,7 @@ libzstd-dev     pkg-config --exists libzstd
 '
 needs_tests='
 g++             command -v c++
+clang           command -v clang++
 binutils        command -v nm && command -v readelf
 libcmocka-dev   pkg-config --exists cmocka
 gnuplot-nox     command -v gnuplot

@@ -169,11 +169,17 @@ void textures_and_surfaces_destroy_themselves() {
     EXPECT(error_of([&] { clusterjit::surface(cpu(), image); }).status() == CJ_INVALID_ARGUMENT);
 }
 
-void families_run() {
-    const std::size_t  rows = 3, columns = 100;
+const std::size_t rows = 3, columns = 100;
+
+std::vector<float> numbers() {
     std::vector<float> x(rows * columns);
     for (std::size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>((i * 7919) % 101);
-    const buffer<float> in = cpu().copy(x), out = cpu().allocate<float>(x.size());
+    return x;
+}
+
+void reductions_and_rows_run() {
+    const std::vector<float> x = numbers();
+    const buffer<float>      in = cpu().copy(x), out = cpu().allocate<float>(x.size());
 
     cj_reduce_desc sum{};
     sum.n = x.size();
@@ -199,6 +205,11 @@ void families_run() {
     const buffer<std::uint64_t> at = cpu().allocate<std::uint64_t>(rows * 2);
     clusterjit::topk(cpu(), top).run(in, best, at);
     EXPECT(best.read()[0] == *std::max_element(x.begin(), x.begin() + columns));
+}
+
+void sorts_run() {
+    const std::vector<float> x = numbers();
+    const buffer<float>      in = cpu().copy(x);
 
     cj_sort_desc order{};
     order.rows = 1;
@@ -213,6 +224,11 @@ void families_run() {
     order.offsets = CJ_I32;
     clusterjit::sort(cpu(), order).run_segmented(in, offsets, sorted, from);
     EXPECT(sorted.read()[0] == *std::min_element(x.begin(), x.begin() + 3) && from.read()[3] < 29);
+}
+
+void samples_run() {
+    const std::vector<float> x = numbers();
+    const buffer<float>      in = cpu().copy(x);
 
     cj_sample_desc draw{};
     draw.columns = columns;
@@ -226,6 +242,11 @@ void families_run() {
     filters.temperature = 0;
     clusterjit::sample::launch(cpu(), draw, filters);
     EXPECT(token.read()[0] == greatest);
+}
+
+void scans_and_histograms_run() {
+    const std::vector<float> x = numbers();
+    const buffer<float>      in = cpu().copy(x), out = cpu().allocate<float>(x.size());
 
     cj_scan_desc running{};
     running.rows = 1;
@@ -450,14 +471,17 @@ void several_devices_work_as_one() {
     EXPECT(first(y) == 8);
     both.all_gather_gemm(product, x, x, y);
     EXPECT(first(y) == 4);
+    both.check();
+    both.free(x), both.free(y), both.free(sum);
+}
+
+void ranks_need_others_that_answer() {
     cj_gpus_exchange nobody{};
     nobody.size = 2;
     nobody.all_gather = [](void *, const void *, void *, std::size_t, cj_error *) { return CJ_DRIVER; };
     EXPECT(error_of([&] { clusterjit::gpus::by_exchange(device("cpu"), nobody); }).status() == CJ_INVALID_ARGUMENT);
     EXPECT(error_of([&] { clusterjit::gpus::by_env(device("cpu")); }).status() == CJ_INVALID_ARGUMENT);
     EXPECT(error_of([&] { clusterjit::gpus::by_nccl(device("cpu"), nullptr); }).status() == CJ_INVALID_ARGUMENT);
-    both.check();
-    both.free(x), both.free(y), both.free(sum);
 }
 
 void what_work_throws_comes_out_of_time() {
@@ -482,12 +506,16 @@ int main() {
     memory_keeps_its_device_open();
     modules_come_from_cuda();
     textures_and_surfaces_destroy_themselves();
-    families_run();
+    reductions_and_rows_run();
+    sorts_run();
+    samples_run();
+    scans_and_histograms_run();
     any_family_runs_by_its_parameters();
     texts_are_checked_and_printed();
     kernels_are_written_in_lambdas();
     a_builders_error_names_the_line_of_the_program();
     several_devices_work_as_one();
+    ranks_need_others_that_answer();
     what_work_throws_comes_out_of_time();
     std::printf("%d failed\n", failures);
     return failures != 0;

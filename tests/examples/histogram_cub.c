@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "../../tools/bench/peers.h"
+#include "../../tools/bench/peers/peers.h"
 #include "example.h"
 
 enum { BINS = 2048, SHIFT = 32 - 11 };

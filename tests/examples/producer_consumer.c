@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two blocks of a cluster with a role each: one decodes a matrix of bytes, row by row, and pushes what it decoded into
 // the other's shared memory; the other adds the rows up. sums[i] = scale * (x[0][i] + x[1][i] + ...), and each cluster
-// has 256 columns of its own. The ring of stages between the two blocks is clusterjit/pipeline.h's.
+// has 256 columns of its own. The pipeline between the two blocks is clusterjit/pipeline.h's.
 //
 //     block 0, the producer                             block 1, the consumer
 //     rows[3][256]     -- one bulk copy a row -->       rows[3][256]      full[3]
@@ -28,28 +28,28 @@ static cj_reg word_of_stage(cj_func *f, const thread *t, const cj_pipeline_at *a
     return word;
 }
 
-static void next_row(cj_func *f, const thread *t, const cj_pipeline *ring, const cj_pipeline_at *at, cj_label again) {
+static void next_row(cj_func *f, const thread *t, const cj_pipeline *pipeline, const cj_pipeline_at *at, cj_label again) {
     cj_reg more = cj_pred(f, "more");
-    cj_pipeline_next(f, ring, at);
+    cj_pipeline_next(f, pipeline, at);
     cj_ptx(f, "sub.u32 $1, $1, 1;", t->rows);
     cj_ptx(f, "setp.ne.u32 $1, $2, 0;", more, t->rows);
     cj_ptx(f, "@$1 bra $2;", more, again);
 }
 
-static void write_producer(cj_func *f, const thread *t, const cj_pipeline *ring, cj_var x, cj_reg consumer) {
+static void write_producer(cj_func *f, const thread *t, const cj_pipeline *pipeline, cj_var x, cj_reg consumer) {
     cj_step(f, "block 0: decodes a row and pushes it into block 1's stage");
     cj_reg source = cj_u64(f, "source"), code = cj_u32(f, "code"), value = cj_f32(f, "value"),
            offset = cj_u64(f, "offset");
-    cj_reg there = cj_cluster_map_address(f, t->stages, consumer), to = cj_pipeline_consumer(f, ring, consumer);
+    cj_reg there = cj_cluster_map_address(f, t->stages, consumer), to = cj_pipeline_consumer(f, pipeline, consumer);
     cj_reg from = cj_u32(f, "from"), into = cj_u32(f, "into");
     cj_ptx(f, "ld.param.u64 $1, [$2];", source, x);
     cj_ptx(f, "cvt.u64.u32 $1, $2;", offset, t->column);
     cj_ptx(f, "add.u64 $1, $1, $2;", source, offset);
 
-    cj_pipeline_at at = cj_pipeline_begin(f, ring, CJ_PRODUCER);
+    cj_pipeline_at at = cj_pipeline_begin(f, pipeline, CJ_PRODUCER);
     cj_label       again = cj_label_new(f, "next_row");
     cj_label_here(f, again);
-    cj_reg full = cj_pipeline_acquire_peer(f, t->leader, ring, &at, to, CJ_ARG(ROW_BYTES));
+    cj_reg full = cj_pipeline_acquire_peer(f, t->leader, pipeline, &at, to, CJ_ARG(ROW_BYTES));
     cj_ptx(f, "ld.global.u8 $1, [$2];", code, source);
     cj_ptx(f, "cvt.rn.f32.u32 $1, $2;", value, code);
     cj_ptx(f, "mul.f32 $1, $1, 0.25; // the scale", value);
@@ -60,22 +60,22 @@ static void write_producer(cj_func *f, const thread *t, const cj_pipeline *ring,
     cj_ptx(f, "mad.lo.u32 $1, $2, $3, $4;", into, at.stage, ROW_BYTES, there);
     cj_bulk_push(f, t->leader, into, from, CJ_ARG(ROW_BYTES), full);
     cj_ptx(f, "add.u64 $1, $1, $2;", source, COLUMNS);
-    next_row(f, t, ring, &at, again);
+    next_row(f, t, pipeline, &at, again);
 }
 
-static void write_consumer(cj_func *f, const thread *t, const cj_pipeline *ring, cj_var sums, cj_reg producer) {
+static void write_consumer(cj_func *f, const thread *t, const cj_pipeline *pipeline, cj_var sums, cj_reg producer) {
     cj_step(f, "block 1: adds up the rows");
-    cj_reg from = cj_pipeline_peer(f, ring, producer), value = cj_f32(f, "value"), sum = cj_f32(f, "sum"),
+    cj_reg from = cj_pipeline_peer(f, pipeline, producer), value = cj_f32(f, "value"), sum = cj_f32(f, "sum"),
            target = cj_u64(f, "target");
     cj_ptx(f, "mov.f32 $1, 0.0;", sum);
-    cj_pipeline_at at = cj_pipeline_begin(f, ring, CJ_CONSUMER);
+    cj_pipeline_at at = cj_pipeline_begin(f, pipeline, CJ_CONSUMER);
     cj_label       again = cj_label_new(f, "next_row");
     cj_label_here(f, again);
-    cj_pipeline_wait_peer(f, ring, &at);
+    cj_pipeline_wait_peer(f, pipeline, &at);
     cj_ptx(f, "ld.shared.f32 $1, [$2];", value, word_of_stage(f, t, &at));
     cj_ptx(f, "add.f32 $1, $1, $2;", sum, value);
     cj_pipeline_release(f, cj_always(), from, at.stage, "this thread has read its word");
-    next_row(f, t, ring, &at, again);
+    next_row(f, t, pipeline, &at, again);
     cj_ptx(f, "ld.param.u64 $1, [$2];", target, sums);
     cj_ptx(f, "mad.wide.u32 $1, $2, 4, $1;", target, t->column);
     cj_ptx(f, "st.global.f32 [$1], $2;", target, sum);
@@ -100,8 +100,8 @@ static cj_status write_kernel(char **text, size_t *length, cj_error *error) {
     cj_cluster(f, 2, 1, 1);
 
     const thread t = write_thread(f);
-    cj_pipeline  ring = cj_pipeline_declare(f, "ring", STAGES);
-    cj_pipeline_init(f, t.leader, &ring, CJ_ARG(THREADS));
+    cj_pipeline  pipeline = cj_pipeline_declare(f, "stages", STAGES);
+    cj_pipeline_init(f, t.leader, &pipeline, CJ_ARG(THREADS));
     cj_cluster_sync(f, "both blocks have started, and their mbarriers are ready");
 
     cj_reg   producer = cj_u32(f, "producer"), consumer = cj_u32(f, "consumer"), adds = cj_pred(f, "adds");
@@ -110,10 +110,10 @@ static cj_status write_kernel(char **text, size_t *length, cj_error *error) {
     cj_ptx(f, "mov.u32 $1, 1;", consumer);
     cj_ptx(f, "setp.eq.u32 $1, $2, $3;", adds, cj_cluster_rank(f), consumer);
     cj_ptx(f, "@$1 bra $2;", adds, add);
-    write_producer(f, &t, &ring, x, consumer);
+    write_producer(f, &t, &pipeline, x, consumer);
     cj_ptx(f, "bra $1;", end);
     cj_label_here(f, add);
-    write_consumer(f, &t, &ring, sums, producer);
+    write_consumer(f, &t, &pipeline, sums, producer);
     cj_label_here(f, end);
     cj_cluster_sync(f, "neither block leaves while the other still writes to it");
     cj_ptx(f, "ret;");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half of a warp executes one __syncthreads, the other half another one. On a GPU the warp hangs, or both halves meet at the
+// Half of a warp executes one __syncthreads, the other half another one. On a GPU the warp hangs, or both halves wait at the
 // wrong barrier.
 extern "C" __global__ void __launch_bounds__(32) kernel(unsigned *out) {
 #ifdef FIXED

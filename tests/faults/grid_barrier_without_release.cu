@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each thread reads what a thread of the next block has written, but the blocks only meet each for itself: __syncthreads where
+// Each thread reads what a thread of the next block has written, but each block only waits for its own threads: __syncthreads where
 // grid.sync() is meant. On a GPU threads read old values, sometimes.
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;

@@ -3,152 +3,11 @@
 // another kind, or made up. No call may crash, hang, or harm a later one. Memory of the host's own is always there: what a call
 // would do with other addresses is the program's mistake, on a GPU too. replay.c runs it over the corpus in ordinary builds.
 #define _POSIX_C_SOURCE 200809L
-#include <cuda.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "driver_input.h"
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
-
-// ---- the input
-
-static const unsigned char *at, *end;
-
-static unsigned byte(void) { return at < end ? *at++ : 0; }
-static unsigned below(unsigned limit) { return byte() % limit; }
-
-static size_t amount(void) {
-    static const size_t amounts[] = {4,          0,       1,        64,           256,   100,        4096,
-                                     16384,      2 << 20, SIZE_MAX, SIZE_MAX / 2, 65536, 1ull << 40, (2 << 20) + 1,
-                                     1ull << 63, 4 << 20};
-    return amounts[below(16)];
-}
-
-// ---- handles
-
-enum kind {
-    CONTEXT,
-    STREAM,
-    EVENT,
-    MODULE,
-    FUNCTION,
-    LIBRARY,
-    KERNEL,
-    LINK,
-    ARRAY,
-    POOL,
-    PHYSICAL,
-    GRAPH,
-    NODE,
-    EXEC,
-    USER,
-    TEXTURE,
-    SURFACE,
-    ADDRESS,
-    PINNED,
-    RESERVED,
-    KINDS
-};
-
-enum { SLOTS = 8, HOST = 32768, PAGE = 2 << 20 };
-
-static uint64_t slot[KINDS][SLOTS];
-static unsigned made[KINDS];
-
-static _Alignas(256) unsigned char host[HOST];
-
-static CUmodule module_of(uint64_t h) { return (CUmodule)(uintptr_t)h; }
-static void    *pointer(uint64_t h) { return (void *)(uintptr_t)h; }
-
-static void end_reserved(uint64_t h) {
-    cuMemUnmap(h, PAGE);
-    cuMemUnmap(h + PAGE, PAGE);
-    cuMemUnmap(h, 2 * PAGE);
-    cuMemAddressFree(h, 2 * PAGE);
-}
-
-static void destroy(enum kind kind, uint64_t h) {
-    if (!h) return;
-    switch (kind) {
-    case CONTEXT: cuCtxDestroy(pointer(h)); break;
-    case STREAM: cuStreamDestroy(pointer(h)); break;
-    case EVENT: cuEventDestroy(pointer(h)); break;
-    case MODULE: cuModuleUnload(module_of(h)); break;
-    case LIBRARY: cuLibraryUnload(pointer(h)); break;
-    case LINK: cuLinkDestroy(pointer(h)); break;
-    case ARRAY: cuArrayDestroy(pointer(h)); break;
-    case POOL: cuMemPoolDestroy(pointer(h)); break;
-    case PHYSICAL: cuMemRelease(h); break;
-    case GRAPH: cuGraphDestroy(pointer(h)); break;
-    case NODE: cuGraphDestroyNode(pointer(h)); break;
-    case EXEC: cuGraphExecDestroy(pointer(h)); break;
-    case USER: cuUserObjectRelease(pointer(h), 1); break;
-    case TEXTURE: cuTexObjectDestroy(h); break;
-    case SURFACE: cuSurfObjectDestroy(h); break;
-    case ADDRESS: cuMemFree(h); break;
-    case PINNED: cuMemFreeHost(pointer(h)); break;
-    case RESERVED: end_reserved(h); break;
-    default: break;
-    }
-}
-
-// What leaves the slots is destroyed, so that an input leaves little behind.
-static void put(enum kind kind, uint64_t h) {
-    uint64_t *to = &slot[kind][made[kind]++ % SLOTS];
-    if (kind != NODE && kind != FUNCTION && kind != KERNEL) destroy(kind, *to);
-    *to = h;
-}
-
-static void put_pointer(enum kind kind, const void *h) { put(kind, (uintptr_t)h); }
-
-// Mostly a handle of the kind, dead or alive; sometimes of another, sometimes none.
-static uint64_t pick(enum kind kind) {
-    const unsigned choice = byte();
-    const unsigned known = made[kind] < 1 ? 1 : made[kind] < SLOTS ? made[kind] : SLOTS;
-    if (choice < 216) return slot[kind][choice % known];
-    if (choice < 236) return slot[below(KINDS)][choice % SLOTS];
-    if (choice < 246) return choice - 236;
-    return 0x400000000000u + ((uint64_t)byte() << 28) + ((uint64_t)byte() << 4);
-}
-
-static void *handle(enum kind kind) { return pointer(pick(kind)); }
-
-static CUstream stream(void) {
-    static CUstream const defaults[] = {NULL, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD};
-    const unsigned        choice = byte();
-    return choice < 24 ? defaults[choice % 3] : handle(STREAM);
-}
-
-static CUdeviceptr address(void) {
-    return pick(byte() % 8 ? ADDRESS : below(2) ? PINNED : RESERVED) + (below(4) ? 0 : byte());
-}
-static unsigned flags(void) { return below(3) ? below(2) : byte(); }
-static void    *host_at(void) { return host + below(64) * 4; }
-static size_t   host_amount(void) { return below(200) * 64; }
-static CUdevice device(void) { return (int)below(5) % 4 - (below(8) == 7); }
-
-// ---- programs
-
-static const char text[] =
-    ".version 8.0\n.target sm_90\n.address_size 64\n"
-    ".visible .global .align 4 .u32 bias = 5;\n.visible .const .align 4 .b8 table[16];\n"
-    ".visible .entry add(.param .u64 p, .param .u32 n)\n{\n .reg .b32 %r<6>; .reg .b64 %rd<4>; .reg .pred %p1;\n"
-    " ld.param.u64 %rd1,[p]; ld.param.u32 %r1,[n]; mov.u32 %r2,%tid.x; setp.ge.u32 %p1,%r2,%r1; @%p1 bra E;\n"
-    " mul.wide.u32 %rd2,%r2,4; add.s64 %rd3,%rd1,%rd2; ld.global.u32 %r4,[bias]; add.u32 %r5,%r4,%r2;\n"
-    " st.global.u32 [%rd3],%r5;\nE: ret;\n}\n"
-    ".visible .entry empty()\n{\n ret;\n}\n"
-    ".visible .entry halt(.param .align 8 .b8 s[24])\n{\n trap;\n}\n"
-    ".visible .entry pair(.param .u64 p) .reqntid 32 .explicitcluster .reqnctapercluster 2\n{\n"
-    " barrier.cluster.arrive; barrier.cluster.wait; ret;\n}\n";
-
-static const char *const names[] = {"add", "empty", "halt", "pair", "bias", "table", "none", ""};
-static const char       *name(void) { return names[below(8)]; }
-
-static const void *image(void) {
-    static const char elf[] = "\177ELF machine code", broken[] = ".version 8.0\n.target sm_90\n.visible .entry x(\n";
-    static const char *const images[] = {text, text, text, text, text, elf, broken, ""};
-    return images[below(8)];
-}
 
 static void   callback(void *user) { (void)user, cuCtxSynchronize(); }
 static void   stream_callback(CUstream s, CUresult code, void *user) { (void)s, (void)code, (void)user; }
@@ -308,20 +167,41 @@ static void array_calls(void) {
     }
 }
 
+static void library_calls(unsigned call) {
+    CUlibrary   l = NULL;
+    CUkernel    k = NULL;
+    CUfunction  f = NULL;
+    CUdeviceptr p = 0;
+    size_t      bytes = 0;
+    switch (call) {
+    case 8:
+        if (!cuLibraryLoadData(&l, image(), NULL, NULL, 0, NULL, NULL, 0)) put_pointer(LIBRARY, l);
+        break;
+    case 9: cuLibraryUnload(handle(LIBRARY)); break;
+    case 10:
+        if (!cuLibraryGetKernel(&k, handle(LIBRARY), name())) put_pointer(KERNEL, k);
+        break;
+    case 11:
+        if (!cuKernelGetFunction(&f, handle(KERNEL))) put_pointer(FUNCTION, f);
+        break;
+    case 12: cuKernelSetAttribute((CUfunction_attribute)below(18), (int)amount(), handle(KERNEL), device()); break;
+    default: cuLibraryGetGlobal(&p, &bytes, handle(LIBRARY), name()); break;
+    }
+}
+
 static void code_calls(void) {
-    CUmodule     m = NULL;
-    CUfunction   f = NULL, all[4];
-    CUlibrary    l = NULL;
-    CUkernel     k = NULL;
-    CUlinkState  s = NULL;
-    CUdeviceptr  p = 0;
-    size_t       bytes = 0, offset = 0;
-    void        *out = NULL;
-    int          number = 0;
-    char         log[64];
-    CUjit_option option[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void        *value[] = {log, pointer(sizeof log)};
-    switch (below(20)) {
+    CUmodule       m = NULL;
+    CUfunction     f = NULL, all[4];
+    CUlinkState    s = NULL;
+    CUdeviceptr    p = 0;
+    size_t         bytes = 0, offset = 0;
+    void          *out = NULL;
+    int            number = 0;
+    char           log[64];
+    CUjit_option   option[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void          *value[] = {log, pointer(sizeof log)};
+    const unsigned call = below(20);
+    switch (call) {
     case 0:
     case 1:
         if (!cuModuleLoadData(&m, image())) put_pointer(MODULE, m);
@@ -339,16 +219,10 @@ static void code_calls(void) {
         break;
     case 7: cuModuleEnumerateFunctions(all, below(5), handle(MODULE)); break;
     case 8:
-        if (!cuLibraryLoadData(&l, image(), NULL, NULL, 0, NULL, NULL, 0)) put_pointer(LIBRARY, l);
-        break;
-    case 9: cuLibraryUnload(handle(LIBRARY)); break;
+    case 9:
     case 10:
-        if (!cuLibraryGetKernel(&k, handle(LIBRARY), name())) put_pointer(KERNEL, k);
-        break;
     case 11:
-        if (!cuKernelGetFunction(&f, handle(KERNEL))) put_pointer(FUNCTION, f);
-        break;
-    case 12: cuKernelSetAttribute((CUfunction_attribute)below(18), (int)amount(), handle(KERNEL), device()); break;
+    case 12: library_calls(call); break;
     case 13: cuFuncSetAttribute(handle(FUNCTION), (CUfunction_attribute)below(18), (int)amount()); break;
     case 14: cuFuncGetAttribute(&number, (CUfunction_attribute)below(18), handle(FUNCTION)); break;
     case 15: cuFuncGetParamInfo(handle(FUNCTION), below(4), &offset, &bytes); break;
@@ -356,10 +230,11 @@ static void code_calls(void) {
         if (!cuLinkCreate(0, NULL, NULL, &s)) put_pointer(LINK, s);
         break;
     case 17:
-        cuLinkAddData(handle(LINK), (CUjitInputType)below(7), (void *)(uintptr_t)text, sizeof text, "x", 0, NULL, NULL);
+        cuLinkAddData(handle(LINK), (CUjitInputType)below(7), pointer((uintptr_t)program_text),
+                      strlen(program_text) + 1, "x", 0, NULL, NULL);
         break;
     case 18: cuLinkComplete(handle(LINK), &out, &bytes); break;
-    default: cuLibraryGetGlobal(&p, &bytes, handle(LIBRARY), name()); break;
+    default: library_calls(call); break;
     }
 }
 
@@ -497,19 +372,30 @@ static void node_calls(CUgraph g, const CUgraphNode *after, size_t count) {
     if (!code) put_pointer(NODE, n);
 }
 
-static void graph_calls(void) {
-    CUgraph                     g = NULL;
-    CUgraphExec                 x = NULL;
-    CUgraphNode                 after[2] = {handle(NODE), handle(NODE)}, list[4], other[4];
+static void update_calls(unsigned call, CUgraphNodeParams *params) {
     CUgraphExecUpdateResultInfo info;
-    CUgraphNodeParams           params = {.type = (CUgraphNodeType)below(14)};
     CUlaunchAttributeValue      value = {0};
-    CUuserObject                user = NULL;
-    size_t                      count = below(5);
-    unsigned                    enabled = 0;
+    switch (call) {
+    case 17: cuGraphExecUpdate(handle(EXEC), handle(GRAPH), &info); break;
+    case 18: cuGraphExecNodeSetParams(handle(EXEC), handle(NODE), params); break;
+    case 19: cuGraphNodeSetParams(handle(NODE), params); break;
+    case 20: cuGraphNodeSetEnabled(handle(EXEC), handle(NODE), below(2)); break;
+    default: cuGraphKernelNodeSetAttribute(handle(NODE), (CUlaunchAttributeID)below(18), &value); break;
+    }
+}
+
+static void graph_calls(void) {
+    CUgraph           g = NULL;
+    CUgraphExec       x = NULL;
+    CUgraphNode       after[2] = {handle(NODE), handle(NODE)}, list[4], other[4];
+    CUgraphNodeParams params = {.type = (CUgraphNodeType)below(14)};
+    CUuserObject      user = NULL;
+    size_t            count = below(5);
+    unsigned          enabled = 0;
     if (params.type == CU_GRAPH_NODE_TYPE_MEMCPY) params.memcpy.copyParams = copy_3d();
     if (params.type == CU_GRAPH_NODE_TYPE_GRAPH) params.graph.graph = handle(GRAPH);
-    switch (below(24)) {
+    const unsigned call = below(24);
+    switch (call) {
     case 0:
     case 1:
         if (!cuGraphCreate(&g, 0)) put_pointer(GRAPH, g);
@@ -533,11 +419,11 @@ static void graph_calls(void) {
         break;
     case 15:
     case 16: cuGraphLaunch(handle(EXEC), stream()); break;
-    case 17: cuGraphExecUpdate(handle(EXEC), handle(GRAPH), &info); break;
-    case 18: cuGraphExecNodeSetParams(handle(EXEC), handle(NODE), &params); break;
-    case 19: cuGraphNodeSetParams(handle(NODE), &params); break;
-    case 20: cuGraphNodeSetEnabled(handle(EXEC), handle(NODE), below(2)); break;
-    case 21: cuGraphKernelNodeSetAttribute(handle(NODE), (CUlaunchAttributeID)below(18), &value); break;
+    case 17:
+    case 18:
+    case 19:
+    case 20:
+    case 21: update_calls(call, &params); break;
     case 22:
         if (!cuUserObjectCreate(&user, host, callback, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)) put_pointer(USER, user);
         cuGraphRetainUserObject(handle(GRAPH), handle(USER), below(3), below(3));
@@ -550,8 +436,8 @@ static void graph_calls(void) {
 }
 
 static void pool_calls(void) {
-    const unsigned       place = below(10);  // pinned or managed memory, of each type of location
-    const CUmemPoolProps wanted = {.allocType = 1 + place % 2, .location = {place / 2, device()}};
+    const unsigned               place = below(10);  // pinned or managed memory, of each type of location
+    const CUmemPoolProps         wanted = {.allocType = 1 + place % 2, .location = {place / 2, device()}};
     const CUmemAllocationProp    kind = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {1, device()}};
     const CUmemAccessDesc        access = {{1 + place % 2, device()},
                                     below(2) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE};
@@ -640,11 +526,11 @@ static void start(void) {
     if (!ready) open_driver();
     ready = 1;
     if (cuDevicePrimaryCtxRetain(&other, 1) || cuDevicePrimaryCtxRetain(&context, 0)) abort();
-    if (cuCtxSetCurrent(context) || cuModuleLoadData(&m, text)) abort();
+    if (cuCtxSetCurrent(context) || cuModuleLoadData(&m, program_text)) abort();
     put_pointer(CONTEXT, context);
     put_pointer(CONTEXT, other);
     put_pointer(MODULE, m);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < KERNELS; i++) {
         if (cuModuleGetFunction(&f, m, names[i])) abort();
         put_pointer(FUNCTION, f);
     }
@@ -670,9 +556,9 @@ static void finish(void) {
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
     enum { CALLS = 300 };
-    at = data, end = data + size;
+    begin_input(data, size);
     start();
-    for (int i = 0; i < CALLS && at < end; i++) groups[below(sizeof groups / sizeof *groups)]();
+    for (int i = 0; i < CALLS && has_input(); i++) groups[below(sizeof groups / sizeof *groups)]();
     finish();
     return 0;
 }

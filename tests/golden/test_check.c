@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Findings in PTX, written where they belong. Each golden/check/*.ptx holds several texts; a line `// ---- name` begins
-// each. One that gives no .version gets one for sm_90a in front. Behind a line, marks say what is found there:
+// each. One that gives no .version gets one for sm_90a in front. After a line, marks say what is found there:
 //
-//     ! rule: part of the message      found on this line; several may stand behind each other
+//     ! rule: part of the message      found on this line; several may stand one after the other
 //     ~ rule                           nearly: this line does not break the rule, though little is missing
 //
 // All that is marked must be found, and nothing else. A rule without either mark fails the test.
@@ -48,7 +48,7 @@ static size_t index_of(const char *rule) {
     return 0;
 }
 
-// The marks of one line: ` ! rule: text` and ` ~ rule`, behind the first that follows a comment's beginning.
+// The marks of one line: ` ! rule: text` and ` ~ rule`, after the first that follows a comment's beginning.
 static void read_marks(part *p, const char *line, size_t length, unsigned number) {
     char copy[400];
     snprintf(copy, sizeof copy, "%.*s", (int)length, line);

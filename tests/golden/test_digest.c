@@ -3,7 +3,7 @@
 // its parameters. A change that is to rename, comment or move code leaves every digest as it is.
 //
 //     CJ_UPDATE_GOLDEN=1 build/dev/tests/test_golden_digest          writes the digests of what is emitted now
-//     build/dev/tests/test_golden_digest 'sm_90 reduce n=2^20'       shows the instructions behind one digest: of two builds,
+//     build/dev/tests/test_golden_digest 'sm_90 reduce n=2^20'       shows the instructions after one digest: of two builds,
 //                                                                    to be compared
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The launch contract against the driver: random kernels with directives around every limit, loaded and launched in
 // random shapes by the driver itself, with nothing of ours in between. Launch or refuse: our verdict is the driver's.
-// The kernels end at once, so that nothing is left broken behind. CJ_FEW=1 tries a few, for compute-sanitizer.
+// The kernels end at once, so that nothing is left broken. CJ_FEW=1 tries a few, for compute-sanitizer.
 #include <cudaTypedefs.h>
 #include <dlfcn.h>
 #include <stdio.h>

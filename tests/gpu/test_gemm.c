@@ -15,7 +15,7 @@ static void are_right(const char *const *words, size_t count) {
     for (size_t i = 0; i < count; i++) cj_test_gemm(cj_test_device, words[i], &random);
 }
 
-// Several tiles a block, so that results leave behind the next tile's steps.
+// Several tiles a block, so that results are stored after the next tile's steps.
 static void large_problems_are_right(void **state) {
     (void)state;
     static const char *const words[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ranks of one GPU, each with a stream of its own: the same small product behind an all-gather, again and again, on mailboxes and memory
+// Two ranks of one GPU, each with a stream of its own: the same small product after an all-gather, again and again, on mailboxes and memory
 // that are new each time. What is allocated lay where NaNs lay before, so rows that have not come are seen.
 //
 //     CJ_TURNS=200 build/dev/tests/test_gpu_gpus_shared   # 20 is their default

@@ -43,7 +43,7 @@ static void rows_that_begin_anywhere_are_right(void **state) {
     if (cj_test_mine(1)) cj_test_row_unaligned(cj_test_device);
 }
 
-// What the plan chooses, at lengths where it chooses something else; enough rows for each to be claimed by someone
+// What the plan chooses, at lengths where it chooses something else; enough rows for each to be taken by a block
 // else.
 static void long_rows_are_right_in_the_shapes_that_are_chosen(void **state) {
     (void)state;

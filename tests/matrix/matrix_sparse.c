@@ -9,7 +9,7 @@
 
 enum { LANES = 32, SLOT = LANES * 4 };  // bytes of one register
 
-// ---- metadata. For every size of elements and length of rows: who has the indices of the chunks of a row, four bits
+// ---- metadata. For every size of elements and length of rows: which thread has the indices of the chunks of a row, four bits
 // each.
 
 typedef struct figure {

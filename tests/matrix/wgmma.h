@@ -11,7 +11,7 @@ enum {
     CJ_WGMMA_M = 64,
     CJ_WGMMA_B_AT = 16 * 1024,
     CJ_WGMMA_IMAGE = 48 * 1024,                // bytes: A, then B in shared memory
-    CJ_WGMMA_A_REGISTERS_AT = CJ_WGMMA_IMAGE,  // in `in`, behind the image
+    CJ_WGMMA_A_REGISTERS_AT = CJ_WGMMA_IMAGE,  // in `in`, after the image
     CJ_WGMMA_METADATA_AT = 52 * 1024,
     CJ_WGMMA_D_AT = 64 * 1024,
     CJ_WGMMA_LINE = CJ_WGMMA_THREADS * 4  // bytes of one register
@@ -34,7 +34,7 @@ typedef struct cj_wgmma_way {
 cj_wgmma_layout cj_wgmma_lay_out(unsigned origin, unsigned width, bool by_k, unsigned chunks);
 uint64_t        cj_wgmma_describe(const cj_wgmma_layout *l, unsigned at);  // the matrix descriptor
 
-// The kernel up to its registers, and from the instruction on. `metadata`: its operands, each with a comma behind it.
+// The kernel up to its registers, and from the instruction on. `metadata`: its operands, each with a comma after it.
 void cj_wgmma_load(const cj_matrix_case *c, const cj_wgmma_way *way, cj_text *text);
 void cj_wgmma_multiply(const cj_matrix_case *c, const cj_wgmma_way *way, const char *metadata, cj_text *text);
 

@@ -87,7 +87,7 @@ static void write_batch(cj_text *text, mutant *m, size_t count, const char *targ
     }
 }
 
-// Notes the mutants that ptxas's words name. *fatal: the one behind which ptxas did not read on; `count`: none.
+// Notes the mutants that ptxas's words name. *fatal: the one after which ptxas did not read on; `count`: none.
 static size_t read_log(mutant *m, size_t count, const char *log, size_t *fatal) {
     size_t refused = 0;
     *fatal = count;

@@ -56,6 +56,27 @@ static void captured() {
 
 static void count_up(void *user) { ++*(int *)user; }
 
+// The node of a clone that `copy` became: it copies to `back`.
+static void check_clone(cudaGraph_t clone, cudaGraphNode_t copy, const int *back) {
+    cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+    cudaGraphNode_t   same = nullptr;
+    OK(cudaGraphNodeFindInClone(&same, copy, clone));
+    OK(cudaGraphNodeGetType(same, &type));
+    IS(type == cudaGraphNodeTypeMemcpy);
+    cudaMemcpy3DParms params;
+    OK(cudaGraphMemcpyNodeGetParams(same, &params));
+    IS(params.dstPtr.ptr == back && params.extent.width == 4 && params.kind == cudaMemcpyDeviceToHost);
+    OK(cudaGraphDestroy(clone));
+}
+
+static void refused(cudaGraph_t graph, cudaGraphNode_t first, cudaGraphNode_t second, cudaKernelNodeParams kernel) {
+    cudaGraphNode_t node = nullptr;
+    kernel.func = (void *)refused;
+    EXPECT(cudaErrorInvalidDeviceFunction, cudaGraphAddKernelNode(&node, graph, nullptr, 0, &kernel));
+    EXPECT(cudaErrorInvalidValue, cudaGraphAddMemcpyNode1D(&node, graph, nullptr, 0, nullptr, p, 4, cudaMemcpyDefault));
+    EXPECT(cudaErrorInvalidValue, cudaGraphAddDependencies(graph, &first, &second, nullptr, 1));
+}
+
 static void built_of_nodes() {
     cudaGraph_t     graph = nullptr, clone = nullptr;
     cudaGraphExec_t exec = nullptr;
@@ -102,20 +123,8 @@ static void built_of_nodes() {
     OK(cudaDeviceSynchronize());
     IS(back == 21 && called == 2);
     OK(cudaGraphExecDestroy(exec));
-
-    cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
-    cudaGraphNode_t   same = nullptr;
-    OK(cudaGraphNodeFindInClone(&same, copy, clone));
-    OK(cudaGraphNodeGetType(same, &type));
-    IS(type == cudaGraphNodeTypeMemcpy);
-    cudaMemcpy3DParms params;
-    OK(cudaGraphMemcpyNodeGetParams(same, &params));
-    IS(params.dstPtr.ptr == &back && params.extent.width == 4 && params.kind == cudaMemcpyDeviceToHost);
-    OK(cudaGraphDestroy(clone));
-    EXPECT(cudaErrorInvalidDeviceFunction, (kernel.func = (void *)built_of_nodes,
-                                            cudaGraphAddKernelNode(&first, graph, nullptr, 0, &kernel)));
-    EXPECT(cudaErrorInvalidValue, cudaGraphAddMemcpyNode1D(&copy, graph, nullptr, 0, nullptr, p, 4, cudaMemcpyDefault));
-    EXPECT(cudaErrorInvalidValue, cudaGraphAddDependencies(graph, &first, &second, nullptr, 1));
+    check_clone(clone, copy, &back);
+    refused(graph, first, second, kernel);
     OK(cudaGraphDestroy(graph));
 }
 

@@ -19,7 +19,7 @@ _Static_assert(sizeof(cj_async_state) == GLOBAL_AT + CJ_ASYNC_GLOBAL, "a state i
 
 // ---- text
 
-void cj_async_meet(const cj_async_case *c, cj_text *text) {
+void cj_async_barrier(const cj_async_case *c, cj_text *text) {
     cj__text_puts(text, "    fence.proxy.async;\n");
     cj__text_puts(text,
                   c->blocks > 1 ? "    barrier.cluster.arrive;\n    barrier.cluster.wait;\n" : "    barrier.sync 0;\n");
@@ -64,7 +64,7 @@ static void write_kernel(const cj_async_family *family, const cj_async_case *c, 
                     CJ_ASYNC_TILE, CJ_ASYNC_TILE, 4 * c->threads, 4 * c->threads, c->threads, CJ_ASYNC_TILE / 4);
     cj__text_puts(text, "    createpolicy.fractional.L2::evict_last.b64 %policy, 1.0;\n");
     family->write(c, text);
-    cj_async_meet(c, text);
+    cj_async_barrier(c, text);
     cj__text_printf(text,
                     "    mov.u32 %%to, tile;\n    mad.lo.u32 %%to, %%thread, 4, %%to;\n"
                     "    mad.wide.u32 %%at, %%thread, 4, %%note;\n    mov.u32 %%i, %%thread;\ncopy_out:\n"

@@ -68,7 +68,7 @@ extern const cj_async_family *const cj_async_families[];  // ended by NULL
 
 // A barrier of all threads of the cluster, or of the block; afterwards shared memory is visible to all, also to
 // asynchronous copies.
-void cj_async_meet(const cj_async_case *c, cj_text *text);
+void cj_async_barrier(const cj_async_case *c, cj_text *text);
 // Waits for a phase of one of the block's own mbarriers. `label` must be unique.
 void cj_async_wait(cj_text *text, const char *label, const char *mbarrier, unsigned parity);
 // `to` (32 bits) becomes the address in .shared::cluster of `variable` + bytes in the block of the rank in `rank`.

@@ -237,7 +237,7 @@ static void bulk_write(const cj_async_case *c, cj_text *text) {
         cj_async_map(text, "%r2", "tile", extents[e].to, "%r1");
         cj_async_map(text, "%r3", "bar", 0, "%r1");
     }
-    cj_async_meet(c, text);
+    cj_async_barrier(c, text);
     if (stores(d))
         write_stores(c, e, text);
     else

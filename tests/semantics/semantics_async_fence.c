@@ -108,7 +108,7 @@ static void fences_write(const cj_async_case *c, cj_text *text) {
     else
         cj__text_puts(text, "    mov.pred %p1, %first;\n    setp.eq.u32 %p2, %thread, 32;\n");
     if (f->span == WARPS && is_shared(c)) cj__text_puts(text, "    mov.u32 %r1, tile;\n");
-    cj_async_meet(c, text);
+    cj_async_barrier(c, text);
     if (silent_of(c)) cj__text_printf(text, "    %s;\n", silent_of(c));
     cj__text_printf(text, "    @%%p1 st.%s.u32 %s, %d;\n", space, message, MESSAGE);
     if (!*f->scope) {

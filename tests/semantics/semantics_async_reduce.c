@@ -201,7 +201,7 @@ static void reductions_write(const cj_async_case *c, cj_text *text) {
                     REGION, t == PEER, CJ_ASYNC_BLOCKS - 1, t == GLOBAL ? 0 : EDGE_BYTES);
     cj_async_map(text, "%r2", "tile", 0, "%r1");
     cj_async_map(text, "%r3", "bar", 0, "%r1");
-    cj_async_meet(c, text);
+    cj_async_barrier(c, text);
     if (t == GLOBAL) {
         cj__text_printf(text,
                         "    @%%first %.*s [%%l1], [from], %d%s;\n    @%%first cp.async.bulk.commit_group;\n"
@@ -305,7 +305,7 @@ static void stores_write(const cj_async_case *c, cj_text *text) {
                     "    cvta.shared::cluster.u64 %%l12, %%l12;\n    cvt.u64.u32 %%l13, %%r13;\n"
                     "    cvta.shared::cluster.u64 %%l13, %%l13;\n",
                     bytes);
-    cj_async_meet(c, text);
+    cj_async_barrier(c, text);
     cj__text_printf(text, "    %.*s [%s], ", (int)strcspn(c->name, " "), c->name, is_generic(c) ? "%l12" : "%r12");
     write_operands(row, text);
     cj__text_printf(text, ", [%s];\n", is_generic(c) ? "%l13" : "%r13");

@@ -23,7 +23,7 @@ typedef struct memory {
     unsigned char tile[BLOCKS][CJ_TENSOR_TILE];
     unsigned char map[MAP];
     uint64_t      lack[BLOCKS];
-    unsigned char before[GUARD - MAP - BLOCKS * sizeof(uint64_t)], tensor[CJ_TENSOR_BYTES], behind[GUARD];
+    unsigned char before[GUARD - MAP - BLOCKS * sizeof(uint64_t)], tensor[CJ_TENSOR_BYTES], after[GUARD];
 } memory;
 
 // ---- kernels: an entry for each action and rank
@@ -89,7 +89,7 @@ static void write_kernel(const cj_tensor_case *c, cj_text *text) {
     char                   name[32];
     name_kernel(c, name);
     const bool  clusters = action == CJ_TENSOR_MULTICAST;
-    const char *meet = clusters ? "    barrier.cluster.arrive;\n    barrier.cluster.wait;\n" : "    barrier.sync 0;\n";
+    const char *join = clusters ? "    barrier.cluster.arrive;\n    barrier.cluster.wait;\n" : "    barrier.sync 0;\n";
     cj__text_printf(
         text,
         ".visible .entry %s(.param .u64 tiles, .param .align 64 .b8 map[128], .param .u32 base,\n"
@@ -116,9 +116,9 @@ static void write_kernel(const cj_tensor_case *c, cj_text *text) {
     if (action == CJ_TENSOR_REPLACE) cj_tensor_replacement_write(c->replacement, text);
     write_words("copy_in", "    ld.global.u32 %r6, [%l4];\n    st.shared.u32 [%r4], %r6;\n", text);
     cj__text_puts(text, "    fence.proxy.async;\n");
-    cj__text_puts(text, meet);
+    cj__text_puts(text, join);
     (cj_tensor_loads(action) ? write_load : write_store)(action, c->rank, text);
-    cj__text_puts(text, meet);
+    cj__text_puts(text, join);
     write_words("copy_out", "    ld.shared.u32 %r6, [%r4];\n    st.global.u32 [%l4], %r6;\n", text);
     cj__text_puts(text, "    ret;\n}\n");
 }

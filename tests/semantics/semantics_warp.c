@@ -12,13 +12,13 @@
 // the lower half, while the upper half branches around it.
 typedef enum members { ALL, ODD_AND_EVEN, LOWER, MEMBERS_COUNT } members;
 
-static void open_members(cj_experiment *e, members who) {
-    if (who == ALL) cj__experiment_line(e, "mov.u32 %%r8, -1;");
-    if (who == ODD_AND_EVEN) {
+static void open_members(cj_experiment *e, members taking) {
+    if (taking == ALL) cj__experiment_line(e, "mov.u32 %%r8, -1;");
+    if (taking == ODD_AND_EVEN) {
         cj__experiment_line(e, "and.b32 %%r8, %%lane, 1;");
         cj__experiment_line(e, "shl.b32 %%r8, 0x55555555, %%r8;");
     }
-    if (who == LOWER) {
+    if (taking == LOWER) {
         for (unsigned k = 0; k < e->output_count; k++)
             if (cj__register_bits(e->output[k].type) == 1)
                 cj__experiment_line(e, "setp.ne.u32 %%o%u, 0, 0;", k);
@@ -30,8 +30,8 @@ static void open_members(cj_experiment *e, members who) {
     }
 }
 
-static void close_members(cj_experiment *e, members who) {
-    if (who == LOWER) cj__experiment_line(e, "around:");
+static void close_members(cj_experiment *e, members taking) {
+    if (taking == LOWER) cj__experiment_line(e, "around:");
 }
 
 // A result is used with its predicate, or only one of the two.
@@ -56,16 +56,16 @@ static void clear_outputs(cj_experiment *e) {
 void cj__make_shuffle(const cj_form *form, cj_experiments *list) {
     static const members taking_part[] = {ALL, LOWER};
     for (unsigned i = 0; i < 2 * CJ_TEST_COUNT(taking_part); i++) {
-        const members  who = taking_part[i / 2];
+        const members  taking = taking_part[i / 2];
         cj_experiment *e = start(list, CJ_W_B32, CJ_W_PRED);
         cj__experiment_input(e, CJ_W_B32, CJ_FILL_EDGES);
         cj__experiment_input(e, CJ_W_B32, CJ_FILL_LANE);
         cj__experiment_input(e, CJ_W_B32, CJ_FILL_SEGMENT);
         clear_outputs(e);
-        if (who == LOWER) cj__experiment_line(e, "or.b32 %%i2, %%i2, 0x1000;");
-        open_members(e, who);
+        if (taking == LOWER) cj__experiment_line(e, "or.b32 %%i2, %%i2, 0x1000;");
+        open_members(e, taking);
         cj__experiment_try(e, "%s %s, %%i0, %%i1, %%i2, %%r8;", form->text, destination(i & 1, "%o0"));
-        close_members(e, who);
+        close_members(e, taking);
     }
 }
 
@@ -83,12 +83,12 @@ static void predicate(cj_experiment *e, unsigned input) {
 void cj__make_vote(const cj_form *form, cj_experiments *list) {
     const cj_word type = cj__mnemonic_has(&form->mnemonic, CJ_W_BALLOT) ? CJ_W_B32 : CJ_W_PRED;
     for (unsigned i = 0; i < 2 * MEMBERS_COUNT; i++) {
-        const members  who = (members)(i / 2);
+        const members  taking = (members)(i / 2);
         cj_experiment *e = start(list, type, CJ_WORD_NONE);
         predicate(e, cj__experiment_input(e, CJ_W_B32, CJ_FILL_LANE));
-        open_members(e, who);
+        open_members(e, taking);
         cj__experiment_try(e, "%s %%o0, %s%%p8, %%r8;", form->text, i & 1 ? "!" : "");
-        close_members(e, who);
+        close_members(e, taking);
     }
 }
 
@@ -104,7 +104,7 @@ void cj__make_warp(const cj_form *form, cj_experiments *list) {
     const bool  elects = !strcmp(opcode, "elect"), reduces = !strcmp(opcode, "redux");
     const bool  active = !strcmp(opcode, "activemask"), all = cj__mnemonic_has(&form->mnemonic, CJ_W_ALL);
     for (unsigned i = 0; i < 4 * MEMBERS_COUNT; i++) {
-        const members  who = (members)(i / 4);
+        const members  taking = (members)(i / 4);
         cj_experiment *e = start(list, CJ_W_B32, elects || all ? CJ_W_PRED : CJ_WORD_NONE);
         const char    *to = elects || all ? destination(i & 1, elects ? "_|%o1" : "%o0") : "%o0";
         if (reduces)
@@ -113,9 +113,9 @@ void cj__make_warp(const cj_form *form, cj_experiments *list) {
             add_value(e, form, all && i & 2);
         if (elects || all) clear_outputs(e);
         if (active) cj__experiment_line(e, "bar.warp.sync -1;");
-        open_members(e, active && who == ODD_AND_EVEN ? ALL : who);
+        open_members(e, active && taking == ODD_AND_EVEN ? ALL : taking);
         cj__experiment_try(e, "%s %s%s%s;", form->text, to, elects || active ? "" : ", %i0", active ? "" : ", %r8");
-        close_members(e, who);
+        close_members(e, taking);
     }
 }
 

@@ -135,7 +135,7 @@ enum { THREADS = 64, TURNS = 37 };
 
 // out[t] = sum of i over t <= i < TURNS in steps of 5, plus 7, and 7 more where t is 0, plus 1000 where t is even, plus 10000
 // times the turns of a CJ_DO, a CJ_LOOP, a CJ_COUNT_DOWN and a CJ_COUNT, which count t % 4 + 1 each, plus 1000000 for t < 8 and 2000000 for the
-// others, of whom every second one adds 4000000, too.
+// others, of which every second one adds 4000000, too.
 static void write_control(cj_func *f, cj_var out) {
     cj_reg t = cj_mov(f, "u32", "t", "%tid.x"), sum = cj_mov(f, "u32", "sum", 0);
     CJ_FOR(f, i, "u32", "i", t, TURNS, 5) { cj_update(f, sum, "add", i); }

@@ -13,9 +13,7 @@ import json
 import pathlib
 import shlex
 
-import ours
-import cpu_kernels
-import cpu_products
+from shared import cpu_kernels, cpu_products, ours
 
 FAMILIES = [  # each of 0.1 to 1 s without hazards on a core of 2.6 GHz, before
     "reduce --n 33554432", "reduce --n 4194304 --dtype f64 --op meanvar", "softmax --rows 1024 --columns 8192",

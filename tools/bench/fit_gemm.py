@@ -17,8 +17,8 @@ import json
 import pathlib
 import types
 
-import gemm_model
-from ours import die
+from shared import gemm_model
+from shared.ours import die
 
 try:
     import numpy as np

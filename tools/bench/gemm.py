@@ -12,7 +12,7 @@ Exit codes: 0 measured, 1 a failure, 2 usage, 77 nothing to measure: no GPU, or 
 import argparse
 import json
 
-import ours
+from shared import ours
 
 SKINNY = {8192: ("64x512", "128x512", "256x512"), 65536: ("64x64", "64x512", "128x512", "256x512", "256x256")}
 TABLE = [  # words, least ratio

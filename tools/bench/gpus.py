@@ -18,8 +18,8 @@ import signal
 import statistics
 import sys
 
-import torched
-from ours import die, new_file, say
+from shared import torched
+from shared.ours import die, new_file, say
 
 os.environ.update(NCCL_NVLS_ENABLE="0", TORCH_SYMM_MEM_DISABLE_MULTICAST="1", NVSHMEM_DISABLE_NVLS="1")
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # each rank compiles: no pool of workers for each of them
@@ -282,7 +282,7 @@ def repeat(r, label, mine, theirs, want, waits):
 
 
 def again(r):
-    """All-reduces of registered memory, as `allreduce` has them: first alone, then behind graphs of NCCL, which registers what it is
+    """All-reduces of registered memory, as `allreduce` has them: first alone, then after graphs of NCCL, which registers what it is
     given, too. Arrays are new for each size; in the second turn at addresses that others had before."""
     wrong = 0
     for turn in range(2):
@@ -298,7 +298,7 @@ def again(r):
                 prepare(r, side, None)
             for waits in (False, True):
                 if gpus is r.gpus:
-                    wrong += repeat(r, label + ", behind graphs" + waits * ", poisoned before a barrier", mine, theirs, want, waits)
+                    wrong += repeat(r, label + ", after graphs" + waits * ", poisoned before a barrier", mine, theirs, want, waits)
             for side in sides:
                 side.graph = side.kept = None
             r.dist.barrier()

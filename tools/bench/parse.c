@@ -54,7 +54,7 @@ static size_t name_length(const char *at) {
     return strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$%");
 }
 
-// Appends the text behind its head with `number` added to every name of the module.
+// Appends the text after its head with `number` added to every name of the module.
 static void add_copy(cj_text *large, const cj_ir_module *module, const char *at, unsigned number) {
     while (*at) {
         size_t length = name_length(at), rest = length;

@@ -15,7 +15,7 @@ import numpy
 
 import clusterjit
 from clusterjit._library import ffi, lib, thread
-from ours import new_file
+from shared.ours import new_file
 
 TRIALS, CALLS = 500, 50
 

@@ -17,10 +17,8 @@ import json
 import statistics
 import time
 
-import ahead
-import ours
-import torched
-from ours import progress, say
+from shared import ahead, ours, torched
+from shared.ours import progress, say
 
 BYTES = 1 << 30
 TABLE = [  # families, dtypes, rows (0: as many as make x BYTES long), columns and the least ratio, k, least share of the ceiling

@@ -25,14 +25,8 @@ import statistics
 import sys
 import time
 
-import calls
-import draw
-import gemm_kernels
-import gemm_model
-import judge
-import peers
-import torched
-from ours import die, new_file, progress, say
+from shared import calls, draw, gemm_kernels, gemm_model, judge, peers, torched
+from shared.ours import die, new_file, progress, say
 
 LIMITS = draw.Limits(1 << 28, 1 << 37)
 LEAST = 1 << 22                            # multiplications of a product that is measured

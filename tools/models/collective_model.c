@@ -150,16 +150,16 @@ static void combine_element(const state *s, uint32_t r, size_t i) {
 
 static void move(const state *s, uint32_t r) {
     const collective_model *m = s->m;
-    const int64_t           size = m->cluster, behind = (int64_t)r - m->distance;
+    const int64_t           size = m->cluster, source = (int64_t)r - m->distance;
     const uint32_t          own = m->gives > 1 ? r : 0;
     switch (m->op) {
     case CJ_COLLECTIVE_BROADCAST:
     case CJ_COLLECTIVE_SCATTER: memcpy(got(s, r, 0), given(s, m->root, own), s->part); break;
     case CJ_COLLECTIVE_SHIFT:
         if (m->around)
-            memcpy(got(s, r, 0), given(s, (uint32_t)((behind % size + size) % size), 0), s->part);
-        else if (behind >= 0 && behind < size)
-            memcpy(got(s, r, 0), given(s, (uint32_t)behind, 0), s->part);
+            memcpy(got(s, r, 0), given(s, (uint32_t)((source % size + size) % size), 0), s->part);
+        else if (source >= 0 && source < size)
+            memcpy(got(s, r, 0), given(s, (uint32_t)source, 0), s->part);
         break;
     default:
         for (uint32_t q = 0; q < m->cluster; q++) memcpy(got(s, r, q), given(s, q, own), s->part);

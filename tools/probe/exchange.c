@@ -96,7 +96,7 @@ static void send(probe_frame *k, const exchange *x, cj_reg bar, cj_reg peer) {
 }
 
 // The block's first thread signals the peer's first thread; each block has a barrier before and after the signal.
-static void meet_by_flag(probe_frame *k, const exchange *x) {
+static void wait_by_flag(probe_frame *k, const exchange *x) {
     cj_func *f = k->f;
     cj_reg   least = cj_u32(f, "least"), seen = cj_u32(f, "seen"), at = cj_u64(f, "flag");
     cj_label follow = cj_label_new(f, "follow");
@@ -143,7 +143,7 @@ static void write_exchange(probe_frame *k) {
     send(k, &x, bar, peer);
     if (k->shape->op == PROBE_STORE) frame_barrier(k, "both have written");
     if (k->shape->op == PROBE_ST_ASYNC) frame_wait(k, bar, x.parity);
-    if (k->shape->op == PROBE_GLOBAL) meet_by_flag(k, &x);
+    if (k->shape->op == PROBE_GLOBAL) wait_by_flag(k, &x);
     take(k, &x);
     if (k->shape->op == PROBE_ST_ASYNC) release(k, &x, bar, peer);
     cj_ptx(k->f, "add.u32 $1, $1, 1;", x.value);

@@ -58,21 +58,21 @@ typedef struct ping {
     cj_reg value, parity, least;
 } ping;
 
-static void send(probe_frame *k, const ping *p, cj_reg who) {
+static void send(probe_frame *k, const ping *p, cj_reg guard) {
     cj_func *f = k->f;
     cj_reg   next = cj_u32(f, "next");
     cj_ptx(f, "add.u32 $1, $2, 1;", next, p->value);
     switch (k->shape->op) {
-    case PROBE_ARRIVE: cj_ptx(f, "@$1 mbarrier.arrive.shared::cluster.b64 _, [$2];", who, p->bar_there); break;
+    case PROBE_ARRIVE: cj_ptx(f, "@$1 mbarrier.arrive.shared::cluster.b64 _, [$2];", guard, p->bar_there); break;
     case PROBE_RELEASE:
-        cj_ptx(f, "@$1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$2];", who, p->bar_there);
+        cj_ptx(f, "@$1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$2];", guard, p->bar_there);
         break;
     case PROBE_ST_ASYNC:
-        cj_ptx(f, "@$1 st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [$2], $3, [$4];", who, p->there, next,
+        cj_ptx(f, "@$1 st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [$2], $3, [$4];", guard, p->there, next,
                p->bar_there);
         break;
-    case PROBE_FLAG: cj_ptx(f, "@$1 st.release.cluster.shared::cluster.u32 [$2], $3;", who, p->there, next); break;
-    default: cj_ptx(f, "@$1 st.release.gpu.global.u32 [$2], $3;", who, p->other, next); break;
+    case PROBE_FLAG: cj_ptx(f, "@$1 st.release.cluster.shared::cluster.u32 [$2], $3;", guard, p->there, next); break;
+    default: cj_ptx(f, "@$1 st.release.gpu.global.u32 [$2], $3;", guard, p->other, next); break;
     }
 }
 

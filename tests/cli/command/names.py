@@ -31,7 +31,7 @@ foreign = {"src/nvrtc/compile.c": {"gpu-architecture"}, "src/nvrtc/function.c": 
 # What stands before a = in messages and is no parameter: of --arg, --fill and tensor maps; of PTX and PTX's pictures; of nvcc.
 words = set("arch code channels layers filter address arg u64 f32 u32 bytes n cj_version box offset stride estride swizzle interleave l2 fill element at".split())
 public = set(re.findall(r"\b(cj_[a-z0-9_]+)\b", "".join(p.read_text() for p in (root / "include").rglob("*.h"))))
-table = (root / "tools/ptxgen/commands/environment.def").read_text()
+table = (root / "tools/ptxgen/manual/environment.def").read_text()
 variables = set(re.findall(r"CLUSTERJIT_[A-Z_]+", table))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The command as its user meets it: what it prints, what it refuses, and with which exit code.
+# The command as its user sees it: what it prints, what it refuses, and with which exit code.
 source "$(dirname "$0")/../cli.bash"
 
 # --- FEATURES: the sum of 0..1023 by four blocks of 256, to the letter

@@ -6,9 +6,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 command -v python3 >"$dir/which" || { echo "skipped: there is no python3"; exit 77; }
 
 # --- what names something wrong is found: sources of our own, one wrong name in each
-mkdir -p "$dir/twin/src" "$dir/twin/tools/ptxgen/"{commands,show} "$dir/twin/include" "$dir/twin/docs"
+mkdir -p "$dir/twin/src" "$dir/twin/tools/ptxgen/"{commands,manual,show} "$dir/twin/include" "$dir/twin/docs"
 cp "$here/../../../docs/environment.md" "$dir/twin/docs"
-table=tools/ptxgen/commands/environment.def
+table=tools/ptxgen/manual/environment.def
 cp "$here/../../../$table" "$dir/twin/$table"
 grep -o 'CLUSTERJIT_[A-Z_]*' "$dir/twin/$table" | sed 's/.*/const char *a = "& --device gpu, cluster=4 and so on";/' \
     >"$dir/twin/src/right.c"

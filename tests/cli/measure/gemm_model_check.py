@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gemm_model_check.py TOOLS <LINES: what gemm_costs printed, against the formula of tools/bench/gemm_model.py."""
+"""gemm_model_check.py TOOLS <LINES: what gemm_costs printed, against the formula of tools/bench/shared/gemm_model.py."""
 import dataclasses
 import sys
 
 sys.path.insert(0, sys.argv[1])
-import gemm_model  # noqa: E402
+from shared import gemm_model  # noqa: E402
 
 
 def check(line, c):

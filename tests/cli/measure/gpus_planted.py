@@ -8,7 +8,7 @@ import types
 
 sys.path.insert(0, sys.argv[1])
 import gpus  # noqa: E402
-import torched  # noqa: E402
+from shared import torched  # noqa: E402
 
 wrong = []
 
@@ -80,14 +80,14 @@ def captures_leave_torch_whole():
         except (RuntimeError, ValueError) as error:
             said = torched.reason_of(error)
         expect(f"pools of a capture that fails: {pt.done}", pt.done == done)
-        expect(f"the stream behind it: {pt.stream}", pt.stream == "default")
+        expect(f"the stream after it: {pt.stream}", pt.stream == "default")
         expect(f"the reason: {said}", "ValueError: cuMemAlloc in a capture" in said and "hint" not in said)
     pt = Torch()
     expect("a capture that is good", torched.record(pt, lambda: None).ended and not pt.done)
 
 
 class Rank:
-    """A rank that is a thread: all meet in agree."""
+    """A rank that is a thread: all wait for each other in agree."""
 
     def __init__(self, number, board):
         self.number, self.board, self.pt = number, board, Torch(breaks=True)
@@ -96,16 +96,16 @@ class Rank:
     def agree(self, good):
         board = self.board
         board.votes[self.number] = good
-        board.meet.wait(10)
+        board.barrier.wait(10)
         everyone = all(board.votes)
-        board.meet.wait(10)
+        board.barrier.wait(10)
         return everyone
 
 
 def no_rank_goes_on_alone():
     """Each step fails on one rank alone: both end there, both say why, and nobody replays."""
     for step in ("call", "capture", "none"):
-        board = types.SimpleNamespace(votes=[True, True], meet=threading.Barrier(2))
+        board = types.SimpleNamespace(votes=[True, True], barrier=threading.Barrier(2))
         ranks, sides, results = [Rank(number, board) for number in range(2)], [], [None, None]
 
         def make(rank, step=step):

@@ -8,7 +8,7 @@ import tempfile
 import time
 
 sys.path.insert(0, sys.argv[1])
-import ahead  # noqa: E402
+from shared import ahead  # noqa: E402
 
 
 def prepare():

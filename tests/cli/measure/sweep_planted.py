@@ -5,11 +5,9 @@ import pathlib
 import sys
 
 sys.path.insert(0, sys.argv[1])
-import calls  # noqa: E402
-import draw  # noqa: E402
+from shared import calls, draw  # noqa: E402
 import numpy as np  # noqa: E402
-import reference  # noqa: E402
-import stores  # noqa: E402
+from shared import reference, stores  # noqa: E402
 
 
 def find(request, store, bound, what):

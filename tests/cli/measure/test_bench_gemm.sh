@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ptxgen bench gemm beside cuBLAS: a library that does what it is told (tests/support/fake_cublas.c) is told the same product as ours,
+# ptxgen bench gemm beside cuBLAS: a library that does what it is told (tests/support/fakes/fake_cublas.c) is told the same product as ours,
 # in every order, type and epilogue; the fastest way is taken; what is not there is said and is no failure.
 source "$(dirname "$0")/../cli.bash"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A long run shows on a terminal how it goes, and leaves nothing of that behind; in a pipe it says nothing.
+# A long run shows on a terminal how it goes, and then removes all of that; in a pipe it says nothing.
 source "$(dirname "$0")/../cli.bash"
 [[ -n $(type -P script) ]] || { echo "skipped: there is no script, which plays a terminal"; exit 77; }
 
@@ -40,8 +40,16 @@ screen=$(<"$dir/screen")
 [[ $screen =~ ^[0-3]\ of\ 4\ clusters,\ [1-9][0-9]*\ million\ thread\ instructions\ a\ second ]] ||
     failed "a long run" "no progress: $(head -c 200 "$dir/screen" | cat -v)"
 # every line begins where the last one did, and at the end there is none
-[[ $screen != *$'\n'* ]] || failed "a long run" "it leaves lines behind"
+[[ $screen != *$'\n'* ]] || failed "a long run" "it leaves lines"
 [[ $screen == *$'\r\033[K' ]] || failed "a long run" "the line is not taken away: $(tail -c 100 "$dir/screen" | cat -v)"
+
+# one cluster: none is done before all are, so that the time so far is all that is known
+for ((m = n; ; m *= 2)); do
+    on_terminal exec "$dir/long.ptx" --grid 1 --block 256 --threads 1 --arg u32=$((m * 4))
+    [[ $(<"$dir/screen") != *"s so far"* && $m -lt 1000000000 ]] || break
+done
+[[ $(<"$dir/screen") =~ ^0\ of\ 1\ clusters.*,\ [1-9][0-9]*\ s\ so\ far && $(<"$dir/screen") != *left* ]] ||
+    failed "one long cluster" "no time so far: $(head -c 200 "$dir/screen" | cat -v)"
 
 # stopped by a hazard, nearly as late as that: the line is gone before the finding
 on_terminal exec "$dir/long.ptx" --grid 4 --block 256 --threads 1 --arg u32=0 --limit $((n * 256 * 3 / 1000000 * 9))

@@ -30,7 +30,7 @@ python3 "$sweep" --list --no-compile --only scan --shapes 1 >"$dir/out" 2>"$dir/
 python3 - "$here/../../../tools/bench" >"$dir/out" 2>"$dir/err" <<'END_OF_CHECK' || failed sweep '--before fails'
 import sys
 sys.path.insert(0, sys.argv[1])
-import judge
+from shared import judge
 
 def rows(**times):
     return [{"label": label, "plan": "form=direct", "sides": {"ours": {"turns": us, "alone": us + 1}}} for label, us in times.items()]

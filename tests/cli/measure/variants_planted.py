@@ -10,11 +10,7 @@ import sys
 import types
 
 sys.path.insert(0, sys.argv[1])
-import calls  # noqa: E402
-import draw  # noqa: E402
-import gemm_model  # noqa: E402
-import judge  # noqa: E402
-import torched  # noqa: E402
+from shared import calls, draw, gemm_model, judge, torched  # noqa: E402
 import variants  # noqa: E402
 
 C = gemm_model.constants()

@@ -39,7 +39,7 @@ done
 bad=$dir/bad.ptx
 kernel 'add.u32 %r1, %r2, %r3;' '    frob.u32 %r1, %r2;' >"$bad"
 finds 1 "$bad:9:5: error: " check "$bad"
-[[ $(sed -n 1p "$dir/out") == *" [mnemonic]" ]] || failed check "no rule behind the message"
+[[ $(sed -n 1p "$dir/out") == *" [mnemonic]" ]] || failed check "no rule after the message"
 [[ $(sed -n 2p "$dir/out") == '    frob.u32 %r1, %r2;' ]] || failed check "the line is not shown"
 points_at frob
 [[ $(summary) == '1 error' ]] || failed check "not the summary '1 error'"

@@ -24,7 +24,7 @@ static void expect(const char *ptx, launch_shape shape, unsigned count, uint64_t
 
 static uint64_t nested(unsigned i) { return i % 2 ? (i % 4 == 1 ? 11 : 13) : (i < 16 ? 20 : 22); }
 
-static void branches_meet_again(void **state) {
+static void branches_join_again(void **state) {
     (void)state;
     expect(KERNEL("",
                   "    and.b32 %r2, %thread, 1; and.b32 %r3, %thread, 3;\n"
@@ -381,7 +381,7 @@ static void memory_calls(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(branches_meet_again),
+        cmocka_unit_test(branches_join_again),
         cmocka_unit_test(loops_of_different_length),
         cmocka_unit_test(some_threads_leave_early),
         cmocka_unit_test(lanes_of_one_warp_wait_for_each_other),

@@ -43,7 +43,7 @@ static const pair pairs[] = {
     {"same-value", "race-block", {1, 64, 0, 0},
      "    setp.eq.u32 %p1, %r1, 0;\n    @%p1 st.shared.u64 [%r3], 258;\n    @!%p1 st.shared.u8 [%r3 + 1], 1;\n",
      "    setp.eq.u32 %p1, %r1, 0;\n    @%p1 st.shared.u64 [%r3], 258;\n    @!%p1 st.shared.u8 [%r3 + 1], 2;\n"},
-    // One of them changes what is there, so that it makes a difference to who reads.
+    // One of them changes what is there, so that it makes a difference to the thread that reads.
     {"same-value", "race-block", {1, 64, 0, 0},
      "    st.global.u32 [%out], 7;\n",
      "    setp.eq.u32 %p1, %r1, 0;\n    @%p1 ld.global.u32 %r5, [%out];\n    @!%p1 st.global.u32 [%out], 0;\n"},

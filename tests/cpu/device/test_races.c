@@ -13,7 +13,7 @@ enum { SEEDS = 12 };  // schedule 0 is the fixed one
 typedef struct fault {
     const char  *rule;
     launch_shape shape;
-    const char  *variables, *before, *fault, *twin, *behind;
+    const char  *variables, *before, *fault, *twin, *after;
     const char  *words;  // in the message
 } fault;
 
@@ -131,7 +131,7 @@ static const fault faults[] = {
      READ_FAR WRITE_BOTH, "an allocation + 128, 4 bytes of global memory"},
     {"race-block", {2, 64, 0, 0}, "", AWAIT_BOTH, "", "    fence.acq_rel.cta;\n", READ WRITE_BOTH,
      "an allocation + 0, 4 bytes of global memory"},
-    // A narrower fence behind a wider one takes back nothing of what that released, and adds to it only in its scope.
+    // A narrower fence after a wider one takes back nothing of what that released, and adds to it only in its scope.
     {"race-grid", {2, 32, 0, 0}, "", BLOCK_0 AWAIT, "    fence.acq_rel.gpu;\n" WRITE, WRITE "    fence.acq_rel.gpu;\n",
      "    fence.acq_rel.cta;\n    st.relaxed.gpu.global.u32 [%out + 64], 1;\ndone:\n", "nothing orders them"},
     {"race-block", {1, 64, 0, 0}, "",
@@ -170,7 +170,7 @@ static bool is_found(const fault *f) {
 enum { TEXT = 8192 };
 
 static void write_text(const fault *f, const char *body, char ptx[TEXT]) {
-    snprintf(ptx, TEXT, "%s%s%s%s%s%s%s", HEAD ENTRY, f->variables, OPEN, f->before, body, f->behind, CLOSE);
+    snprintf(ptx, TEXT, "%s%s%s%s%s%s%s", HEAD ENTRY, f->variables, OPEN, f->before, body, f->after, CLOSE);
 }
 
 static void every_missing_synchronization_is_named(void **state) {
@@ -223,8 +223,8 @@ static int one_host_thread(void **state) {
     return 0;
 }
 
-// A poll that never ends meets the limit of instructions, also where the other clusters have ended, or poll, on other host threads.
-static void an_endless_poll_meets_the_limit(void **state) {
+// A poll that never ends reaches the limit of instructions, also where the other clusters have ended, or poll, on other host threads.
+static void an_endless_poll_reaches_the_limit(void **state) {
     (void)state;
     static const char ptx[] = KERNEL("", "    mov.u32 %r1, %ctaid.x;\n    setp.lt.u32 %p0, %r1, 2;\n    @%p0 ret;\n"
                                          "wait:\n    ld.relaxed.gpu.global.u32 %r2, [%out];\n"
@@ -289,7 +289,7 @@ static void a_hazard_names_both_sides(void **state) {
     cj_device_close(device);
 }
 
-// Reads two words: whether that is reported depends on who has written the second.
+// Reads two words: whether that is reported depends on which thread has written the second.
 static cj_status read_two(cj_device *device, cj_function *function, cj_ptr memory, cj_error *error) {
     const cj_launch_config config = {CJ_INIT(config),
                                      .function = function,
@@ -517,7 +517,7 @@ int main(void) {
         cmocka_unit_test(no_twin_is_reported),
         cmocka_unit_test_setup_teardown(every_missing_synchronization_is_named, four_host_threads, one_host_thread),
         cmocka_unit_test_setup_teardown(no_twin_is_reported, four_host_threads, one_host_thread),
-        cmocka_unit_test(an_endless_poll_meets_the_limit),
+        cmocka_unit_test(an_endless_poll_reaches_the_limit),
         cmocka_unit_test(a_hazard_names_both_sides),
         cmocka_unit_test(memory_that_somebody_has_written),
         cmocka_unit_test(thousands_of_warps_read_one_word),

@@ -76,17 +76,17 @@ static void host_threads_change_nothing(void **state) {
 
 // ---- clusters that wait for each other
 
-// All clusters of the grid meet, twice: each waits until every one has come.
+// All clusters of the grid wait for each other, twice.
 static const char meetings[] = KERNEL(
     "", "    mov.u32 %r0, %tid.x; setp.ne.u32 %p0, %r0, 0; mov.u32 %r1, %nctaid.x;\n"
-        "    st.global.u32 [%at], 1;\n    mov.u32 %r2, 0;\nmeet:\n    bar.sync 0; @%p0 bra met;\n"
+        "    st.global.u32 [%at], 1;\n    mov.u32 %r2, 0;\njoin:\n    bar.sync 0; @%p0 bra joined;\n"
         "    add.u32 %r2, %r2, %r1; atom.acq_rel.gpu.global.add.u32 %r3, [%out + 32000], 1;\n"
         "spin:\n    ld.acquire.gpu.global.u32 %r3, [%out + 32000]; setp.lt.u32 %p1, %r3, %r2;\n    @%p1 bra spin;\n"
-        "met:\n    bar.sync 0;\n    mov.u32 %r6, %nctaid.x; add.u32 %r5, %r5, 1; setp.eq.u32 %p2, %r4, 77;\n"
+        "joined:\n    bar.sync 0;\n    mov.u32 %r6, %nctaid.x; add.u32 %r5, %r5, 1; setp.eq.u32 %p2, %r4, 77;\n"
         "    @%p2 bra done;\n    mov.u32 %r4, 77;\n"
         "    mov.u32 %r6, %ctaid.x; add.u32 %r6, %r6, 1; rem.u32 %r6, %r6, %r1; mul.wide.u32 %l1, %r6, 512;\n"
         "    mul.wide.u32 %l2, %r0, 8; add.u64 %l1, %l1, %l2; add.u64 %l1, %l1, %out;\n"
-        "    ld.global.u32 %r7, [%l1]; bra meet;\ndone:\n    st.global.u32 [%at], %r7;\n");
+        "    ld.global.u32 %r7, [%l1]; bra join;\ndone:\n    st.global.u32 [%at], %r7;\n");
 
 static void clusters_wait_for_each_other(void **state) {
     (void)state;
@@ -164,6 +164,27 @@ static void progress_is_told_about_twice_a_second(void **state) {
 
 // ---- what is counted
 
+static void check_counts(const cj_cpu_stats *stats) {
+    enum { THREADS = 4 * 64 };
+    assert_int_equal(stats->shared_written, THREADS * 4);
+    assert_int_equal(stats->shared_read, 0);
+    assert_int_equal(stats->dsmem_read, THREADS * 4);
+    assert_int_equal(stats->dsmem_written, 0);
+    assert_int_equal(stats->global_read, THREADS * 4);  // by the red
+    assert_int_equal(stats->global_written, THREADS * 4);
+    assert_int_equal(stats->atomics, THREADS);
+    assert_int_equal(stats->block_barriers, THREADS);
+    assert_int_equal(stats->cluster_barriers, 2 * THREADS);
+    assert_int_equal(stats->bank_conflicts, THREADS / 32 * 7);  // 4 banks for 32 words; the peer's word is one for all
+    assert_int_equal(stats->by_class[CJ_CPU_FLOAT], THREADS);
+    assert_int_equal(stats->by_class[CJ_CPU_BARRIER], 5 * THREADS);
+    uint64_t sum = 0;
+    for (int i = 0; i < CJ_CPU_CLASS_COUNT; i++) sum += stats->by_class[i];
+    assert_int_equal(sum, stats->thread_instructions);
+    assert_int_equal(stats->thread_instructions, stats->warp_instructions * 32);
+    assert_true(stats->seconds > 0);
+}
+
 static void counts_are_those_of_threads(void **state) {
     (void)state;
     // Per thread: one shared store of 4 bytes, 8 banks apart; a barrier; a v4 load; a load from the peer; an atomic.
@@ -175,7 +196,6 @@ static void counts_are_those_of_threads(void **state) {
         "    ld.shared::cluster.u32 %r5, [%r4];\n    bar.sync 0;\n"
         "    cvt.rn.f32.u32 %f0, %r5; fma.rn.f32 %f0, %f0, %f0, %f0;\n"
         "    red.global.add.u32 [%out + 32000], %r5;\n    barrier.cluster.arrive;\n    barrier.cluster.wait;\n");
-    enum { THREADS = 4 * 64 };
     cj_error     error = {0};
     cj_device   *device = NULL;
     cj_module   *module = NULL;
@@ -192,24 +212,7 @@ static void counts_are_those_of_threads(void **state) {
                                      .argument_count = 1};
     cj_test_ok(cj_launch(device, &config, &error), &error);
     cj_test_ok(cj_cpu_stats_read(device, &stats, &error), &error);
-    assert_int_equal(stats.shared_written, THREADS * 4);
-    assert_int_equal(stats.shared_read, 0);
-    assert_int_equal(stats.dsmem_read, THREADS * 4);
-    assert_int_equal(stats.dsmem_written, 0);
-    assert_int_equal(stats.global_read, THREADS * 4);  // by the red
-    assert_int_equal(stats.global_written, THREADS * 4);
-    assert_int_equal(stats.atomics, THREADS);
-    assert_int_equal(stats.block_barriers, THREADS);
-    assert_int_equal(stats.cluster_barriers, 2 * THREADS);
-    assert_int_equal(stats.bank_conflicts, THREADS / 32 * 7);  // 4 banks for 32 words; the peer's word is one for all
-    assert_int_equal(stats.by_class[CJ_CPU_FLOAT], THREADS);
-    assert_int_equal(stats.by_class[CJ_CPU_BARRIER], 5 * THREADS);
-    uint64_t sum = 0;
-    for (int i = 0; i < CJ_CPU_CLASS_COUNT; i++) sum += stats.by_class[i];
-    assert_int_equal(sum, stats.thread_instructions);
-    assert_int_equal(stats.thread_instructions, stats.warp_instructions * 32);
-    assert_true(stats.seconds > 0);
-
+    check_counts(&stats);
     const cj_cpu_stats once = stats;
     cj_test_ok(cj_launch(device, &config, &error), &error);
     cj_test_ok(cj_cpu_stats_read(device, &stats, &error), &error);

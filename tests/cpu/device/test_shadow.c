@@ -38,8 +38,8 @@ static cj_verdict judge(void *user, const cj_accessor *a, const cj_access *earli
     return CJ_VERDICT_REPORTED;
 }
 
-// Some warps meet: each learns what all of them did.
-static void meet(rig *r, uint32_t warps) {
+// Some warps wait for each other: each learns what all of them did.
+static void join(rig *r, uint32_t warps) {
     cj_clock *all = NULL;
     for (uint32_t i = 0; i < AGENTS; i++) {
         if (!(warps >> i & 1)) continue;
@@ -131,7 +131,7 @@ static void lanes_at_once_find_what_they_find_one_by_one(void **state) {
         for (unsigned i = 0; i < AGENTS; i++) r.time[i] = 1;
         for (uint32_t step = 0; step < STEPS; step++) {
             if (below(&r, 3) == 0)
-                meet(&r, below(&r, 2) ? UINT32_MAX >> (LANES - AGENTS) : below(&r, 1u << AGENTS));
+                join(&r, below(&r, 2) ? UINT32_MAX >> (LANES - AGENTS) : below(&r, 1u << AGENTS));
             else if (run % 2 && below(&r, 2))
                 draw_atomics(&r, step);
             else
@@ -152,7 +152,7 @@ static void lanes_write_over_what_they_read_together(void **state) {
     r.time[0] = 1;
     cj_accessor write = accessor_of(&r, 0, 1, (cj_watch_use){.flags = CJ_USE_WRITE});
     assert_true(cj__shadow_side_by_side(r.shadow[1], &write, UINT32_MAX, 0, 4));
-    meet(&r, 1);
+    join(&r, 1);
     cj_accessor read = accessor_of(&r, 0, 2, (cj_watch_use){.flags = CJ_USE_READ});
     assert_true(cj__shadow_read_together(r.shadow[1], &read, UINT32_MAX, 0, 4));
     write = accessor_of(&r, 0, 3, (cj_watch_use){.flags = CJ_USE_WRITE});

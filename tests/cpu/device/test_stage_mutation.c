@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring of stages whose producer and consumer are different blocks: every synchronizing instruction that
+// A pipeline of stages whose producer and consumer are different blocks: every synchronizing instruction that
 // clusterjit/pipeline.h writes for it is needed, and the CPU device sees that it is missing (mutation.h).
 #include "cluster_features.h"
 #include "mutation.h"

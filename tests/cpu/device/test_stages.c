@@ -34,7 +34,7 @@ enum {
 #define WAIT_FOR(label, barrier, parity)                                                                              \
     label ":\n    mbarrier.try_wait.parity.shared::cta.b64 %p4, [" barrier "], " parity ";\n    @!%p4 bra " label ";" \
                                                                                                                   "\n"
-#define ARRIVE(who) "    @" who " mbarrier.arrive.shared::cta.b64 _, [%empty];\n"
+#define ARRIVE(guard) "    @" guard " mbarrier.arrive.shared::cta.b64 _, [%empty];\n"
 #define MMA                                                                                                  \
     "    shr.u32 %r2, %at_stage, 4;\n    cvt.u64.u32 %l1, %r2;\n    or.b64 %l2, %l1, 0x0000001000080000;\n"  \
     "    add.u64 %l3, %l2, 128;\n    wgmma.fence.sync.aligned;\n"                                            \
@@ -60,8 +60,8 @@ enum {
     PRODUCE     CLOSE
 
 // Frees the stage of the step before this one, if there is one.
-#define FREE_PREVIOUS(who) \
-    "    setp.gt.and.u32 %p3, %i, 0, " who ";\n    sub.u32 %last, %i, 1;\n" STAGE_OF("%last") ARRIVE("%p3")
+#define FREE_PREVIOUS(guard) \
+    "    setp.gt.and.u32 %p3, %i, 0, " guard ";\n    sub.u32 %last, %i, 1;\n" STAGE_OF("%last") ARRIVE("%p3")
 
 static const struct {
     const char *name, *step;

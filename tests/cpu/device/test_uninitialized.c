@@ -6,7 +6,7 @@
 
 #include "kernel.h"
 
-// Thread t's words of shared memory: tile[4 t], written, is 5; the three behind it are not. %r2: the address of the first.
+// Thread t's words of shared memory: tile[4 t], written, is 5; the three after it are not. %r2: the address of the first.
 #define TILE "    .shared .align 16 .b32 tile[128];\n"
 #define OWN                                                                                                          \
     "    shl.b32 %r2, %r0, 4; mov.u32 %r1, tile; add.u32 %r2, %r2, %r1; mov.u32 %r3, 5; st.shared.u32 [%r2], %r3;\n" \

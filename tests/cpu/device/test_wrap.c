@@ -94,7 +94,7 @@ static void a_pointer_of_the_hosts_is_refused_with_what_to_do(void **state) {
     const cj_ptr x = wrapped(far, COUNT * sizeof *far);
     cj_test_ok(sum(x, out, &error), &error);
     cj_mem_free(device, x);
-    assert_int_equal(sum((uintptr_t)far, out, &error), CJ_HAZARD);  // the claim has ended
+    assert_int_equal(sum((uintptr_t)far, out, &error), CJ_HAZARD);  // it is not wrapped any more
     cj_mem_free(device, out);
     free(far);
 }

@@ -11,7 +11,7 @@
 
 enum { SEEDS = 12, BYTES = 1 << 17, ARGUMENTS_MAX = 32 };
 
-// The ring goes round more than once; more stages than steps; parts, one of them without a step; C, which is D.
+// Each stage is used more than once; more stages than steps; parts, one of them without a step; C, which is D.
 static const char *const kernels[] = {
     "form=mma m=70 n=70 k=330 tile=64x64 stages=2",
     "form=mma m=60 n=60 k=450 tile=64x64 stages=3 a=column b=column c=yes",
@@ -115,20 +115,4 @@ enum { SHARE = CJ_TEST_COUNT(kernels) };  // under a sanitizer one kernel
 static const cj_specimens specimens = {
     .words = kernels, .count = CJ_TEST_COUNT(kernels), .share = SHARE, .open = open_specimen, .close = close_specimen};
 
-static void every_synchronization_is_needed_and_its_absence_is_seen(void **state) {
-    (void)state;
-    cj_no_mutant_survives(&specimens);
-}
-
-static void no_schedule_finds_fault_with_the_kernels_themselves(void **state) {
-    (void)state;
-    cj_schedules_agree_on_all(&specimens, SEEDS);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_synchronization_is_needed_and_its_absence_is_seen),
-        cmocka_unit_test(no_schedule_finds_fault_with_the_kernels_themselves),
-    };
-    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
-}
+int main(void) { return cj_mutation_main(&specimens, SEEDS); }

@@ -10,7 +10,7 @@
 
 enum { SEEDS = 12, BYTES = 1 << 18, ARGUMENTS_MAX = 24 };
 
-// A grid of one cluster makes all tiles: the ring goes round, and results leave behind other tiles' steps. Where K is
+// A grid of one cluster makes all tiles: the stages are used again, and results are stored after other tiles' steps. Where K is
 // shared, the grid stays.
 static const char *const kernels[] = {
     "m=190 n=76 k=200 tile=64x64 cluster=2 cluster-n=1 stages=2",
@@ -164,20 +164,4 @@ enum { SHARE = CJ_TEST_COUNT(kernels) };  // under a sanitizer one kernel
 static const cj_specimens specimens = {
     .words = kernels, .count = CJ_TEST_COUNT(kernels), .share = SHARE, .open = open_specimen, .close = close_specimen};
 
-static void every_synchronization_is_needed_and_its_absence_is_seen(void **state) {
-    (void)state;
-    cj_no_mutant_survives(&specimens);
-}
-
-static void no_schedule_finds_fault_with_the_kernels_themselves(void **state) {
-    (void)state;
-    cj_schedules_agree_on_all(&specimens, SEEDS);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_synchronization_is_needed_and_its_absence_is_seen),
-        cmocka_unit_test(no_schedule_finds_fault_with_the_kernels_themselves),
-    };
-    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
-}
+int main(void) { return cj_mutation_main(&specimens, SEEDS); }

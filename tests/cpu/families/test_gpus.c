@@ -59,7 +59,7 @@ static void expect(cj_status status, cj_status wanted, const cj_error *error, co
     if (!strstr(error->message, says)) fail_msg("'%s' does not say '%s'", error->message, says);
 }
 
-// All launches are of one box each, one behind the other: messages of every size lie where others lay before.
+// All launches are of one box each, one after the other: messages of every size lie where others lay before.
 static void every_collective_is_right_for_any_type_size_and_schedule(void **state) {
     (void)state;
     uint64_t random = cj_test_seed();
@@ -108,7 +108,7 @@ static void arrays_larger_than_the_mail_go_in_pieces(void **state) {
     }
 }
 
-static void info_says_who_reaches_whom_and_which_way_it_goes(void **state) {
+static void info_says_which_gpu_reaches_which_and_how(void **state) {
     (void)state;
     cj_error           error = {0};
     cj_gpus           *gpus = make(3, 1024, 0);
@@ -486,7 +486,7 @@ int main(void) {
         cmocka_unit_test(every_collective_is_right_for_any_type_size_and_schedule),
         cmocka_unit_test(a_barrier_and_launches_of_all_grids_keep_one_epoch),
         cmocka_unit_test(arrays_larger_than_the_mail_go_in_pieces),
-        cmocka_unit_test(info_says_who_reaches_whom_and_which_way_it_goes),
+        cmocka_unit_test(info_says_which_gpu_reaches_which_and_how),
         cmocka_unit_test(ranks_may_be_one_device),
         cmocka_unit_test(registered_arrays_need_no_room_in_the_mail),
         cmocka_unit_test(the_faster_way_of_registered_arrays_is_chosen),

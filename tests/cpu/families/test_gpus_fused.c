@@ -44,7 +44,7 @@ static cj_gpus *make(uint32_t count, uint64_t mail) {
     return gpus;
 }
 
-// All launches are of one box each, one behind the other: messages of every kind lie where others lay before.
+// All launches are of one box each, one after the other: messages of every kind lie where others lay before.
 static void every_fused_kernel_is_right_for_any_type_size_and_schedule(void **state) {
     (void)state;
     static const uint32_t counts[] = {2, 3, 4, 8};
@@ -118,7 +118,7 @@ static bool precedes(float a, float b, bool smallest) {
     return smallest ? a < b : a > b;
 }
 
-// The column that comes next behind those that are taken.
+// The column that comes next after those that are taken.
 static uint32_t next_of(uint32_t row, bool smallest, bool *taken) {
     uint32_t best = GPUS * COLUMNS;
     for (uint32_t c = 0; c < GPUS * COLUMNS; c++)

@@ -109,7 +109,7 @@ static bool has(const char *from, size_t length, const char *text) {
     return found && found < from + length;
 }
 
-// A cluster's collective begins with a barrier of its own, which nothing needs behind N1. B2 is for the next launch. The CPU
+// A cluster's collective begins with a barrier of its own, which nothing needs after N1. B2 is for the next launch. The CPU
 // device's copies see mbarriers of their own block at once.
 static bool can_miss(const cj_specimen *specimen, const char *line, size_t length) {
     const kernel *k = specimen->user;
@@ -137,20 +137,4 @@ static void close_specimen(const cj_specimen *specimen) { cj_text_free(((kernel 
 static const cj_specimens specimens = {
     .words = kernels, .count = CJ_TEST_COUNT(kernels), .share = SHARE, .open = open_specimen, .close = close_specimen};
 
-static void every_synchronization_is_needed_and_its_absence_is_seen(void **state) {
-    (void)state;
-    cj_no_mutant_survives(&specimens);
-}
-
-static void no_schedule_finds_fault_with_the_kernels_themselves(void **state) {
-    (void)state;
-    cj_schedules_agree_on_all(&specimens, cj_test_few() ? SEEDS / SHARE : SEEDS);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_synchronization_is_needed_and_its_absence_is_seen),
-        cmocka_unit_test(no_schedule_finds_fault_with_the_kernels_themselves),
-    };
-    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
-}
+int main(void) { return cj_mutation_main(&specimens, cj_test_few() ? SEEDS / SHARE : SEEDS); }

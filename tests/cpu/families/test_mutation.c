@@ -142,7 +142,7 @@ static bool has_word(const kernel *k, const char *name, const char *word) {
     return !strcmp(cj_params_word(&k->params, name, buffer, sizeof buffer), word);
 }
 
-// The family's own arguments: (i)nput, (o)utput and two places behind it, p and q, the (n)umber of elements, (w)orkspace,
+// The family's own arguments: (i)nput, (o)utput and two places after it, p and q, the (n)umber of elements, (w)orkspace,
 // a(s)cending offsets; (z)ero, 1 as f32 (t), 0.9 as f32 (u); 20 and 200 of two rows (k).
 static const char *order_of(const kernel *k) {
     const char *family = cj_family_name(k->params.family);
@@ -257,20 +257,4 @@ enum { SHARE = 5 };  // under a sanitizer one kernel in so many, and one schedul
 static const cj_specimens specimens = {
     .words = kernels, .count = CJ_TEST_COUNT(kernels), .share = SHARE, .open = open_specimen, .close = close_specimen};
 
-static void every_synchronization_is_needed_and_its_absence_is_seen(void **state) {
-    (void)state;
-    cj_no_mutant_survives(&specimens);
-}
-
-static void no_schedule_finds_fault_with_the_kernels_themselves(void **state) {
-    (void)state;
-    cj_schedules_agree_on_all(&specimens, cj_test_few() ? SEEDS / SHARE : SEEDS);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_synchronization_is_needed_and_its_absence_is_seen),
-        cmocka_unit_test(no_schedule_finds_fault_with_the_kernels_themselves),
-    };
-    return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
-}
+int main(void) { return cj_mutation_main(&specimens, cj_test_few() ? SEEDS / SHARE : SEEDS); }

@@ -29,7 +29,7 @@ static void every_block_size_is_right(void **state) {
         if (cj_test_chosen(i, 3)) cj_test_reduce(cj_test_device, types[i], &cases);
 }
 
-// What the plan chooses: a block, a cluster, blocks that meet in the workspace.
+// What the plan chooses: a block, a cluster, blocks that combine in the workspace.
 static void chosen_shapes_are_right(void **state) {
     (void)state;
     static const uint64_t        n[] = {4096, 65537, (1 << 20) + 3};

@@ -89,7 +89,7 @@ static void a_persistent_kernel_has_tile_after_tile(void **state) {
         cj_test_scan(cj_test_device, "rows=2 columns=40000 form=stream counter=row loads=2 dtype=u32", 0, 3);
 }
 
-// One array may end within 16 bytes: what is left stands behind the last tile, which is whole, or not.
+// One array may end within 16 bytes: what is left stands after the last tile, which is whole, or not.
 static void one_array_ends_anywhere(void **state) {
     (void)state;
     static const char *const types[] = {"f32", "f64", "i32", "bf16", "f16", "u64"};
@@ -145,7 +145,7 @@ static void rows_of_direct_tiles_end_within_a_load(void **state) {
     }
 }
 
-// Flags and offsets of either type, in rows of every length, by lanes, warps, blocks, and tiles that meet: forward
+// Flags and offsets of either type, in rows of every length, by lanes, warps, blocks, and tiles by look-back: forward
 // and in reverse. How often segments begin comes with the seed, from never to at each element.
 static void segments_begin_where_it_is_said(void **state) {
     (void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous stores, copies and reductions on the CPU device: they come late, and who does not wait for them is
+// Asynchronous stores, copies and reductions on the CPU device: they come late, and a thread that does not wait for them is
 // caught.
 #include "async_cases.h"
 

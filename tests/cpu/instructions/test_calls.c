@@ -58,7 +58,7 @@ static void functions_call_functions(void **state) {
 static uint64_t some_called(unsigned i) { return i % 3 ? square(i) : i; }
 
 // Lanes that do not call wait for those that do: all take part in the shuffle.
-static void guarded_calls_meet_again(void **state) {
+static void guarded_calls_join_again(void **state) {
     (void)state;
     expect(HEAD SQUARE ENTRY OPEN
            "    .param .b32 a;\n    .param .b32 b;\n    rem.u32 %r1, %thread, 3;\n    setp.ne.u32 %p1, %r1, 0;\n"
@@ -164,7 +164,7 @@ static void variables_have_their_values(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(functions_call_functions), cmocka_unit_test(guarded_calls_meet_again),
+        cmocka_unit_test(functions_call_functions), cmocka_unit_test(guarded_calls_join_again),
         cmocka_unit_test(registers_with_elements),  cmocka_unit_test(pointers_are_called),
         cmocka_unit_test(parameters_of_any_size),   cmocka_unit_test(what_cannot_be_called_is_named),
         cmocka_unit_test(tables_of_labels),         cmocka_unit_test(variables_have_their_values),

@@ -43,7 +43,7 @@ static void agrees_with_plain_loops(void **state) {
                "    mad.lo.u32 %r4, %r4, 16, %r2;\n" __VA_ARGS__                                       \
                "    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r5}, [%r4" address                      \
                "];\nskip:\n    st.global.u32 [%at], %r5;\n" CLOSE
-#define MEET "    bar.warp.sync -1;\n"
+#define SYNC "    bar.warp.sync -1;\n"
 
 typedef struct fault {
     const char *rule;
@@ -76,12 +76,12 @@ static const fault faults[] = {
      GEMM(PROXY BAR FENCE MMA COMMIT WAIT)},
     {"out-of-bounds", 128, 128, GEMM("    add.u64 %l3, %l3, 0x100;\n" PROXY BAR FENCE MMA COMMIT WAIT),
      GEMM(PROXY BAR FENCE MMA COMMIT WAIT)},
-    {"race-warp", 32, 32, ROWS("", ""), ROWS("", MEET)},
-    {"misaligned", 32, 32, ROWS("+4", MEET), ROWS("", MEET)},
-    {"out-of-bounds", 32, 32, ROWS("+128", MEET), ROWS("", MEET)},
-    {"divergent", 16, 32, ROWS("", MEET), ROWS("", MEET)},
-    {"divergent", 32, 32, ROWS("", MEET "    setp.lt.u32 %p1, %r0, 4;\n    @%p1 bra skip;\n"),
-     ROWS("", MEET "    setp.gt.u32 %p1, %r0, 64;\n    @%p1 bra skip;\n")},
+    {"race-warp", 32, 32, ROWS("", ""), ROWS("", SYNC)},
+    {"misaligned", 32, 32, ROWS("+4", SYNC), ROWS("", SYNC)},
+    {"out-of-bounds", 32, 32, ROWS("+128", SYNC), ROWS("", SYNC)},
+    {"divergent", 16, 32, ROWS("", SYNC), ROWS("", SYNC)},
+    {"divergent", 32, 32, ROWS("", SYNC "    setp.lt.u32 %p1, %r0, 4;\n    @%p1 bra skip;\n"),
+     ROWS("", SYNC "    setp.gt.u32 %p1, %r0, 64;\n    @%p1 bra skip;\n")},
 };
 
 static bool reported(const char *rule) {

@@ -6,6 +6,14 @@ enum { BLOCKS = 8, N = BLOCKS * 256 };
 
 static void CUDA_CB called(void *user) { *(int *)user = 1; }
 
+static void check(const int *x, const int *sums) {
+    for (int b = 0; b < BLOCKS; b++) {
+        int sum = 0;
+        for (int i = 0; i < 256; i++) sum += x[b * 256 + i];
+        REQUIRE(sums[b] == sum);
+    }
+}
+
 int main(int argc, char **argv) {
     int  *x, *sums, done = 0;
     (void)argc;
@@ -27,7 +35,6 @@ int main(int argc, char **argv) {
     CHECK(cuEventCreate(&begun, CU_EVENT_DEFAULT));
     CHECK(cuEventCreate(&summed, CU_EVENT_DEFAULT));
     for (int i = 0; i < N; i++) x[i] = i % 17;
-
     void *args[] = {&in, &out};
     CHECK(cuMemcpyHtoDAsync(in, x, N * sizeof *x, up));
     CHECK(cuEventRecord(loaded, up));
@@ -42,11 +49,7 @@ int main(int argc, char **argv) {
     CHECK(cuEventElapsedTime(&ms, begun, summed));
     REQUIRE(cuStreamQuery(up) == CUDA_SUCCESS && cuEventQuery(summed) == CUDA_SUCCESS);
     REQUIRE(done == 1 && ms >= 0);
-    for (int b = 0; b < BLOCKS; b++) {
-        int sum = 0;
-        for (int i = 0; i < 256; i++) sum += x[b * 256 + i];
-        REQUIRE(sums[b] == sum);
-    }
+    check(x, sums);
     CHECK(cuEventDestroy(loaded));
     CHECK(cuEventDestroy(begun));
     CHECK(cuEventDestroy(summed));

@@ -22,8 +22,23 @@ __global__ void block_sum(const float *x, float *sums) {
     }
 }
 
+const int n = 512, blocks = n / 128;
+
+// After each launch the sums are those of x, and of 2x.
+static void launch_three_times(cudaGraphExec_t exec, cudaStream_t stream, float *host_x, const float *host_sums) {
+    for (int launch = 1; launch <= 3; launch++) {
+        for (int i = 0; i < n; i++) host_x[i] = (float)(i % 10 * launch);
+        CHECK(cudaGraphLaunch(exec, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        for (int b = 0; b < blocks; b++) {
+            float sum = 0;
+            for (int i = 0; i < 128; i++) sum += host_x[b * 128 + i];
+            REQUIRE(host_sums[b] == sum && host_sums[blocks + b] == 2 * sum);
+        }
+    }
+}
+
 int main() {
-    const int    n = 512, blocks = n / 128;
     float       *x, *sums, *host_x, *host_sums;
     cudaStream_t stream, side;
     cudaEvent_t  loaded, joined;
@@ -54,16 +69,7 @@ int main() {
     CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
     REQUIRE(nodes == 5);
     CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    for (int launch = 1; launch <= 3; launch++) {
-        for (int i = 0; i < n; i++) host_x[i] = (float)(i % 10 * launch);
-        CHECK(cudaGraphLaunch(exec, stream));
-        CHECK(cudaStreamSynchronize(stream));
-        for (int b = 0; b < blocks; b++) {
-            float sum = 0;
-            for (int i = 0; i < 128; i++) sum += host_x[b * 128 + i];
-            REQUIRE(host_sums[b] == sum && host_sums[blocks + b] == 2 * sum);
-        }
-    }
+    launch_three_times(exec, stream, host_x, host_sums);
     CHECK(cudaGraphExecDestroy(exec));
     CHECK(cudaGraphDestroy(graph));
     CHECK(cudaEventDestroy(loaded));

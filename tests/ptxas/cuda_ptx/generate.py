@@ -71,7 +71,7 @@ def values(function, name, kind):
 
 
 def wrapped(line):
-    """Broken behind commas alone."""
+    """Broken after commas alone."""
     whole = re.sub(r"(?<!,) ", "\0", line)
     lines = textwrap.wrap(whole, WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 9, break_long_words=False)
     return "\n".join(lines).replace("\0", " ")

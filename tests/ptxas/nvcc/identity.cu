@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who a block is: rank and size, the cluster's place in the grid and the block's in its cluster, in 1 to 3 dimensions.
+// What a block is: rank and size, the cluster's place in the grid and the block's in its cluster, in 1 to 3 dimensions.
 // run: rank_and_size --grid 4 --block 32 --cluster 4 --arg u32[4]=zeros --print 0
 // prints: 4 65540 131076 196612
 // run: rank_and_size --grid 16 --block 32 --cluster 16 --arg u32[16]=zeros --print 0:3

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Distributed shared memory by its instructions: mapa and ld, st, atom and red.shared::cluster, each on the right
-// neighbour, behind a cluster barrier and with one before the exit.
+// neighbour, after a cluster barrier and with one before the exit.
 // run: ring --grid 4 --block 32 --cluster 4 --arg u32[4]=zeros --print 0
 // prints: 1001 1002 1003 1000
 // run: push --grid 4 --block 32 --cluster 4 --arg f64[4]=zeros --print 0

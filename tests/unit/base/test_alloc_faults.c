@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every allocation failing in turn, alone and with all that follow, first of the program's allocators (clusterjit/allocator.h),
-// then of the C library: nothing crashes, nothing is left over, and who asked hears OUT_OF_MEMORY or, where the library knows
+// then of the C library: nothing crashes, nothing is left over, and the caller gets OUT_OF_MEMORY or, where the library knows
 // another way, gets what was asked for.
 #define _POSIX_C_SOURCE 200809L
 #include <clusterjit/clusterjit.h>

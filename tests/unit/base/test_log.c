@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library says beside errors, to whom, and how much of it.
+// What the library says beside errors, which function gets it, and how much of it.
 #define _POSIX_C_SOURCE 200809L
 #include "test.h"
 
@@ -89,7 +89,7 @@ static size_t standard_error(char *text, size_t size) {
     return length;
 }
 
-static void standard_error_is_for_those_who_ask(void **state) {
+static void standard_error_is_written_on_request_alone(void **state) {
     (void)state;
     char  text[512];
     heard h = {0};
@@ -121,7 +121,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_environment_says_how_much_is_heard, quiet, quiet),
         cmocka_unit_test_setup_teardown(a_message_is_the_formatted_sentence, quiet, quiet),
-        cmocka_unit_test_setup_teardown(standard_error_is_for_those_who_ask, quiet, quiet),
+        cmocka_unit_test_setup_teardown(standard_error_is_written_on_request_alone, quiet, quiet),
         cmocka_unit_test_setup_teardown(threads_are_heard_one_at_a_time, quiet, quiet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,7 +206,7 @@ static void every_public_function_refuses_null(void **state) {
     unsigned wrong = 0;
     for (size_t i = 0; i < CJ_TEST_COUNT(calls); i++) {
         if (is_optional(calls[i].name)) continue;
-        fprintf(stderr, "%s\r\033[K", calls[i].name);  // what a crash leaves behind
+        fprintf(stderr, "%s\r\033[K", calls[i].name);  // what a crash leaves
         error_of_call = (cj_error){0};
         const cj_status status = calls[i].call();
         const char     *words = error_of_call.message;

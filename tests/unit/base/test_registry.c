@@ -114,7 +114,7 @@ static void *ask_slow(void *user) {
     return v->key == 7 ? NULL : f;
 }
 
-static void all_who_ask_wait_for_one_make(void **state) {
+static void all_callers_wait_for_one_make(void **state) {
     (void)state;
     factory f = {.nanoseconds = 200000000};
     value  *v = NULL;
@@ -125,7 +125,7 @@ static void all_who_ask_wait_for_one_make(void **state) {
     for (int i = 0; i < THREADS + 1; i++) drop(&f, v);
     assert_int_equal(f.alive, 0);
 
-    f.failures = 1;  // a failure goes to all who waited for it
+    f.failures = 1;  // a failure goes to all threads that waited for it
     run_threads(ask_slow, &f);
     assert_true(f.made <= 2);
     if (f.made == 2) {  // whoever came too late made it
@@ -238,7 +238,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_value_lives_as_long_as_someone_holds_it),
         cmocka_unit_test(a_failure_is_not_remembered),
-        cmocka_unit_test(all_who_ask_wait_for_one_make),
+        cmocka_unit_test(all_callers_wait_for_one_make),
         cmocka_unit_test(threads_get_and_drop_without_a_trace),
         cmocka_unit_test(threads_find_what_others_add),
         cmocka_unit_test(the_first_to_add_a_key_wins),

@@ -158,7 +158,7 @@ static cj_status run_gpus(const void *given, cj_error *error) {
     return status;
 }
 
-static cj_status meet_nobody(const void *given, cj_error *error) {
+static cj_status join_nobody(const void *given, cj_error *error) {
     cj_gpus *made = NULL;
     return cj_gpus_create_rank(device, given, NULL, &made, error);
 }
@@ -313,7 +313,7 @@ static void what_callers_give(void **state) {
              INPUT(cj_sample_arrays, offset_rows, run_sample, false, .logits = x, .tokens = y),
              INPUT(cj_gemm_operands, scale_a, run_gemm, false, .a = x, .b = x, .c = x, .d = y, .alpha = 1),
              INPUT(cj_gpus_desc, grid, run_gpus, false, .op = CJ_GPUS_BARRIER),
-             INPUT(cj_gpus_exchange, all_gather, meet_nobody, true, .size = 2),
+             INPUT(cj_gpus_exchange, all_gather, join_nobody, true, .size = 2),
              INPUT(cj_gpus_options, limit, make_gpus, false, .mail_bytes = 1024),
              INPUT(cj_device_options, context, open_device, false, .spec = "cpu"),
              INPUT(cj_cpu_options, print, configure, false, .threads = 2),

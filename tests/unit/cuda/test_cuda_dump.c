@@ -249,7 +249,7 @@ static void a_directory_that_cannot_be_used_is_a_warning(void **state) {
 
 static void a_directory_that_cannot_be_written_is_a_warning(void **state) {
     (void)state;
-    if (!geteuid()) {  // who may write everywhere; a directory of the kernel's takes no files from anyone
+    if (!geteuid()) {  // root may write everywhere; a directory of the kernel's takes no files from anyone
         refused_directory("/proc/self", "");
         return;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people meet most often, and the words that they get for it: the field, its value, the limit, and what to do.
+// What people see most often, and the words that they get for it: the field, its value, the limit, and what to do.
 #define _GNU_SOURCE
 #include <clusterjit/clusterjit.h>
 #include <dlfcn.h>

@@ -52,7 +52,7 @@ static const struct silence *silence_of(const char *call) {
     return NULL;
 }
 
-// ---- a life, in steps that each clean up behind themselves
+// ---- a life, in steps that each clean up after themselves
 
 static cj_device *device;  // NULL while it is being opened
 

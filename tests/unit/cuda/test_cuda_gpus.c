@@ -120,7 +120,7 @@ static cj_status in_graph(void *user, cj_stream stream, cj_error *error) {
     return (*(call **)user)(streams, error);
 }
 
-static void every_typed_call_can_be_captured_behind_its_first(void **state) {
+static void every_typed_call_can_be_captured_after_its_first(void **state) {
     (void)state;
     for (size_t i = 0; i < CJ_TEST_COUNT(calls); i++) {
         cj_error error = {0};
@@ -218,7 +218,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(products_leave_sms_to_their_exchanges, start, stop),
         cmocka_unit_test_setup_teardown(a_product_that_fails_leaves_nothing, start, stop),
         cmocka_unit_test_setup_teardown(ranks_of_one_gpu_need_streams_of_their_own, start, stop),
-        cmocka_unit_test_setup_teardown(every_typed_call_can_be_captured_behind_its_first, start, stop),
+        cmocka_unit_test_setup_teardown(every_typed_call_can_be_captured_after_its_first, start, stop),
         cmocka_unit_test_setup_teardown(calls_that_are_repeated_allocate_nothing, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

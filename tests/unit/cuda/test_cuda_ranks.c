@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process a GPU without NCCL: real processes that meet over TCP and open each other's mailboxes, on the fake driver, whose
+// One process a GPU without NCCL: real processes that find each other over TCP and open each other's mailboxes, on the fake driver, whose
 // memory they share.
 #define _POSIX_C_SOURCE 200809L  // setenv, kill
 #include <clusterjit/gpus.h>
@@ -35,7 +35,7 @@ static void set_number(const char *name, unsigned value) {
 // What the child does: "" if all is well. What it says comes back through a pipe.
 typedef const char *rank_work(rank_state *s);
 
-static const char *meet(rank_state *s) {
+static const char *join(rank_state *s) {
     char spec[16];
     snprintf(spec, sizeof spec, "gpu:%d", s->rank);
     if (open_fake(spec, NULL, &s->device, &s->error)) return s->error.message;
@@ -116,10 +116,10 @@ static int start(void **state) {
 
 // ---- all is well
 
-// Each writes its rank into its own mailbox, behind what kernels use, and finds the others' where it has opened them.
+// Each writes its rank into its own mailbox, after what kernels use, and finds the others' where it has opened them.
 static const char *see_all_boxes(rank_state *s) {
     static char said[SAID];
-    const char *failed = meet(s);
+    const char *failed = join(s);
     if (*failed) return failed;
     const uint32_t mine = 1000 + (uint32_t)s->rank;
     uint32_t       found;
@@ -164,7 +164,7 @@ static const char *launch_some(rank_state *s) {
 // Each registers the second half of what it has allocated, and finds the others' by what they wrote there.
 static const char *register_half(rank_state *s) {
     static char said[SAID];
-    const char *failed = meet(s);
+    const char *failed = join(s);
     cj_ptr      memory = 0;
     if (*failed) return failed;
     if (cj_gpus_alloc(s->gpus, 8192, &memory, &s->error)) return s->error.message;
@@ -304,7 +304,7 @@ static void each_says(unsigned count, rank_work *work, unsigned but, const char 
 
 static const char *impatient(rank_state *s) {
     s->options.timeout_ms = 300;
-    return meet(s);
+    return join(s);
 }
 
 static void a_rank_that_never_comes_is_named(void **state) {
@@ -333,7 +333,7 @@ static void a_rank_0_that_never_comes_is_named(void **state) {
 static const char *dies(rank_state *s) {
     uint32_t      rank, size;
     cj_bootstrap *sockets;
-    if (s->rank != 2) return meet(s);
+    if (s->rank != 2) return join(s);
     if (cj__bootstrap_open(TIMEOUT_MS, &sockets, &rank, &size, &s->error)) return s->error.message;
     kill(getpid(), SIGKILL);
     return "";
@@ -362,7 +362,7 @@ static void a_rank_that_does_something_else_is_named(void **state) {
 
 // Rank 2 dies when the others register, or registers something else.
 static const char *dies_later(rank_state *s) {
-    const char *failed = meet(s);
+    const char *failed = join(s);
     cj_ptr      memory = 0;
     if (*failed) return failed;
     if (cj_gpus_alloc(s->gpus, 4096, &memory, &s->error)) return s->error.message;
@@ -379,13 +379,13 @@ static void a_rank_that_dies_in_the_middle_is_named(void **state) {
 
 static const char *other_mail(rank_state *s) {
     if (s->rank == 3) s->options.mail_bytes = 2048;
-    return meet(s);
+    return join(s);
 }
 
 static const char *other_size(rank_state *s) {
     if (s->rank == 1) set_number("WORLD_SIZE", 3);
     if (s->rank > 1) return "rank 1 came with size 3, rank 0 with 4";
-    return meet(s);
+    return join(s);
 }
 
 static const char *same_rank(rank_state *s) {
@@ -402,12 +402,12 @@ static void ranks_that_differ_are_named(void **state) {
 
 static const char *unreachable(rank_state *s) {
     cj_fake_driver.peerless = true;
-    return meet(s);
+    return join(s);
 }
 
 static const char *no_ipc(rank_state *s) {
     cj_fake_driver.missing = "cuIpcGetMemHandle";
-    return meet(s);
+    return join(s);
 }
 
 static void gpus_that_do_not_reach_each_other_are_named(void **state) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared kernels and the one-call functions on the fake driver: who shares what, what a warm call costs the driver, and
+// Shared kernels and the one-call functions on the fake driver: which calls share which kernel, what a warm call costs the driver, and
 // 24 threads at it.
 #define _POSIX_C_SOURCE 200809L
 #include "test.h"
@@ -54,7 +54,7 @@ static cj_params params_of(const char *cluster) {
     cj_test_ok(cj_family_find("reduce", &family, &error), &error);
     cj_params_init(&params, family);
     cj_test_ok(cj_params_set(&params, "cluster", cluster, &error), &error);
-    cj_test_ok(cj_params_set(&params, "grid", "8", &error), &error);  // clusters that meet in a workspace
+    cj_test_ok(cj_params_set(&params, "grid", "8", &error), &error);  // clusters that combine in a workspace
     return params;
 }
 
@@ -76,7 +76,7 @@ static cj_status call(const cj_reduce_desc *desc, cj_stream on, cj_error *error)
     return cj_reduce_launch(device, desc, 4096, 8192, on, error);
 }
 
-// ---- who shares what
+// ---- which calls share which kernel
 
 static void kernels_are_shared_by_parameters_and_stream(void **state) {
     (void)state;

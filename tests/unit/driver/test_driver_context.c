@@ -99,7 +99,7 @@ static void nothing_works_without_a_context(void **state) {
     OK(cuMemAlloc(&memory, 4));
 }
 
-static void the_primary_context_counts_who_retained_it(void **state) {
+static void the_primary_context_counts_its_retains(void **state) {
     CUcontext again = NULL;
     unsigned  flags = 0;
     int       active = 0;
@@ -145,7 +145,7 @@ int main(void) {
         TEST(contexts_stack_up_in_a_thread),
         TEST(a_destroyed_context_takes_its_own_along),
         TEST(nothing_works_without_a_context),
-        TEST(the_primary_context_counts_who_retained_it),
+        TEST(the_primary_context_counts_its_retains),
         TEST(limits_and_flags),
     };
     CUdevice device;

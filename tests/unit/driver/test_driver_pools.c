@@ -269,7 +269,7 @@ static void peers_reach_memory_old_and_new(void **state) {
     IS(CUDA_ERROR_ILLEGAL_ADDRESS, reach_other(old));
 }
 
-static void mapped_memory_says_who_reaches_it(void **state) {
+static void mapped_memory_says_which_device_reaches_it(void **state) {
     const CUmemGenericAllocationHandle memory = physical(PAGE, 1);
     const CUmemLocation                here = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
     unsigned long long                 flags = 0;
@@ -326,7 +326,7 @@ int main(void) {
         PAIR(copies_need_no_peer_access),
         PAIR(kernels_need_peer_access),
         PAIR(peers_reach_memory_old_and_new),
-        PAIR(mapped_memory_says_who_reaches_it),
+        PAIR(mapped_memory_says_which_device_reaches_it),
         PAIR(contexts_do_not_mix),
     };
     open_driver(2, false);

@@ -280,10 +280,10 @@ static void slices_cover_every_element(void **state) {
             if (strstr(text, "result=")) assert_int_equal(plan.derived_count, 1);
             if (!*others[k]) assert_int_equal(plan.derived_count, 0);
             if (plan.cluster.x && grid % plan.cluster.x) fail_msg("%s: grid %u", text, plan.grid.x);
-            uint64_t most = 2 * (uint64_t)limits->sm_count * limits->max_threads_per_sm;  // one behind the other
+            uint64_t most = 2 * (uint64_t)limits->sm_count * limits->max_threads_per_sm;  // one after the other
             if (!strstr(text, "grid=")) assert_true(grid * threads <= most);
-            bool meets = !strstr(text, "result=") && grid > (plan.cluster.x ? plan.cluster.x : 1);
-            assert_int_equal(plan.workspace_bytes >= 16 + 8, meets);
+            bool combines = !strstr(text, "result=") && grid > (plan.cluster.x ? plan.cluster.x : 1);
+            assert_int_equal(plan.workspace_bytes >= 16 + 8, combines);
         }
 }
 

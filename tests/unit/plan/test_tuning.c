@@ -185,7 +185,7 @@ static void forgetting_takes_what_is_meant(void **state) {
     assert_int_equal(gone, 2);
 }
 
-static void who_has_no_directory_of_his_own_has_no_file(void **state) {
+static void without_a_directory_there_is_no_file(void **state) {
     (void)state;
     const cj_params params = params_of("m=300"), choice = params_of("tile=64x64");
     cj_error        error = {0};
@@ -280,10 +280,10 @@ static void writing_mends_the_file(void **state) {
 enum { PROCESSES = 6, THREADS = 3, KEPT = 5 };
 
 static void *keep_some(void *user) {
-    const unsigned who = *(const unsigned *)user;
+    const unsigned index = *(const unsigned *)user;
     for (unsigned i = 0; i < KEPT; i++) {
         char problem[32];
-        snprintf(problem, sizeof problem, "m=%u", 1 + who * KEPT + i);
+        snprintf(problem, sizeof problem, "m=%u", 1 + index * KEPT + i);
         keep(problem, "tile=64x64");
     }
     return NULL;
@@ -291,10 +291,10 @@ static void *keep_some(void *user) {
 
 static void keep_in_threads(unsigned process) {
     pthread_t threads[THREADS];
-    unsigned  who[THREADS];
+    unsigned  index[THREADS];
     for (unsigned i = 0; i < THREADS; i++) {
-        who[i] = process * THREADS + i;
-        pthread_create(&threads[i], NULL, keep_some, &who[i]);
+        index[i] = process * THREADS + i;
+        pthread_create(&threads[i], NULL, keep_some, &index[i]);
     }
     for (unsigned i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
 }
@@ -355,7 +355,7 @@ int main(void) {
         TEST(a_problem_has_one_choice_and_an_empty_one_is_refused),
         TEST(times_that_are_none_are_refused_by_name),
         TEST(forgetting_takes_what_is_meant),
-        TEST(who_has_no_directory_of_his_own_has_no_file),
+        TEST(without_a_directory_there_is_no_file),
         TEST(every_truncation_leaves_whole_lines),
         TEST(every_flipped_byte_costs_at_most_its_line_and_joined_ones),
         TEST(writing_mends_the_file),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cj_check_ptx checks each function behind its body and drops the body. It finds what a check of the whole module finds,
+// cj_check_ptx checks each function after its body and drops the body. It finds what a check of the whole module finds,
 // in the same order and words: in the texts of golden/check and fuzz/corpus, in kernels of every family, and in random mixtures of their lines.
 #include "test.h"
 
@@ -112,8 +112,8 @@ static void finds_what_the_whole_has(void **state) {
     each_of(CJ_TEST_DIR "/fuzz/corpus");
 }
 
-// A label that nothing branches to is not reported where a section behind it may name it.
-static void sections_behind_labels(void **state) {
+// A label that nothing branches to is not reported where a section after it may name it.
+static void sections_after_labels(void **state) {
     (void)state;
     static const char text[] = ".version 9.0\n.target sm_90\n.entry k()\n{\nunused:\n    ret;\n}\n"
                                ".section .debug_x { .b8 1, 2 }\n";
@@ -162,7 +162,7 @@ static void ranges_and_single_names(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_what_the_whole_has),
-        cmocka_unit_test(sections_behind_labels),
+        cmocka_unit_test(sections_after_labels),
         cmocka_unit_test(ranges_and_single_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@ typedef struct kernel {
     cj_builder *builder;
     cj_func    *f;
     cj_reg      p, own, wide, value, coordinate;
-    cj_pipeline ring;
+    cj_pipeline pipeline;
 } kernel;
 
 static kernel begin(void) {
@@ -23,7 +23,7 @@ static kernel begin(void) {
     k.wide = cj_u64(k.f, "wide");
     k.value = cj_u32(k.f, "value");
     k.coordinate = cj_s32(k.f, "coordinate");
-    k.ring = cj_pipeline_declare(k.f, "ring", 1);
+    k.pipeline = cj_pipeline_declare(k.f, "ring", 1);
     return k;
 }
 
@@ -50,9 +50,9 @@ CALL(cj_bulk_store, when, k->wide, k->own, CJ_ARG(16))
 CALL(cj_tensor_load, when, k->own, k->wide, &k->coordinate, 1, k->own)
 CALL(cj_tensor_load_multicast, when, k->own, k->wide, &k->coordinate, 1, k->own, CJ_ARG(3))
 CALL(cj_tensor_store, when, k->wide, &k->coordinate, 1, k->own)
-CALL(cj_pipeline_init, when, &k->ring, CJ_ARG(1))
+CALL(cj_pipeline_init, when, &k->pipeline, CJ_ARG(1))
 CALL(cj_pipeline_release, when, k->own, k->value, NULL)
-CALL(cj_pipeline_acquire_peer, when, &k->ring, &(cj_pipeline_at){k->value, k->own}, k->own, CJ_ARG(16))
+CALL(cj_pipeline_acquire_peer, when, &k->pipeline, &(cj_pipeline_at){k->value, k->own}, k->own, CJ_ARG(16))
 
 static void write_cj_set_if(const kernel *k, cj_reg when) { cj_set_if(k->f, when, k->value, 7); }
 static void write_line(const kernel *k, cj_reg when) { cj_ptx(k->f, "@$1   add.u32 $2, $2, 1;", when, k->value); }

@@ -16,7 +16,7 @@ static const cj_ir_var *global(const cj_ir_module *module, const char *name) {
     return item->var;
 }
 
-// Declarations of z and its bytes; those behind them are zero.
+// Declarations of z and its bytes; those after them are zero.
 static const struct {
     const char   *declaration;
     uint64_t      bytes, data_bytes;

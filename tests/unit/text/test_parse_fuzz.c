@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ptxgen/parse with texts that nobody wrote: every one is refused with a place, or prints to itself. Worth most under
-// the address sanitizer. The text lies at the end of its allocation, without a NUL behind it.
+// the address sanitizer. The text lies at the end of its allocation, without a NUL after it.
 #include "test.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the helpers for rings of stages and for warp groups write, and what they refuse by name.
+// What the helpers for pipelines of stages and for warp groups write, and what they refuse by name.
 #include <clusterjit/pipeline.h>
 #include <clusterjit/warpgroup.h>
 #include <string.h>
@@ -55,14 +55,14 @@ static void a_producer_announces_bytes_and_a_consumer_arrives_at_peers_without_a
                                         "mapa.shared::cluster.u32",
                                         "mbarrier.arrive.shared::cluster.b64 _, [%empty"};
     kernel                   k = begin();
-    cj_pipeline              ring = cj_pipeline_declare(k.f, "ring", 3);
-    cj_pipeline_init(k.f, cj_elect_block(k.f), &ring, CJ_ARG(2));
-    cj_pipeline_at producer = cj_pipeline_begin(k.f, &ring, CJ_PRODUCER),
-                   consumer = cj_pipeline_begin(k.f, &ring, CJ_CONSUMER);
-    cj_pipeline_acquire(k.f, &ring, &producer, CJ_ARG(4096));
-    cj_pipeline_next(k.f, &ring, &producer);
-    cj_pipeline_wait(k.f, &ring, &consumer);
-    cj_pipeline_release(k.f, cj_always(), cj_pipeline_peer(k.f, &ring, cj_cluster_rank(k.f)), consumer.stage, "done");
+    cj_pipeline              pipeline = cj_pipeline_declare(k.f, "ring", 3);
+    cj_pipeline_init(k.f, cj_elect_block(k.f), &pipeline, CJ_ARG(2));
+    cj_pipeline_at producer = cj_pipeline_begin(k.f, &pipeline, CJ_PRODUCER),
+                   consumer = cj_pipeline_begin(k.f, &pipeline, CJ_CONSUMER);
+    cj_pipeline_acquire(k.f, &pipeline, &producer, CJ_ARG(4096));
+    cj_pipeline_next(k.f, &pipeline, &producer);
+    cj_pipeline_wait(k.f, &pipeline, &consumer);
+    cj_pipeline_release(k.f, cj_always(), cj_pipeline_peer(k.f, &pipeline, cj_cluster_rank(k.f)), consumer.stage, "done");
     cj_ptx(k.f, "ret;");
     char *text = finish(&k);
     for (size_t i = 0; i < CJ_TEST_COUNT(lines); i++)

@@ -39,8 +39,8 @@ static const struct {
     // functions
     {HEAD ".visible .entry k(.param .u64 x,.param .u32 n) { ret; }",
      HEAD ".visible .entry k(\n    .param .u64 x,\n    .param .u32 n\n)\n{\n    ret;\n}\n"},
-    {HEAD ".entry k(\n// before\n.param .u64 x, // behind /* it */\n.param .u32 n /* last\n one */) { ret; }",
-     HEAD ".entry k(\n    .param .u64 x,                      // before  behind /* it */\n"
+    {HEAD ".entry k(\n// before\n.param .u64 x, // after /* it */\n.param .u32 n /* last\n one */) { ret; }",
+     HEAD ".entry k(\n    .param .u64 x,                      // before  after /* it */\n"
           "    .param .u32 n                       // last  one\n)\n{\n    ret;\n}\n"},
     {HEAD ".entry k() .maxnreg 32 .reqntid 64, 2 // two rows\n{ // open\n ret; } // close\n// end\n",
      HEAD ".entry k()\n.reqntid 64, 2\n.maxnreg 32\n{\n    // two rows\n    // open\n    ret;\n}\n"

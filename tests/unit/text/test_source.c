@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ptxgen/text/source: which line of the source a line of PTX comes from, through functions that were inlined; and the names of
-// C++ behind lowered ones.
+// C++ after lowered ones.
 #include "test.h"
 
 #include <clusterjit/check.h>
@@ -58,7 +58,7 @@ static void a_loc_holds_until_the_next_one(void **state) {
 static void a_function_begins_without_one(void **state) {
     static const char text[] = HEAD
         ".entry k()\n{\n.loc 1 12 5\nret;\n}\n.entry l()\n{\nbar.sync 0;\n.loc 1 30 1\nret;\n}\n"
-        ".file 1 \"a.cu\"\n";  // behind the functions, as NVVM has it
+        ".file 1 \"a.cu\"\n";  // after the functions, as NVVM has it
     (void)state;
     expect(text, 7, "a.cu:12:5");
     expect(text, 11, "");

@@ -19,7 +19,7 @@ struct fill {
     "iota (x[i] = i), zeros, const:V, mod:P:S (x[i] = (i mod P) * S), twos:P (floats: 2 and 1/2 by turns " \
     "at each P-th place, else 1), rand:SEED (floats uniform in [-1, 1), integers uniform over all bits)"
 
-// How each of these forms begins: "iota", "const:"; NULL behind the last.
+// How each of these forms begins: "iota", "const:"; NULL after the last.
 const char *fill_form(size_t index);
 
 // Reads `spec`; returns NULL, or why it is invalid.

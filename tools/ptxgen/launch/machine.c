@@ -69,30 +69,20 @@ bool machine_set(machine_options *o, int key, const char *value) {
     return true;
 }
 
-// ", about 12 s left": of the launch, or of all launches that were announced to take long.
-static const char *time_left(double spent, uint64_t done, uint64_t clusters, char text[PROGRESS_TEXT + 16]) {
-    const double all = progress_left(), launch = done ? spent / (double)done * (double)(clusters - done) : 0;
-    char         seconds[PROGRESS_TEXT];
-    text[0] = '\0';
-    if (all > 0 || launch >= 1)
-        snprintf(text, PROGRESS_TEXT + 16, ", about %s left", progress_seconds(all > launch ? all : launch, seconds));
-    return text;
-}
-
 // A status line on a terminal: rewritten during the launch and cleared at its end.
 static void show_progress(void *user, uint64_t done, uint64_t clusters, uint64_t instructions) {
     static struct {
         uint64_t instructions;
         double   time, begun;  // 0: no call yet in this launch; the first call comes half a second after its start
     } before;
-    char left[PROGRESS_TEXT + 16];
+    char left[PROGRESS_TIME];
     (void)user;
     const double time = progress_clock(), seconds = before.time > 0 ? time - before.time : 0.5;
     if (!(before.begun > 0)) before.begun = time - 0.5;
     if (done < clusters)
         fprintf(stderr, "%" PRIu64 " of %" PRIu64 " clusters, %.0f million thread instructions a second%s\033[K\r",
                 done, clusters, (double)(instructions - before.instructions) / seconds * 1e-6,
-                time_left(time - before.begun, done, clusters, left));
+                progress_time(time - before.begun, done, clusters, left));
     else
         fputs("\033[K", stderr);
     before.instructions = done < clusters ? instructions : 0;

@@ -6,7 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static double expected_end;  // on progress_clock
+static double   expected_end;    // on progress_clock
+static unsigned phase, phases;  // 0: the task has no phases
 
 double progress_clock(void) {
     struct timespec t;
@@ -39,17 +40,33 @@ void progress_say(const char *what) {
     if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K%s", what);
 }
 
+void progress_phase(unsigned number, unsigned count) { phase = number, phases = count; }
+
+const char *progress_time(double spent, uint64_t done, uint64_t all, char text[PROGRESS_TIME]) {
+    const double announced = progress_left(), rest = done ? spent / (double)done * (double)(all - done) : 0;
+    char         seconds[PROGRESS_TEXT];
+    text[0] = '\0';
+    if (announced > 0 || (spent >= 1 && rest >= 1))
+        snprintf(text, PROGRESS_TIME, ", about %s left", progress_seconds(announced > rest ? announced : rest, seconds));
+    else if (spent >= 1 && !done)
+        snprintf(text, PROGRESS_TIME, ", %s so far", progress_seconds(spent, seconds));
+    return text;
+}
+
+const char *progress_line(const char *what, size_t done, size_t all, double spent, char line[PROGRESS_LINE]) {
+    char time[PROGRESS_TIME], of[PROGRESS_TEXT + 16] = "";
+    if (phases) snprintf(of, sizeof of, "phase %u of %u, ", phase, phases);
+    snprintf(line, PROGRESS_LINE, "%s%s %zu of %zu%s", of, what, done + 1, all, progress_time(spent, done, all, time));
+    return line;
+}
+
 void progress_show(const char *what, size_t done, size_t all) {
     static double begun;
-    char          left[PROGRESS_TEXT];
+    char          line[PROGRESS_LINE];
     if (!isatty(STDERR_FILENO)) return;
     if (!done) begun = progress_clock();
-    const double spent = progress_clock() - begun;
     if (done >= all)
         progress_clear();
-    else if (!done || spent < 1)
-        fprintf(stderr, "\r\033[K%s %zu of %zu", what, done + 1, all);
     else
-        fprintf(stderr, "\r\033[K%s %zu of %zu, about %s left", what, done + 1, all,
-                progress_seconds(spent / (double)done * (double)(all - done), left));
+        progress_say(progress_line(what, done, all, progress_clock() - begun, line));
 }

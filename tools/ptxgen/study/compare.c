@@ -20,6 +20,12 @@ static const uint32_t sizes[] = {0, 1, 2, 4, 8, 16};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 _Static_assert((int)SIZES == (int)COMPARE_SIZES, "");
 
+// 1: the sizes; 2: their forms; 3: forms like the best of these; 4: the finalists; 5: checks. Without times: 1, and each form once; 3:
+// more rounds, if they are asked for.
+static void begin_phase(const comparison *c, unsigned number) {
+    progress_phase(number, c->timed ? 5 : c->s.options.rounds > 1 ? 3 : 2);
+}
+
 int compare_open(comparison *c, const study_options *options, const args_family *family) {
     *c = (comparison){.given = family->given, .begun = progress_clock()};
     c->forms = calloc(FORMS_MAX, sizeof *c->forms);
@@ -339,14 +345,17 @@ static int race_all(comparison *c) {
     form  *some[FORMS_MAX];
     seed   best[COMPARE_LINES];
     size_t count;
-    int    code = expand_all(c, c->seeds, c->seed_count, FIRST_SHARE);
+    begin_phase(c, 2);
+    int code = expand_all(c, c->seeds, c->seed_count, FIRST_SHARE);
     if (!code) code = race_new(c, 0);
     const size_t raced = c->count;
     count = list_best(c, some, 1);
     if (count > COMPARE_LINES) count = COMPARE_LINES;
     for (size_t i = 0; i < count; i++) best[i] = (seed){some[i]->params, some[i]->blocks, some[i]->cluster};
+    begin_phase(c, 3);
     if (!code) code = expand_all(c, best, count, 1);
     if (!code) code = race_new(c, raced);
+    begin_phase(c, 4);
     count = list_best(c, some, FINALISTS);
     return code ? code : race(c, some, count, c->s.options.rounds, FORM_MEASURED);
 }
@@ -355,7 +364,8 @@ static int race_all(comparison *c) {
 static int run_all(comparison *c) {
     const unsigned rounds = c->s.options.rounds > 1 ? c->s.options.rounds : 0;
     form          *some[FORMS_MAX];
-    int            code = expand_all(c, c->seeds, c->seed_count, 1);
+    begin_phase(c, 2);
+    int code = expand_all(c, c->seeds, c->seed_count, 1);
     for (size_t i = 0; !code && i < c->count; i++) {
         double ms = 0;
         some[i] = &c->forms[i];
@@ -367,6 +377,7 @@ static int run_all(comparison *c) {
         some[i]->v->race->round[0] = ms;
     }
     progress_clear();
+    begin_phase(c, 3);
     return code || !rounds ? code : race(c, some, c->count, rounds, FORM_MEASURED);
 }
 
@@ -427,6 +438,7 @@ static void judge(comparison *c) {
 
 static int check_lines(comparison *c) {
     int code = CODE_OK;
+    begin_phase(c, 5);
     for (size_t i = 0; !code && i < c->line_count; i++) {
         progress_show("checking: kernel", i, c->line_count);
         if (c->lines[i].best) code = study_check(&c->s, c->lines[i].best->v, 1, NULL);
@@ -437,14 +449,17 @@ static int check_lines(comparison *c) {
 
 int compare_search(comparison *c) {
     cj_error error;
-    int      code = add_sizes(c);
+    begin_phase(c, 1);
+    int code = add_sizes(c);
     if (!code && measure_ceilings(c->s.w.device, &c->s.read_ceiling, &c->s.copy_ceiling, &error))
         code = message_failure(&error);
     if (!code) code = c->timed ? race_all(c) : run_all(c);
     if (code) return code;
     make_lines(c);
     if (c->timed) judge(c);
-    return c->timed ? check_lines(c) : CODE_OK;
+    code = c->timed ? check_lines(c) : CODE_OK;
+    progress_phase(0, 0);
+    return code;
 }
 
 // ---- as text

@@ -82,7 +82,7 @@ static bool is_tried(const tune *t, const cj_params *params) {
     return false;
 }
 
-// Different values may give the same plan.
+// Different values may give the same plan: such a candidate is not loaded. Of those that are, study_add_all refuses copies.
 static bool is_planned(const tune *t, const cj_plan *plan) {
     for (const candidate *c = t->candidates; c < t->candidates + t->count; c++)
         if (!c->refused[0] && same_values(&c->planned, &plan->params)) return true;

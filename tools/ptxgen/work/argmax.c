@@ -41,15 +41,13 @@ static int allocate(workload *w, argmax *a) {
 static int open_argmax(workload *w) {
     argmax *a = w->state = calloc(1, sizeof *a);
     if (!a) return no_memory();
-    int code = workload_open_rows(w, &a->source, CJ_F32);
-    if (!code) code = workload_plan_check(w);
+    int code = workload_open_matrix(w, &a->source, CJ_F32);
     if (code) return code;
     a->rows = cj_params_get(&w->params, "rows");
     a->columns = cj_params_get(&w->params, "columns");
     a->stride = cj_params_get(&w->params, "stride");
     if (!a->stride) a->stride = a->columns;
-    code = workload_fits("rows, columns, stride", (double)a->rows * (double)a->stride * sizeof *a->input);
-    if (!code) code = allocate(w, a);
+    code = allocate(w, a);
     if (!code) code = source_read_rows(&a->source, a->input, span(a) / sizeof *a->input);
     return code ? code : sets_write(w, a->x, a->input, span(a));
 }

@@ -174,12 +174,10 @@ static int open_sample(workload *w) {
     sample *t = w->state = calloc(1, sizeof *t);
     if (!t) return no_memory();
     t->type = workload_dtype(w);
-    int code = workload_open_rows(w, &t->source, t->type);
-    if (!code) code = workload_plan_check(w);
+    int code = workload_open_matrix(w, &t->source, t->type);
     if (code) return code;
     read_params(w, t);
-    code = workload_fits("rows, columns, stride", (double)t->rows * (double)t->stride * (double)t->bytes);
-    if (!code) code = allocate(w, t);
+    code = allocate(w, t);
     if (!code) code = allocate_told(w, t);
     if (!code) code = source_read_rows(&t->source, t->input, span(t) / t->bytes);
     if (!code) code = sets_write(w, t->x, t->input, span(t));
@@ -335,12 +333,8 @@ static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_out
         .name = "tokens", .type = CJ_I32, .at = t->out[0], .dims = 1, .extent = {t->rows}, .stride = {1}};
     for (unsigned i = 0; i < TOLD; i++)
         if (t->found[i])
-            list[count++] = (workload_output){.name = told_names[i],
-                                              .type = i == TOP_TOKENS ? CJ_I32 : i == ACCEPTED ? CJ_U32 : CJ_F32,
-                                              .at = t->told_at[i][0],
-                                              .dims = 2,
-                                              .extent = {t->rows, t->each[i]},
-                                              .stride = {t->each[i], 1}};
+            list[count++] = workload_output_rows(told_names[i], i == TOP_TOKENS ? CJ_I32 : i == ACCEPTED ? CJ_U32 : CJ_F32,
+                                                 t->told_at[i][0], t->rows, t->each[i], t->each[i]);
     return count;
 }
 

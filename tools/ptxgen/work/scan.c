@@ -376,12 +376,7 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
 static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
     const scan *s = w->state;
     (void)kernel;
-    list[0] = (workload_output){.name = "out",
-                                .type = s->type,
-                                .at = s->out[0],
-                                .dims = 2,
-                                .extent = {s->rows, s->columns},
-                                .stride = {s->out_stride, 1}};
+    list[0] = workload_output_rows("out", s->type, s->out[0], s->rows, s->columns, s->out_stride);
     return 1;
 }
 

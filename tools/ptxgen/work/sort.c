@@ -109,12 +109,10 @@ static int open_sort(workload *w) {
     sort *t = w->state = calloc(1, sizeof *t);
     if (!t) return no_memory();
     t->type = workload_dtype(w);
-    int code = workload_open_rows(w, &t->source, t->type);
-    if (!code) code = workload_plan_check(w);
+    int code = workload_open_matrix(w, &t->source, t->type);
     if (code) return code;
     read_params(w, t);
-    code = workload_fits("rows, columns, stride", (double)t->rows * (double)t->stride * (double)t->bytes);
-    if (!code && t->offset_bytes) code = make_offsets(t);
+    if (t->offset_bytes) code = make_offsets(t);
     if (!code) code = allocate(w, t);
     if (!code && t->offset_bytes) code = write_offsets(w, t);
     if (!code) code = source_read_rows(&t->source, t->input, span(t) / t->bytes);
@@ -295,19 +293,14 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
 }
 
 static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
-    const sort     *t = w->state;
-    const cj_dtype  index = t->index_bytes == 8 ? CJ_I64 : CJ_U32;
-    workload_output found = {.dims = 2, .extent = {t->rows, t->columns}, .stride = {t->columns, 1}};
-    unsigned        count = 0;
+    const sort    *t = w->state;
+    const cj_dtype index = t->index_bytes == 8 ? CJ_I64 : CJ_U32;
+    unsigned       count = 0;
     (void)kernel;
-    if (t->has_values) {
-        list[count] = found;
-        list[count].name = "values", list[count].type = t->type, list[count++].at = t->out[0];
-    }
-    if (t->has_indices) {
-        list[count] = found;
-        list[count].name = "indices", list[count].type = index, list[count++].at = t->where[0];
-    }
+    if (t->has_values)
+        list[count++] = workload_output_rows("values", t->type, t->out[0], t->rows, t->columns, t->columns);
+    if (t->has_indices)
+        list[count++] = workload_output_rows("indices", index, t->where[0], t->rows, t->columns, t->columns);
     return count;
 }
 

@@ -84,7 +84,8 @@ static void read_params(stencil *s, const cj_params *p) {
     read_taps(s, p);
 }
 
-// ---- the reference
+// ---- the reference: of windows, in f64. tests/cases/arrays/stencil_cases.c has another, written apart from this one, so that one mistake
+// is not in both.
 
 static double value_at(const stencil *s, const void *grids, size_t i) {
     return s->dtype == CJ_F64 ? ((const double *)grids)[i] : (double)((const float *)grids)[i];

@@ -67,12 +67,10 @@ static int open_topk(workload *w) {
     topk *t = w->state = calloc(1, sizeof *t);
     if (!t) return no_memory();
     t->type = workload_dtype(w);
-    int code = workload_open_rows(w, &t->source, t->type);
-    if (!code) code = workload_plan_check(w);
+    int code = workload_open_matrix(w, &t->source, t->type);
     if (code) return code;
     read_params(w, t);
-    code = workload_fits("rows, columns, stride", (double)t->rows * (double)t->stride * (double)t->bytes);
-    if (!code) code = allocate(w, t);
+    code = allocate(w, t);
     if (!code) code = source_read_rows(&t->source, t->input, span(t) / t->bytes);
     return code ? code : sets_write(w, t->x, t->input, span(t));
 }
@@ -133,9 +131,9 @@ static const char *find_fault(const topk *t, uint64_t row, uint64_t *place) {
         if (memcmp(t->values + at * t->bytes, t->input + (row * t->stride + index) * t->bytes, t->bytes) != 0)
             return "is not the element at its index";
         if (t->chosen[index]++) return "comes twice";
-        const bool behind = !*place || stands_before(t, t->row[last], last, t->row[index], index);
-        if (!behind && !t->any) return "does not follow the one before in the order";
-        if (behind) last = index;
+        const bool follows = !*place || stands_before(t, t->row[last], last, t->row[index], index);
+        if (!follows && !t->any) return "does not follow the one before in the order";
+        if (follows) last = index;
     }
     for (uint64_t i = 0; i < t->columns; i++) before += stands_before(t, t->row[i], i, t->row[last], last);
     *place = t->given - 1;
@@ -194,15 +192,13 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
 }
 
 static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
-    const topk     *t = w->state;
-    const cj_dtype  index = workload_has_word(w, "index", "u32")   ? CJ_U32
-                            : workload_has_word(w, "index", "i32") ? CJ_I32
-                                                                   : CJ_I64;
-    workload_output found = {.dims = 2, .extent = {t->rows, t->given}, .stride = {t->given, 1}};
+    const topk    *t = w->state;
+    const cj_dtype index = workload_has_word(w, "index", "u32")   ? CJ_U32
+                           : workload_has_word(w, "index", "i32") ? CJ_I32
+                                                                  : CJ_I64;
     (void)kernel;
-    list[0] = list[1] = found;
-    list[0].name = "values", list[0].type = t->type, list[0].at = t->out[0];
-    list[1].name = "indices", list[1].type = index, list[1].at = t->where[0];
+    list[0] = workload_output_rows("values", t->type, t->out[0], t->rows, t->given, t->given);
+    list[1] = workload_output_rows("indices", index, t->where[0], t->rows, t->given, t->given);
     return 2;
 }
 

@@ -105,6 +105,20 @@ int workload_open_rows(workload *w, source *from, cj_dtype type) {
     return !code && w->input ? workload_shape(w, from, names, 2) : code;
 }
 
+int workload_open_matrix(workload *w, source *from, cj_dtype type) {
+    int code = workload_open_rows(w, from, type);
+    if (!code) code = workload_plan_check(w);
+    if (code) return code;
+    const uint64_t rows = cj_params_get(&w->params, "rows"), stride = cj_params_get(&w->params, "stride");
+    const uint64_t width = stride ? stride : cj_params_get(&w->params, "columns");
+    return workload_fits("rows, columns, stride", (double)rows * (double)width * (double)cj_dtype_size(type));
+}
+
+workload_output workload_output_rows(const char *name, cj_dtype type, cj_ptr at, uint64_t rows, uint64_t columns, uint64_t stride) {
+    return (workload_output){
+        .name = name, .type = type, .at = at, .dims = 2, .extent = {rows, columns}, .stride = {stride, 1}};
+}
+
 cj_dtype workload_dtype(const workload *w) {
     char     word[16];
     cj_dtype type = CJ_F32;

@@ -117,6 +117,12 @@ int workload_shape(workload *w, const source *from, const char *const *names, un
 // and columns become its array's, as workload_shape says. Returns an exit code.
 int workload_open_rows(workload *w, source *from, cj_dtype type);
 
+// The same of a family with "rows", "columns" and "stride", whose plan it checks; a matrix that fits no memory is refused.
+int workload_open_matrix(workload *w, source *from, cj_dtype type);
+
+// Rows of `columns` elements, each `stride` elements after the one before.
+workload_output workload_output_rows(const char *name, cj_dtype type, cj_ptr at, uint64_t rows, uint64_t columns, uint64_t stride);
+
 // The type of elements that the parameter `dtype` names.
 cj_dtype workload_dtype(const workload *w);
 

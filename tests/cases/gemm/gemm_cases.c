@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gemm_cases.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit.h"
+#include "gemm_number.h"
+#include "models/gemm_model.h"
+#include "test.h"
+
+enum { POISON = 0xff, SAMPLES_LEAST = 400, ALIGNED_BYTES = 16, NAME = 16 };
+
+// Products of elements that are computed in f64: of all elements of D, or of as many as this limit allows.
+static const double CHECKED = 0x1p24;
+
+// A matrix of each product on both sides: `lines` lines of `length` elements each, rows or columns.
+typedef struct matrix {
+    const gemm_number_type *type;
+    bool                    by_columns;
+    uint64_t                lines, length, leading, products, stride;
+    unsigned char          *at;
+    cj_ptr                  device;
+} matrix;
+
+enum { A, B, C, BIAS, D, MATRICES };
+
+typedef struct problem {
+    const char        *words;
+    cj_device         *device;
+    cj_params          params;
+    uint64_t           m, n, k, batch;
+    bool               adds_c;
+    unsigned           bias;  // 1: of n, 2: of m
+    cj_gemm_activation activation;
+    matrix             matrix[MATRICES];
+    float              alpha, beta, scale[3];  // of A, B and D
+    cj_ptr             scales;
+    bool               has_scale_b;
+    cj_gemm_desc       desc;  // the leading dimensions and strides
+} problem;
+
+static size_t bytes_of(const matrix *x) { return (size_t)(x->products * x->stride) * x->type->bytes; }
+
+static void *element(const matrix *x, uint64_t product, uint64_t row, uint64_t column) {
+    const uint64_t first = x->products > 1 ? product * x->stride : 0;
+    return x->at + (first + (x->by_columns ? column * x->leading + row : row * x->leading + column)) * x->type->bytes;
+}
+
+static double value(const problem *p, unsigned which, uint64_t product, uint64_t row, uint64_t column) {
+    return gemm_number_get(p->matrix[which].type, element(&p->matrix[which], product, row, column));
+}
+
+static void set(problem *p, unsigned which, uint64_t row, uint64_t column, double to) {
+    gemm_number_put(p->matrix[which].type, element(&p->matrix[which], 0, row, column), to);
+}
+
+static double random_real(uint64_t *random) { return (double)(cj_test_random(random) >> 40) * 0x1p-23 - 1; }
+
+// Random elements, with NaN after each line and each product.
+static void fill_matrix(matrix *x, uint64_t *random) {
+    const uint32_t bytes = x->type->bytes;
+    memset(x->at, POISON, bytes_of(x));
+    for (uint64_t line = 0; line < x->lines * x->products; line++)
+        for (uint64_t i = 0; i < x->length; i++)
+            gemm_number_put(x->type, x->at + (line / x->lines * x->stride + line % x->lines * x->leading + i) * bytes,
+                            random_real(random));
+}
+
+static void make_matrix(problem *p, unsigned which, const gemm_number_type *type, bool by_columns, uint64_t rows,
+                        uint64_t columns, uint64_t products, uint64_t *random) {
+    const uint64_t unit = ALIGNED_BYTES / type->bytes;
+    matrix        *x = &p->matrix[which];
+    cj_error       error = {0};
+    *x = (matrix){.type = type,
+                  .by_columns = by_columns,
+                  .lines = by_columns ? columns : rows,
+                  .length = by_columns ? rows : columns,
+                  .products = products};
+    x->leading = (x->length + unit - 1 + cj_test_random(random) % 3 * unit) / unit * unit;
+    x->stride = x->lines * x->leading + cj_test_random(random) % 2 * unit;
+    x->at = malloc(bytes_of(x));
+    assert_non_null(x->at);
+    cj_test_ok(cj_mem_alloc(p->device, bytes_of(x), &x->device, &error), &error);
+    fill_matrix(x, random);
+}
+
+static void send(const problem *p, const matrix *x) {
+    cj_error error = {0};
+    cj_test_ok(cj_mem_write(p->device, x->device, x->at, bytes_of(x), NULL, &error), &error);
+}
+
+static const gemm_number_type *type_of(const problem *p, const char *param, const gemm_number_type *otherwise) {
+    char                    word[NAME];
+    const gemm_number_type *type = gemm_number(cj_params_word(&p->params, param, word, sizeof word));
+    return type ? type : otherwise;
+}
+
+// The bias begins after an element that is not part of it.
+static void make_matrices(problem *p, uint64_t *random) {
+    char                    shared[NAME];
+    const gemm_number_type *a = type_of(p, "dtype", NULL), *b = type_of(p, "dtype-b", a), *bf16 = gemm_number("bf16");
+    const gemm_number_type *d = type_of(p, "out", a->bytes == 4 ? gemm_number("f32") : a->bytes == 1 ? bf16 : a);
+    const gemm_number_type *c = d->bytes == 1 ? bf16 : d;
+    const bool              a_order = cj_params_get(&p->params, "a"), b_order = cj_params_get(&p->params, "b");
+    const bool              d_order = cj_params_get(&p->params, "d");
+    cj_params_word(&p->params, "shared", shared, sizeof shared);
+    if (!strcmp(shared, "none")) *shared = '\0';
+    make_matrix(p, A, a, a_order, p->m, p->k, strchr(shared, 'a') ? 1 : p->batch, random);
+    make_matrix(p, B, b, b_order, p->k, p->n, strchr(shared, 'b') ? 1 : p->batch, random);
+    make_matrix(p, C, c, d_order, p->m, p->n, strchr(shared, 'c') ? 1 : p->batch, random);
+    make_matrix(p, BIAS, c, false, 1, 1 + (p->bias == 2 ? p->m : p->n), 1, random);
+    make_matrix(p, D, d, d_order, p->m, p->n, p->batch, random);
+    const matrix *x = p->matrix;
+    p->desc = (cj_gemm_desc){CJ_INIT(cj_gemm_desc),   .lda = x[A].leading,     .ldb = x[B].leading,
+                             .ldc = x[C].leading,     .ldd = x[D].leading,     .stride_a = x[A].stride,
+                             .stride_b = x[B].stride, .stride_c = x[C].stride, .stride_d = x[D].stride};
+}
+
+static void make_scales(problem *p, uint64_t *random) {
+    cj_error error = {0};
+    p->has_scale_b = cj_test_random(random) % 2;
+    p->scale[0] = p->matrix[A].type->bytes == 1 ? 0.625F : 1;
+    p->scale[1] = p->matrix[A].type->bytes == 1 && p->has_scale_b ? 3 : 1;
+    p->scale[2] = p->matrix[D].type->bytes == 1 ? 0.75F : 1;
+    cj_test_ok(cj_mem_alloc(p->device, sizeof p->scale, &p->scales, &error), &error);
+    cj_test_ok(cj_mem_write(p->device, p->scales, p->scale, sizeof p->scale, NULL, &error), &error);
+}
+
+static void open_problem(problem *p, cj_device *device, const char *words, uint64_t *random) {
+    static const float factors[] = {1, 0.5F, -2, 0.37F};
+    cj_error           error = {0};
+    *p = (problem){.words = words, .device = device};
+    cj_test_ok(cj_test_params("gemm", words, &p->params, &error), &error);
+    p->m = cj_params_get(&p->params, "m");
+    p->n = cj_params_get(&p->params, "n");
+    p->k = cj_params_get(&p->params, "k");
+    p->batch = cj_params_get(&p->params, "batch");
+    p->bias = (unsigned)cj_params_get(&p->params, "bias");
+    p->activation = (cj_gemm_activation)cj_params_get(&p->params, "activation");
+    p->adds_c = cj_params_get(&p->params, "c") == 1;
+    p->alpha = factors[cj_test_random(random) % 4];
+    p->beta = factors[cj_test_random(random) % 4];
+    make_matrices(p, random);
+    make_scales(p, random);
+}
+
+static void close_problem(problem *p) {
+    for (size_t i = 0; i < MATRICES; i++) {
+        cj_mem_free(p->device, p->matrix[i].device);
+        free(p->matrix[i].at);
+    }
+    cj_mem_free(p->device, p->scales);
+}
+
+static cj_gemm_operands operands_of(const problem *p) {
+    const matrix *x = p->matrix;
+    return (cj_gemm_operands){CJ_INIT(cj_gemm_operands),
+                              .a = x[A].device,
+                              .b = x[B].device,
+                              .c = x[C].device,
+                              .d = x[D].device,
+                              .alpha = p->alpha,
+                              .beta = p->beta,
+                              .bias = x[BIAS].device + x[BIAS].type->bytes,
+                              .scale_a = p->scales,
+                              .scale_b = p->has_scale_b ? p->scales + sizeof(float) : 0,
+                              .scale_d = p->scales + 2 * sizeof(float)};
+}
+
+// ---- the host's way
+
+// Relative to the magnitude of the sum: sums in f32 in any order; sums of 8-bit elements, of mixed signs,
+// whose products are cut off after 13 bits.
+static double sum_error(const problem *p) {
+    return p->matrix[A].type->bytes == 1 ? 0x1p-10 + ldexp((double)p->k, -18) : ldexp((double)p->k, -22);
+}
+
+// 8-bit results have no infinity: larger values become the largest number.
+static double stored(const gemm_number_type *type, double x) {
+    const double most = type->format.exponent == 4 ? 448 : 57344;
+    return type->bytes > 1 || isnan(x) ? x : fmax(-most, fmin(most, x));
+}
+
+// The expected element of D, and in *bound how far the device's may differ: it is rounded once to the type.
+static double expected(const problem *p, uint64_t product, uint64_t row, uint64_t column, double *bound) {
+    const double            alpha = (double)p->alpha * p->scale[0] * p->scale[1];
+    const gemm_number_type *type = p->matrix[D].type;
+    double                  sum = 0, size = 0;
+    for (uint64_t i = 0; i < p->k; i++) {
+        const double term = value(p, A, product, row, i) * value(p, B, product, i, column);
+        sum += term;
+        size += fabs(term);
+    }
+    const double c = p->adds_c ? p->beta * value(p, C, product, row, column) : 0;
+    const double bias = p->bias ? value(p, BIAS, 0, 0, 1 + (p->bias == 2 ? row : column)) : 0;
+    const double want = p->scale[2] * gemm_model_activated(p->activation, alpha * sum + c + bias);
+    double       error = p->scale[2] * (sum_error(p) + 0x1p-22) * (fabs(alpha) * size + fabs(c) + fabs(bias));
+    if (p->activation > CJ_GEMM_RELU) error = 1.13 * error + p->scale[2] * 0x1p-20 * fabs(alpha * sum + c + bias);
+    const int least = 2 - (1 << (type->format.exponent - 1)) - type->format.fraction - 1;  // half the smallest number
+    *bound = ldexp(fabs(want) + error, -type->format.fraction - 1) + error + ldexp(1, least > -25 ? least : -25);
+    return stored(type, want);
+}
+
+static void check_element(const problem *p, uint64_t product, uint64_t row, uint64_t column) {
+    double       bound;
+    const double want = expected(p, product, row, column, &bound), got = value(p, D, product, row, column);
+    if (isnan(want) ? isnan(got) : isinf(want) ? got == want : fabs(got - want) <= bound) return;
+    fail_msg("%s: D(%" PRIu64 ", %" PRIu64 ") of product %" PRIu64
+             " is %.9g, not %.9g +- %.3g (alpha %g, beta %g, ld %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 ")",
+             p->words, row, column, product, got, want, bound, (double)p->alpha, (double)p->beta, p->desc.lda,
+             p->desc.ldb, p->desc.ldc, p->desc.ldd);
+}
+
+// The bytes between the lines of D must not change.
+static void check_gaps(const problem *p) {
+    const matrix *d = &p->matrix[D];
+    const size_t  bytes = d->type->bytes;
+    for (uint64_t at = 0; at < d->products * d->stride; at++) {
+        const uint64_t line = at % d->stride / d->leading, within = at % d->stride % d->leading;
+        if (line < d->lines && within < d->length) continue;
+        for (size_t i = 0; i < bytes; i++)
+            if (d->at[at * bytes + i] != POISON)
+                fail_msg("%s: written after line %" PRIu64, p->words, at / d->stride * d->lines + line);
+    }
+}
+
+static void check(const problem *p, uint64_t *random) {
+    const double   products = (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
+    const uint64_t count = p->m * p->n, allowed = (uint64_t)(CHECKED / (double)p->k);
+    const uint64_t samples = allowed > SAMPLES_LEAST ? allowed : SAMPLES_LEAST;
+    for (uint64_t i = 0; products > CHECKED && i < samples; i++)
+        check_element(p, i % p->batch, cj_test_random(random) % p->m, cj_test_random(random) % p->n);
+    for (uint64_t i = 0; products <= CHECKED && i < p->batch * count; i++)
+        check_element(p, i / count, i % count / p->n, i % count % p->n);
+    check_gaps(p);
+}
+
+// ---- a case
+
+// Checks the first result; the second one must be the same.
+static void launch_twice(problem *p, uint64_t *random) {
+    cj_kernel             *kernel = NULL;
+    cj_error               error = {0};
+    const matrix          *d = &p->matrix[D];
+    const cj_gemm_operands operands = operands_of(p);
+    unsigned char         *first = malloc(bytes_of(d));
+    cj_status              status = cj_kernel_create(p->device, &p->params, &kernel, &error);
+    assert_non_null(first);
+    for (int time = 0; time < 2; time++) {
+        if (!status) status = cj_mem_fill(p->device, d->device, POISON, bytes_of(d), NULL, &error);
+        if (!status) status = cj_gemm_kernel_launch(p->device, kernel, &p->desc, &operands, NULL, &error);
+        if (!status) status = cj_mem_read(p->device, d->at, d->device, bytes_of(d), NULL, &error);
+        if (status) fail_msg("%s: %s: %s %s", p->words, cj_status_name(status), error.message, error.hint);
+        if (time)
+            assert_memory_equal(d->at, first, bytes_of(d));
+        else
+            check(p, random);
+        memcpy(first, d->at, bytes_of(d));
+    }
+    free(first);
+    cj_kernel_destroy(kernel);
+}
+
+static void send_all(const problem *p) {
+    for (unsigned i = 0; i < MATRICES; i++) send(p, &p->matrix[i]);
+}
+
+void cj_test_gemm(cj_device *device, const char *words, uint64_t *random) {
+    problem p;
+    open_problem(&p, device, words, random);
+    send_all(&p);
+    launch_twice(&p, random);
+    close_problem(&p);
+}
+
+void cj_test_gemm_specials(cj_device *device, const char *words, uint64_t *random) {
+    problem p;
+    open_problem(&p, device, words, random);
+    set(&p, A, p.m / 2, p.k - 1, (double)NAN);
+    set(&p, A, p.m - 1, p.k / 2, (double)INFINITY);
+    set(&p, B, 0, p.n / 3, -(double)INFINITY);
+    send_all(&p);
+    launch_twice(&p, random);
+    close_problem(&p);
+}
+
+// ---- products that depend on each other
+
+// D = A B, A = D B, D = A B, …: each launch reads what the previous one has written, and writes what it has read.
+static void launch_chain(problem *p, const char *dependent, unsigned char *results) {
+    matrix          *a = &p->matrix[A], *d = &p->matrix[D];
+    cj_gemm_operands forth = operands_of(p), back = forth;
+    cj_gemm_desc     strides = p->desc;
+    cj_kernel       *kernel = NULL;
+    cj_error         error = {0};
+    forth.alpha = back.alpha = 1 / (float)p->k;
+    back.a = forth.d;
+    back.d = forth.a;
+    strides.lda = p->desc.ldd;
+    strides.ldd = p->desc.lda;
+    send_all(p);
+    cj_test_ok(cj_params_set(&p->params, "dependent", dependent, &error), &error);
+    cj_test_ok(cj_kernel_create(p->device, &p->params, &kernel, &error), &error);
+    assert_int_equal(cj_kernel_plan(kernel)->programmatic, !strcmp(dependent, "yes"));
+    for (int time = 0; time < 7; time++) {
+        cj_test_ok(cj_gemm_kernel_launch(p->device, kernel, &p->desc, &forth, NULL, &error), &error);
+        cj_test_ok(cj_gemm_kernel_launch(p->device, kernel, &strides, &back, NULL, &error), &error);
+    }
+    cj_test_ok(cj_mem_read(p->device, results, a->device, bytes_of(a), NULL, &error), &error);
+    cj_test_ok(cj_mem_read(p->device, results + bytes_of(a), d->device, bytes_of(d), NULL, &error), &error);
+    cj_kernel_destroy(kernel);
+}
+
+void cj_test_gemm_chain(cj_device *device, const char *words, uint64_t *random) {
+    problem p;
+    open_problem(&p, device, words, random);
+    const size_t   bytes = bytes_of(&p.matrix[A]) + bytes_of(&p.matrix[D]);
+    unsigned char *results = malloc(bytes), *wanted = malloc(bytes);
+    assert_true(results && wanted);
+    memset(p.matrix[D].at, POISON, bytes_of(&p.matrix[D]));
+    launch_chain(&p, "no", wanted);
+    launch_chain(&p, "yes", results);
+    if (memcmp(results, wanted, bytes)) fail_msg("%s: a dependent launch did not wait for the one before it", words);
+    free(results);
+    free(wanted);
+    close_problem(&p);
+}
+
+// ---- typed calls
+
+typedef struct refusal {
+    const char  *says;
+    cj_gemm_desc desc;
+    cj_ptr       skew;  // added to the address of A
+} refusal;
+
+static void what_is_refused(problem *p) {
+    const refusal refusals[] = {
+        {"m: 0", {.n = 1, .k = 1, .dtype = CJ_BF16}, 0},
+        {"dtype", {.m = 1, .n = 1, .k = 1, .dtype = CJ_F64}, 0},
+        {"cluster", {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .cluster = 3}, 0},
+        {"split: 12 times 2", {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .cluster = 2, .split = 12}, 0},
+        {"parts", {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .parts = 65}, 0},
+        {"lda: 41", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .lda = 41}, 0},
+        {"ldb: 8", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .ldb = 8}, 0},
+        {"ldd: 42", {.m = 40, .n = 42, .k = 40, .dtype = CJ_BF16, .ldb = 48}, 0},
+        {"a: 0x", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16}, 2},
+        {"lda: 41", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .lda = 41, .form = CJ_GEMM_FORM_MMA}, 0},
+        {"a: 0x", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .form = CJ_GEMM_FORM_MMA}, 2},
+        {"cluster: 2, but form=mma",
+         {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .cluster = 2, .form = CJ_GEMM_FORM_MMA},
+         0},
+        {"tile: 16x128 is none of form=wgmma",
+         {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .tile = CJ_GEMM_TILE_16X128, .form = CJ_GEMM_FORM_WGMMA},
+         0},
+        {"b: row; elements of e4m3", {.m = 40, .n = 48, .k = 48, .dtype = CJ_E4M3}, 0},
+        {"a: column; elements of tf32",
+         {.m = 40, .n = 48, .k = 48, .dtype = CJ_TF32, .a = CJ_GEMM_COLUMN, .b = CJ_GEMM_COLUMN},
+         0},
+        {"dtype-b: e5m2 has no effect with dtype=bf16", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .dtype_b = CJ_E5M2}, 0},
+        {"lda: 40 elements of 1 bytes", {.m = 40, .n = 48, .k = 40, .dtype = CJ_E4M3, .b = CJ_GEMM_COLUMN}, 0},
+        {"out: 9", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .out = (cj_gemm_out)9}, 0},
+        {"activation: 7", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .activation = (cj_gemm_activation)7}, 0},
+        {"bias: NULL", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .bias = CJ_GEMM_BIAS_N}, 0},
+        {"stride_a, stride_b: both 0", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .batch = 2}, 0},
+        {"stride_a: 1601", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .batch = 2, .stride_a = 1601}, 0},
+        {"stride_d: 1904 elements are less than the 1920",
+         {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .batch = 2, .stride_a = 1600, .stride_d = 1904},
+         0},
+        {"lda: 9223372036854775808 elements",
+         {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .lda = UINT64_C(1) << 63},
+         0},
+        {"ldd: 9223372036854775824 elements",
+         {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .ldd = (UINT64_C(1) << 63) + 16},
+         0},
+        {"stride_a: 9223372036854776064 elements",
+         {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .batch = 2, .stride_a = (UINT64_C(1) << 63) + 256},
+         0},
+        {"ldd: 40 times 274877906944 elements",
+         {.m = 40,
+          .n = 48,
+          .k = 40,
+          .dtype = CJ_BF16,
+          .batch = 2,
+          .stride_a = 1600,
+          .ldd = UINT64_C(1) << 38,
+          .stride_d = 1920},
+         0},
+    };
+    cj_gemm_operands operands = operands_of(p);
+    operands.bias = 0;
+    for (size_t i = 0; i < CJ_TEST_COUNT(refusals); i++) {
+        cj_gemm_operands given = operands;
+        cj_gemm_desc     desc = refusals[i].desc;
+        cj_error         error = {0};
+        desc.struct_size = sizeof desc;
+        given.a += refusals[i].skew;
+        assert_int_equal(cj_gemm_launch(p->device, &desc, &given, NULL, &error), CJ_INVALID_ARGUMENT);
+        if (!strstr(error.message, refusals[i].says)) fail_msg("%s: %s", refusals[i].says, error.message);
+    }
+}
+
+// Refuses operands of the launch, rather than fields of the description.
+static void operands_that_are_refused(problem *p) {
+    const cj_gemm_desc plain = {CJ_INIT(plain), .m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .adds_c = true};
+    const cj_gemm_desc narrow = {
+        CJ_INIT(narrow),        .m = 48, .n = 48, .k = 48, .dtype = CJ_E4M3, .b = CJ_GEMM_COLUMN, .adds_c = true,
+        .out = CJ_GEMM_OUT_E4M3};
+    const cj_gemm_operands all = operands_of(p);
+    cj_gemm_operands       given[8];
+    const struct {
+        const char         *says;
+        const cj_gemm_desc *desc;
+    } refusals[] = {{"a: NULL", &plain},
+                    {"b: NULL", &plain},
+                    {"c: NULL", &plain},
+                    {"d: NULL", &plain},
+                    {"is d, but elements", &narrow},
+                    {"scale_a: 0x1002", &narrow},
+                    {"scale_b: 0x1002", &narrow},
+                    {"scale_d: 0x1002", &narrow}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(given); i++) given[i] = all;
+    given[0].a = given[1].b = given[2].c = given[3].d = 0;
+    given[4].c = given[4].d;
+    given[5].scale_a = given[6].scale_b = given[7].scale_d = 0x1002;
+    for (size_t i = 0; i < CJ_TEST_COUNT(given); i++) {
+        cj_error error = {0};
+        assert_int_equal(cj_gemm_launch(p->device, refusals[i].desc, &given[i], NULL, &error), CJ_INVALID_ARGUMENT);
+        if (!strstr(error.message, refusals[i].says)) fail_msg("%s: %s", refusals[i].says, error.message);
+    }
+}
+
+// The problem gives what the description leaves out: leading dimensions, and, with a batch, strides.
+static void call(problem *p, const cj_gemm_desc *said, uint64_t *random) {
+    cj_gemm_operands operands = operands_of(p);
+    const matrix    *d = &p->matrix[D];
+    cj_gemm_desc     desc = *said;
+    cj_gemm         *gemm = NULL;
+    cj_error         error = {0};
+    if (said->dtype == CJ_BF16) operands.scale_a = operands.scale_d = 0x1002;  // these must be ignored
+    desc.m = p->m, desc.n = p->n, desc.k = p->k;
+    desc.lda = p->desc.lda, desc.ldb = p->desc.ldb, desc.ldc = p->desc.ldc, desc.ldd = p->desc.ldd;
+    desc.stride_a = p->matrix[A].products > 1 ? p->desc.stride_a : 0;
+    desc.stride_b = p->matrix[B].products > 1 ? p->desc.stride_b : 0;
+    desc.stride_c = p->matrix[C].products > 1 ? p->desc.stride_c : 0;
+    desc.stride_d = p->desc.stride_d;
+    send_all(p);
+    cj_test_ok(cj_gemm_create(p->device, &desc, &gemm, &error), &error);
+    for (int time = 0; time < 3; time++) {
+        cj_test_ok(cj_mem_fill(p->device, d->device, POISON, bytes_of(d), NULL, &error), &error);
+        if (time)
+            cj_test_ok(cj_gemm_launch(p->device, &desc, &operands, NULL, &error), &error);
+        else
+            cj_test_ok(cj_gemm_run(gemm, &operands, NULL, &error), &error);
+        cj_test_ok(cj_mem_read(p->device, d->at, d->device, bytes_of(d), NULL, &error), &error);
+        check(p, random);
+    }
+    cj_gemm_destroy(gemm);
+}
+
+// The same product in words and as a description.
+void cj_test_gemm_calls(cj_device *device) {
+    static const struct {
+        const char  *words;
+        cj_gemm_desc desc;
+    } calls[] = {
+        {"m=40 n=72 k=100 b=column d=column c=yes",
+         {.dtype = CJ_BF16, .b = CJ_GEMM_COLUMN, .d = CJ_GEMM_COLUMN, .adds_c = true}},
+        {"m=40 n=72 k=100 dtype=e4m3 dtype-b=e5m2 b=column out=e4m3 bias=n activation=gelu",
+         {.dtype = CJ_E4M3,
+          .dtype_b = CJ_E5M2,
+          .b = CJ_GEMM_COLUMN,
+          .out = CJ_GEMM_OUT_E4M3,
+          .bias = CJ_GEMM_BIAS_N,
+          .activation = CJ_GEMM_GELU}},
+        {"m=40 n=72 k=50 dtype=tf32 b=column batch=3 shared=bc c=yes bias=m activation=silu",
+         {.dtype = CJ_TF32,
+          .b = CJ_GEMM_COLUMN,
+          .batch = 3,
+          .adds_c = true,
+          .bias = CJ_GEMM_BIAS_M,
+          .activation = CJ_GEMM_SILU}},
+        {"m=40 n=72 k=100 b=column d=column c=yes form=mma",
+         {.dtype = CJ_BF16,
+          .b = CJ_GEMM_COLUMN,
+          .d = CJ_GEMM_COLUMN,
+          .adds_c = true,
+          .form = CJ_GEMM_FORM_MMA,
+          .tile = CJ_GEMM_TILE_16X128}},
+        {"m=40 n=72 k=500 batch=3 shared=bc c=yes bias=m form=mma",
+         {.dtype = CJ_BF16,
+          .batch = 3,
+          .adds_c = true,
+          .bias = CJ_GEMM_BIAS_M,
+          .form = CJ_GEMM_FORM_MMA,
+          .parts = 3}},
+        {"m=66 n=72 k=104 b=column bias=n activation=gelu",  // of which the plan exchanges A and B
+         {.dtype = CJ_BF16, .b = CJ_GEMM_COLUMN, .bias = CJ_GEMM_BIAS_N, .activation = CJ_GEMM_GELU}},
+        {"m=66 n=72 k=104 b=column d=column bias=m activation=gelu",
+         {.dtype = CJ_BF16, .b = CJ_GEMM_COLUMN, .d = CJ_GEMM_COLUMN, .bias = CJ_GEMM_BIAS_M, .activation = CJ_GEMM_GELU}},
+        {"m=40 n=72 k=50 dtype=f16 batch=2 out=f32 activation=relu",
+         {.dtype = CJ_F16, .batch = 2, .out = CJ_GEMM_OUT_F32, .activation = CJ_GEMM_RELU}},
+    };
+    uint64_t random = 3;
+    for (size_t i = 0; i < CJ_TEST_COUNT(calls); i++) {
+        problem      p;
+        cj_gemm_desc desc = calls[i].desc;
+        desc.struct_size = sizeof desc;
+        open_problem(&p, device, calls[i].words, &random);
+        call(&p, &desc, &random);
+        if (!i) what_is_refused(&p);
+        if (!i) operands_that_are_refused(&p);
+        close_problem(&p);
+    }
+}

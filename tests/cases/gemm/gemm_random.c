@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+#include <string.h>
+
+#include "gemm_cases.h"
+#include "test.h"
+
+static uint32_t draw(uint64_t *random, uint32_t from, uint32_t to) {
+    return from + (uint32_t)(cj_test_random(random) % (to - from + 1));
+}
+
+// Any size, or one next to a multiple of 8, 64, 128 or 256.
+static uint32_t draw_size(uint64_t *random, uint32_t most) {
+    static const uint32_t units[] = {1, 8, 64, 128, 256};
+    const uint32_t unit = units[draw(random, 0, 4)], size = draw(random, 1, most) / unit * unit + draw(random, 0, 2);
+    return size < 2 ? 1 : size - 1 > most ? most : size - 1;
+}
+
+#define PICK(random, ...)   \
+    ((const char *const[]){ \
+        __VA_ARGS__})[draw(random, 0, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *) - 1)]
+
+// One in three uses split-K; some of the others use consumers in turn where the tile has them.
+static void draw_blocks(uint64_t *random, char *words, size_t size) {
+    const bool  shares = draw(random, 0, 2) == 0;
+    const char *tile = PICK(random, "auto", "128x256", "128x128", "64x256", "64x128", "64x64", "128x224", "128x192",
+                             "128x160", "128x96", "64x192", "64x160", "64x96", "192x192", "192x160", "192x128");
+    const char *blocks = shares
+                             ? PICK(random, "cluster=auto split=2", "cluster=0 parts=3",
+                                    "cluster=1 split=16 cluster-n=1", "cluster=2 parts=2",
+                                    "cluster=2 cluster-n=1 split=3 parts=2", "cluster=1 cluster-n=2 split=8",
+                                    "cluster=2 cluster-n=2 split=4 parts=2", "cluster=2 cluster-n=1 split=4 sums=stages")
+                             : PICK(random, "cluster=auto", "cluster=0", "cluster=1", "cluster=2", "cluster=4",
+                                    "cluster=1 cluster-n=2", "cluster=1 cluster-n=4", "cluster=2 cluster-n=2");
+    const char *turns = *tile == '6' && !shares ? PICK(random, "", "", " consumers=in-turn") : "";
+    snprintf(words, size, "tile=%s %s%s", tile, blocks, turns);
+}
+
+// Types of A and B, with a layout that they can have.
+static void draw_types(uint64_t *random, char *words, size_t size) {
+    if (draw(random, 0, 1)) {
+        snprintf(words, size, "dtype=%s a=%s b=%s", PICK(random, "bf16", "f16"), PICK(random, "row", "column"),
+                 PICK(random, "row", "column"));
+        return;
+    }
+    snprintf(
+        words, size, "%s b=column",
+        PICK(random, "dtype=tf32", "dtype=e4m3", "dtype=e5m2", "dtype=e4m3 dtype-b=e5m2", "dtype=e5m2 dtype-b=e4m3"));
+}
+
+// Two stages of the largest tile have no room for the sums of many blocks, nor have three of one of 192 rows.
+static const char *draw_stages(uint64_t *random, const char *blocks) {
+    const char *stages = PICK(random, "0", "0", "2", "3");
+    if (strstr(blocks, "tile=192") && strstr(blocks, "split=")) return "0";
+    return *stages == '2' && strstr(blocks, "tile=128x2") && strstr(blocks, "split=") ? "3" : stages;
+}
+
+// The words of a problem with these types, and tile, blocks and what splits K as `blocks` has them.
+static void draw_problem(uint64_t *random, uint32_t most, const char *types, const char *blocks, char *words,
+                         size_t size) {
+    snprintf(words, size, "m=%u n=%u k=%u %s out=%s d=%s c=%s bias=%s activation=%s %s %s stages=%s",
+             draw_size(random, most), draw_size(random, most), draw_size(random, most), types,
+             PICK(random, "auto", "auto", "bf16", "f16", "f32", "e4m3", "e5m2"), PICK(random, "row", "column"),
+             PICK(random, "no", "no", "yes"), PICK(random, "none", "n", "m"),
+             PICK(random, "none", "none", "relu", "gelu", "silu"),
+             PICK(random, "batch=1", "batch=1", "batch=2", "batch=3 shared=a", "batch=2 shared=b", "batch=3"), blocks,
+             draw_stages(random, blocks));
+}
+
+void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_t *random) {
+    for (size_t i = 0; i < count; i++) {
+        char types[64], blocks[80], words[360];
+        draw_types(random, types, sizeof types);
+        draw_blocks(random, blocks, sizeof blocks);
+        draw_problem(random, most, types, blocks, words, sizeof words);
+        if (!strstr(words, "out=e")) strcat(words, PICK(random, "", "", " swap=yes"));
+        cj_test_gemm(device, words, random);
+    }
+}
+
+// The form mma: its tiles, and parts. 8-bit floats, which sm_90 converts, have the smaller tiles.
+static void draw_mma(uint64_t *random, const char *types, char *words, size_t size) {
+    const char *small = PICK(random, "auto", "64x128", "128x64", "64x64", "32x128", "16x128");
+    const char *any = PICK(random, "128x256", "256x128", "128x128", "64x256", small, small);
+    snprintf(words, size, "form=mma tile=%s parts=%s", strstr(types, "dtype=e") ? small : any,
+             PICK(random, "0", "1", "1", "2", "3", "7"));
+}
+
+void cj_test_gemm_random_mma(cj_device *device, size_t count, uint32_t most, uint64_t *random) {
+    for (size_t i = 0; i < count; i++) {
+        char types[64], blocks[80], words[360];
+        draw_types(random, types, sizeof types);
+        draw_mma(random, types, blocks, sizeof blocks);
+        draw_problem(random, most, types, blocks, words, sizeof words);
+        cj_test_gemm(device, words, random);
+    }
+}
+
+// ---- lines of D that are no multiple of 16 bytes
+
+void cj_test_gemm_ragged(cj_device *device, size_t stride, uint64_t *random) {
+    static const uint32_t lengths[] = {1, 2, 3, 4, 5, 6, 7, 9, 15, 17, 31, 33, 63, 65, 67, 71, 127, 129, 190, 257, 270};
+    static const char *const outs[] = {"bf16", "f16", "f32", "e4m3", "e5m2"}, *const orders[] = {"row", "column"};
+    static const char *const ways[] = {"tile=64x64 cluster=1",
+                                       "tile=64x64 cluster=2 c=yes bias=n",
+                                       "tile=64x128 cluster=0 batch=3 c=yes",
+                                       "tile=64x64 cluster=1 split=2 batch=2",
+                                       "tile=64x256 cluster=1 c=yes batch=2 shared=a",
+                                       "tile=64x128 cluster=1 cluster-n=2 parts=2 batch=2 shared=bc c=yes",
+                                       "tile=128x128 cluster=1 c=yes",
+                                       "tile=64x64 cluster=1 split=3 parts=2 activation=relu",
+                                       "tile=128x256 cluster=0 bias=m"};
+    enum { TYPES = CJ_TEST_COUNT(outs), KINDS = TYPES * CJ_TEST_COUNT(orders) };
+    size_t way = 0;
+    assert_true(stride % 2 && stride % TYPES);
+    for (size_t i = 0; i < KINDS * CJ_TEST_COUNT(lengths); i += stride, way++) {
+        const bool     by_columns = i / TYPES % 2;
+        const uint32_t length = lengths[i / KINDS], lines = draw(random, 1, 80);
+        char           words[200];
+        snprintf(words, sizeof words, "m=%u n=%u k=%u out=%s d=%s %s", by_columns ? length : lines,
+                 by_columns ? lines : length, draw(random, 1, 200), outs[i % TYPES], orders[by_columns],
+                 ways[way % CJ_TEST_COUNT(ways)]);
+        if (cj_test_chosen(way, 16)) cj_test_gemm(device, words, random);
+    }
+}
