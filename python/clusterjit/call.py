@@ -84,11 +84,11 @@ class Request(Generic[R]):
     def _check(self) -> None:
         for view in self.views:
             if min(view.strides, default=0) < 0:
-                raise view.refuse(f"strides {view.strides} are below 0", "copy it: numpy.ascontiguousarray(x)")
+                raise view.refuse("strides", view.strides, "are below 0", "copy it: numpy.ascontiguousarray(x)")
         given = [out.given for out in self.writes.values() if out.given is not None]
         for view in self.views + given:
             if view.device != self.like.device:
-                raise view.refuse(f"it is in {view.place}, but {self.like.name} in {self.like.place}", "move one of them: x.to(y.device)")
+                raise view.refuse("it is in", view.place, f", but {self.like.name} in {self.like.place}", "move one of them: x.to(y.device)")
         for name, out in self.writes.items():
             if out.given is not None:
                 check_out(out.given, out)
@@ -100,7 +100,7 @@ class Request(Generic[R]):
         desc, kept = sized(kind.cname), []
         for name, value in self.fields.items():
             if name not in known:
-                raise InvalidArgument(f"{name}: {self.noun[3:]} has no such parameter; it has {', '.join(known)}", hint=HINTS.get(name, ""))
+                raise InvalidArgument.of(name, None, f"{self.noun[3:]} has no such parameter; it has {', '.join(known)}", HINTS.get(name, ""))
             if name == "cluster" and value == 0 and isinstance(value, int):
                 value = 2**32 - 1 if self.noun in NO_CLUSTER else int(self.noun in ("cj_stencil", "cj_gemm"))
             if isinstance(value, dict):
@@ -133,28 +133,28 @@ def _user_function(names: tuple[str, ...], expression: str, dtype: int) -> Any:
 
 def check_out(view: View, out: Out) -> None:
     if view.dtype != out.dtype and not (view.dtype[0] in "iu" and view.dtype[1:] == out.dtype[1:] and out.dtype[0] in "iu"):
-        raise UnsupportedType(f"{view.name}: its dtype is {view.dtype}; the result is {out.dtype}")
+        raise view.refuse("its dtype is", view.dtype, f"; the result is {out.dtype}", kind=UnsupportedType)
     if view.shape != out.shape:
-        raise view.refuse(f"its shape is {view.shape}; the result's is {out.shape}")
+        raise view.refuse_shape(f"the result's is {out.shape}")
     if not view.writable:
-        raise view.refuse("it is read-only", "give an array that may be written")
+        raise view.refuse("", None, "it is read-only", "give an array that may be written")
     if not view.contiguous and not out.strided:
-        raise view.refuse(f"strides {view.strides} in elements are not those of a contiguous array", "give a contiguous array")
+        raise view.refuse("strides", view.strides, "in elements are not those of a contiguous array", "give a contiguous array")
 
 
 def _assign(structure: Any, kind: Any, name: str, value: Any) -> None:
     """A field of a description; of an enum also by a word: "box" for CJ_STENCIL_BOX."""
     if isinstance(value, str):
         if kind.kind != "enum":
-            raise InvalidArgument(f"{name}: {value!r} is no number")
+            raise InvalidArgument.of(name, value, "is no number")
         words = _words(kind.relements)
         if value.lower() not in words:
-            raise InvalidArgument(f"{name}: {value!r} is none of {', '.join(words)}")
+            raise InvalidArgument.of(name, value, f"is none of {', '.join(words)}")
         value = words[value.lower()]
     try:
         setattr(structure, name, value)
     except (OverflowError, TypeError) as error:
-        raise InvalidArgument(f"{name}: {value!r} is no value of a {kind.cname}: {error}") from None
+        raise InvalidArgument.of(name, value, f"is no value of a {kind.cname}: {error}") from None
 
 
 @functools.lru_cache(maxsize=None)
@@ -313,26 +313,24 @@ class Plan(Generic[R]):
         known = self._late
         for name in late:
             if name not in known:
-                raise InvalidArgument(f"{name}: a call of this plan has no such value; it has {', '.join(known) or 'none'}")
+                raise InvalidArgument.of(name, None, f"a call of this plan has no such value; it has {', '.join(known) or 'none'}")
         return {**known, **late}
 
     def _accept(self, arrays: Any, outs: Any) -> None:
         """Holds arrays that the plan has not seen before against those that it was made for."""
         names = [view.name for view in self._views]
         if len(arrays) != len(names):
-            raise InvalidArgument(f"arrays: {len(arrays)} were given; this plan takes {len(names)}: {', '.join(names)}")
+            raise InvalidArgument.of("arrays", len(arrays), f"were given; this plan takes {len(names)}: {', '.join(names)}")
         if len(outs) != len(self._request.writes):
-            raise InvalidArgument(f"out: {len(outs)} arrays were given; this plan writes {len(self._request.writes)}")
+            raise InvalidArgument.of("out", len(outs), f"arrays were given; this plan writes {len(self._request.writes)}")
         for x, mine in zip(arrays, self._views):
             view = view_of(x, mine.name, mine.slot)
             if view.layout != mine.layout:
-                raise view.refuse(
-                    f"{view.dtype} of shape {view.shape} with strides {view.strides} in {view.place}; the plan was made for "
-                    f"{mine.dtype} of shape {mine.shape} with strides {mine.strides} in {mine.place}", "make a plan for it")
+                raise view.refuse("it is", view.described, f"; the plan was made for {mine.described}", "make a plan for it")
         for x, spec in zip(outs, self._request.writes.values()):
             view = view_of(x, "out", 0)
             if spec.given is not None and view.layout != spec.given.layout or view.device != self._request.like.device:
-                raise view.refuse(f"strides {view.strides} in {view.place}; the plan was made for another out", "make a plan with it")
+                raise view.refuse("it is", view.described, "; the plan was made for another out", "make a plan with it")
             check_out(view, spec._replace(strided=spec.given is not None))
 
     @property
@@ -388,9 +386,9 @@ def _bytes(out: Out) -> int:
 
 
 def view_of(x: Any, name: str, slot: int) -> View:
-    view: View = reader_of(x, f"{name}: ").view(x, name, slot)
+    view: View = reader_of(x, name).view(x, name, slot)
     if 0 in view.shape:
-        raise view.refuse(f"its shape {view.shape} has no elements; at least one is needed", "leave out the call where there is nothing to do")
+        raise view.refuse("its shape", view.shape, "has no elements; at least one is needed", "leave out the call where there is nothing to do")
     return view
 
 
@@ -532,6 +530,6 @@ class Function(Generic[P, R]):
             named["out"] = views
         request = self._body(*positional, **named)
         if outs and len(outs) != len(request.writes):
-            raise InvalidArgument(f"out: {len(outs)} arrays were given; {self._body.__name__} writes {len(request.writes)}: "
-                                  f"{', '.join(request.writes)}", hint="give a tuple of as many")
+            raise InvalidArgument.of("out", len(outs), f"arrays were given; {self._body.__name__} writes {len(request.writes)}: "
+                                     f"{', '.join(request.writes)}", "give a tuple of as many")
         return request

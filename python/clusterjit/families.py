@@ -163,7 +163,7 @@ def _scan(op: str, x: View, axis: int, exclusive: bool, reverse: bool, flags: Op
         of_dtype(flags, "u8")
         same_shape(x, {"flags": flags})
         if row_stride(flags) != fields["stride"]:
-            raise flags.refuse(f"its rows are {row_stride(flags)} elements apart; those of x are {fields['stride']}", COPY)
+            raise flags.refuse("its rows are", row_stride(flags), f"elements apart; those of x are {fields['stride']}", COPY)
         heads, fields["heads"] = flags, "flags"
     elif offsets is not None:
         _offsets(offsets)
@@ -245,7 +245,7 @@ def _topk(x: View, k: int, axis: int, shape: Shape, index_dtype: Any, out: Any, 
     last_axis(x, axis)
     index = dtype_name(index_dtype)
     if index not in ("i64", "u32"):
-        raise UnsupportedType(f"index_dtype: {index} is none of i64, u32")
+        raise UnsupportedType.of("index_dtype", index, "is none of i64, u32")
     given = [*(out or ()), None, None]
     fields = {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "k": k, "dtype": x.dtype, "stride": row_stride(x),
               "align": x.align, "index_u32": index == "u32", **fields}
@@ -280,7 +280,7 @@ def kthvalue(x: Array, k: int, *, axis: int = -1, largest: bool = False, index_d
 def _offsets(offsets: View) -> None:
     of_dtype(offsets, "i32", "i64")
     if len(offsets.shape) != 1 or offsets.shape[0] < 2 or not offsets.contiguous:
-        raise offsets.refuse(f"its shape is {offsets.shape}; it must be (segments + 1,), contiguous")
+        raise offsets.refuse_shape("it must be (segments + 1,), contiguous")
 
 
 def _sort(x: View, axis: int, offsets: Optional[View], longest: Optional[int], writes: dict[str, Out],
@@ -288,14 +288,14 @@ def _sort(x: View, axis: int, offsets: Optional[View], longest: Optional[int], w
     last_axis(x, axis)
     index = writes["indices"].dtype
     if index not in ("i64", "u32"):
-        raise UnsupportedType(f"index_dtype: {index} is none of i64, u32")
+        raise UnsupportedType.of("index_dtype", index, "is none of i64, u32")
     fields = {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "dtype": x.dtype, "stride": row_stride(x),
               "index_u32": index == "u32", **fields}
     if offsets is None:
         return Request("sort", fields, {"x": x}, writes, run_arrays=("x", "values", "indices"))
     _offsets(offsets)
     if len(x.shape) != 1 or not x.contiguous:
-        raise x.refuse(f"its shape is {x.shape}, with strides {x.strides}; with offsets it must be one axis, contiguous", COPY)
+        raise x.refuse_shape(f"with strides {x.strides}; with offsets it must be one axis, contiguous", COPY)
     fields.update(rows=offsets.shape[0] - 1, columns=longest or x.shape[0], stride=0, offsets=offsets.dtype)
     return Request("sort", fields, {"x": x, "offsets": offsets}, writes, run="run_segmented", run_arrays=("x", "offsets", "values", "indices"))
 
@@ -352,7 +352,7 @@ def _tokens(name: str, x: Optional[View], shape: Shape) -> Optional[View]:
     """An array of u32 (i32 has the same bits), of this shape."""
     of_dtype(x, "u32", "i32")
     if x is not None and (x.shape != shape or not x.contiguous):
-        raise x.refuse(f"its shape is {x.shape}, with strides {x.strides}; it must be {shape}, contiguous", COPY)
+        raise x.refuse_shape(f"with strides {x.strides}; it must be {shape}, contiguous", COPY)
     return x
 
 
@@ -390,7 +390,7 @@ def sample(logits: Array, *, temperature: Value = 1.0, top_k: Optional[Value] = 
         "presence": presence, "seed": seed, "offset": offset}
     penalized = any(values[name] is not None for name in ("repetition", "frequency", "presence"))
     if penalized and counts is None:
-        raise InvalidArgument("counts: None, but penalties are of tokens that were counted", hint="give how often each token is in the text")
+        raise InvalidArgument.of("counts", None, "penalties need them: how often each token is in the text", "give them: counts=...")
     reads: dict[str, Optional[View]] = {
         "logits": logits, "mask": _tokens("mask", mask, (*rows, (columns + 31) // 32)), "counts": _tokens("counts", counts, logits.shape)}
     for name, dtypes in _SAMPLED.items():
@@ -399,7 +399,7 @@ def sample(logits: Array, *, temperature: Value = 1.0, top_k: Optional[Value] = 
             of_dtype(value, *dtypes)
             same_shape(logits, {name: value}, rows)
             if not value.contiguous:
-                raise value.refuse("it is not contiguous", COPY)
+                raise value.refuse_strides("are not those of a contiguous array")
             reads[name + "_rows"] = value
             values[name] = None
     fields = {"rows": math.prod(rows), "columns": columns, "dtype": logits.dtype, "stride": row_stride(logits), "align": logits.align,
@@ -408,14 +408,15 @@ def sample(logits: Array, *, temperature: Value = 1.0, top_k: Optional[Value] = 
     fields = {"log_probability": log_probability, "top": top, "distribution": distribution, "draft": draft_tokens is not None, **fields}
     late = {name: value for name, value in values.items() if value is not None}
     if (draft_tokens is None) != (draft_probabilities is None):
-        raise InvalidArgument("draft_tokens, draft_probabilities: one of them is given without the other")
+        name, other = ("draft_tokens", "draft_probabilities")[::-1 if draft_tokens is None else 1]
+        raise InvalidArgument.of(name, None, f"it is given without {other}", f"give both: {other}=...")
     of_dtype(draft_tokens, "i32")
     of_dtype(draft_probabilities, "f32")
     same_shape(logits, {"draft_tokens": draft_tokens}, rows)
     same_shape(logits, {"draft_probabilities": draft_probabilities})
     for view in (draft_tokens, draft_probabilities):
         if view is not None and not view.contiguous:
-            raise view.refuse("it is not contiguous", COPY)
+            raise view.refuse_strides("are not those of a contiguous array")
     reads.update(draft_tokens=draft_tokens, draft_probabilities=draft_probabilities)
     told = {"tokens": (rows, "i32", True), "log_probability": (rows, "f32", log_probability), "top_tokens": ((*rows, top), "i32", top > 0),
             "top_log_probabilities": ((*rows, top), "f32", top > 0), "probabilities": (logits.shape, "f32", distribution),
@@ -439,7 +440,7 @@ def histogram(x: Array, bins: int = 256, range: Optional[tuple[float, float]] = 
     array([2, 2], dtype=uint32)
     """
     if accumulate and not out:
-        raise InvalidArgument("out: None, but accumulate needs the counts to add to", hint="give them: out=counts")
+        raise InvalidArgument.of("out", None, "accumulate needs the counts to add to", "give them: out=counts")
     counts = dtype_name(dtype)
     lower, upper = (0, 0) if range is None else range
     fields = {"n": elements(x), "bins": bins, "dtype": x.dtype, "counts": counts, "lower": lower, "upper": upper, **plan}
@@ -463,7 +464,7 @@ def stencil(x: Array, weights: Optional[tuple[float, ...]] = None, *, dim: Optio
     """
     dim = builtins.min(len(x.shape), 3) if dim is None else dim
     if not 1 <= dim <= 3 or dim > len(x.shape):
-        raise InvalidArgument(f"dim: {dim} is outside 1 to {builtins.min(len(x.shape), 3)}")
+        raise InvalidArgument.of("dim", dim, f"is outside 1 to {builtins.min(len(x.shape), 3)}")
     extents = x.shape[len(x.shape) - dim:]
     fields = {"dim": dim, "extent": list(reversed(extents)), "batch": elements(x) // builtins.max(math.prod(extents), 1), "steps": steps,
               "radius": radius, "shape": shape, "boundary": boundary, "weights": weights,
@@ -484,7 +485,7 @@ def exchange(x: Array, pattern: str = "pair", *, shift: int = 1, halo: int = 1, 
            [1, 2]], dtype=int32)
     """
     if len(x.shape) < 2 or not x.contiguous:
-        raise x.refuse(f"its shape is {x.shape}, with strides {x.strides}; it must be (..., size, n), contiguous", COPY)
+        raise x.refuse_shape(f"with strides {x.strides}; it must be (..., size, n), contiguous", COPY)
     size, n = x.shape[-2:]
     given = out[0] if out else None
     fields = {"pattern": pattern, "n": n, "size": size, "groups": math.prod(x.shape[:-2]), "dtype": x.dtype, "shift": shift,

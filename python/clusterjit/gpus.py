@@ -17,6 +17,7 @@ from .arrays import READERS, Array, Shape, View, address_of, dtype_name, reader_
 from .families import ARITHMETIC
 from .devices import Device, device
 from .errors import Closed, Error, InvalidArgument, UnsupportedType
+from .shapes import of_dtype
 
 Gather = Callable[[bytes], Sequence[bytes]]  # what this rank gives, to what all give, in the order of ranks
 _REACH = ("none", "own", "peer", "ipc")
@@ -52,8 +53,7 @@ class Exchange:
         try:
             parts = [bytes(part) for part in self.gather(bytes(ffi.buffer(mine, count)))]
             if [len(part) for part in parts] != [count] * self.size:
-                raise InvalidArgument(
-                    f"the group gathered {[len(part) for part in parts]} bytes, not {count} of each of {self.size} ranks")
+                raise InvalidArgument.of("gather", [len(part) for part in parts], f"bytes, not {count} of each of {self.size} ranks", what="it gave")
             ffi.memmove(everything, b"".join(parts), count * self.size)
             return 0
         except BaseException as caught:  # it goes on in the caller, after the library's frames
@@ -252,7 +252,7 @@ class Gpus:
         """The sum of all ranks' x and of ``residual``, and its "rms" or "layer" norm along the last axis: a tuple (sum, norm) of x's
         shape and dtype, f32, f16 or bf16. ``residual``, ``weight`` and ``bias`` (columns) are the same on all ranks."""
         if kind not in _NORMS:
-            raise InvalidArgument(f"kind: {kind!r} is none of {', '.join(_NORMS)}")
+            raise InvalidArgument.of("kind", kind, f"is none of {', '.join(_NORMS)}")
         given = {"x": x, "residual": residual, "weight": weight, "bias": bias}
         first = self._views(given)
         shape = first["x"].shape
@@ -272,8 +272,7 @@ class Gpus:
         first = self._views(given)
         shape = first["x"].shape
         self._same_shape(first["label"], shape[:-1])
-        if first["label"].dtype not in ("i64", "i32"):
-            raise UnsupportedType(f"label: its dtype is {first['label'].dtype}; it must be i64 or i32", hint="convert it")
+        of_dtype(first["label"], "i64", "i32")
         fields = {**self._rows(first["x"]), "label": _dtype(first["label"].dtype), "has_ignore": True, "ignore": ignore,
                   "smoothing": smoothing, "gradient": gradient, "scale": scale}
         writes = {"loss": (shape[:-1], "f32"), "lse": (shape[:-1], "f32"), "dx": (shape, first["x"].dtype)}
@@ -292,7 +291,7 @@ class Gpus:
         columns of all ranks: a tuple (values, indices) of shape (..., k), the same on all ranks."""
         first, index = self._views({"x": x})["x"], dtype_name(index_dtype)
         if index not in ("i64", "u32"):
-            raise UnsupportedType(f"index_dtype: {index} is none of i64, u32")
+            raise UnsupportedType.of("index_dtype", index, "is none of i64, u32")
         shape = (*first.shape[:-1], k)
         fields = {**self._rows(first), "k": k, "smallest": not largest, "index_u32": index == "u32"}
         return self._fused(lib.cj_gpus_topk, "cj_topk_desc", fields, {"x": x}, {"values": (shape, first.dtype), "indices": (shape, index)})
@@ -306,7 +305,7 @@ class Gpus:
         """The sum ("min", "max") of all elements of all ranks' x, an array of shape (): f32 of f16, bf16 and f32, else i32 or u32."""
         first = self._views({"x": x})["x"]
         if op not in _COMBINE:
-            raise InvalidArgument(f"op: {op!r} is none of {', '.join(_COMBINE)}")
+            raise InvalidArgument.of("op", op, f"is none of {', '.join(_COMBINE)}")
         fields = {"n": math.prod(first.shape), "op": (lib.CJ_REDUCE_SUM, lib.CJ_REDUCE_MIN, lib.CJ_REDUCE_MAX)[_COMBINE[op]],
                   "dtype": _dtype(first.dtype)}
         return self._fused(lib.cj_gpus_reduce, "cj_reduce_desc", fields, {"x": x}, {"out": ((), ARITHMETIC.get(first.dtype, first.dtype))})
@@ -326,7 +325,7 @@ class Gpus:
         the product of the next one; 0: as many as are predicted best."""
         m, n, k, fields = self._product(a, b, chunks, 1)
         if m % self.info.ranks:
-            raise InvalidArgument(f"a: its {m} rows are no multiple of the {self.info.ranks} ranks")
+            raise InvalidArgument.of("a", m, f"rows are no multiple of the {self.info.ranks} ranks", what="its")
         return self._multiply(lib.cj_gpus_gemm_reduce_scatter, a, b, {**fields, "m": m}, (m // self.info.ranks, n))
 
     def all_gather_matmul(self, a: Any, b: Any, *, chunks: int = 0) -> Any:
@@ -341,12 +340,11 @@ class Gpus:
         transposed = all(len(one.shape) == 2 and self._is_transposed(one) for one in own)
         right = self._views({"b": [one.T for one in own] if transposed else b})["b"]
         if len(left.shape) != 2 or len(right.shape) != 2:
-            raise left.refuse(f"the shapes are {left.shape} and {right.shape}; both must have two axes")
+            raise left.refuse_shape(f"that of b is {right.shape}; both must have two axes")
         k, n = right.shape[::-1] if transposed else right.shape
         if left.shape[1] != k or left.dtype != right.dtype:
-            raise left.refuse(f"it is {left.shape} of {left.dtype}, and b is {(k, n)} of {right.dtype}")
-        if left.dtype not in ("f16", "bf16"):
-            raise UnsupportedType(f"a: its dtype is {left.dtype}; it must be f16 or bf16", hint="convert it")
+            raise left.refuse("it is", left.shape, f"of {left.dtype}, and b is {(k, n)} of {right.dtype}")
+        of_dtype(left, "f16", "bf16")
         return left.shape[0] * times, n, k, {"n": n, "k": k, "dtype": _dtype(left.dtype), "chunks": chunks,
                                              "b": lib.CJ_GEMM_COLUMN if transposed else lib.CJ_GEMM_ROW}
 
@@ -386,7 +384,7 @@ class Gpus:
     def _of_ranks(self, name: str, array: Any) -> list[Any]:
         own = list(array) if isinstance(array, (list, tuple)) else [array]
         if len(own) != len(self.devices):
-            raise InvalidArgument(f"{name}: {len(own)} arrays are given, and this process has {len(self.devices)} ranks")
+            raise InvalidArgument.of(name, len(own), f"arrays are given, and this process has {len(self.devices)} ranks")
         return own
 
     def _views(self, given: dict[str, Any]) -> dict[str, View]:
@@ -397,19 +395,19 @@ class Gpus:
                 continue
             views = [self._view(own, i, name) for i, own in enumerate(self._of_ranks(name, array))]
             if any(view.shape != views[0].shape or view.dtype != views[0].dtype for view in views):
-                raise InvalidArgument(f"{name}: the ranks' arrays have different shapes or types")
+                raise InvalidArgument.of(name, None, "the ranks' arrays have different shapes or types")
             found[name] = views[0]
         return found
 
     @staticmethod
     def _same_shape(view: View, shape: Shape) -> None:
         if view.shape != shape:
-            raise view.refuse(f"its shape is {view.shape}; it must be {shape}")
+            raise view.refuse_shape(f"it must be {shape}")
 
     @staticmethod
     def _rows(x: View) -> dict[str, Any]:
         if not x.shape:
-            raise x.refuse("its shape is (); at least one axis is needed")
+            raise x.refuse_shape("at least one axis is needed")
         return {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "dtype": _dtype(x.dtype)}
 
     def _fused(self, function: Any, kind: str, fields: dict[str, Any], given: dict[str, Any], writes: dict[str, tuple[Shape, str]],
@@ -432,12 +430,12 @@ class Gpus:
              ordered: bool = False, out: Any = None) -> Any:
         handle, own = self._open(), x if isinstance(x, (list, tuple)) else [x]
         if op not in _COMBINE:
-            raise InvalidArgument(f"op: {op!r} is none of {', '.join(_COMBINE)}")
+            raise InvalidArgument.of("op", op, f"is none of {', '.join(_COMBINE)}")
         self._views({"x": x})
         views = [self._view(array, i) for i, array in enumerate(own)]
         parts = which in (lib.CJ_GPUS_REDUCE_SCATTER, lib.CJ_GPUS_ALL_TO_ALL)
         if parts and views[0].shape[:1] != (self.info.ranks,):
-            raise views[0].refuse(f"its shape is {views[0].shape}; its first axis must be {self.info.ranks}, as there are ranks")
+            raise views[0].refuse_shape(f"its first axis must be {self.info.ranks}, as there are ranks")
         count = views[0].bytes // views[0].size // (self.info.ranks if parts else 1)
         desc = sized("cj_gpus_desc", {"op": which, "dtype": _dtype(views[0].dtype), "count": count,
                                       "combine": _COMBINE[op], "root": root, "ordered": ordered})
@@ -448,7 +446,7 @@ class Gpus:
             written_to = self._views({"out": out})["out"]
             self._same_shape(written_to, shape)
             if written_to.dtype != views[0].dtype:
-                raise written_to.refuse(f"its dtype is {written_to.dtype}; it must be x's, {views[0].dtype}")
+                raise written_to.refuse("its dtype is", written_to.dtype, f"; it must be x's, {views[0].dtype}")
             outs = self._of_ranks("out", out)
         streams = ffi.new("cj_stream[]", [ffi.cast("cj_stream", view.reader.current(view.device)()) for view in views])
         known: dict[Any, Any] = {}
@@ -457,11 +455,11 @@ class Gpus:
         return outs if isinstance(x, (list, tuple)) else outs[0]
 
     def _view(self, array: Array, index: int, name: str = "x") -> View:
-        view: View = reader_of(array, f"{name}: ").view(array, name, index)
+        view: View = reader_of(array, name).view(array, name, index)
         if view.device != self.devices[index].ordinal:
-            raise view.refuse(f"it is in {view.place}, and this rank is {self.devices[index]!r}", "move it there")
+            raise view.refuse("it is in", view.place, f", and this rank is {self.devices[index]!r}", "move it there")
         if not view.contiguous:
-            raise view.refuse("it is not contiguous", "copy it")
+            raise view.refuse_strides("are not those of a contiguous array")
         return view
 
     def _is_registered(self, index: int, pointer: int) -> bool:

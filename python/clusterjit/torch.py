@@ -204,7 +204,7 @@ def cross_entropy(x: Tensor, labels: Tensor, *, ignore_index: int = -100, label_
     if reduction == "sum":
         return loss.sum()
     if reduction != "mean":
-        raise clusterjit.InvalidArgument(f"reduction: {reduction!r} is none of none, mean, sum")
+        raise clusterjit.InvalidArgument.of("reduction", reduction, "is none of none, mean, sum")
     return loss.sum() / (labels != ignore_index).sum()
 
 

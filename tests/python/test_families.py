@@ -156,7 +156,7 @@ def test_argsort(rng):
     assert (cj.argsort(x) == np.argsort(x, -1, kind="stable")).all()
     found = cj.argsort(x, descending=True, index_dtype=np.uint32, out=np.empty(x.shape, np.uint32))
     assert (found == np.argsort(-x, -1, kind="stable")).all()
-    with pytest.raises(cj.UnsupportedType, match="index_dtype: f32"):
+    with pytest.raises(cj.UnsupportedType, match="index_dtype: .f32. is none of i64, u32"):
         cj.argsort(x, index_dtype=np.float32)
 
 
@@ -213,7 +213,7 @@ def test_sample_draws_by_seed_of_one_plan(rng):
             plan(logits, top_p=0.5)
     with pytest.raises(cj.InvalidArgument, match="top_p: 1.5 is not above 0 and at most 1"):
         cj.sample(logits, top_p=1.5)
-    with pytest.raises(cj.InvalidArgument, match="counts: None"):
+    with pytest.raises(cj.InvalidArgument, match="counts: penalties need them"):
         cj.sample(logits, presence=1.0)
     with pytest.raises(cj.InvalidArgument, match="mask: its shape is"):
         cj.sample(logits, mask=np.zeros((4000, 2), np.uint32))
@@ -247,7 +247,7 @@ def test_sample_takes_or_replaces_the_tokens_of_a_draft(rng):
     assert ((np.bincount(found.tokens, minlength=12) - 6000 * p) ** 2 / (6000 * p)).sum() < 45  # 11 degrees of freedom
     assert (found.tokens[found.accepted == 1] == drafted[found.accepted == 1]).all()
     assert abs(found.accepted.mean() - np.minimum(p, q[0]).sum()) < 0.03
-    with pytest.raises(cj.InvalidArgument, match="without the other"):
+    with pytest.raises(cj.InvalidArgument, match="draft_tokens: it is given without draft_probabilities"):
         cj.sample(logits, draft_tokens=drafted)
     with pytest.raises(cj.UnsupportedType, match="draft_tokens: its dtype is i64"):
         cj.sample(logits, draft_tokens=drafted.astype(np.int64), draft_probabilities=q)
