@@ -19,7 +19,7 @@ from ._library import check, ffi, lib, made, sized, text, thread
 from .arrays import READERS, Array, Known, Shape, View, read_all, reader_of, size_of, stream_handle
 from .devices import Device, device_of
 from .errors import Closed, InvalidArgument, UnsupportedType
-from .unrolled import unrolled
+from .unrolled import matcher, unrolled
 
 if sys.version_info >= (3, 10):
     from typing import ParamSpec
@@ -180,11 +180,25 @@ def call(addresses, stream, late, error):
     except IndexError:
         structure, words = made = new()
     words[place#] = address#
-    if late:
-        write_late(structure, late)
+LATE
     status = plan._function(plan._handle, structure, stream, error)
     unused.append(made)
     return status
+"""
+# Every value, since a structure holds those of the call that used it before; the plan's where the call gives none.
+_WRITE_LATE = """
+    get = late.get
+    try:
+        FIELDS
+    except (OverflowError, TypeError):
+        plan._refuse_late(structure, late)
+"""
+# The arrays of the results, whose addresses are appended.
+_MAKE = """
+def call(addresses):
+    x# = allocate#()
+    addresses.append(address(x#))
+    return ({x#, })
 """
 _START_OF_POINTERS = """
 def call(addresses, stream, late, error):
@@ -221,7 +235,7 @@ class Plan(Generic[R]):
         self._waits = like.reader.waits and device.ordinal is not None
         self._plain = not self._waits and device.ordinal is not None  # a launch needs nothing before or after it
         self._current = like.reader.current(device.ordinal)
-        self._allocators: list[Callable[[], Array]] = []
+        self.make: Callable[[list[int]], tuple[Array, ...]] = self._make_first
         self._sizes = [view.bytes for view in self._views] + [_bytes(out) for out in request.writes.values()]
         self._launch = device.launcher(len(self._sizes))
         self._given, self._made = Known(None), Known(None)  # arrays of the last calls that gave `out`, and that did not
@@ -237,8 +251,10 @@ class Plan(Generic[R]):
         if first.kind == "pointer":  # to a structure, cj_NOUN_arrays
             self._structure = first
             offsets = {name: field.offset for name, field in first.item.fields}
-            names_of = {"plan": self, "unused": [], "write_late": self._write_late, "new": self._new_structure}
-            self._start = unrolled(_START_OF_STRUCTURE, len(order), names_of, place=[offsets[name] // 8 for name in order])
+            names_of = {"plan": self, "unused": [], "new": self._new_structure, **{f"plan_{name}": value for name, value in self._late.items()}}
+            fields = "; ".join(f"structure.{name} = get({name!r}, plan_{name})" for name in self._late)
+            start = _START_OF_STRUCTURE.replace("LATE", _WRITE_LATE.replace("FIELDS", fields) if fields else "")
+            self._start = unrolled(start, len(order), names_of, place=[offsets[name] // 8 for name in order])
         else:
             arguments = ", ".join(f"address{order.index(name)}" if name in order else "0" for name in request.run_arrays)
             self._start = unrolled(_START_OF_POINTERS.replace("ARGUMENTS", arguments), len(order), {"plan": self})
@@ -248,43 +264,48 @@ class Plan(Generic[R]):
         structure = sized(self._structure.item.cname, self._request.values)
         return structure, memoryview(ffi.buffer(structure)).cast("B").cast("Q")
 
-    def _write_late(self, structure: Any, late: dict[str, float]) -> None:
+    def _refuse_late(self, structure: Any, late: dict[str, float]) -> None:
+        """Names the value that is none of its field's."""
+        kinds = dict(self._structure.item.fields)
         for name, value in late.items():
-            _assign(structure, dict(self._structure.item.fields)[name].type, name, value)
+            _assign(structure, kinds[name].type, name, value)
 
     def __call__(self, *arrays: Array, out: Any = None, stream: Any = None, **late: float) -> R:
         if out is None:
-            outs, known = self.allocate(), self._made
-            test = known.test
+            test = self._made.test
             addresses = test(arrays) if test else None
             if addresses is None:
-                addresses = self._read(arrays, outs, known)
-            for x in outs:
-                addresses.append(self.address(x))
+                addresses = self._read(arrays, None, self._made)
+            outs = self.make(addresses)
         else:
-            outs, known = out if type(out) is tuple else (out,), self._given
-            test = known.test
+            outs = out if type(out) is tuple else (out,)
+            test = self._given.test
             addresses = test(arrays + outs) if test else None
             if addresses is None:
-                addresses = self._read(arrays, outs, known)
+                addresses = self._read(arrays, outs, self._given)
+        if late and late.keys() - self._late.keys():
+            name = next(iter(late.keys() - self._late.keys()))
+            raise InvalidArgument.of(name, None, f"a call of this plan has no such value; it has {', '.join(self._late) or 'none'}")
         return self.go(addresses, outs, self._current() if stream is None else stream_handle(stream), late)
 
-    def _read(self, arrays: tuple[Array, ...], outs: tuple[Array, ...], known: Known) -> list[int]:
+    def _read(self, arrays: tuple[Array, ...], outs: Optional[tuple[Array, ...]], known: Known) -> list[int]:
         """The addresses of the caller's arrays, which are held against `known` and those that the plan was made for."""
-        given = outs if known is self._given else ()
+        given = outs or ()
         keys, addresses = read_all(arrays, given)
         if keys != known.keys:
-            self._accept(arrays, outs)
+            self._accept(arrays, self.make([]) if outs is None else outs)
             known.keys, known.test = keys, known.test or None  # a test of earlier ones stays right
         elif known.test is None:
             known.learn(arrays, given, addresses)
         return addresses
 
-    def allocate(self) -> tuple[Array, ...]:
-        if not self._allocators:
-            like = self._request.like
-            self._allocators = [like.reader.allocator(like.like, out.shape, out.dtype) for out in self._request.writes.values()]
-        return (self._allocators[0](),) if self._single else tuple([allocate() for allocate in self._allocators])
+    def _make_first(self, addresses: list[int]) -> tuple[Array, ...]:
+        """Makes the arrays of the results, whose addresses it appends, and the function that later calls do this with."""
+        like, writes = self._request.like, self._request.writes.values()
+        allocators = [like.reader.allocator(like.like, out.shape, out.dtype) for out in writes]
+        self.make = unrolled(_MAKE, len(writes), {"address": self.address}, allocate=allocators)
+        made: tuple[Array, ...] = self.make(addresses)
+        return made
 
     def go(self, addresses: list[int], outs: Any, stream: int, late: Optional[dict[str, Any]] = None) -> R:
         """Launches. The arrays have been checked; of values that are not in `late` those of the plan hold."""
@@ -293,8 +314,7 @@ class Plan(Generic[R]):
         where = _STREAMS.get(stream)
         if where is None:
             where = _STREAMS.setdefault(stream, ffi.cast("cj_stream", stream))
-        if self._late or late:
-            late = self._values(late or {})
+        late = (late or {}) if self._late else None
         if self._plain:
             status = self._start(addresses, where, late, thread.error)
             if status:
@@ -307,14 +327,6 @@ class Plan(Generic[R]):
                 self.device.synchronize(stream)
         result: R = self._result(*outs) if self._result else outs[0] if self._single else outs
         return result
-
-    def _values(self, late: dict[str, float]) -> dict[str, float]:
-        """Those of the plan, and of this call."""
-        known = self._late
-        for name in late:
-            if name not in known:
-                raise InvalidArgument.of(name, None, f"a call of this plan has no such value; it has {', '.join(known) or 'none'}")
-        return {**known, **late}
 
     def _accept(self, arrays: Any, outs: Any) -> None:
         """Holds arrays that the plan has not seen before against those that it was made for."""
@@ -429,6 +441,10 @@ def _is_number(value: Any) -> bool:
 _NO_CALL = None, Known(None), None, None
 
 
+def _is_array(value: Any) -> bool:
+    return READERS[type(value)] is not None
+
+
 class Function(Generic[P, R]):
     """A function of the library. ``f(x, ...)`` runs it at once, ``f.plan(x, ...)`` makes a :class:`Plan` to run again and again."""
 
@@ -450,16 +466,20 @@ class Function(Generic[P, R]):
     def _call(self, *args: Any, out: Any = None, stream: Any = None, **kwargs: Any) -> R:
         outs: tuple[Any, ...] = () if out is None else out if type(out) is tuple else (out,)
         _, known, entry, arrays = self._last  # type: Any, Known, _Entry[R], Optional[int]
-        late = None
-        addresses = known.test(args + outs) if len(args) == arrays and not kwargs and known.test else None
+        late = addresses = None
+        if known.test:
+            if len(args) == arrays and not kwargs:
+                addresses = known.test(args + outs)
+            else:
+                found = known.match(args, kwargs)
+                if found is not None:
+                    addresses, late = known.test(found[0] + outs), found[1]
         if addresses is None:
             addresses, entry, late = self._find(args, kwargs, outs)
         handle = entry.current() if stream is None else stream_handle(stream)
         plan = entry.common or entry.plan(handle)
         if not outs:
-            outs = plan.allocate()
-            for x in outs:
-                addresses.append(plan.address(x))
+            outs = plan.make(addresses)
         return plan.go(addresses, outs, handle, late)
 
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any], outs: tuple[Any, ...]) -> tuple[list[int], _Entry[R], Any]:
@@ -484,6 +504,7 @@ class Function(Generic[P, R]):
                 entry = self._entry(key, keys, args, kwargs, outs)
                 self._last = key, Known(keys), entry, len(arrays) if len(arrays) == len(args) and not kwargs else None
             elif known.test is None:
+                known.match = matcher(args, kwargs, _is_array, late or ())
                 known.learn(arrays, outs, addresses)
         return addresses, entry, late
 

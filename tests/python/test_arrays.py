@@ -14,6 +14,7 @@ from clusterjit.arrays import stream_handle
 from clusterjit.call import _Entry
 
 ONES = np.ones((4, 8), np.float32)
+TENS = (10.0 - np.arange(32) % 7).astype(np.float32).reshape(4, 8)
 
 
 class ByDlpack:
@@ -297,6 +298,53 @@ def test_a_call_that_is_not_as_those_before_is_noticed(name):
         for _ in range(3):
             assert cj.cumsum(ONES)[0, 7] == 8 and call(np.ones((4, 8), np.float32))[3, 6] == 7
         assert outcome(call, LATER[name]) == first
+
+
+KEYWORDS = [  # calls of one function each, whose arguments differ from each other's
+    lambda: cj.softmax(ONES[:, :4].copy(), scale=0.5), lambda: cj.softmax(ONES, scale=0.5), lambda: cj.softmax(ONES, scale=2),
+    lambda: cj.softmax(ONES), lambda: cj.softmax(x=ONES, axis=1), lambda: cj.softmax(ONES, mask=np.arange(8, dtype="f4")[None]),
+    lambda: cj.softmax(ONES, mask=None, scale=1.0), lambda: cj.softmax(scale=2.0, mask=np.arange(8, dtype="f4")[None], x=ONES),
+    lambda: cj.topk(TENS, 2), lambda: cj.topk(TENS, 3), lambda: cj.topk(TENS, k=3), lambda: cj.topk(TENS, 3, largest=False),
+    lambda: cj.stencil(TENS, [0.0, 1.0, 0.0], dim=1), lambda: cj.stencil(TENS, [1.0, 0.0, 0.0], dim=1),
+    lambda: cj.stencil(TENS, weights=[0.0, 0.0, 1.0], dim=1), lambda: cj.sample(TENS, temperature=0.0), lambda: cj.sample(TENS, seed=3),
+    lambda: cj.sample(TENS, seed=4, temperature=0.5), lambda: cj.sample(TENS, seed=5, temperature=np.full(4, 0.5, "f4")),
+    lambda: cj.sample(TENS, temperature=np.zeros(4, "f4")), lambda: cj.sample(TENS, temperature=0.5, seed=4, top=2),
+    lambda: cj.rms_norm(TENS, weight=ONES[0].copy(), eps=1.0), lambda: cj.rms_norm(TENS, bias=ONES[0].copy(), eps=1.0),
+    lambda: cj.layer_norm(TENS, ONES[0].copy(), TENS[0].copy()), lambda: cj.layer_norm(TENS, bias=ONES[0].copy(), weight=TENS[0].copy()),
+]
+
+
+def test_calls_with_keywords_that_repeat_and_change_are_right(rng):
+    def tuples(found):
+        return [part.tolist() for part in (found if isinstance(found, tuple) else (found,)) if part is not None]
+
+    for function in (cj.softmax, cj.topk, cj.stencil, cj.sample, cj.rms_norm, cj.layer_norm):
+        function.forget()
+    wanted = [tuples(call()) for call in KEYWORDS]
+    assert len({str(one) for one in wanted}) >= 18
+    for _ in range(60):
+        which = rng.integers(len(KEYWORDS))
+        for _ in range(rng.integers(1, 5)):  # from the third call on the arguments are held against those before
+            assert tuples(KEYWORDS[which]()) == wanted[which]
+
+
+def test_a_list_that_was_changed_is_noticed():
+    weights, x = [0.0, 1.0, 0.0], np.arange(8, dtype=np.float32)
+    for _ in range(4):
+        assert (cj.stencil(x, weights) == x).all()
+    weights[:] = [0.0, 2.0, 0.0]
+    assert (cj.stencil(x, weights) == 2 * x).all()
+
+
+def test_numbers_that_each_call_gives_anew_need_no_plan():
+    cj.sample.forget()
+    logits = np.zeros((64, 100), np.float32)
+    found = [cj.sample(logits, temperature=1.0, seed=seed).tolist() for seed in range(6)]
+    assert len({str(one) for one in found}) == 6 and len(cj.sample._entries) == 1
+    assert cj.sample(logits, temperature=1.0, seed=2).tolist() == found[2]
+    with pytest.raises(cj.InvalidArgument, match="seed") as caught:
+        cj.sample(logits, temperature=1.0, seed=2**70)
+    assert (caught.value.field, caught.value.value) == ("seed", str(2**70))
 
 
 def test_an_array_that_was_written_in_place_of_another_is_found(rng):
