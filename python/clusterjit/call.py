@@ -93,6 +93,20 @@ class Request(Generic[R]):
             if out.given is not None:
                 check_out(out.given, out)
 
+    def create(self, device: Device) -> Any:
+        """The library's handle."""
+        desc, kept = self.describe()
+        handle = made(self.noun + " *", getattr(lib, self.noun + "_create"), device.handle, desc)
+        del kept  # the library has copied what the description points to
+        return handle
+
+    def kernel_of(self, handle: Any) -> Any:
+        return getattr(lib, self.noun + "_kernel")(handle)
+
+    def arguments(self, device: Device) -> Any:
+        """Of a kernel's launch: see KernelRequest. None: the run has parameters of its own."""
+        return None
+
     def describe(self) -> Any:
         """The library's description, `cj_NOUN_desc`, and what it points to."""
         kind = ffi.typeof(f"{self.noun}_desc")
@@ -185,6 +199,18 @@ LATE
     unused.append(made)
     return status
 """
+_START_OF_LAUNCH = """
+def call(addresses, stream, late, error):
+    [{address#, }] = addresses
+    try:
+        (arguments, kept), words = made = unused.pop()
+    except IndexError:
+        (arguments, kept), words = made = new()
+    words[#] = address#
+    status = plan._function(plan._handle, stream, arguments, COUNT, error)
+    unused.append(made)
+    return status
+"""
 # Every value, since a structure holds those of the call that used it before; the plan's where the call gives none.
 _WRITE_LATE = """
     get = late.get
@@ -225,10 +251,8 @@ class Plan(Generic[R]):
     def __init__(self, request: Request[R], device: Device) -> None:
         self._request, self.device, self._late = request, device, request.late
         self._views = request.views
-        desc, kept = request.describe()
         self._destroy = getattr(lib, request.noun + "_destroy")
-        self._handle = made(request.noun + " *", getattr(lib, request.noun + "_create"), device.handle, desc)
-        del kept  # the library has copied what the description points to
+        self._handle = request.create(device)
         self._function = getattr(lib, f"{request.noun}_{request.run}")
         self._arrange(ffi.typeof(self._function).args[1])
         like = request.like
@@ -248,7 +272,11 @@ class Plan(Generic[R]):
         request = self._request
         names = {view.slot: name for name, view in request.reads.items()}
         order = [names[view.slot] for view in self._views] + list(request.writes)
-        if first.kind == "pointer":  # to a structure, cj_NOUN_arrays
+        new = request.arguments(self.device)
+        if new:
+            start = _START_OF_LAUNCH.replace("COUNT", str(len(order) + 1))
+            self._start = unrolled(start, len(order), {"plan": self, "unused": [], "new": new})
+        elif first.kind == "pointer":  # to a structure, cj_NOUN_arrays
             self._structure = first
             offsets = {name: field.offset for name, field in first.item.fields}
             names_of = {"plan": self, "unused": [], "new": self._new_structure, **{f"plan_{name}": value for name, value in self._late.items()}}
@@ -349,7 +377,7 @@ class Plan(Generic[R]):
     def _kernel(self) -> Any:
         if self._handle is None:
             raise Closed("the plan is closed", hint="make another one: FUNCTION.plan(...)")
-        return getattr(lib, self._request.noun + "_kernel")(self._handle)
+        return self._request.kernel_of(self._handle)
 
     @property
     def ptx(self) -> str:

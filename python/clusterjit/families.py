@@ -12,9 +12,10 @@ import builtins
 import math
 from typing import Any, NamedTuple, Optional
 
-from .arrays import Array, Shape, View, dtype_name
+from .arrays import NAMES, Array, Shape, View, dtype_name
 from .call import Function, Out, Request, Value
 from .errors import InvalidArgument, UnsupportedType
+from .parameters import KernelRequest
 from .shapes import COPY, align, elements, last_axis, of_dtype, row_stride, same_shape
 
 # What is summed is of this type, where it is of a smaller one.
@@ -448,7 +449,7 @@ def histogram(x: Array, bins: int = 256, range: Optional[tuple[float, float]] = 
                    run="add" if accumulate else "run")
 
 
-# ---- stencil, exchange
+# ---- stencil, exchange, collective
 
 @Function
 def stencil(x: Array, weights: Optional[tuple[float, ...]] = None, *, dim: Optional[int] = None, steps: int = 1, radius: int = 1,
@@ -496,3 +497,50 @@ def exchange(x: Array, pattern: str = "pair", *, shift: int = 1, halo: int = 1, 
         del fields["shift"]
     after = (*x.shape[:-1], n + 2 * halo * (pattern == "halo"))
     return Request("exchange", fields, {"x": x}, {"out": Out(after, x.dtype, given)})
+
+
+_PARTS = {  # of a block: those that it gives and those that it gets; True: one for each block
+    "broadcast": (False, False), "reduce": (False, False), "allreduce": (False, False), "gather": (False, True), "allgather": (False, True),
+    "scatter": (True, False), "reduce_scatter": (True, False), "all_to_all": (True, True), "scan": (False, False), "shift": (False, False)}
+_DEFAULTS = {"combine": "sum", "root": 0, "exclusive": "no", "distance": 1, "around": "yes"}  # those of other operations are left out
+
+
+@Function
+def collective(x: Array, op: str = "allreduce", *, combine: str = "sum", root: int = 0, exclusive: bool = False, distance: int = 1,
+               around: bool = True, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """A collective of the blocks of a cluster, through distributed shared memory. ``x``: (..., size, n), contiguous, of any dtype but
+    float8: a cluster of ``size`` blocks, 16 at most, for each (size, n), of which block b has row b. ``op``: "allreduce", "reduce"
+    (to ``root``), "reduce_scatter", "scan" (``exclusive``), all by ``combine``: "sum", "product", "min", "max"; "broadcast",
+    "gather" and "scatter" (from or to ``root``), "allgather", "all_to_all", "shift" (row b goes to b + ``distance``; ``around``: from the
+    last to the first one). Where a block gives or gets a part for each block its row is those parts: n is a multiple of size, or the
+    result's row has size * n elements. A block that gets nothing has zeros.
+
+    >>> import clusterjit, numpy
+    >>> x = numpy.array([[1, 2], [3, 4]], numpy.int32)
+    >>> clusterjit.collective(x)
+    array([[4, 6],
+           [4, 6]], dtype=int32)
+    >>> clusterjit.collective(x, "allgather")
+    array([[1, 2, 3, 4],
+           [1, 2, 3, 4]], dtype=int32)
+    """
+    if op not in _PARTS:
+        raise InvalidArgument.of("op", op, f"is none of {', '.join(_PARTS)}")
+    if len(x.shape) < 2 or not x.contiguous:
+        raise x.refuse_shape(f"with strides {x.strides}; it must be (..., size, n), contiguous", COPY)
+    of_dtype(x, *(dtype for dtype in NAMES if dtype not in ("e4m3", "e5m2")))
+    (size, n), (gives, gets) = x.shape[-2:], _PARTS[op]
+    if gives and n % size:
+        raise x.refuse_shape(f"its rows must be parts for each of {size} blocks")
+    count, clusters = n // size if gives else n, math.prod(x.shape[:-2])
+    given = {"combine": combine, "root": root, "exclusive": "yes" if exclusive else "no", "distance": builtins.abs(distance),
+             "around": "yes" if around else "no"}
+    fields = {"op": op.replace("_", "-"), "dtype": x.dtype, "count": count, "cluster": size, "clusters": clusters,
+              **{name: value for name, value in given.items() if value != _DEFAULTS[name]}}
+    if distance < 0:
+        fields["toward"] = "lower"
+    if plan.get("cluster") == 0:  # without clusters
+        fields["size"] = size
+    after = (*x.shape[:-1], count * size if gets else count)
+    return KernelRequest("collective", {**fields, **plan}, {"x": x}, {"out": Out(after, x.dtype, out[0] if out else None)},
+                         8 * size * clusters)

@@ -13,6 +13,7 @@ from .arrays import READERS, address_of, stream_handle
 from .call import view_of
 from .devices import Device, device as device_named
 from .errors import Closed, Compiler, Hazard, InvalidArgument, UnsupportedType
+from .parameters import params_of
 
 Extent = Union[int, Sequence[int]]
 _PTX = re.compile(r"^\s*\.version\b", re.MULTILINE)
@@ -68,11 +69,7 @@ def emit(family: str, **parameters: Any) -> str:
     True
     """
     arch = parameters.pop("arch", "sm_90a" if family == "gemm" else "sm_90").encode()
-    params, plan = ffi.new("cj_params *"), ffi.new("cj_plan *")
-    lib.cj_params_init(params, made("const cj_family *", lib.cj_family_find, family.encode()))
-    for key, value in parameters.items():
-        word = ",".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
-        call(lib.cj_params_set, params, key.replace("_", "-").encode(), word.encode())
+    params, plan = params_of(family, parameters), ffi.new("cj_plan *")
     call(lib.cj_plan_make, params, made("const cj_limits *", lib.cj_limits_builtin, arch), arch, plan)
     written = ffi.new("char **")
     call(lib.cj_plan_emit, plan, written, ffi.NULL)

@@ -373,7 +373,7 @@ OF_THE_LIBRARY = {
     "a number with its unit": (lambda: cj.matmul(np.ones((8, 7), "f2"), np.ones((7, 8), "f2")),
                                ("lda", "7", "elements of 2 bytes are not a multiple of 16 bytes")),
     "a sentence": (lambda: cj.emit("fold"), (None, None, None)),
-    "no such parameter": (lambda: cj.emit("reduce", number=7), (None, None, None)),
+    "a parameter of another family": (lambda: cj.collective(ONES, root=2), (None, None, None)),
 }
 
 

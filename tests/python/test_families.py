@@ -294,6 +294,60 @@ def test_exchange(rng, strategy):
     assert (cj.exchange(x, "halo", halo=2, strategy=strategy) == halo).all()
 
 
+def collected(x, op, combine=np.add, root=0, distance=1):
+    """What the blocks get of x, (clusters, size, n)."""
+    clusters, size, n = x.shape
+    rows = np.zeros_like(x)
+    total = combine.reduce(x, 1)
+    if op in ("allreduce", "scan", "shift", "broadcast"):
+        return {"allreduce": np.repeat(total[:, None], size, 1), "scan": combine.accumulate(x, 1), "shift": np.roll(x, distance, 1),
+                "broadcast": np.repeat(x[:, root:root + 1], size, 1)}[op]
+    whole = x.reshape(clusters, 1, size * n)
+    if op == "gather":
+        rows = np.zeros((clusters, size, size * n), x.dtype)
+        rows[:, root] = whole[:, 0]
+    elif op == "reduce":
+        rows[:, root] = total
+    parts = {"allgather": lambda: np.repeat(whole, size, 1), "scatter": lambda: x[:, root].reshape(clusters, size, -1),
+             "reduce_scatter": lambda: total.reshape(clusters, size, -1),
+             "all_to_all": lambda: x.reshape(clusters, size, size, -1).swapaxes(1, 2).reshape(x.shape)}
+    return parts[op]() if op in parts else rows
+
+
+@pytest.mark.parametrize("way", [{}, {"strategy": "pull"}, {"cluster": 0}, {"block": 64}])
+@pytest.mark.parametrize("op", ["broadcast", "reduce", "allreduce", "gather", "allgather", "scatter", "reduce_scatter", "all_to_all", "scan", "shift"])
+def test_collective(rng, op, way):
+    dtype = rng.choice([np.int32, np.uint64, np.float64])
+    size = int(rng.choice([1, 2, 4, 8]))
+    x = rng.integers(0, 99, (int(rng.integers(1, 4)), size, size * int(rng.choice([1, 1, 5])))).astype(dtype)
+    given = {"root": int(rng.integers(size))} if op in ("broadcast", "reduce", "gather", "scatter") else {}
+    wanted = np.ascontiguousarray(collected(x, op, **given), dtype)
+    for _ in range(3):
+        assert (cj.collective(x, op, **given, **way) == wanted).all()
+    out = np.empty_like(wanted)
+    assert cj.collective(x, op, **given, **way, out=out) is out and (out == wanted).all()
+    plan = cj.collective.plan(x, op, **given, **way)
+    assert (plan(x) == wanted).all() and (plan.shape["cluster"][0] == size or "cluster" in way) and op.replace("_", "-")[:4] in plan.ptx
+
+
+def test_a_collective_of_single_values_and_of_its_parameters(rng):
+    x = rng.random((8, 1), np.float32)
+    assert (cj.collective(x, combine="max") == x.max()).all() and (cj.collective(x, combine="min") == x.min()).all()
+    assert (cj.collective(x, "shift", distance=-3) == np.roll(x, -3, 0)).all()
+    assert (cj.collective(x, "shift", distance=3, around=False)[3:] == x[:5]).all()
+    ones = np.ones((4, 1), np.int32)
+    assert cj.collective(ones, "scan", exclusive=True)[:, 0].tolist() == [0, 1, 2, 3]
+    with cj.device("cpu").watch(seed=5):
+        assert (cj.collective(ones, "allgather") == 1).all()
+    for call, message in ((lambda: cj.collective(x, "fold"), "op: 'fold' is none of broadcast"),
+                          (lambda: cj.collective(x[0]), r"its shape is \(1,\)"),
+                          (lambda: cj.collective(x, "scatter"), "its rows must be parts for each of 8 blocks"),
+                          (lambda: cj.collective(x, clusters=2, foo=1), "foo: collective has no such parameter; it has op, strategy"),
+                          (lambda: cj.collective(x, combine="xor"), "combine: 'xor' is none of")):
+        with pytest.raises(cj.InvalidArgument, match=message):
+            call()
+
+
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("turned", [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_matmul_in_every_order(rng, dtype, turned):
