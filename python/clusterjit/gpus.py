@@ -14,9 +14,10 @@ from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Unio
 
 from ._library import call, ffi, lib, made, sized, text
 from .arrays import READERS, Array, Shape, View, address_of, dtype_name, reader_of, stream_handle
-from .families import ARITHMETIC
+from .call import Out, check_out
 from .devices import Device, device
 from .errors import Closed, Error, InvalidArgument, UnsupportedType
+from .families import ARITHMETIC
 from .shapes import of_dtype
 
 Gather = Callable[[bytes], Sequence[bytes]]  # what this rank gives, to what all give, in the order of ranks
@@ -79,7 +80,9 @@ class Gpus:
 
     Its calls are made by all ranks in the same order. ``close`` it on all ranks, after their work. Arrays are contiguous, of f32, f16 or
     bf16 (those of the collectives, of `topk` and of `reduce` also of i32 and u32), each on the device of its rank. A call takes this
-    rank's array and gives its result; of :meth:`of` it takes a list of all ranks' arrays and gives a list.
+    rank's array and gives its result; of :meth:`of` it takes a list of all ranks' arrays and gives a list. Each takes ``out=``, of the
+    form of its result, and ``stream=``, this rank's or a list of all ranks' (default: the arrays' current ones). There is no ``plan``: the
+    library keeps the kernel of each description that a call was made with.
 
     >>> import clusterjit.gpus, numpy
     >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
@@ -171,27 +174,27 @@ class Gpus:
         reach = tuple(_REACH[found.reach[r]] for r in range(min(found.count, 8)))
         return Info(found.rank, found.count, reach, text(found.unreached))
 
-    def all_reduce(self, x: Any, op: str = "sum", *, ordered: bool = False, out: Any = None) -> Any:
+    def all_reduce(self, x: Any, op: str = "sum", *, ordered: bool = False, out: Any = None, stream: Any = None) -> Any:
         """The sum ("min", "max") of all ranks' x, to all. x is this rank's array, or a list of all ranks' of :meth:`of`.
 
         ``out``, of this and of the others: what to write to, a new array if it is None; x itself where both have the same shape."""
-        return self._run(lib.CJ_GPUS_ALLREDUCE, x, lambda shape: shape, op, ordered=ordered, out=out)
+        return self._run(lib.CJ_GPUS_ALLREDUCE, x, lambda shape: shape, op, ordered=ordered, out=out, stream=stream)
 
-    def reduce_scatter(self, x: Any, op: str = "sum", *, ordered: bool = False, out: Any = None) -> Any:
+    def reduce_scatter(self, x: Any, op: str = "sum", *, ordered: bool = False, out: Any = None, stream: Any = None) -> Any:
         """Rank r gets the sum of the parts r of all ranks' x, along its first axis, which is as long as there are ranks."""
-        return self._run(lib.CJ_GPUS_REDUCE_SCATTER, x, lambda shape: shape[1:], op, ordered=ordered, out=out)
+        return self._run(lib.CJ_GPUS_REDUCE_SCATTER, x, lambda shape: shape[1:], op, ordered=ordered, out=out, stream=stream)
 
-    def all_gather(self, x: Any, *, out: Any = None) -> Any:
+    def all_gather(self, x: Any, *, out: Any = None, stream: Any = None) -> Any:
         """What all ranks have, along a new first axis."""
-        return self._run(lib.CJ_GPUS_ALL_GATHER, x, lambda shape: (self.info.ranks, *shape), out=out)
+        return self._run(lib.CJ_GPUS_ALL_GATHER, x, lambda shape: (self.info.ranks, *shape), out=out, stream=stream)
 
-    def all_to_all(self, x: Any, *, out: Any = None) -> Any:
+    def all_to_all(self, x: Any, *, out: Any = None, stream: Any = None) -> Any:
         """Rank r gets x[r] of each rank."""
-        return self._run(lib.CJ_GPUS_ALL_TO_ALL, x, lambda shape: shape, out=out)
+        return self._run(lib.CJ_GPUS_ALL_TO_ALL, x, lambda shape: shape, out=out, stream=stream)
 
-    def broadcast(self, x: Any, root: int = 0, *, out: Any = None) -> Any:
+    def broadcast(self, x: Any, root: int = 0, *, out: Any = None, stream: Any = None) -> Any:
         """What rank `root` has."""
-        return self._run(lib.CJ_GPUS_BROADCAST, x, lambda shape: shape, root=root, out=out)
+        return self._run(lib.CJ_GPUS_BROADCAST, x, lambda shape: shape, root=root, out=out, stream=stream)
 
     # ---- memory that all ranks know
 
@@ -241,14 +244,21 @@ class Gpus:
 
     def barrier(self, stream: Any = None) -> None:
         """What was done before it on one rank, on ``stream`` (or a list of all ranks' of :meth:`of`), is seen by what follows it on all."""
-        streams = list(stream) if isinstance(stream, (list, tuple)) else [stream] * len(self.devices)
-        handles = ffi.new("cj_stream[]", [ffi.cast("cj_stream", 0 if one is None else stream_handle(one)) for one in streams])
-        call(lib.cj_gpus_run, self._open(), sized("cj_gpus_desc", {"op": lib.CJ_GPUS_BARRIER}), ffi.NULL, ffi.NULL, handles)
+        desc = sized("cj_gpus_desc", {"op": lib.CJ_GPUS_BARRIER})
+        call(lib.cj_gpus_run, self._open(), desc, ffi.NULL, ffi.NULL, self._streams(stream, [int] * len(self.devices)))
+
+    def _streams(self, stream: Any, current: Sequence[Callable[[], int]]) -> Any:
+        """The ranks' streams: what is given, of one rank or a list of all, or the current ones."""
+        given = list(stream) if isinstance(stream, (list, tuple)) else [stream] * len(self.devices)
+        if len(given) != len(self.devices):
+            raise InvalidArgument.of("stream", len(given), f"streams are given, and this process has {len(self.devices)} ranks")
+        handles = [now() if one is None else stream_handle(one) for one, now in zip(given, current)]
+        return ffi.new("cj_stream[]", [ffi.cast("cj_stream", handle) for handle in handles])
 
     # ---- fused: of each array this rank's, or a list of all ranks' of `of`
 
     def norm(self, x: Any, *, residual: Any = None, weight: Any = None, bias: Any = None, kind: str = "rms",
-             epsilon: float = 1e-5) -> Any:
+             epsilon: float = 1e-5, out: Any = None, stream: Any = None) -> Any:
         """The sum of all ranks' x and of ``residual``, and its "rms" or "layer" norm along the last axis: a tuple (sum, norm) of x's
         shape and dtype, f32, f16 or bf16. ``residual``, ``weight`` and ``bias`` (columns) are the same on all ranks."""
         if kind not in _NORMS:
@@ -261,10 +271,10 @@ class Gpus:
         fields = {**self._rows(first["x"]), "kind": _NORMS[kind], "epsilon": epsilon,
                   **{name: name in first for name in ("residual", "weight", "bias")}}
         return self._fused(lib.cj_gpus_norm, "cj_gpus_norm_desc", fields, given,
-                           {name: (shape, first["x"].dtype) for name in ("sum", "y")}, "cj_gpus_norm_arrays")
+                           {name: (shape, first["x"].dtype) for name in ("sum", "y")}, out, stream, "cj_gpus_norm_arrays")
 
     def cross_entropy(self, x: Any, label: Any, *, ignore: int = -100, smoothing: float = 0, gradient: bool = False,
-                      scale: float = 1) -> Any:
+                      scale: float = 1, out: Any = None, stream: Any = None) -> Any:
         """The loss of rows of logits whose columns are sharded, rank r's x (..., columns) being columns r * columns and so on, and the
         logarithm of the sum of e^x: a tuple (loss, lse) of f32, and with ``gradient`` scale times that of the own logits. ``label``: i64
         or i32, of the columns of all ranks, the same on all."""
@@ -278,15 +288,17 @@ class Gpus:
         writes = {"loss": (shape[:-1], "f32"), "lse": (shape[:-1], "f32"), "dx": (shape, first["x"].dtype)}
         if not gradient:
             del writes["dx"]
-        return self._fused(lib.cj_gpus_crossentropy, "cj_gpus_crossentropy_desc", fields, given, writes, "cj_gpus_crossentropy_arrays")
+        return self._fused(lib.cj_gpus_crossentropy, "cj_gpus_crossentropy_desc", fields, given, writes, out, stream,
+                           "cj_gpus_crossentropy_arrays")
 
-    def softmax(self, x: Any, *, log: bool = False) -> Any:
+    def softmax(self, x: Any, *, log: bool = False, out: Any = None, stream: Any = None) -> Any:
         """The own columns of the softmax, or of its logarithm, of rows whose columns are sharded as in :meth:`cross_entropy`."""
         first = self._views({"x": x})["x"]
         return self._fused(lib.cj_gpus_softmax, "cj_gpus_softmax_desc", {**self._rows(first), "log": log}, {"x": x},
-                           {"y": (first.shape, first.dtype)})
+                           {"y": (first.shape, first.dtype)}, out, stream)
 
-    def topk(self, x: Any, k: int, *, largest: bool = True, index_dtype: Any = "int64") -> Any:
+    def topk(self, x: Any, k: int, *, largest: bool = True, index_dtype: Any = "int64", out: Any = None,
+             stream: Any = None) -> Any:
         """The ``k`` largest (or smallest) elements of rows whose columns are sharded as in :meth:`cross_entropy`, in order, and their
         columns of all ranks: a tuple (values, indices) of shape (..., k), the same on all ranks."""
         first, index = self._views({"x": x})["x"], dtype_name(index_dtype)
@@ -294,45 +306,57 @@ class Gpus:
             raise UnsupportedType.of("index_dtype", index, "is none of i64, u32")
         shape = (*first.shape[:-1], k)
         fields = {**self._rows(first), "k": k, "smallest": not largest, "index_u32": index == "u32"}
-        return self._fused(lib.cj_gpus_topk, "cj_topk_desc", fields, {"x": x}, {"values": (shape, first.dtype), "indices": (shape, index)})
+        writes = {"values": (shape, first.dtype), "indices": (shape, index)}
+        return self._fused(lib.cj_gpus_topk, "cj_topk_desc", fields, {"x": x}, writes, out, stream)
 
-    def argmax(self, x: Any) -> Any:
+    def argmax(self, x: Any, *, out: Any = None, stream: Any = None) -> Any:
         """The column, i64, of the first greatest element of each row, as :meth:`topk` finds it."""
-        found = self.topk(x, 1)
-        return [pair[1][..., 0] for pair in found] if isinstance(x, (list, tuple)) else found[1][..., 0]
+        targets = None
+        if out is not None:
+            views = [self._view(one, i) for i, one in enumerate(self._of_ranks("x", x))]
+            values = [view.reader.allocator(view.like, (*view.shape[:-1], 1), view.dtype)() for view in views]
+            targets = list(zip(values, (one[..., None] for one in self._of_ranks("out", out))))
+        many = isinstance(x, (list, tuple))
+        found = self.topk(x, 1, out=targets if many or targets is None else targets[0], stream=stream)
+        if out is not None:
+            return out
+        return [pair[1][..., 0] for pair in found] if many else found[1][..., 0]
 
-    def reduce(self, x: Any, op: str = "sum") -> Any:
+    def reduce(self, x: Any, op: str = "sum", *, out: Any = None, stream: Any = None) -> Any:
         """The sum ("min", "max") of all elements of all ranks' x, an array of shape (): f32 of f16, bf16 and f32, else i32 or u32."""
         first = self._views({"x": x})["x"]
         if op not in _COMBINE:
             raise InvalidArgument.of("op", op, f"is none of {', '.join(_COMBINE)}")
         fields = {"n": math.prod(first.shape), "op": (lib.CJ_REDUCE_SUM, lib.CJ_REDUCE_MIN, lib.CJ_REDUCE_MAX)[_COMBINE[op]],
                   "dtype": _dtype(first.dtype)}
-        return self._fused(lib.cj_gpus_reduce, "cj_reduce_desc", fields, {"x": x}, {"out": ((), ARITHMETIC.get(first.dtype, first.dtype))})
+        writes: dict[str, tuple[Shape, str]] = {"out": ((), ARITHMETIC.get(first.dtype, first.dtype))}
+        return self._fused(lib.cj_gpus_reduce, "cj_reduce_desc", fields, {"x": x}, writes, out, stream)
 
-    def histogram(self, x: Any, bins: int = 256, range: Optional[tuple[float, float]] = None) -> Any:
+    def histogram(self, x: Any, bins: int = 256, range: Optional[tuple[float, float]] = None, *, out: Any = None,
+                  stream: Any = None) -> Any:
         """How many elements of all ranks' x fall into each of ``bins`` bins, u32, as :func:`clusterjit.histogram` says it."""
         first = self._views({"x": x})["x"]
         lower, upper = (0, 0) if range is None else range
         fields = {"n": math.prod(first.shape), "bins": bins, "dtype": _dtype(first.dtype), "counts": lib.CJ_U32, "lower": lower, "upper": upper}
-        return self._fused(lib.cj_gpus_histogram, "cj_histogram_desc", fields, {"x": x}, {"counts": ((bins,), "u32")})
+        return self._fused(lib.cj_gpus_histogram, "cj_histogram_desc", fields, {"x": x}, {"counts": ((bins,), "u32")}, out,
+                           stream)
 
     # ---- matrix products with a collective, chunk by chunk
 
-    def matmul_reduce_scatter(self, a: Any, b: Any, *, chunks: int = 0) -> Any:
+    def matmul_reduce_scatter(self, a: Any, b: Any, *, chunks: int = 0, out: Any = None, stream: Any = None) -> Any:
         """The rows of this rank of the sum of all ranks' a @ b, as torch's fused_matmul_reduce_scatter: a (m, k), b (k, n), out
         (m / ranks, n), f16 or bf16. b may be the transpose of a contiguous array. The exchange of one of ``chunks`` chunks runs beside
         the product of the next one; 0: as many as are predicted best."""
         m, n, k, fields = self._product(a, b, chunks, 1)
         if m % self.info.ranks:
             raise InvalidArgument.of("a", m, f"rows are no multiple of the {self.info.ranks} ranks", what="its")
-        return self._multiply(lib.cj_gpus_gemm_reduce_scatter, a, b, {**fields, "m": m}, (m // self.info.ranks, n))
+        return self._multiply(lib.cj_gpus_gemm_reduce_scatter, a, b, {**fields, "m": m}, (m // self.info.ranks, n), out, stream)
 
-    def all_gather_matmul(self, a: Any, b: Any, *, chunks: int = 0) -> Any:
+    def all_gather_matmul(self, a: Any, b: Any, *, chunks: int = 0, out: Any = None, stream: Any = None) -> Any:
         """All ranks' rows a (m / ranks, k), one below the other, times this rank's b (k, n): out (m, n). Otherwise as
         :meth:`matmul_reduce_scatter`."""
         m, n, k, fields = self._product(a, b, chunks, self.info.ranks)
-        return self._multiply(lib.cj_gpus_all_gather_gemm, a, b, {**fields, "m": m}, (m, n))
+        return self._multiply(lib.cj_gpus_all_gather_gemm, a, b, {**fields, "m": m}, (m, n), out, stream)
 
     def _product(self, a: Any, b: Any, chunks: int, times: int) -> tuple[int, int, int, dict[str, Any]]:
         left = self._views({"a": a})["a"]
@@ -353,12 +377,12 @@ class Gpus:
         reader = READERS[type(array)]
         return bool(reader) and not reader.view(array, "b", 0).contiguous and reader.view(array.T, "b", 0).contiguous
 
-    def _multiply(self, function: Any, a: Any, b: Any, fields: dict[str, Any], shape: Shape) -> Any:
+    def _multiply(self, function: Any, a: Any, b: Any, fields: dict[str, Any], shape: Shape, out: Any, stream: Any) -> Any:
         own = self._of_ranks("b", b)
         if fields["b"] == lib.CJ_GEMM_COLUMN:
             own = [one.T for one in own]
         given = {"x": a, "b": own if isinstance(a, (list, tuple)) else own[0]}
-        return self._fused(function, "cj_gpus_gemm_desc", fields, given, {"out": (shape, self._views({"a": a})["a"].dtype)})
+        return self._fused(function, "cj_gpus_gemm_desc", fields, given, {"out": (shape, self._views({"a": a})["a"].dtype)}, out, stream)
 
     def check(self) -> None:
         """Raises what went wrong in calls whose streams were synchronized: it names a rank that did not come."""
@@ -411,23 +435,37 @@ class Gpus:
         return {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "dtype": _dtype(x.dtype)}
 
     def _fused(self, function: Any, kind: str, fields: dict[str, Any], given: dict[str, Any], writes: dict[str, tuple[Shape, str]],
-               structure: Optional[str] = None) -> Any:
-        """A typed call. Its arrays are parameters in this order, or fields of `structure`."""
+               out: Any, stream: Any, structure: Optional[str] = None) -> Any:
+        """A typed call. Its arrays are parameters in this order, or fields of `structure`. `out` is like the result."""
         handle, desc = self._open(), sized(kind, fields)
         arrays = {name: self._of_ranks(name, array) for name, array in given.items() if array is not None}
         views = [self._view(own, i, "x") for i, own in enumerate(arrays["x"])]
-        for name, (shape, dtype) in writes.items():
-            arrays[name] = [view.reader.allocator(view.like, shape, dtype)() for view in views]
-        streams = ffi.new("cj_stream[]", [ffi.cast("cj_stream", view.reader.current(view.device)()) for view in views])
+        arrays.update(self._targets(out, writes, views))
+        streams = self._streams(stream, [view.reader.current(view.device) for view in views])
         with contextlib.ExitStack() as stack:
             known: dict[Any, Any] = {}
             at = {name: stack.enter_context(self._addresses(own, known)) for name, own in arrays.items()}
             call(function, handle, desc, *([sized(structure, at)] if structure else at.values()), streams)
-        ranks = [tuple(arrays[name][i] for name in writes) if len(writes) > 1 else arrays[name][i] for i in range(len(views))]
+        rows = [tuple(arrays[name][i] for name in writes) for i in range(len(views))]
+        ranks = rows if len(writes) > 1 else [row[0] for row in rows]
         return ranks if isinstance(given["x"], (list, tuple)) else ranks[0]
 
+    def _targets(self, out: Any, writes: dict[str, tuple[Shape, str]], views: list[View]) -> dict[str, list[Any]]:
+        """The ranks' arrays of each result: new ones, or the caller's."""
+        if out is None:
+            return {name: [view.reader.allocator(view.like, shape, dtype)() for view in views] for name, (shape, dtype) in writes.items()}
+        ranks = self._of_ranks("out", [out] if len(self.devices) == 1 and not isinstance(out, list) else out)
+        rows = [tuple(one) if len(writes) > 1 and isinstance(one, (list, tuple)) else (one,) for one in ranks]
+        for i, row in enumerate(rows):
+            if len(row) != len(writes):
+                raise InvalidArgument.of("out", len(row), f"arrays were given; this call writes {len(writes)}: {', '.join(writes)}",
+                                         "give a tuple of as many")
+            for array, (shape, dtype) in zip(row, writes.values()):
+                check_out(self._view(array, i, "out"), Out(shape, dtype))
+        return {name: [row[i] for row in rows] for i, name in enumerate(writes)}
+
     def _run(self, which: int, x: Any, shape_of: Callable[[tuple[int, ...]], tuple[int, ...]], op: str = "sum", root: int = 0,
-             ordered: bool = False, out: Any = None) -> Any:
+             ordered: bool = False, out: Any = None, stream: Any = None) -> Any:
         handle, own = self._open(), x if isinstance(x, (list, tuple)) else [x]
         if op not in _COMBINE:
             raise InvalidArgument.of("op", op, f"is none of {', '.join(_COMBINE)}")
@@ -439,16 +477,8 @@ class Gpus:
         count = views[0].bytes // views[0].size // (self.info.ranks if parts else 1)
         desc = sized("cj_gpus_desc", {"op": which, "dtype": _dtype(views[0].dtype), "count": count,
                                       "combine": _COMBINE[op], "root": root, "ordered": ordered})
-        shape = shape_of(views[0].shape)
-        if out is None:
-            outs = [view.reader.allocator(view.like, shape, view.dtype)() for view in views]
-        else:
-            written_to = self._views({"out": out})["out"]
-            self._same_shape(written_to, shape)
-            if written_to.dtype != views[0].dtype:
-                raise written_to.refuse("its dtype is", written_to.dtype, f"; it must be x's, {views[0].dtype}")
-            outs = self._of_ranks("out", out)
-        streams = ffi.new("cj_stream[]", [ffi.cast("cj_stream", view.reader.current(view.device)()) for view in views])
+        outs = self._targets(out, {"out": (shape_of(views[0].shape), views[0].dtype)}, views)["out"]
+        streams = self._streams(stream, [view.reader.current(view.device) for view in views])
         known: dict[Any, Any] = {}
         with self._addresses(own, known) as read, self._addresses(outs, known) as written:
             call(lib.cj_gpus_run, handle, desc, read, written, streams)
