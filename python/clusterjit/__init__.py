@@ -11,6 +11,11 @@ same PTX. The functions, each of which ``help(clusterjit.sort)`` and so on tells
 
 Each takes ``out=``, the array or the tuple of arrays that it writes, and ``stream=``, else the caller's current one; ``sort.plan(x)`` makes a
 :class:`Plan` for loops. Further keywords set what the plan would choose: ``sum(x, cluster=4)``; a wrong one is answered with the list.
+The plans of softmax, log_softmax, rms_norm, layer_norm, their ``_backward`` and cross_entropy have no such parameters.
+
+What differs from NumPy: sum, prod, min, max, mean and argmin are of all elements (``axis=None``, the default), argmax also of rows of f32
+(``axis=-1``); ``topk(x, 1)`` has maxima of rows of other dtypes. min, max, argmin and argmax of all elements pass over NaN, where
+NumPy's give it.
 
 :class:`Kernel` launches kernels of your own, :func:`check` finds what is wrong with their text, and :func:`device` opens a device and
 watches its launches. :mod:`clusterjit.torch` has operators that torch.compile and autograd know, :mod:`clusterjit.gpus` the

@@ -562,6 +562,14 @@ class Function(Generic[P, R]):
         self._entries.clear()
         self._last = _NO_CALL
 
+    def _refuse_unknown(self, kwargs: dict[str, Any]) -> None:
+        """Refuses what no parameter is called, of a function that has no further keywords for its plan."""
+        known = self._signature.parameters
+        unknown = [name for name in kwargs if name not in known]
+        if unknown and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+            raise InvalidArgument.of(unknown[0], None, f"{self._body.__name__} has no such parameter; it has {', '.join(known)}",
+                                     "its plan has no parameters: the library chooses it by the shape")
+
     def _request(self, args: Any, kwargs: Any, outs: tuple[Any, ...]) -> Request[R]:
         """What the body asks for, with views in place of arrays."""
         slots = itertools.count()
@@ -571,6 +579,7 @@ class Function(Generic[P, R]):
                 return view_of(value, name, next(slots))
             return tuple(value) if type(value) is list else value
 
+        self._refuse_unknown(kwargs)
         self._signature.bind(*args, **kwargs)  # else a TypeError, as of any function
         positional = [viewed(name, value) for name, value in zip(self._signature.parameters, args)]
         named = {name: viewed(name, value) for name, value in kwargs.items()}

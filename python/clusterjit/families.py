@@ -16,7 +16,7 @@ from .arrays import NAMES, Array, Shape, View, dtype_name
 from .call import Function, Out, Request, Value
 from .errors import InvalidArgument, UnsupportedType
 from .parameters import KernelRequest
-from .shapes import COPY, align, elements, last_axis, of_dtype, row_stride, same_shape
+from .shapes import COPY, align, all_elements, elements, last_axis, of_dtype, row_stride, same_shape
 
 # What is summed is of this type, where it is of a smaller one.
 ARITHMETIC = {"f16": "f32", "bf16": "f32", "e4m3": "f32", "e5m2": "f32", "i8": "i32", "i16": "i32", "u8": "u32", "u16": "u32"}
@@ -38,13 +38,15 @@ def _reduce(x: View, op: str, out: Any, plan: dict[str, Any]) -> Request[Array]:
 
 
 @Function
-def sum(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+def sum(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
     """The sum of all elements of ``x``, contiguous, of any shape and dtype; f16 and bf16 are summed in f32, to an f32.
+    ``axis``: None, or that of an array of one axis.
 
     >>> import clusterjit, numpy
     >>> float(clusterjit.sum(numpy.arange(1024, dtype=numpy.float32), cluster=4))
     523776.0
     """
+    all_elements(x, axis)
     return _reduce(x, "sum", out, plan)
 
 
@@ -67,46 +69,52 @@ def reduce(x: Array, op: str, identity: str, *, map: Optional[str] = None, out: 
 
 
 @Function
-def prod(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+def prod(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
     """The product of all elements of ``x``, contiguous, of any shape and dtype.
 
     >>> import clusterjit, numpy
     >>> int(clusterjit.prod(numpy.arange(1, 11, dtype=numpy.int64)))
     3628800
     """
+    all_elements(x, axis)
     return _reduce(x, "product", out, plan)
 
 
 @Function
-def min(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The least element of ``x``, contiguous, of any shape and dtype. NaN is passed over.
+def min(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """The least element of ``x``, contiguous, of any shape and dtype. NaN is passed over, where
+    NumPy's is NaN. ``axis``: None, or that of an array of one axis.
 
     >>> import clusterjit, numpy
     >>> float(clusterjit.min(numpy.array([3.0, -2.0, 5.0])))
     -2.0
     """
+    all_elements(x, axis)
     return _reduce(x, "min", out, plan)
 
 
 @Function
-def max(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The greatest element of ``x``, contiguous, of any shape and dtype. NaN is passed over.
+def max(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """The greatest element of ``x``, contiguous, of any shape and dtype. NaN is passed over, where
+    NumPy's is NaN. ``axis``: None, or that of an array of one axis.
 
     >>> import clusterjit, numpy
     >>> float(clusterjit.max(numpy.array([3.0, -2.0, 5.0])))
     5.0
     """
+    all_elements(x, axis)
     return _reduce(x, "max", out, plan)
 
 
 @Function
-def mean(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+def mean(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
     """The mean of all elements of ``x``: f32 of f16, bf16 and f32, else f64.
 
     >>> import clusterjit, numpy
     >>> float(clusterjit.mean(numpy.arange(5, dtype=numpy.int32)))
     2.0
     """
+    all_elements(x, axis)
     return _reduce(x, "mean", out, plan)
 
 
@@ -122,19 +130,23 @@ def meanvar(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan
 
 
 @Function
-def argmin(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The index, i64, of the first least element of ``x``, flattened. ``out``: i64 of shape (2,), whose second element it is.
+def argmin(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """The index, i64, of the first least element of ``x``, flattened. ``out``: i64 of shape (2,), whose second element it is. NaN is passed
+    over.
 
     >>> import clusterjit, numpy
     >>> int(clusterjit.argmin(numpy.array([3.0, -2.0, 5.0, -2.0])))
     1
     """
+    all_elements(x, axis)
     return _reduce(x, "argmin", out, plan)
 
 
 @Function
 def argmax(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The index of the first greatest element: of ``x`` flattened (i64), or with ``axis=-1`` of each row of f32 (u32).
+    """The index of the first greatest element: of ``x`` flattened (i64), or with ``axis=-1`` of each row of f32 (u32); ``topk(x, 1)``
+    finds those of rows of other dtypes. NaN is passed over, but is the greatest of a row. ``out``: without ``axis`` i64 of shape (2,),
+    whose second element it is.
 
     >>> import clusterjit, numpy
     >>> x = numpy.array([[1, 7, 2], [9, 0, 9]], numpy.float32)

@@ -27,6 +27,13 @@ def elements(x: View) -> int:
     return math.prod(x.shape)
 
 
+def all_elements(x: View, axis: Optional[int]) -> None:
+    """Refuses an axis that is not all there is."""
+    if axis is not None and not (len(x.shape) == 1 and axis in (-1, 0)):
+        raise InvalidArgument.of("axis", axis, f"is one of {len(x.shape)}; the function takes all elements of x together",
+                                 "leave it out; clusterjit.topk(x, 1) has the maxima of rows")
+
+
 def last_axis(x: View, axis: int) -> None:
     if not x.shape:
         raise x.refuse_shape("at least one axis is needed")

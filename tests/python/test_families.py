@@ -392,3 +392,32 @@ def test_numpys_words_that_a_function_lacks_are_answered():
     with pytest.raises(cj.UnsupportedType, match=r"astype\(numpy.float32\)"):
         cj.softmax(np.ones((2, 3)))
     assert cj.gpus.Gpus  # without an import of its own
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "min", "max", "mean", "argmin", "argmax"])
+def test_an_axis_is_taken_where_it_is_all_there_is(name):
+    x = np.array([3, 1, 2, 1], np.float32)
+    wanted = getattr(np, name)(x)
+    for given in ({}, {"axis": None}, {"axis": -1}, {"axis": 0}):
+        assert np.ravel(getattr(cj, name)(x, **given))[0] == wanted
+    if name != "argmax":
+        with pytest.raises(cj.InvalidArgument, match="axis: -1 is one of 2") as caught:
+            getattr(cj, name)(x.reshape(2, 2), axis=-1)
+        assert (caught.value.field, caught.value.value) == ("axis", "-1")
+
+
+def test_nan_is_passed_over():
+    x = np.array([np.nan, 3, 1, np.nan, 2], np.float32)
+    assert (float(cj.min(x)), float(cj.max(x)), int(cj.argmin(x)), int(cj.argmax(x))) == (1, 3, 2, 1)
+    assert cj.argmax(x[None], axis=-1).tolist() == [np.argmax(x)] == [0]  # but not of rows
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmax_backward", "log_softmax_backward", "rms_norm", "layer_norm",
+                                  "rms_norm_backward", "layer_norm_backward", "cross_entropy"])
+def test_a_keyword_of_no_parameter_is_answered_with_the_list(name):
+    function = getattr(cj, name)
+    with pytest.raises(cj.InvalidArgument, match=f"cluster: {name} has no such parameter; it has [a-z]+, .*dtype, out, stream") as caught:
+        function(np.ones((2, 4), np.float32), cluster=4)
+    assert caught.value.field == "cluster" and "chooses it by the shape" in caught.value.hint
+    with pytest.raises(TypeError, match="positional"):
+        function(*[np.ones((2, 4), np.float32)] * 9)
