@@ -16,6 +16,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
 from ._library import check, ffi, lib, made, sized, text, thread
+from .arguments import assign, start_of
 from .arrays import READERS, Array, Known, Shape, View, read_all, reader_of, size_of, stream_handle
 from .devices import Device, device_of
 from .errors import Closed, InvalidArgument, UnsupportedType
@@ -119,7 +120,7 @@ class Request(Generic[R]):
                 value = 2**32 - 1 if self.noun in NO_CLUSTER else int(self.noun in ("cj_stencil", "cj_gemm"))
             if isinstance(value, dict):
                 for inner, item in value.items():
-                    _assign(getattr(desc, name), dict(known[name].type.fields)[inner].type, inner, item)
+                    assign(getattr(desc, name), dict(known[name].type.fields)[inner].type, inner, item)
             elif name in FUNCTIONS and value is not None:
                 kept.append(_user_function(FUNCTIONS[name], value, lib.cj_dtype_arithmetic(_dtype(self.fields["dtype"]))))
                 setattr(desc, name, kept[-1])
@@ -127,7 +128,7 @@ class Request(Generic[R]):
                 kept.append(ffi.new("double[]", value))
                 setattr(desc, name, kept[-1])
             elif value is not None:
-                _assign(desc, known[name].type, name, value)
+                assign(desc, known[name].type, name, value)
         return desc, kept
 
 
@@ -156,80 +157,12 @@ def check_out(view: View, out: Out) -> None:
         raise view.refuse("strides", view.strides, "in elements are not those of a contiguous array", "give a contiguous array")
 
 
-def _assign(structure: Any, kind: Any, name: str, value: Any) -> None:
-    """A field of a description; of an enum also by a word: "box" for CJ_STENCIL_BOX."""
-    if isinstance(value, str):
-        if kind.kind != "enum":
-            raise InvalidArgument.of(name, value, "is no number")
-        words = _words(kind.relements)
-        if value.lower() not in words:
-            raise InvalidArgument.of(name, value, f"is none of {', '.join(words)}")
-        value = words[value.lower()]
-    try:
-        setattr(structure, name, value)
-    except (OverflowError, TypeError) as error:
-        raise InvalidArgument.of(name, value, f"is no value of a {kind.cname}: {error}") from None
-
-
-@functools.lru_cache(maxsize=None)
-def _words_of(elements: tuple[tuple[str, int], ...]) -> dict[str, int]:
-    prefix = 0
-    while len({name[:prefix + 1] for name, _ in elements}) == 1:
-        prefix += 1
-    prefix = max(elements[0][0][:prefix].rfind("_") + 1, 0)
-    return {name[prefix:].lower(): value for name, value in elements}
-
-
-def _words(elements: dict[str, int]) -> dict[str, int]:
-    return _words_of(tuple(sorted(elements.items(), key=lambda element: element[1])))
-
-
-# How a plan's addresses, in the order of the call and then of the results, become the arguments of its run; `unused` are structures that no
-# thread uses now.
-_START_OF_STRUCTURE = """
-def call(addresses, stream, late, error):
-    [{address#, }] = addresses
-    try:
-        structure, words = made = unused.pop()
-    except IndexError:
-        structure, words = made = new()
-    words[place#] = address#
-LATE
-    status = plan._function(plan._handle, structure, stream, error)
-    unused.append(made)
-    return status
-"""
-_START_OF_LAUNCH = """
-def call(addresses, stream, late, error):
-    [{address#, }] = addresses
-    try:
-        (arguments, kept), words = made = unused.pop()
-    except IndexError:
-        (arguments, kept), words = made = new()
-    words[#] = address#
-    status = plan._function(plan._handle, stream, arguments, COUNT, error)
-    unused.append(made)
-    return status
-"""
-# Every value, since a structure holds those of the call that used it before; the plan's where the call gives none.
-_WRITE_LATE = """
-    get = late.get
-    try:
-        FIELDS
-    except (OverflowError, TypeError):
-        plan._refuse_late(structure, late)
-"""
 # The arrays of the results, whose addresses are appended.
 _MAKE = """
 def call(addresses):
     x# = allocate#()
     addresses.append(address(x#))
     return ({x#, })
-"""
-_START_OF_POINTERS = """
-def call(addresses, stream, late, error):
-    [{address#, }] = addresses
-    return plan._function(plan._handle, ARGUMENTS, stream, error)
 """
 
 
@@ -254,7 +187,7 @@ class Plan(Generic[R]):
         self._destroy = getattr(lib, request.noun + "_destroy")
         self._handle = request.create(device)
         self._function = getattr(lib, f"{request.noun}_{request.run}")
-        self._arrange(ffi.typeof(self._function).args[1])
+        self._start = start_of(self, request, self._views)  # with the arrays' addresses, in the order of the call and then of the results
         like = request.like
         self._waits = like.reader.waits and device.ordinal is not None
         self._plain = not self._waits and device.ordinal is not None  # a launch needs nothing before or after it
@@ -266,37 +199,6 @@ class Plan(Generic[R]):
         self.address = like.reader.address
         self._result: Any = request.result
         self._single = len(request.writes) == 1
-
-    def _arrange(self, first: Any) -> None:
-        """Chooses how the addresses of the arrays, in the order of the call and then of the results, become the run's arguments."""
-        request = self._request
-        names = {view.slot: name for name, view in request.reads.items()}
-        order = [names[view.slot] for view in self._views] + list(request.writes)
-        new = request.arguments(self.device)
-        if new:
-            start = _START_OF_LAUNCH.replace("COUNT", str(len(order) + 1))
-            self._start = unrolled(start, len(order), {"plan": self, "unused": [], "new": new})
-        elif first.kind == "pointer":  # to a structure, cj_NOUN_arrays
-            self._structure = first
-            offsets = {name: field.offset for name, field in first.item.fields}
-            names_of = {"plan": self, "unused": [], "new": self._new_structure, **{f"plan_{name}": value for name, value in self._late.items()}}
-            fields = "; ".join(f"structure.{name} = get({name!r}, plan_{name})" for name in self._late)
-            start = _START_OF_STRUCTURE.replace("LATE", _WRITE_LATE.replace("FIELDS", fields) if fields else "")
-            self._start = unrolled(start, len(order), names_of, place=[offsets[name] // 8 for name in order])
-        else:
-            arguments = ", ".join(f"address{order.index(name)}" if name in order else "0" for name in request.run_arrays)
-            self._start = unrolled(_START_OF_POINTERS.replace("ARGUMENTS", arguments), len(order), {"plan": self})
-
-    def _new_structure(self) -> tuple[Any, Any]:
-        """A structure for the run's arrays, and its words of 8 bytes."""
-        structure = sized(self._structure.item.cname, self._request.values)
-        return structure, memoryview(ffi.buffer(structure)).cast("B").cast("Q")
-
-    def _refuse_late(self, structure: Any, late: dict[str, float]) -> None:
-        """Names the value that is none of its field's."""
-        kinds = dict(self._structure.item.fields)
-        for name, value in late.items():
-            _assign(structure, kinds[name].type, name, value)
 
     def __call__(self, *arrays: Array, out: Any = None, stream: Any = None, **late: float) -> R:
         if out is None:
@@ -381,30 +283,62 @@ class Plan(Generic[R]):
 
     @property
     def ptx(self) -> str:
-        """The kernel's text."""
+        """The kernel's text.
+
+        >>> import clusterjit, numpy
+        >>> ".entry" in clusterjit.softmax.plan(numpy.ones((4, 8), numpy.float32)).ptx
+        True
+        """
         return text(lib.cj_kernel_ptx(self._kernel))
 
     @property
     def workspace_bytes(self) -> int:
+        """The device memory that a launch works in; launches that share it need an order. 0: there is none.
+
+        >>> import clusterjit, numpy
+        >>> clusterjit.softmax.plan(numpy.ones((4, 8), numpy.float32)).workspace_bytes
+        0
+        """
         return int(lib.cj_kernel_plan(self._kernel).workspace_bytes)
 
     @property
     def error_bound(self) -> float:
-        """Of a rounded result, as the family's header says; 0 if it is exact, NaN if nothing is known."""
+        """Of a rounded result, as the family's header says; 0 if it is exact, NaN if nothing is known.
+
+        >>> import clusterjit, numpy
+        >>> clusterjit.sum.plan(numpy.ones(1000, numpy.int32)).error_bound
+        0.0
+        """
         return float(lib.cj_kernel_plan(self._kernel).error_bound)
 
     @property
     def shape(self) -> dict[str, tuple[int, int, int]]:
-        """grid, block and cluster, each (x, y, z); the cluster is (0, 0, 0) if the kernel has none."""
+        """grid, block and cluster, each (x, y, z); the cluster is (0, 0, 0) if the kernel has none.
+
+        >>> import clusterjit, numpy
+        >>> clusterjit.sum.plan(numpy.ones(1000, numpy.int32), cluster=4).shape["cluster"]
+        (4, 1, 1)
+        """
         plan = lib.cj_kernel_plan(self._kernel)
         return {name: (d.x, d.y, d.z) for name in ("grid", "block", "cluster") for d in [getattr(plan, name)]}
 
     @property
     def note(self) -> str:
-        """What the plan changed, and why; or empty."""
+        """What the plan changed of what was asked, and why; or empty.
+
+        >>> import clusterjit, numpy
+        >>> clusterjit.sum.plan(numpy.ones(1000, numpy.int32), cluster=4).note
+        ''
+        """
         return text(lib.cj_kernel_plan(self._kernel).note)
 
     def close(self) -> None:
+        """Frees the kernel. Its launches must have ended.
+
+        >>> import clusterjit, numpy
+        >>> plan = clusterjit.sum.plan(numpy.ones(1000, numpy.int32))
+        >>> plan.close()
+        """
         if self._handle is not None:
             self._destroy(self._handle)
             self._handle = None
@@ -551,14 +485,25 @@ class Function(Generic[P, R]):
         return [float if name in late else value for name, value in kwargs.items()], late
 
     def plan(self, *args: P.args, **kwargs: P.kwargs) -> Plan[R]:
-        """A plan for these arguments: their arrays say shapes, strides and types; their contents are not read."""
+        """A plan for these arguments: their arrays say shapes, strides and types; their contents are not read.
+
+        >>> import clusterjit, numpy
+        >>> x = numpy.ones((4, 8), numpy.float32)
+        >>> plan = clusterjit.softmax.plan(x, scale=0.5)
+        >>> for step in range(3):
+        ...     y = plan(x)
+        """
         out = kwargs.pop("out", None)
         kwargs.pop("stream", None)
         request = self._request(args, kwargs, () if out is None else out if type(out) is tuple else (out,))
         return Plan(request, device_of(request.like.device))
 
     def forget(self) -> None:
-        """Lets go of the plans that calls have made. Their launches must have ended."""
+        """Lets go of the plans that calls have made. Their launches must have ended.
+
+        >>> import clusterjit
+        >>> clusterjit.softmax.forget()
+        """
         self._entries.clear()
         self._last = _NO_CALL
 

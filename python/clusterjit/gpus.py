@@ -14,21 +14,16 @@ from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Unio
 
 from ._library import call, ffi, lib, made, sized, text
 from .arrays import READERS, Array, Shape, View, address_of, dtype_name, reader_of, stream_handle
-from .call import Out, check_out
 from .devices import Device, device
 from .errors import Closed, Error, InvalidArgument, UnsupportedType
+from .exchange import Exchange, Gather
 from .families import ARITHMETIC
+from .ranks import Ranks, dtype_number
 from .shapes import of_dtype
 
-Gather = Callable[[bytes], Sequence[bytes]]  # what this rank gives, to what all give, in the order of ranks
 _REACH = ("none", "own", "peer", "ipc")
 _COMBINE = {"sum": 0, "min": 1, "max": 2}
 _NORMS = {"rms": lib.CJ_NORM_RMS, "layer": lib.CJ_NORM_LAYER}
-
-
-def _dtype(name: str) -> int:
-    value: int = getattr(lib, "CJ_" + name.upper())
-    return value
 
 
 class Info(NamedTuple):
@@ -40,32 +35,6 @@ class Info(NamedTuple):
     unreached: str
 
 
-class Exchange:
-    """A cj_gpus_exchange over a function of Python's, as ``structure``. What that function raises is in ``raised``."""
-
-    def __init__(self, rank: int, size: int, gather: Gather) -> None:
-        self.size, self.gather = size, gather
-        self.raised: Optional[BaseException] = None
-        kind = dict(ffi.typeof("cj_gpus_exchange").fields)["all_gather"].type
-        self._function = ffi.callback(kind, self._all_gather, error=lib.CJ_DRIVER)
-        self.structure = sized("cj_gpus_exchange", {"rank": rank, "size": size, "all_gather": self._function})
-
-    def _all_gather(self, _: Any, mine: Any, everything: Any, count: int, error: Any) -> int:
-        try:
-            parts = [bytes(part) for part in self.gather(bytes(ffi.buffer(mine, count)))]
-            if [len(part) for part in parts] != [count] * self.size:
-                raise InvalidArgument.of("gather", [len(part) for part in parts], f"bytes, not {count} of each of {self.size} ranks", what="it gave")
-            ffi.memmove(everything, b"".join(parts), count * self.size)
-            return 0
-        except BaseException as caught:  # it goes on in the caller, after the library's frames
-            self.raised = caught
-            if error:
-                message = str(caught).encode()[:ffi.sizeof(error.message) - 1] + b"\0"
-                ffi.memmove(error.message, message, len(message))
-                error.status = lib.CJ_DRIVER
-            return int(lib.CJ_DRIVER)
-
-
 class _Registered(NamedTuple):
     """Memory that is registered: where it is of each rank of this process, and the arrays whose memory it is."""
 
@@ -74,7 +43,7 @@ class _Registered(NamedTuple):
     arrays: list[Any]
 
 
-class Gpus:
+class Gpus(Ranks):
     """Several GPUs, of which this process has one or all: see :meth:`from_group`, :meth:`from_nccl`, :meth:`from_env` and
     :meth:`of`.
 
@@ -101,7 +70,8 @@ class Gpus:
     """
 
     def __init__(self, handle: Any, devices: list[Device], exchange: Optional[Exchange] = None) -> None:
-        self.handle, self.devices = handle, devices
+        super().__init__(devices)
+        self.handle = handle
         self._exchange = exchange  # the library calls it when memory is registered
         self._registered: dict[tuple[int, ...], _Registered] = {}
 
@@ -161,7 +131,13 @@ class Gpus:
     @classmethod
     def of(cls, devices: Sequence[Union[str, Device]], *, mail_bytes: int = 0, limit: int = 0) -> Gpus:
         """All of them in this process: rank r is ``devices[r]``. Several may be one CPU device; a GPU is that of one rank,
-        since both ranks' launches would be on torch's one stream."""
+        since both ranks' launches would be on torch's one stream.
+
+        >>> import clusterjit.gpus, numpy
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.info.ranks
+        2
+        """
         own = [one if isinstance(one, Device) else device(one) for one in devices]
         options = sized("cj_gpus_options", {"mail_bytes": mail_bytes, "limit": limit})
         handles = ffi.new("cj_device *[]", [one.handle for one in own])
@@ -169,6 +145,13 @@ class Gpus:
 
     @property
     def info(self) -> Info:
+        """Who the ranks are, and how each reaches the others.
+
+        >>> import clusterjit.gpus, numpy
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.info.reach
+        ('own', 'peer')
+        """
         found = sized("cj_gpus_info")
         call(lib.cj_gpus_about, self._open(), ffi.NULL, found)
         reach = tuple(_REACH[found.reach[r]] for r in range(min(found.count, 8)))
@@ -177,23 +160,61 @@ class Gpus:
     def all_reduce(self, x: Any, op: str = "sum", *, ordered: bool = False, out: Any = None, stream: Any = None) -> Any:
         """The sum ("min", "max") of all ranks' x, to all. x is this rank's array, or a list of all ranks' of :meth:`of`.
 
-        ``out``, of this and of the others: what to write to, a new array if it is None; x itself where both have the same shape."""
+        ``out``, of this and of the others: what to write to, a new array if it is None; x itself where both have the same shape.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.all_reduce(x)[0]
+        array([[8., 8.],
+               [4., 8.]], dtype=float32)
+        """
         return self._run(lib.CJ_GPUS_ALLREDUCE, x, lambda shape: shape, op, ordered=ordered, out=out, stream=stream)
 
     def reduce_scatter(self, x: Any, op: str = "sum", *, ordered: bool = False, out: Any = None, stream: Any = None) -> Any:
-        """Rank r gets the sum of the parts r of all ranks' x, along its first axis, which is as long as there are ranks."""
+        """Rank r gets the sum of the parts r of all ranks' x, along its first axis, which is as long as there are ranks.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.reduce_scatter(x)[1]
+        array([4., 8.], dtype=float32)
+        """
         return self._run(lib.CJ_GPUS_REDUCE_SCATTER, x, lambda shape: shape[1:], op, ordered=ordered, out=out, stream=stream)
 
     def all_gather(self, x: Any, *, out: Any = None, stream: Any = None) -> Any:
-        """What all ranks have, along a new first axis."""
+        """What all ranks have, along a new first axis.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.all_gather(x)[0].shape
+        (2, 2, 2)
+        """
         return self._run(lib.CJ_GPUS_ALL_GATHER, x, lambda shape: (self.info.ranks, *shape), out=out, stream=stream)
 
     def all_to_all(self, x: Any, *, out: Any = None, stream: Any = None) -> Any:
-        """Rank r gets x[r] of each rank."""
+        """Rank r gets x[r] of each rank.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.all_to_all(x)[0]
+        array([[1., 5.],
+               [7., 3.]], dtype=float32)
+        """
         return self._run(lib.CJ_GPUS_ALL_TO_ALL, x, lambda shape: shape, out=out, stream=stream)
 
     def broadcast(self, x: Any, root: int = 0, *, out: Any = None, stream: Any = None) -> Any:
-        """What rank `root` has."""
+        """What rank `root` has.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.broadcast(x, root=1)[0]
+        array([[7., 3.],
+               [0., 6.]], dtype=float32)
+        """
         return self._run(lib.CJ_GPUS_BROADCAST, x, lambda shape: shape, root=root, out=out, stream=stream)
 
     # ---- memory that all ranks know
@@ -201,7 +222,17 @@ class Gpus:
     def register(self, x: Any) -> None:
         """Tells all ranks where x lies, this rank's array or a list of all ranks' of :meth:`of`, until :meth:`unregister`: collectives
         whose arrays lie in it, at the same place on all ranks, copy straight into the peers' arrays where that is faster. All ranks
-        register arrays of the same size in the same order. What is registered is kept alive."""
+        register arrays of the same size in the same order. What is registered is kept alive.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.register(x)
+        ...     gpus.all_reduce(x, out=x)[0]
+        ...     gpus.unregister(x)
+        array([[8., 8.],
+               [4., 8.]], dtype=float32)
+        """
         handle, own = self._open(), self._of_ranks("x", x)
         self._views({"x": x})
         views = [self._view(array, i) for i, array in enumerate(own)]
@@ -243,24 +274,30 @@ class Gpus:
             raise
 
     def barrier(self, stream: Any = None) -> None:
-        """What was done before it on one rank, on ``stream`` (or a list of all ranks' of :meth:`of`), is seen by what follows it on all."""
+        """What was done before it on one rank, on ``stream`` (or a list of all ranks' of :meth:`of`), is seen by what follows it on all.
+
+        >>> import clusterjit.gpus, numpy
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.barrier()
+        ...     gpus.check()
+        """
         desc = sized("cj_gpus_desc", {"op": lib.CJ_GPUS_BARRIER})
         call(lib.cj_gpus_run, self._open(), desc, ffi.NULL, ffi.NULL, self._streams(stream, [int] * len(self.devices)))
-
-    def _streams(self, stream: Any, current: Sequence[Callable[[], int]]) -> Any:
-        """The ranks' streams: what is given, of one rank or a list of all, or the current ones."""
-        given = list(stream) if isinstance(stream, (list, tuple)) else [stream] * len(self.devices)
-        if len(given) != len(self.devices):
-            raise InvalidArgument.of("stream", len(given), f"streams are given, and this process has {len(self.devices)} ranks")
-        handles = [now() if one is None else stream_handle(one) for one, now in zip(given, current)]
-        return ffi.new("cj_stream[]", [ffi.cast("cj_stream", handle) for handle in handles])
 
     # ---- fused: of each array this rank's, or a list of all ranks' of `of`
 
     def norm(self, x: Any, *, residual: Any = None, weight: Any = None, bias: Any = None, kind: str = "rms",
              epsilon: float = 1e-5, out: Any = None, stream: Any = None) -> Any:
         """The sum of all ranks' x and of ``residual``, and its "rms" or "layer" norm along the last axis: a tuple (sum, norm) of x's
-        shape and dtype, f32, f16 or bf16. ``residual``, ``weight`` and ``bias`` (columns) are the same on all ranks."""
+        shape and dtype, f32, f16 or bf16. ``residual``, ``weight`` and ``bias`` (columns) are the same on all ranks.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.norm(x, kind="rms")[0][1].round(3)
+        array([[1.   , 1.   ],
+               [0.632, 1.265]], dtype=float32)
+        """
         if kind not in _NORMS:
             raise InvalidArgument.of("kind", kind, f"is none of {', '.join(_NORMS)}")
         given = {"x": x, "residual": residual, "weight": weight, "bias": bias}
@@ -277,13 +314,21 @@ class Gpus:
                       scale: float = 1, out: Any = None, stream: Any = None) -> Any:
         """The loss of rows of logits whose columns are sharded, rank r's x (..., columns) being columns r * columns and so on, and the
         logarithm of the sum of e^x: a tuple (loss, lse) of f32, and with ``gradient`` scale times that of the own logits. ``label``: i64
-        or i32, of the columns of all ranks, the same on all."""
+        or i32, of the columns of all ranks, the same on all.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     loss, lse = gpus.cross_entropy(x, [numpy.array([2, 3])] * 2)[0]
+        ...     loss.round(3)
+        array([0.145, 0.145], dtype=float32)
+        """
         given = {"x": x, "label": label}
         first = self._views(given)
         shape = first["x"].shape
         self._same_shape(first["label"], shape[:-1])
         of_dtype(first["label"], "i64", "i32")
-        fields = {**self._rows(first["x"]), "label": _dtype(first["label"].dtype), "has_ignore": True, "ignore": ignore,
+        fields = {**self._rows(first["x"]), "label": dtype_number(first["label"].dtype), "has_ignore": True, "ignore": ignore,
                   "smoothing": smoothing, "gradient": gradient, "scale": scale}
         writes = {"loss": (shape[:-1], "f32"), "lse": (shape[:-1], "f32"), "dx": (shape, first["x"].dtype)}
         if not gradient:
@@ -292,7 +337,15 @@ class Gpus:
                            "cj_gpus_crossentropy_arrays")
 
     def softmax(self, x: Any, *, log: bool = False, out: Any = None, stream: Any = None) -> Any:
-        """The own columns of the softmax, or of its logarithm, of rows whose columns are sharded as in :meth:`cross_entropy`."""
+        """The own columns of the softmax, or of its logarithm, of rows whose columns are sharded as in :meth:`cross_entropy`.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.softmax(x)[1].round(3)
+        array([[0.865, 0.016],
+               [0.002, 0.865]], dtype=float32)
+        """
         first = self._views({"x": x})["x"]
         return self._fused(lib.cj_gpus_softmax, "cj_gpus_softmax_desc", {**self._rows(first), "log": log}, {"x": x},
                            {"y": (first.shape, first.dtype)}, out, stream)
@@ -300,7 +353,16 @@ class Gpus:
     def topk(self, x: Any, k: int, *, largest: bool = True, index_dtype: Any = "int64", out: Any = None,
              stream: Any = None) -> Any:
         """The ``k`` largest (or smallest) elements of rows whose columns are sharded as in :meth:`cross_entropy`, in order, and their
-        columns of all ranks: a tuple (values, indices) of shape (..., k), the same on all ranks."""
+        columns of all ranks: a tuple (values, indices) of shape (..., k), the same on all ranks.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.topk(x, 1)[0]
+        (array([[7.],
+               [6.]], dtype=float32), array([[2],
+               [3]]))
+        """
         first, index = self._views({"x": x})["x"], dtype_name(index_dtype)
         if index not in ("i64", "u32"):
             raise UnsupportedType.of("index_dtype", index, "is none of i64, u32")
@@ -310,7 +372,14 @@ class Gpus:
         return self._fused(lib.cj_gpus_topk, "cj_topk_desc", fields, {"x": x}, writes, out, stream)
 
     def argmax(self, x: Any, *, out: Any = None, stream: Any = None) -> Any:
-        """The column, i64, of the first greatest element of each row, as :meth:`topk` finds it."""
+        """The column, i64, of the first greatest element of each row, as :meth:`topk` finds it.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.argmax(x)[0]
+        array([2, 3])
+        """
         targets = None
         if out is not None:
             views = [self._view(one, i) for i, one in enumerate(self._of_ranks("x", x))]
@@ -323,21 +392,35 @@ class Gpus:
         return [pair[1][..., 0] for pair in found] if many else found[1][..., 0]
 
     def reduce(self, x: Any, op: str = "sum", *, out: Any = None, stream: Any = None) -> Any:
-        """The sum ("min", "max") of all elements of all ranks' x, an array of shape (): f32 of f16, bf16 and f32, else i32 or u32."""
+        """The sum ("min", "max") of all elements of all ranks' x, an array of shape (): f32 of f16, bf16 and f32, else i32 or u32.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     float(gpus.reduce(x, "max")[0])
+        7.0
+        """
         first = self._views({"x": x})["x"]
         if op not in _COMBINE:
             raise InvalidArgument.of("op", op, f"is none of {', '.join(_COMBINE)}")
         fields = {"n": math.prod(first.shape), "op": (lib.CJ_REDUCE_SUM, lib.CJ_REDUCE_MIN, lib.CJ_REDUCE_MAX)[_COMBINE[op]],
-                  "dtype": _dtype(first.dtype)}
+                  "dtype": dtype_number(first.dtype)}
         writes: dict[str, tuple[Shape, str]] = {"out": ((), ARITHMETIC.get(first.dtype, first.dtype))}
         return self._fused(lib.cj_gpus_reduce, "cj_reduce_desc", fields, {"x": x}, writes, out, stream)
 
     def histogram(self, x: Any, bins: int = 256, range: Optional[tuple[float, float]] = None, *, out: Any = None,
                   stream: Any = None) -> Any:
-        """How many elements of all ranks' x fall into each of ``bins`` bins, u32, as :func:`clusterjit.histogram` says it."""
+        """How many elements of all ranks' x fall into each of ``bins`` bins, u32, as :func:`clusterjit.histogram` says it.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.histogram(x, 4, range=(0, 8))[0]
+        array([2, 2, 2, 2], dtype=uint32)
+        """
         first = self._views({"x": x})["x"]
         lower, upper = (0, 0) if range is None else range
-        fields = {"n": math.prod(first.shape), "bins": bins, "dtype": _dtype(first.dtype), "counts": lib.CJ_U32, "lower": lower, "upper": upper}
+        fields = {"n": math.prod(first.shape), "bins": bins, "dtype": dtype_number(first.dtype), "counts": lib.CJ_U32, "lower": lower, "upper": upper}
         return self._fused(lib.cj_gpus_histogram, "cj_histogram_desc", fields, {"x": x}, {"counts": ((bins,), "u32")}, out,
                            stream)
 
@@ -346,7 +429,15 @@ class Gpus:
     def matmul_reduce_scatter(self, a: Any, b: Any, *, chunks: int = 0, out: Any = None, stream: Any = None) -> Any:
         """The rows of this rank of the sum of all ranks' a @ b, as torch's fused_matmul_reduce_scatter: a (m, k), b (k, n), out
         (m / ranks, n), f16 or bf16. b may be the transpose of a contiguous array. The exchange of one of ``chunks`` chunks runs beside
-        the product of the next one; 0: as many as are predicted best."""
+        the product of the next one; 0: as many as are predicted best.
+
+        >>> import clusterjit.gpus, numpy
+        >>> a, b = [numpy.ones((4, 16), numpy.float16)] * 2, [numpy.ones((16, 8), numpy.float16)] * 2
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     out = gpus.matmul_reduce_scatter(a, b)[0]
+        ...     out.shape, float(out[0, 0])
+        ((2, 8), 32.0)
+        """
         m, n, k, fields = self._product(a, b, chunks, 1)
         if m % self.info.ranks:
             raise InvalidArgument.of("a", m, f"rows are no multiple of the {self.info.ranks} ranks", what="its")
@@ -354,7 +445,15 @@ class Gpus:
 
     def all_gather_matmul(self, a: Any, b: Any, *, chunks: int = 0, out: Any = None, stream: Any = None) -> Any:
         """All ranks' rows a (m / ranks, k), one below the other, times this rank's b (k, n): out (m, n). Otherwise as
-        :meth:`matmul_reduce_scatter`."""
+        :meth:`matmul_reduce_scatter`.
+
+        >>> import clusterjit.gpus, numpy
+        >>> a, b = [numpy.ones((4, 16), numpy.float16)] * 2, [numpy.ones((16, 8), numpy.float16)] * 2
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     out = gpus.all_gather_matmul(a, b)[0]
+        ...     out.shape, float(out[0, 0])
+        ((8, 8), 16.0)
+        """
         m, n, k, fields = self._product(a, b, chunks, self.info.ranks)
         return self._multiply(lib.cj_gpus_all_gather_gemm, a, b, {**fields, "m": m}, (m, n), out, stream)
 
@@ -369,7 +468,7 @@ class Gpus:
         if left.shape[1] != k or left.dtype != right.dtype:
             raise left.refuse("it is", left.shape, f"of {left.dtype}, and b is {(k, n)} of {right.dtype}")
         of_dtype(left, "f16", "bf16")
-        return left.shape[0] * times, n, k, {"n": n, "k": k, "dtype": _dtype(left.dtype), "chunks": chunks,
+        return left.shape[0] * times, n, k, {"n": n, "k": k, "dtype": dtype_number(left.dtype), "chunks": chunks,
                                              "b": lib.CJ_GEMM_COLUMN if transposed else lib.CJ_GEMM_ROW}
 
     @staticmethod
@@ -389,6 +488,7 @@ class Gpus:
         call(lib.cj_gpus_check, self._open())
 
     def close(self) -> None:
+        """Frees mailboxes and kernels, on all ranks, after their work. The end of a with-block does it, too."""
         lib.cj_gpus_destroy(self.handle)
         self.handle = ffi.NULL
         for key in list(self._registered):
@@ -404,35 +504,6 @@ class Gpus:
         if not self.handle:
             raise Closed("the Gpus were closed")
         return self.handle
-
-    def _of_ranks(self, name: str, array: Any) -> list[Any]:
-        own = list(array) if isinstance(array, (list, tuple)) else [array]
-        if len(own) != len(self.devices):
-            raise InvalidArgument.of(name, len(own), f"arrays are given, and this process has {len(self.devices)} ranks")
-        return own
-
-    def _views(self, given: dict[str, Any]) -> dict[str, View]:
-        """Of each array that is given, the first rank's, which all others are like."""
-        found = {}
-        for name, array in given.items():
-            if array is None:
-                continue
-            views = [self._view(own, i, name) for i, own in enumerate(self._of_ranks(name, array))]
-            if any(view.shape != views[0].shape or view.dtype != views[0].dtype for view in views):
-                raise InvalidArgument.of(name, None, "the ranks' arrays have different shapes or types")
-            found[name] = views[0]
-        return found
-
-    @staticmethod
-    def _same_shape(view: View, shape: Shape) -> None:
-        if view.shape != shape:
-            raise view.refuse_shape(f"it must be {shape}")
-
-    @staticmethod
-    def _rows(x: View) -> dict[str, Any]:
-        if not x.shape:
-            raise x.refuse_shape("at least one axis is needed")
-        return {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "dtype": _dtype(x.dtype)}
 
     def _fused(self, function: Any, kind: str, fields: dict[str, Any], given: dict[str, Any], writes: dict[str, tuple[Shape, str]],
                out: Any, stream: Any, structure: Optional[str] = None) -> Any:
@@ -450,20 +521,6 @@ class Gpus:
         ranks = rows if len(writes) > 1 else [row[0] for row in rows]
         return ranks if isinstance(given["x"], (list, tuple)) else ranks[0]
 
-    def _targets(self, out: Any, writes: dict[str, tuple[Shape, str]], views: list[View]) -> dict[str, list[Any]]:
-        """The ranks' arrays of each result: new ones, or the caller's."""
-        if out is None:
-            return {name: [view.reader.allocator(view.like, shape, dtype)() for view in views] for name, (shape, dtype) in writes.items()}
-        ranks = self._of_ranks("out", [out] if len(self.devices) == 1 and not isinstance(out, list) else out)
-        rows = [tuple(one) if len(writes) > 1 and isinstance(one, (list, tuple)) else (one,) for one in ranks]
-        for i, row in enumerate(rows):
-            if len(row) != len(writes):
-                raise InvalidArgument.of("out", len(row), f"arrays were given; this call writes {len(writes)}: {', '.join(writes)}",
-                                         "give a tuple of as many")
-            for array, (shape, dtype) in zip(row, writes.values()):
-                check_out(self._view(array, i, "out"), Out(shape, dtype))
-        return {name: [row[i] for row in rows] for i, name in enumerate(writes)}
-
     def _run(self, which: int, x: Any, shape_of: Callable[[tuple[int, ...]], tuple[int, ...]], op: str = "sum", root: int = 0,
              ordered: bool = False, out: Any = None, stream: Any = None) -> Any:
         handle, own = self._open(), x if isinstance(x, (list, tuple)) else [x]
@@ -475,7 +532,7 @@ class Gpus:
         if parts and views[0].shape[:1] != (self.info.ranks,):
             raise views[0].refuse_shape(f"its first axis must be {self.info.ranks}, as there are ranks")
         count = views[0].bytes // views[0].size // (self.info.ranks if parts else 1)
-        desc = sized("cj_gpus_desc", {"op": which, "dtype": _dtype(views[0].dtype), "count": count,
+        desc = sized("cj_gpus_desc", {"op": which, "dtype": dtype_number(views[0].dtype), "count": count,
                                       "combine": _COMBINE[op], "root": root, "ordered": ordered})
         outs = self._targets(out, {"out": (shape_of(views[0].shape), views[0].dtype)}, views)["out"]
         streams = self._streams(stream, [view.reader.current(view.device) for view in views])
@@ -484,18 +541,11 @@ class Gpus:
             call(lib.cj_gpus_run, handle, desc, read, written, streams)
         return outs if isinstance(x, (list, tuple)) else outs[0]
 
-    def _view(self, array: Array, index: int, name: str = "x") -> View:
-        view: View = reader_of(array, name).view(array, name, index)
-        if view.device != self.devices[index].ordinal:
-            raise view.refuse("it is in", view.place, f", and this rank is {self.devices[index]!r}", "move it there")
-        if not view.contiguous:
-            raise view.refuse_strides("are not those of a contiguous array")
-        return view
-
     def _is_registered(self, index: int, pointer: int) -> bool:
         return any(0 <= pointer - one.addresses[index] < one.size for one in self._registered.values())
 
     @contextlib.contextmanager
+
     def _addresses(self, arrays: Sequence[Array], known: Optional[dict[Any, Any]] = None) -> Iterator[Any]:
         """Where kernels find the arrays: those in the host's memory are the CPU device's while they run. `known`: those of the same
         call that are so already; an array may be that of several ranks."""

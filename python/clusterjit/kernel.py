@@ -173,6 +173,14 @@ class Kernel:
         return view, address_of(argument)
 
     def close(self) -> None:
+        """Unloads the kernel. Its launches must have ended.
+
+        >>> import clusterjit
+        >>> text = ".version 8.0\\n.target sm_90\\n.address_size 64\\n.visible .entry nothing() { ret; }"
+        >>> with clusterjit.Kernel(text, device="cpu") as kernel:
+        ...     kernel(grid=1, block=32)
+        >>> kernel.close()  # which the end of a with-block has done
+        """
         if self._module is not None:
             lib.cj_module_unload(self._module)
             self._module = None

@@ -27,6 +27,10 @@ NONE = ""  # the activation
 def use_caching_allocator(device: str = "gpu") -> None:
     """Takes the workspaces of kernels that are made from now on from torch's caching allocator, so that torch counts and reuses
     this memory; ``device`` is "gpu" or "gpu:N". See :meth:`clusterjit.Device.set_workspaces`.
+
+    >>> import torch, clusterjit.torch
+    >>> if torch.cuda.is_available():
+    ...     clusterjit.torch.use_caching_allocator("gpu:0")
     """
     where = clusterjit.device(device)
 
