@@ -369,6 +369,37 @@ def _tokens(name: str, x: Optional[View], shape: Shape) -> Optional[View]:
     return x
 
 
+def _values_of_rows(logits: View, values: dict[str, Any]) -> dict[str, Optional[View]]:
+    """Those that are arrays, with a value for each row of logits."""
+    found: dict[str, Optional[View]] = {}
+    for name, dtypes in _SAMPLED.items():
+        value = values[name]
+        if isinstance(value, View):
+            of_dtype(value, *dtypes)
+            _beside(logits, name, value, logits.shape[:-1])
+            found[name + "_rows"] = value
+    return found
+
+
+def _draft(logits: View, tokens: Optional[View], probabilities: Optional[View]) -> dict[str, Optional[View]]:
+    """The tokens of a draft and their distributions: both or none."""
+    if (tokens is None) != (probabilities is None):
+        name, other = ("draft_tokens", "draft_probabilities")[::-1 if tokens is None else 1]
+        raise InvalidArgument.of(name, None, f"it is given without {other}", f"give both: {other}=...")
+    of_dtype(tokens, "i32")
+    of_dtype(probabilities, "f32")
+    _beside(logits, "draft_tokens", tokens, logits.shape[:-1])
+    _beside(logits, "draft_probabilities", probabilities, logits.shape)
+    return {"draft_tokens": tokens, "draft_probabilities": probabilities}
+
+
+def _beside(logits: View, name: str, x: Optional[View], shape: Shape) -> None:
+    """Refuses an array that is not contiguous, of this shape."""
+    same_shape(logits, {name: x}, shape)
+    if x is not None and not x.contiguous:
+        raise x.refuse_strides("are not those of a contiguous array")
+
+
 @Function
 def sample(logits: Array, *, temperature: Value = 1.0, top_k: Optional[Value] = None, top_p: Optional[Value] = None,
            min_p: Optional[Value] = None, repetition: Optional[Value] = None, frequency: Optional[Value] = None,
@@ -396,41 +427,20 @@ def sample(logits: Array, *, temperature: Value = 1.0, top_k: Optional[Value] = 
     array([[ 1, -1],
            [ 2, -1]], dtype=int32)
     """
-    rows, columns = logits.shape[:-1], logits.shape[-1] if logits.shape else 0
     last_axis(logits, -1)
+    rows, columns = logits.shape[:-1], logits.shape[-1]
     values: dict[str, Any] = {
         "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "repetition": repetition, "frequency": frequency,
         "presence": presence, "seed": seed, "offset": offset}
-    penalized = any(values[name] is not None for name in ("repetition", "frequency", "presence"))
-    if penalized and counts is None:
+    if counts is None and any(values[name] is not None for name in ("repetition", "frequency", "presence")):
         raise InvalidArgument.of("counts", None, "penalties need them: how often each token is in the text", "give them: counts=...")
-    reads: dict[str, Optional[View]] = {
-        "logits": logits, "mask": _tokens("mask", mask, (*rows, (columns + 31) // 32)), "counts": _tokens("counts", counts, logits.shape)}
-    for name, dtypes in _SAMPLED.items():
-        value = values[name]
-        if isinstance(value, View):
-            of_dtype(value, *dtypes)
-            same_shape(logits, {name: value}, rows)
-            if not value.contiguous:
-                raise value.refuse_strides("are not those of a contiguous array")
-            reads[name + "_rows"] = value
-            values[name] = None
+    reads = {"logits": logits, "mask": _tokens("mask", mask, (*rows, (columns + 31) // 32)), "counts": _tokens("counts", counts, logits.shape),
+             **_values_of_rows(logits, values), **_draft(logits, draft_tokens, draft_probabilities)}
     fields = {"rows": math.prod(rows), "columns": columns, "dtype": logits.dtype, "stride": row_stride(logits), "align": logits.align,
               "top_k": top_k is not None, "top_p": top_p is not None, "min_p": min_p is not None, "penalties": counts is not None,
-              "mask": mask is not None, **plan}
-    fields = {"log_probability": log_probability, "top": top, "distribution": distribution, "draft": draft_tokens is not None, **fields}
-    late = {name: value for name, value in values.items() if value is not None}
-    if (draft_tokens is None) != (draft_probabilities is None):
-        name, other = ("draft_tokens", "draft_probabilities")[::-1 if draft_tokens is None else 1]
-        raise InvalidArgument.of(name, None, f"it is given without {other}", f"give both: {other}=...")
-    of_dtype(draft_tokens, "i32")
-    of_dtype(draft_probabilities, "f32")
-    same_shape(logits, {"draft_tokens": draft_tokens}, rows)
-    same_shape(logits, {"draft_probabilities": draft_probabilities})
-    for view in (draft_tokens, draft_probabilities):
-        if view is not None and not view.contiguous:
-            raise view.refuse_strides("are not those of a contiguous array")
-    reads.update(draft_tokens=draft_tokens, draft_probabilities=draft_probabilities)
+              "mask": mask is not None, "log_probability": log_probability, "top": top, "distribution": distribution,
+              "draft": draft_tokens is not None, **plan}
+    late = {name: value for name, value in values.items() if value is not None and not isinstance(value, View)}
     told = {"tokens": (rows, "i32", True), "log_probability": (rows, "f32", log_probability), "top_tokens": ((*rows, top), "i32", top > 0),
             "top_log_probabilities": ((*rows, top), "f32", top > 0), "probabilities": (logits.shape, "f32", distribution),
             "accepted": (rows, "u32", draft_tokens is not None)}

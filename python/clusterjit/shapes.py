@@ -42,9 +42,10 @@ def last_axis(x: View, axis: int) -> None:
 
 
 def same_shape(x: View, others: dict[str, Optional[View]], shape: Optional[Shape] = None) -> None:
+    wanted = x.shape if shape is None else shape
     for y in others.values():
-        if y is not None and y.shape != (shape or x.shape):
-            raise y.refuse_shape(f"{x.name} needs {shape or x.shape}")
+        if y is not None and y.shape != wanted:
+            raise y.refuse_shape(f"{x.name} needs {wanted}")
 
 
 def same_dtype(x: View, *others: Optional[View]) -> None:

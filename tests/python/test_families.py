@@ -238,6 +238,13 @@ def test_sample_tells_more(rng):
     assert (whole.tokens == found.tokens).all() and (cj.sample(logits, temperature=0.8, top_k=12, seed=2) == found.tokens).all()
 
 
+def test_sample_of_one_row_takes_arrays_of_no_axis():
+    logits = np.array([0, 5, 4, -3], np.float32)
+    assert int(cj.sample(logits, temperature=np.zeros((), np.float32))) == 1
+    with pytest.raises(cj.InvalidArgument, match=r"temperature: its shape is \(4,\); logits needs \(\)"):
+        cj.sample(logits, temperature=np.zeros(4, np.float32))
+
+
 def test_sample_takes_or_replaces_the_tokens_of_a_draft(rng):
     logits = np.tile(rng.standard_normal(12).astype(np.float32), (6000, 1))
     q = np.tile(rng.dirichlet(np.ones(12)).astype(np.float32), (6000, 1))

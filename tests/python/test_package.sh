@@ -4,7 +4,7 @@
 #   wheel    builds the wheel as `pip wheel .` does, and installs it
 #   pytest   runs the tests and the examples of the docstrings and of README.md
 #   fresh    installs the wheel and what it depends on into a new environment, as its metadata says, and runs README.md's example
-#   types    holds the annotations of the installed package against mypy --strict
+#   types    holds the annotations of the installed package, and a user's program (user.py), against mypy --strict
 # Skipped (exit code 77) where there is no Python 3.9 or later with venv, and where what the tests need is not installed and PyPI
 # cannot be reached. CJ_PYTHON names the Python.
 set -euo pipefail
@@ -73,6 +73,7 @@ do_fresh() {
 do_types() {
     installed
     cd "$build" && "$venv/bin/mypy" --config-file "$root/pyproject.toml" -p clusterjit
+    "$venv/bin/mypy" --config-file "$root/pyproject.toml" "$root/tests/python/user.py"
 }
 
 "do_$step"
