@@ -4,7 +4,7 @@
 
 The launch itself is replaced by a function that does nothing, so that only the way to it is measured. `calls` are the library's, made
 through cffi with pointers that are ready: on the CPU device they borrow and give back all arrays. Where a call from Python makes the
-results' arrays, `calls` make them, too, by the array's own library. Each figure is the least mean of 50 calls in 500 trials. Of torch's
+results' arrays, `calls` make them, too, by empty_like of the array's own library. Each figure is the least mean of 50 calls in 500 trials. Of torch's
 custom operators `calls` is torch's own operator, whole. It needs the installed package; NumPy; and torch for the rows of tensors.
 """
 import argparse
@@ -94,16 +94,16 @@ def functions(x, w, b, out):
         yield name, (*arrays, *results), () if "out=" in name else results, call
 
 
-def rows_of(place, x, w, b, out, empty, on_gpu=False):
+def rows_of(place, x, w, b, empty_like, on_gpu=False):
     """A name, the library's calls and the call from Python."""
+    out = empty_like(x)
     for source in plans(x, out), functions(x, w, b, out):
         for name, arrays, made, call in source:
             calls = library_calls(arrays, on_gpu)
-            specs = [(y.shape, y.dtype) for y in made]
 
             def make_and_call():
-                for shape, dtype in specs:
-                    empty(shape, dtype)
+                for y in made:
+                    empty_like(y)
                 calls()
             yield f"{place}: {name}", make_and_call if made else calls, call
 
@@ -121,16 +121,14 @@ def operators(torch, place, x, w):
 
 def rows():
     x, w = numpy.ones((4, 256), numpy.float32), numpy.ones(256, numpy.float32)
-    yield from rows_of("NumPy", x, w, w.copy(), numpy.empty_like(x), numpy.empty)
+    yield from rows_of("NumPy", x, w, w.copy(), numpy.empty_like)
     try:
         import torch
     except ImportError:
         return
     for device in ["cpu", *["cuda"] * torch.cuda.is_available()]:
-        def empty(shape, dtype):
-            return torch.empty(shape, dtype=dtype, device=device)
         x, w = torch.ones(4, 256, device=device), torch.ones(256, device=device)
-        yield from rows_of(f"torch {device}", x, w, w.clone(), torch.empty_like(x), empty, device == "cuda")
+        yield from rows_of(f"torch {device}", x, w, w.clone(), torch.empty_like, device == "cuda")
         yield from operators(torch, f"torch {device}", x, w)
 
 
