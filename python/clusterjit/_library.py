@@ -53,8 +53,9 @@ def check(status: int, **context: Any) -> None:
     """Raises what the thread's cj_error says, if `status` is not CJ_OK; `context` are fields of the exception."""
     if status:
         error = thread.error
+        message = text(error.message)
         raise errors.of_status(text(lib.cj_status_name(status)))(
-            text(error.message), hint=text(error.hint), rule=text(error.rule), line=error.line, column=error.column, **context)
+            message, **errors.parts_of(message), hint=text(error.hint), rule=text(error.rule), line=error.line, column=error.column, **context)
 
 
 def sized(kind: str, fields: Any = None) -> Any:

@@ -11,14 +11,15 @@ import ctypes
 import functools
 import operator
 import sys
-from typing import Any, Callable, NamedTuple, Optional, Sequence
+from typing import Any, Callable, NamedTuple, Optional, Sequence, TypeVar
 
 from ._library import ffi
-from .errors import InvalidArgument, UnsupportedType
+from .errors import Error, InvalidArgument, UnsupportedType
 from .unrolled import unrolled
 
 Array = Any  # of numpy, torch, cupy, or with __dlpack__, __cuda_array_interface__ or __array_interface__
 Shape = tuple[int, ...]
+E = TypeVar("E", bound=Error)
 
 #: The library's name for each type of element, and its bytes.
 DTYPES = {
@@ -37,8 +38,8 @@ def dtype_name(dtype: Any) -> str:
     if name in NAMES:
         return str(name)
     if name not in DTYPES or not getattr(dtype, "isnative", True):
-        raise UnsupportedType(f"dtype: {dtype!r} is none of {', '.join(DTYPES)}, in the order of bytes of this machine",
-                              hint="convert the array first: x.astype(...) or x.to(...)")
+        raise UnsupportedType.of("dtype", dtype, f"is none of {', '.join(DTYPES)}, in the order of bytes of this machine",
+                                 "convert the array first: x.astype(...) or x.to(...)")
     return DTYPES[name][0]
 
 
@@ -83,12 +84,24 @@ class View(NamedTuple):
         """What a kernel depends on; strides over one element do not count."""
         return self.dtype, self.shape, tuple(0 if n == 1 else s for n, s in zip(self.shape, self.strides)), self.device
 
+    @property
+    def described(self) -> str:
+        return f"{self.dtype} of shape {self.shape} with strides {self.strides} in {self.place}"
+
     def transposed(self) -> View:
         return self._replace(shape=(*self.shape[:-2], self.shape[-1], self.shape[-2]),
                              strides=(*self.strides[:-2], self.strides[-1], self.strides[-2]))
 
-    def refuse(self, what: str, hint: str = "") -> InvalidArgument:
-        return InvalidArgument(f"{self.name}: {what}", hint=hint)
+    def refuse(self, what: str, value: Any, limit: str, hint: str = "", kind: type[E] = InvalidArgument) -> E:  # type: ignore[assignment]
+        """The error with the message ``name: what value limit``: "its dtype is", "f64", "; it must be f32"."""
+        return kind.of(self.name, value, limit, hint, what=what)
+
+    def refuse_shape(self, limit: str, hint: str = "") -> InvalidArgument:
+        return self.refuse("its shape is", self.shape, f"; {limit}", hint)
+
+    def refuse_strides(self, limit: str) -> InvalidArgument:
+        return self.refuse("strides", self.strides, f"in elements, of shape {self.shape}, {limit}",
+                           "copy it: numpy.ascontiguousarray(x), x.contiguous()")
 
 
 def contiguous(shape: Shape) -> Shape:
@@ -227,7 +240,7 @@ class Torch(Reader):
     @classmethod
     def view(cls, x: Array, name: str, slot: int) -> View:
         if x.device.type not in ("cpu", "cuda"):
-            raise UnsupportedType(f"{name}: a tensor on {x.device} is neither on the CPU nor on a CUDA device", hint="move it: x.cuda()")
+            raise UnsupportedType.of(name, x.device, "is neither on the CPU nor on a CUDA device", "move it: x.cuda()", what="a tensor on")
         device = None if x.device.type == "cpu" else x.device.index
         return View(name, slot, cls, dtype_name(x.dtype), tuple(x.shape), x.stride(), device, align_of(x.data_ptr()), True, x.device)
 
@@ -326,7 +339,7 @@ def _interface(x: Array, protocol: str) -> tuple[Any, int]:
     order, kind, size = interface["typestr"][0], interface["typestr"][1], int(interface["typestr"][2:])
     strides, (address, readonly) = interface.get("strides"), interface["data"]
     if kind not in _TYPESTR or order == (">" if sys.byteorder == "little" else "<"):
-        raise UnsupportedType(f"dtype: {interface['typestr']!r} is none of {', '.join(DTYPES)}")
+        raise UnsupportedType.of("dtype", interface["typestr"], f"is none of {', '.join(DTYPES)}")
     device = _ordinal(address) if protocol == "__cuda_array_interface__" else None
     shape = tuple(interface["shape"])
     return (f"{_TYPESTR[kind]}{8 * size}", shape, strides and _elements("array", strides, size), device, not readonly), address
@@ -377,7 +390,7 @@ def _dlpack(x: Array, protocol: str) -> tuple[Any, int]:
     else:
         tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
     if tensor.device not in (_CPU, _CUDA, _PINNED, _MANAGED):
-        raise UnsupportedType(f"DLPack device type {tensor.device} is neither the CPU nor CUDA")
+        raise UnsupportedType.of("array", tensor.device, "is neither the CPU nor CUDA", what="its DLPack device type")
     name = _CODES.get((tensor.code, tensor.bits)) or _CODES.get((tensor.code, 0), "?") + str(tensor.bits)
     shape = tuple(tensor.shape[:tensor.ndim])
     strides = tuple(tensor.strides[:tensor.ndim]) if tensor.strides else None
@@ -398,10 +411,11 @@ class _Readers(dict[type, Any]):
 READERS = _Readers()
 
 
-def reader_of(x: Any, name: str = "") -> Any:
+def reader_of(x: Any, name: str = "array") -> Any:
     reader = READERS[type(x)]
     if reader is None:
-        raise UnsupportedType(f"{name}a {type(x).__name__} is no array", hint="give an array of NumPy, torch, CuPy or JAX, or one with __dlpack__")
+        raise UnsupportedType.of(name, type(x).__name__, "is no array", "give an array of NumPy, torch, CuPy or JAX, or one with __dlpack__",
+                                 what="a")
     return reader
 
 
@@ -436,14 +450,16 @@ def read_all(arrays: Sequence[Array], outs: Sequence[Array]) -> tuple[list[Any],
 
 class Known:
     """The arrays of a call, as later calls are held against them: by their keys; and once they have come twice, if they are
-    aligned, by their library's own ``test``, in a third of the time. None: it is not yet made; False: there is none.
+    aligned, by their library's own ``test``, in a third of the time. None: it is not yet made; False: there is none. ``match`` finds the
+    arrays among the arguments of a later call (:func:`clusterjit.unrolled.matcher`).
     """
 
-    __slots__ = ("keys", "test")
+    __slots__ = ("keys", "test", "match")
 
     def __init__(self, keys: Any) -> None:
         self.keys = keys
         self.test: Any = None
+        self.match: Any = None
 
     def learn(self, arrays: Sequence[Array], outs: Sequence[Array], addresses: list[int]) -> None:
         """Takes the test from arrays that have these keys."""
@@ -486,8 +502,8 @@ def _find(kind: type) -> Any:
 
 def _elements(name: str, strides: Any, size: int) -> Shape:
     if any(stride % size for stride in strides):
-        raise InvalidArgument(f"{name}: strides {tuple(strides)} in bytes are not whole elements of {size} bytes",
-                              hint="copy it: numpy.ascontiguousarray(x)")
+        raise InvalidArgument.of(name, tuple(strides), f"in bytes are not whole elements of {size} bytes", "copy it: numpy.ascontiguousarray(x)",
+                                 what="strides")
     return tuple(stride // size for stride in strides)
 
 
@@ -495,8 +511,8 @@ def _ml_dtype(name: str) -> Any:
     try:
         import ml_dtypes
     except ImportError:
-        raise UnsupportedType(f"dtype: {name} is a type that NumPy has with ml_dtypes alone, which is not installed",
-                              hint="pip install ml_dtypes") from None
+        raise UnsupportedType.of("dtype", name, "is a type that NumPy has with ml_dtypes alone, which is not installed",
+                                 "pip install ml_dtypes") from None
     import numpy
     return numpy.dtype(getattr(ml_dtypes, name))
 
@@ -512,4 +528,4 @@ def stream_handle(stream: Any) -> int:
         if hasattr(stream, attribute):
             value = getattr(stream, attribute)
             return int(getattr(value, "value", value) or 0)
-    raise UnsupportedType(f"stream: a {type(stream).__name__} is no stream", hint="give an int, or an object with __cuda_stream__")
+    raise UnsupportedType.of("stream", type(stream).__name__, "is no stream", "give an int, or an object with __cuda_stream__", what="a")

@@ -16,10 +16,11 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
 from ._library import check, ffi, lib, made, sized, text, thread
+from .arguments import assign, start_of
 from .arrays import READERS, Array, Known, Shape, View, read_all, reader_of, size_of, stream_handle
 from .devices import Device, device_of
 from .errors import Closed, InvalidArgument, UnsupportedType
-from .unrolled import unrolled
+from .unrolled import matcher, unrolled
 
 if sys.version_info >= (3, 10):
     from typing import ParamSpec
@@ -84,14 +85,28 @@ class Request(Generic[R]):
     def _check(self) -> None:
         for view in self.views:
             if min(view.strides, default=0) < 0:
-                raise view.refuse(f"strides {view.strides} are below 0", "copy it: numpy.ascontiguousarray(x)")
+                raise view.refuse("strides", view.strides, "are below 0", "copy it: numpy.ascontiguousarray(x)")
         given = [out.given for out in self.writes.values() if out.given is not None]
         for view in self.views + given:
             if view.device != self.like.device:
-                raise view.refuse(f"it is in {view.place}, but {self.like.name} in {self.like.place}", "move one of them: x.to(y.device)")
+                raise view.refuse("it is in", view.place, f", but {self.like.name} in {self.like.place}", "move one of them: x.to(y.device)")
         for name, out in self.writes.items():
             if out.given is not None:
                 check_out(out.given, out)
+
+    def create(self, device: Device) -> Any:
+        """The library's handle."""
+        desc, kept = self.describe()
+        handle = made(self.noun + " *", getattr(lib, self.noun + "_create"), device.handle, desc)
+        del kept  # the library has copied what the description points to
+        return handle
+
+    def kernel_of(self, handle: Any) -> Any:
+        return getattr(lib, self.noun + "_kernel")(handle)
+
+    def arguments(self, device: Device) -> Any:
+        """Of a kernel's launch: see KernelRequest. None: the run has parameters of its own."""
+        return None
 
     def describe(self) -> Any:
         """The library's description, `cj_NOUN_desc`, and what it points to."""
@@ -100,12 +115,12 @@ class Request(Generic[R]):
         desc, kept = sized(kind.cname), []
         for name, value in self.fields.items():
             if name not in known:
-                raise InvalidArgument(f"{name}: {self.noun[3:]} has no such parameter; it has {', '.join(known)}", hint=HINTS.get(name, ""))
+                raise InvalidArgument.of(name, None, f"{self.noun[3:]} has no such parameter; it has {', '.join(known)}", HINTS.get(name, ""))
             if name == "cluster" and value == 0 and isinstance(value, int):
                 value = 2**32 - 1 if self.noun in NO_CLUSTER else int(self.noun in ("cj_stencil", "cj_gemm"))
             if isinstance(value, dict):
                 for inner, item in value.items():
-                    _assign(getattr(desc, name), dict(known[name].type.fields)[inner].type, inner, item)
+                    assign(getattr(desc, name), dict(known[name].type.fields)[inner].type, inner, item)
             elif name in FUNCTIONS and value is not None:
                 kept.append(_user_function(FUNCTIONS[name], value, lib.cj_dtype_arithmetic(_dtype(self.fields["dtype"]))))
                 setattr(desc, name, kept[-1])
@@ -113,7 +128,7 @@ class Request(Generic[R]):
                 kept.append(ffi.new("double[]", value))
                 setattr(desc, name, kept[-1])
             elif value is not None:
-                _assign(desc, known[name].type, name, value)
+                assign(desc, known[name].type, name, value)
         return desc, kept
 
 
@@ -133,63 +148,21 @@ def _user_function(names: tuple[str, ...], expression: str, dtype: int) -> Any:
 
 def check_out(view: View, out: Out) -> None:
     if view.dtype != out.dtype and not (view.dtype[0] in "iu" and view.dtype[1:] == out.dtype[1:] and out.dtype[0] in "iu"):
-        raise UnsupportedType(f"{view.name}: its dtype is {view.dtype}; the result is {out.dtype}")
+        raise view.refuse("its dtype is", view.dtype, f"; the result is {out.dtype}", kind=UnsupportedType)
     if view.shape != out.shape:
-        raise view.refuse(f"its shape is {view.shape}; the result's is {out.shape}")
+        raise view.refuse_shape(f"the result's is {out.shape}")
     if not view.writable:
-        raise view.refuse("it is read-only", "give an array that may be written")
+        raise view.refuse("", None, "it is read-only", "give an array that may be written")
     if not view.contiguous and not out.strided:
-        raise view.refuse(f"strides {view.strides} in elements are not those of a contiguous array", "give a contiguous array")
+        raise view.refuse("strides", view.strides, "in elements are not those of a contiguous array", "give a contiguous array")
 
 
-def _assign(structure: Any, kind: Any, name: str, value: Any) -> None:
-    """A field of a description; of an enum also by a word: "box" for CJ_STENCIL_BOX."""
-    if isinstance(value, str):
-        if kind.kind != "enum":
-            raise InvalidArgument(f"{name}: {value!r} is no number")
-        words = _words(kind.relements)
-        if value.lower() not in words:
-            raise InvalidArgument(f"{name}: {value!r} is none of {', '.join(words)}")
-        value = words[value.lower()]
-    try:
-        setattr(structure, name, value)
-    except (OverflowError, TypeError) as error:
-        raise InvalidArgument(f"{name}: {value!r} is no value of a {kind.cname}: {error}") from None
-
-
-@functools.lru_cache(maxsize=None)
-def _words_of(elements: tuple[tuple[str, int], ...]) -> dict[str, int]:
-    prefix = 0
-    while len({name[:prefix + 1] for name, _ in elements}) == 1:
-        prefix += 1
-    prefix = max(elements[0][0][:prefix].rfind("_") + 1, 0)
-    return {name[prefix:].lower(): value for name, value in elements}
-
-
-def _words(elements: dict[str, int]) -> dict[str, int]:
-    return _words_of(tuple(sorted(elements.items(), key=lambda element: element[1])))
-
-
-# How a plan's addresses, in the order of the call and then of the results, become the arguments of its run; `unused` are structures that no
-# thread uses now.
-_START_OF_STRUCTURE = """
-def call(addresses, stream, late, error):
-    [{address#, }] = addresses
-    try:
-        structure, words = made = unused.pop()
-    except IndexError:
-        structure, words = made = new()
-    words[place#] = address#
-    if late:
-        write_late(structure, late)
-    status = plan._function(plan._handle, structure, stream, error)
-    unused.append(made)
-    return status
-"""
-_START_OF_POINTERS = """
-def call(addresses, stream, late, error):
-    [{address#, }] = addresses
-    return plan._function(plan._handle, ARGUMENTS, stream, error)
+# The arrays of the results, whose addresses are appended.
+_MAKE = """
+def call(addresses):
+    x# = allocate#()
+    addresses.append(address(x#))
+    return ({x#, })
 """
 
 
@@ -211,17 +184,15 @@ class Plan(Generic[R]):
     def __init__(self, request: Request[R], device: Device) -> None:
         self._request, self.device, self._late = request, device, request.late
         self._views = request.views
-        desc, kept = request.describe()
         self._destroy = getattr(lib, request.noun + "_destroy")
-        self._handle = made(request.noun + " *", getattr(lib, request.noun + "_create"), device.handle, desc)
-        del kept  # the library has copied what the description points to
+        self._handle = request.create(device)
         self._function = getattr(lib, f"{request.noun}_{request.run}")
-        self._arrange(ffi.typeof(self._function).args[1])
+        self._start = start_of(self, request, self._views)  # with the arrays' addresses, in the order of the call and then of the results
         like = request.like
         self._waits = like.reader.waits and device.ordinal is not None
         self._plain = not self._waits and device.ordinal is not None  # a launch needs nothing before or after it
         self._current = like.reader.current(device.ordinal)
-        self._allocators: list[Callable[[], Array]] = []
+        self.make: Callable[[list[int]], tuple[Array, ...]] = self._make_first
         self._sizes = [view.bytes for view in self._views] + [_bytes(out) for out in request.writes.values()]
         self._launch = device.launcher(len(self._sizes))
         self._given, self._made = Known(None), Known(None)  # arrays of the last calls that gave `out`, and that did not
@@ -229,62 +200,42 @@ class Plan(Generic[R]):
         self._result: Any = request.result
         self._single = len(request.writes) == 1
 
-    def _arrange(self, first: Any) -> None:
-        """Chooses how the addresses of the arrays, in the order of the call and then of the results, become the run's arguments."""
-        request = self._request
-        names = {view.slot: name for name, view in request.reads.items()}
-        order = [names[view.slot] for view in self._views] + list(request.writes)
-        if first.kind == "pointer":  # to a structure, cj_NOUN_arrays
-            self._structure = first
-            offsets = {name: field.offset for name, field in first.item.fields}
-            names_of = {"plan": self, "unused": [], "write_late": self._write_late, "new": self._new_structure}
-            self._start = unrolled(_START_OF_STRUCTURE, len(order), names_of, place=[offsets[name] // 8 for name in order])
-        else:
-            arguments = ", ".join(f"address{order.index(name)}" if name in order else "0" for name in request.run_arrays)
-            self._start = unrolled(_START_OF_POINTERS.replace("ARGUMENTS", arguments), len(order), {"plan": self})
-
-    def _new_structure(self) -> tuple[Any, Any]:
-        """A structure for the run's arrays, and its words of 8 bytes."""
-        structure = sized(self._structure.item.cname, self._request.values)
-        return structure, memoryview(ffi.buffer(structure)).cast("B").cast("Q")
-
-    def _write_late(self, structure: Any, late: dict[str, float]) -> None:
-        for name, value in late.items():
-            _assign(structure, dict(self._structure.item.fields)[name].type, name, value)
-
     def __call__(self, *arrays: Array, out: Any = None, stream: Any = None, **late: float) -> R:
         if out is None:
-            outs, known = self.allocate(), self._made
-            test = known.test
+            test = self._made.test
             addresses = test(arrays) if test else None
             if addresses is None:
-                addresses = self._read(arrays, outs, known)
-            for x in outs:
-                addresses.append(self.address(x))
+                addresses = self._read(arrays, None, self._made)
+            outs = self.make(addresses)
         else:
-            outs, known = out if type(out) is tuple else (out,), self._given
-            test = known.test
+            outs = out if type(out) is tuple else (out,)
+            test = self._given.test
             addresses = test(arrays + outs) if test else None
             if addresses is None:
-                addresses = self._read(arrays, outs, known)
+                addresses = self._read(arrays, outs, self._given)
+        if late and late.keys() - self._late.keys():
+            name = next(iter(late.keys() - self._late.keys()))
+            raise InvalidArgument.of(name, None, f"a call of this plan has no such value; it has {', '.join(self._late) or 'none'}")
         return self.go(addresses, outs, self._current() if stream is None else stream_handle(stream), late)
 
-    def _read(self, arrays: tuple[Array, ...], outs: tuple[Array, ...], known: Known) -> list[int]:
+    def _read(self, arrays: tuple[Array, ...], outs: Optional[tuple[Array, ...]], known: Known) -> list[int]:
         """The addresses of the caller's arrays, which are held against `known` and those that the plan was made for."""
-        given = outs if known is self._given else ()
+        given = outs or ()
         keys, addresses = read_all(arrays, given)
         if keys != known.keys:
-            self._accept(arrays, outs)
+            self._accept(arrays, self.make([]) if outs is None else outs)
             known.keys, known.test = keys, known.test or None  # a test of earlier ones stays right
         elif known.test is None:
             known.learn(arrays, given, addresses)
         return addresses
 
-    def allocate(self) -> tuple[Array, ...]:
-        if not self._allocators:
-            like = self._request.like
-            self._allocators = [like.reader.allocator(like.like, out.shape, out.dtype) for out in self._request.writes.values()]
-        return (self._allocators[0](),) if self._single else tuple([allocate() for allocate in self._allocators])
+    def _make_first(self, addresses: list[int]) -> tuple[Array, ...]:
+        """Makes the arrays of the results, whose addresses it appends, and the function that later calls do this with."""
+        like, writes = self._request.like, self._request.writes.values()
+        allocators = [like.reader.allocator(like.like, out.shape, out.dtype) for out in writes]
+        self.make = unrolled(_MAKE, len(writes), {"address": self.address}, allocate=allocators)
+        made: tuple[Array, ...] = self.make(addresses)
+        return made
 
     def go(self, addresses: list[int], outs: Any, stream: int, late: Optional[dict[str, Any]] = None) -> R:
         """Launches. The arrays have been checked; of values that are not in `late` those of the plan hold."""
@@ -293,8 +244,7 @@ class Plan(Generic[R]):
         where = _STREAMS.get(stream)
         if where is None:
             where = _STREAMS.setdefault(stream, ffi.cast("cj_stream", stream))
-        if self._late or late:
-            late = self._values(late or {})
+        late = (late or {}) if self._late else None
         if self._plain:
             status = self._start(addresses, where, late, thread.error)
             if status:
@@ -308,65 +258,87 @@ class Plan(Generic[R]):
         result: R = self._result(*outs) if self._result else outs[0] if self._single else outs
         return result
 
-    def _values(self, late: dict[str, float]) -> dict[str, float]:
-        """Those of the plan, and of this call."""
-        known = self._late
-        for name in late:
-            if name not in known:
-                raise InvalidArgument(f"{name}: a call of this plan has no such value; it has {', '.join(known) or 'none'}")
-        return {**known, **late}
-
     def _accept(self, arrays: Any, outs: Any) -> None:
         """Holds arrays that the plan has not seen before against those that it was made for."""
         names = [view.name for view in self._views]
         if len(arrays) != len(names):
-            raise InvalidArgument(f"arrays: {len(arrays)} were given; this plan takes {len(names)}: {', '.join(names)}")
+            raise InvalidArgument.of("arrays", len(arrays), f"were given; this plan takes {len(names)}: {', '.join(names)}")
         if len(outs) != len(self._request.writes):
-            raise InvalidArgument(f"out: {len(outs)} arrays were given; this plan writes {len(self._request.writes)}")
+            raise InvalidArgument.of("out", len(outs), f"arrays were given; this plan writes {len(self._request.writes)}")
         for x, mine in zip(arrays, self._views):
             view = view_of(x, mine.name, mine.slot)
             if view.layout != mine.layout:
-                raise view.refuse(
-                    f"{view.dtype} of shape {view.shape} with strides {view.strides} in {view.place}; the plan was made for "
-                    f"{mine.dtype} of shape {mine.shape} with strides {mine.strides} in {mine.place}", "make a plan for it")
+                raise view.refuse("it is", view.described, f"; the plan was made for {mine.described}", "make a plan for it")
         for x, spec in zip(outs, self._request.writes.values()):
             view = view_of(x, "out", 0)
             if spec.given is not None and view.layout != spec.given.layout or view.device != self._request.like.device:
-                raise view.refuse(f"strides {view.strides} in {view.place}; the plan was made for another out", "make a plan with it")
+                raise view.refuse("it is", view.described, "; the plan was made for another out", "make a plan with it")
             check_out(view, spec._replace(strided=spec.given is not None))
 
     @property
     def _kernel(self) -> Any:
         if self._handle is None:
             raise Closed("the plan is closed", hint="make another one: FUNCTION.plan(...)")
-        return getattr(lib, self._request.noun + "_kernel")(self._handle)
+        return self._request.kernel_of(self._handle)
 
     @property
     def ptx(self) -> str:
-        """The kernel's text."""
+        """The kernel's text.
+
+        >>> import clusterjit, numpy
+        >>> ".entry" in clusterjit.softmax.plan(numpy.ones((4, 8), numpy.float32)).ptx
+        True
+        """
         return text(lib.cj_kernel_ptx(self._kernel))
 
     @property
     def workspace_bytes(self) -> int:
+        """The device memory that a launch works in; launches that share it need an order. 0: there is none.
+
+        >>> import clusterjit, numpy
+        >>> clusterjit.softmax.plan(numpy.ones((4, 8), numpy.float32)).workspace_bytes
+        0
+        """
         return int(lib.cj_kernel_plan(self._kernel).workspace_bytes)
 
     @property
     def error_bound(self) -> float:
-        """Of a rounded result, as the family's header says; 0 if it is exact, NaN if nothing is known."""
+        """Of a rounded result, as the family's header says; 0 if it is exact, NaN if nothing is known.
+
+        >>> import clusterjit, numpy
+        >>> clusterjit.sum.plan(numpy.ones(1000, numpy.int32)).error_bound
+        0.0
+        """
         return float(lib.cj_kernel_plan(self._kernel).error_bound)
 
     @property
     def shape(self) -> dict[str, tuple[int, int, int]]:
-        """grid, block and cluster, each (x, y, z); the cluster is (0, 0, 0) if the kernel has none."""
+        """grid, block and cluster, each (x, y, z); the cluster is (0, 0, 0) if the kernel has none.
+
+        >>> import clusterjit, numpy
+        >>> clusterjit.sum.plan(numpy.ones(1000, numpy.int32), cluster=4).shape["cluster"]
+        (4, 1, 1)
+        """
         plan = lib.cj_kernel_plan(self._kernel)
         return {name: (d.x, d.y, d.z) for name in ("grid", "block", "cluster") for d in [getattr(plan, name)]}
 
     @property
     def note(self) -> str:
-        """What the plan changed, and why; or empty."""
+        """What the plan changed of what was asked, and why; or empty.
+
+        >>> import clusterjit, numpy
+        >>> clusterjit.sum.plan(numpy.ones(1000, numpy.int32), cluster=4).note
+        ''
+        """
         return text(lib.cj_kernel_plan(self._kernel).note)
 
     def close(self) -> None:
+        """Frees the kernel. Its launches must have ended.
+
+        >>> import clusterjit, numpy
+        >>> plan = clusterjit.sum.plan(numpy.ones(1000, numpy.int32))
+        >>> plan.close()
+        """
         if self._handle is not None:
             self._destroy(self._handle)
             self._handle = None
@@ -388,9 +360,9 @@ def _bytes(out: Out) -> int:
 
 
 def view_of(x: Any, name: str, slot: int) -> View:
-    view: View = reader_of(x, f"{name}: ").view(x, name, slot)
+    view: View = reader_of(x, name).view(x, name, slot)
     if 0 in view.shape:
-        raise view.refuse(f"its shape {view.shape} has no elements; at least one is needed", "leave out the call where there is nothing to do")
+        raise view.refuse("its shape", view.shape, "has no elements; at least one is needed", "leave out the call where there is nothing to do")
     return view
 
 
@@ -431,6 +403,10 @@ def _is_number(value: Any) -> bool:
 _NO_CALL = None, Known(None), None, None
 
 
+def _is_array(value: Any) -> bool:
+    return READERS[type(value)] is not None
+
+
 class Function(Generic[P, R]):
     """A function of the library. ``f(x, ...)`` runs it at once, ``f.plan(x, ...)`` makes a :class:`Plan` to run again and again."""
 
@@ -452,16 +428,20 @@ class Function(Generic[P, R]):
     def _call(self, *args: Any, out: Any = None, stream: Any = None, **kwargs: Any) -> R:
         outs: tuple[Any, ...] = () if out is None else out if type(out) is tuple else (out,)
         _, known, entry, arrays = self._last  # type: Any, Known, _Entry[R], Optional[int]
-        late = None
-        addresses = known.test(args + outs) if len(args) == arrays and not kwargs and known.test else None
+        late = addresses = None
+        if known.test:
+            if len(args) == arrays and not kwargs:
+                addresses = known.test(args + outs)
+            else:
+                found = known.match(args, kwargs)
+                if found is not None:
+                    addresses, late = known.test(found[0] + outs), found[1]
         if addresses is None:
             addresses, entry, late = self._find(args, kwargs, outs)
         handle = entry.current() if stream is None else stream_handle(stream)
         plan = entry.common or entry.plan(handle)
         if not outs:
-            outs = plan.allocate()
-            for x in outs:
-                addresses.append(plan.address(x))
+            outs = plan.make(addresses)
         return plan.go(addresses, outs, handle, late)
 
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any], outs: tuple[Any, ...]) -> tuple[list[int], _Entry[R], Any]:
@@ -486,6 +466,7 @@ class Function(Generic[P, R]):
                 entry = self._entry(key, keys, args, kwargs, outs)
                 self._last = key, Known(keys), entry, len(arrays) if len(arrays) == len(args) and not kwargs else None
             elif known.test is None:
+                known.match = matcher(args, kwargs, _is_array, late or ())
                 known.learn(arrays, outs, addresses)
         return addresses, entry, late
 
@@ -504,16 +485,35 @@ class Function(Generic[P, R]):
         return [float if name in late else value for name, value in kwargs.items()], late
 
     def plan(self, *args: P.args, **kwargs: P.kwargs) -> Plan[R]:
-        """A plan for these arguments: their arrays say shapes, strides and types; their contents are not read."""
+        """A plan for these arguments: their arrays say shapes, strides and types; their contents are not read.
+
+        >>> import clusterjit, numpy
+        >>> x = numpy.ones((4, 8), numpy.float32)
+        >>> plan = clusterjit.softmax.plan(x, scale=0.5)
+        >>> for step in range(3):
+        ...     y = plan(x)
+        """
         out = kwargs.pop("out", None)
         kwargs.pop("stream", None)
         request = self._request(args, kwargs, () if out is None else out if type(out) is tuple else (out,))
         return Plan(request, device_of(request.like.device))
 
     def forget(self) -> None:
-        """Lets go of the plans that calls have made. Their launches must have ended."""
+        """Lets go of the plans that calls have made. Their launches must have ended.
+
+        >>> import clusterjit
+        >>> clusterjit.softmax.forget()
+        """
         self._entries.clear()
         self._last = _NO_CALL
+
+    def _refuse_unknown(self, kwargs: dict[str, Any]) -> None:
+        """Refuses what no parameter is called, of a function that has no further keywords for its plan."""
+        known = self._signature.parameters
+        unknown = [name for name in kwargs if name not in known]
+        if unknown and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+            raise InvalidArgument.of(unknown[0], None, f"{self._body.__name__} has no such parameter; it has {', '.join(known)}",
+                                     "its plan has no parameters: the library chooses it by the shape")
 
     def _request(self, args: Any, kwargs: Any, outs: tuple[Any, ...]) -> Request[R]:
         """What the body asks for, with views in place of arrays."""
@@ -524,6 +524,7 @@ class Function(Generic[P, R]):
                 return view_of(value, name, next(slots))
             return tuple(value) if type(value) is list else value
 
+        self._refuse_unknown(kwargs)
         self._signature.bind(*args, **kwargs)  # else a TypeError, as of any function
         positional = [viewed(name, value) for name, value in zip(self._signature.parameters, args)]
         named = {name: viewed(name, value) for name, value in kwargs.items()}
@@ -532,6 +533,6 @@ class Function(Generic[P, R]):
             named["out"] = views
         request = self._body(*positional, **named)
         if outs and len(outs) != len(request.writes):
-            raise InvalidArgument(f"out: {len(outs)} arrays were given; {self._body.__name__} writes {len(request.writes)}: "
-                                  f"{', '.join(request.writes)}", hint="give a tuple of as many")
+            raise InvalidArgument.of("out", len(outs), f"arrays were given; {self._body.__name__} writes {len(request.writes)}: "
+                                     f"{', '.join(request.writes)}", "give a tuple of as many")
         return request

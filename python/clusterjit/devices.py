@@ -73,11 +73,19 @@ class Device:
         return {name: _plain(getattr(limits, name)) for name, _ in ffi.typeof(limits).fields if name != "reserved"}
 
     def synchronize(self, stream: int = 0) -> None:
-        """Waits for all work on the stream, a CUstream as an int, and raises the faults of its kernels."""
+        """Waits for all work on the stream, a CUstream as an int, and raises the faults of its kernels.
+
+        >>> import clusterjit
+        >>> clusterjit.device("cpu").synchronize()
+        """
         call(lib.cj_synchronize, self.handle, ffi.cast("cj_stream", stream))
 
     def trim(self) -> None:
-        """Lets go of the kernels that the device keeps. Their launches must have ended."""
+        """Lets go of the kernels that the device keeps. Their launches must have ended.
+
+        >>> import clusterjit
+        >>> clusterjit.device("cpu").trim()
+        """
         lib.cj_device_trim(self.handle)
 
     def set_workspaces(self, allocate: Optional[Callable[[int, int], int]],
@@ -132,7 +140,15 @@ class Device:
             call(lib.cj_cpu_configure, self.handle, sized("cj_cpu_options", options))
 
     def hazards(self) -> list[Found]:
-        """What the last launch on the CPU device broke, each pair of lines once."""
+        """What the last launch on the CPU device broke, each pair of lines once: what the exception :class:`Hazard` has, too.
+
+        >>> import clusterjit, numpy
+        >>> device = clusterjit.device("cpu")
+        >>> with device.watch(seed=7):
+        ...     total = clusterjit.sum(numpy.ones(1000, numpy.float32))
+        >>> device.hazards()
+        []
+        """
         return [_found(lib.cj_cpu_hazard_at(self.handle, i)[0]) for i in range(lib.cj_cpu_hazard_count(self.handle))]
 
     def is_capturing(self, stream: int) -> bool:

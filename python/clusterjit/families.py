@@ -12,10 +12,11 @@ import builtins
 import math
 from typing import Any, NamedTuple, Optional
 
-from .arrays import Array, Shape, View, dtype_name
+from .arrays import NAMES, Array, Shape, View, dtype_name
 from .call import Function, Out, Request, Value
 from .errors import InvalidArgument, UnsupportedType
-from .shapes import COPY, align, elements, last_axis, of_dtype, row_stride, same_shape
+from .parameters import KernelRequest
+from .shapes import COPY, align, all_elements, elements, last_axis, of_dtype, row_stride, same_shape
 
 # What is summed is of this type, where it is of a smaller one.
 ARITHMETIC = {"f16": "f32", "bf16": "f32", "e4m3": "f32", "e5m2": "f32", "i8": "i32", "i16": "i32", "u8": "u32", "u16": "u32"}
@@ -37,13 +38,15 @@ def _reduce(x: View, op: str, out: Any, plan: dict[str, Any]) -> Request[Array]:
 
 
 @Function
-def sum(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+def sum(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
     """The sum of all elements of ``x``, contiguous, of any shape and dtype; f16 and bf16 are summed in f32, to an f32.
+    ``axis``: None, or that of an array of one axis.
 
     >>> import clusterjit, numpy
     >>> float(clusterjit.sum(numpy.arange(1024, dtype=numpy.float32), cluster=4))
     523776.0
     """
+    all_elements(x, axis)
     return _reduce(x, "sum", out, plan)
 
 
@@ -66,46 +69,52 @@ def reduce(x: Array, op: str, identity: str, *, map: Optional[str] = None, out: 
 
 
 @Function
-def prod(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+def prod(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
     """The product of all elements of ``x``, contiguous, of any shape and dtype.
 
     >>> import clusterjit, numpy
     >>> int(clusterjit.prod(numpy.arange(1, 11, dtype=numpy.int64)))
     3628800
     """
+    all_elements(x, axis)
     return _reduce(x, "product", out, plan)
 
 
 @Function
-def min(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The least element of ``x``, contiguous, of any shape and dtype. NaN is passed over.
+def min(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """The least element of ``x``, contiguous, of any shape and dtype. NaN is passed over, where
+    NumPy's is NaN. ``axis``: None, or that of an array of one axis.
 
     >>> import clusterjit, numpy
     >>> float(clusterjit.min(numpy.array([3.0, -2.0, 5.0])))
     -2.0
     """
+    all_elements(x, axis)
     return _reduce(x, "min", out, plan)
 
 
 @Function
-def max(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The greatest element of ``x``, contiguous, of any shape and dtype. NaN is passed over.
+def max(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """The greatest element of ``x``, contiguous, of any shape and dtype. NaN is passed over, where
+    NumPy's is NaN. ``axis``: None, or that of an array of one axis.
 
     >>> import clusterjit, numpy
     >>> float(clusterjit.max(numpy.array([3.0, -2.0, 5.0])))
     5.0
     """
+    all_elements(x, axis)
     return _reduce(x, "max", out, plan)
 
 
 @Function
-def mean(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+def mean(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
     """The mean of all elements of ``x``: f32 of f16, bf16 and f32, else f64.
 
     >>> import clusterjit, numpy
     >>> float(clusterjit.mean(numpy.arange(5, dtype=numpy.int32)))
     2.0
     """
+    all_elements(x, axis)
     return _reduce(x, "mean", out, plan)
 
 
@@ -121,19 +130,23 @@ def meanvar(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan
 
 
 @Function
-def argmin(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The index, i64, of the first least element of ``x``, flattened. ``out``: i64 of shape (2,), whose second element it is.
+def argmin(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """The index, i64, of the first least element of ``x``, flattened. ``out``: i64 of shape (2,), whose second element it is. NaN is passed
+    over.
 
     >>> import clusterjit, numpy
     >>> int(clusterjit.argmin(numpy.array([3.0, -2.0, 5.0, -2.0])))
     1
     """
+    all_elements(x, axis)
     return _reduce(x, "argmin", out, plan)
 
 
 @Function
 def argmax(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The index of the first greatest element: of ``x`` flattened (i64), or with ``axis=-1`` of each row of f32 (u32).
+    """The index of the first greatest element: of ``x`` flattened (i64), or with ``axis=-1`` of each row of f32 (u32); ``topk(x, 1)``
+    finds those of rows of other dtypes. NaN is passed over, but is the greatest of a row. ``out``: without ``axis`` i64 of shape (2,),
+    whose second element it is.
 
     >>> import clusterjit, numpy
     >>> x = numpy.array([[1, 7, 2], [9, 0, 9]], numpy.float32)
@@ -163,7 +176,7 @@ def _scan(op: str, x: View, axis: int, exclusive: bool, reverse: bool, flags: Op
         of_dtype(flags, "u8")
         same_shape(x, {"flags": flags})
         if row_stride(flags) != fields["stride"]:
-            raise flags.refuse(f"its rows are {row_stride(flags)} elements apart; those of x are {fields['stride']}", COPY)
+            raise flags.refuse("its rows are", row_stride(flags), f"elements apart; those of x are {fields['stride']}", COPY)
         heads, fields["heads"] = flags, "flags"
     elif offsets is not None:
         _offsets(offsets)
@@ -245,7 +258,7 @@ def _topk(x: View, k: int, axis: int, shape: Shape, index_dtype: Any, out: Any, 
     last_axis(x, axis)
     index = dtype_name(index_dtype)
     if index not in ("i64", "u32"):
-        raise UnsupportedType(f"index_dtype: {index} is none of i64, u32")
+        raise UnsupportedType.of("index_dtype", index, "is none of i64, u32")
     given = [*(out or ()), None, None]
     fields = {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "k": k, "dtype": x.dtype, "stride": row_stride(x),
               "align": x.align, "index_u32": index == "u32", **fields}
@@ -280,7 +293,7 @@ def kthvalue(x: Array, k: int, *, axis: int = -1, largest: bool = False, index_d
 def _offsets(offsets: View) -> None:
     of_dtype(offsets, "i32", "i64")
     if len(offsets.shape) != 1 or offsets.shape[0] < 2 or not offsets.contiguous:
-        raise offsets.refuse(f"its shape is {offsets.shape}; it must be (segments + 1,), contiguous")
+        raise offsets.refuse_shape("it must be (segments + 1,), contiguous")
 
 
 def _sort(x: View, axis: int, offsets: Optional[View], longest: Optional[int], writes: dict[str, Out],
@@ -288,14 +301,14 @@ def _sort(x: View, axis: int, offsets: Optional[View], longest: Optional[int], w
     last_axis(x, axis)
     index = writes["indices"].dtype
     if index not in ("i64", "u32"):
-        raise UnsupportedType(f"index_dtype: {index} is none of i64, u32")
+        raise UnsupportedType.of("index_dtype", index, "is none of i64, u32")
     fields = {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "dtype": x.dtype, "stride": row_stride(x),
               "index_u32": index == "u32", **fields}
     if offsets is None:
         return Request("sort", fields, {"x": x}, writes, run_arrays=("x", "values", "indices"))
     _offsets(offsets)
     if len(x.shape) != 1 or not x.contiguous:
-        raise x.refuse(f"its shape is {x.shape}, with strides {x.strides}; with offsets it must be one axis, contiguous", COPY)
+        raise x.refuse_shape(f"with strides {x.strides}; with offsets it must be one axis, contiguous", COPY)
     fields.update(rows=offsets.shape[0] - 1, columns=longest or x.shape[0], stride=0, offsets=offsets.dtype)
     return Request("sort", fields, {"x": x, "offsets": offsets}, writes, run="run_segmented", run_arrays=("x", "offsets", "values", "indices"))
 
@@ -352,8 +365,39 @@ def _tokens(name: str, x: Optional[View], shape: Shape) -> Optional[View]:
     """An array of u32 (i32 has the same bits), of this shape."""
     of_dtype(x, "u32", "i32")
     if x is not None and (x.shape != shape or not x.contiguous):
-        raise x.refuse(f"its shape is {x.shape}, with strides {x.strides}; it must be {shape}, contiguous", COPY)
+        raise x.refuse_shape(f"with strides {x.strides}; it must be {shape}, contiguous", COPY)
     return x
+
+
+def _values_of_rows(logits: View, values: dict[str, Any]) -> dict[str, Optional[View]]:
+    """Those that are arrays, with a value for each row of logits."""
+    found: dict[str, Optional[View]] = {}
+    for name, dtypes in _SAMPLED.items():
+        value = values[name]
+        if isinstance(value, View):
+            of_dtype(value, *dtypes)
+            _beside(logits, name, value, logits.shape[:-1])
+            found[name + "_rows"] = value
+    return found
+
+
+def _draft(logits: View, tokens: Optional[View], probabilities: Optional[View]) -> dict[str, Optional[View]]:
+    """The tokens of a draft and their distributions: both or none."""
+    if (tokens is None) != (probabilities is None):
+        name, other = ("draft_tokens", "draft_probabilities")[::-1 if tokens is None else 1]
+        raise InvalidArgument.of(name, None, f"it is given without {other}", f"give both: {other}=...")
+    of_dtype(tokens, "i32")
+    of_dtype(probabilities, "f32")
+    _beside(logits, "draft_tokens", tokens, logits.shape[:-1])
+    _beside(logits, "draft_probabilities", probabilities, logits.shape)
+    return {"draft_tokens": tokens, "draft_probabilities": probabilities}
+
+
+def _beside(logits: View, name: str, x: Optional[View], shape: Shape) -> None:
+    """Refuses an array that is not contiguous, of this shape."""
+    same_shape(logits, {name: x}, shape)
+    if x is not None and not x.contiguous:
+        raise x.refuse_strides("are not those of a contiguous array")
 
 
 @Function
@@ -383,40 +427,20 @@ def sample(logits: Array, *, temperature: Value = 1.0, top_k: Optional[Value] = 
     array([[ 1, -1],
            [ 2, -1]], dtype=int32)
     """
-    rows, columns = logits.shape[:-1], logits.shape[-1] if logits.shape else 0
     last_axis(logits, -1)
+    rows, columns = logits.shape[:-1], logits.shape[-1]
     values: dict[str, Any] = {
         "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "repetition": repetition, "frequency": frequency,
         "presence": presence, "seed": seed, "offset": offset}
-    penalized = any(values[name] is not None for name in ("repetition", "frequency", "presence"))
-    if penalized and counts is None:
-        raise InvalidArgument("counts: None, but penalties are of tokens that were counted", hint="give how often each token is in the text")
-    reads: dict[str, Optional[View]] = {
-        "logits": logits, "mask": _tokens("mask", mask, (*rows, (columns + 31) // 32)), "counts": _tokens("counts", counts, logits.shape)}
-    for name, dtypes in _SAMPLED.items():
-        value = values[name]
-        if isinstance(value, View):
-            of_dtype(value, *dtypes)
-            same_shape(logits, {name: value}, rows)
-            if not value.contiguous:
-                raise value.refuse("it is not contiguous", COPY)
-            reads[name + "_rows"] = value
-            values[name] = None
+    if counts is None and any(values[name] is not None for name in ("repetition", "frequency", "presence")):
+        raise InvalidArgument.of("counts", None, "penalties need them: how often each token is in the text", "give them: counts=...")
+    reads = {"logits": logits, "mask": _tokens("mask", mask, (*rows, (columns + 31) // 32)), "counts": _tokens("counts", counts, logits.shape),
+             **_values_of_rows(logits, values), **_draft(logits, draft_tokens, draft_probabilities)}
     fields = {"rows": math.prod(rows), "columns": columns, "dtype": logits.dtype, "stride": row_stride(logits), "align": logits.align,
               "top_k": top_k is not None, "top_p": top_p is not None, "min_p": min_p is not None, "penalties": counts is not None,
-              "mask": mask is not None, **plan}
-    fields = {"log_probability": log_probability, "top": top, "distribution": distribution, "draft": draft_tokens is not None, **fields}
-    late = {name: value for name, value in values.items() if value is not None}
-    if (draft_tokens is None) != (draft_probabilities is None):
-        raise InvalidArgument("draft_tokens, draft_probabilities: one of them is given without the other")
-    of_dtype(draft_tokens, "i32")
-    of_dtype(draft_probabilities, "f32")
-    same_shape(logits, {"draft_tokens": draft_tokens}, rows)
-    same_shape(logits, {"draft_probabilities": draft_probabilities})
-    for view in (draft_tokens, draft_probabilities):
-        if view is not None and not view.contiguous:
-            raise view.refuse("it is not contiguous", COPY)
-    reads.update(draft_tokens=draft_tokens, draft_probabilities=draft_probabilities)
+              "mask": mask is not None, "log_probability": log_probability, "top": top, "distribution": distribution,
+              "draft": draft_tokens is not None, **plan}
+    late = {name: value for name, value in values.items() if value is not None and not isinstance(value, View)}
     told = {"tokens": (rows, "i32", True), "log_probability": (rows, "f32", log_probability), "top_tokens": ((*rows, top), "i32", top > 0),
             "top_log_probabilities": ((*rows, top), "f32", top > 0), "probabilities": (logits.shape, "f32", distribution),
             "accepted": (rows, "u32", draft_tokens is not None)}
@@ -439,7 +463,7 @@ def histogram(x: Array, bins: int = 256, range: Optional[tuple[float, float]] = 
     array([2, 2], dtype=uint32)
     """
     if accumulate and not out:
-        raise InvalidArgument("out: None, but accumulate needs the counts to add to", hint="give them: out=counts")
+        raise InvalidArgument.of("out", None, "accumulate needs the counts to add to", "give them: out=counts")
     counts = dtype_name(dtype)
     lower, upper = (0, 0) if range is None else range
     fields = {"n": elements(x), "bins": bins, "dtype": x.dtype, "counts": counts, "lower": lower, "upper": upper, **plan}
@@ -447,7 +471,7 @@ def histogram(x: Array, bins: int = 256, range: Optional[tuple[float, float]] = 
                    run="add" if accumulate else "run")
 
 
-# ---- stencil, exchange
+# ---- stencil, exchange, collective
 
 @Function
 def stencil(x: Array, weights: Optional[tuple[float, ...]] = None, *, dim: Optional[int] = None, steps: int = 1, radius: int = 1,
@@ -463,7 +487,7 @@ def stencil(x: Array, weights: Optional[tuple[float, ...]] = None, *, dim: Optio
     """
     dim = builtins.min(len(x.shape), 3) if dim is None else dim
     if not 1 <= dim <= 3 or dim > len(x.shape):
-        raise InvalidArgument(f"dim: {dim} is outside 1 to {builtins.min(len(x.shape), 3)}")
+        raise InvalidArgument.of("dim", dim, f"is outside 1 to {builtins.min(len(x.shape), 3)}")
     extents = x.shape[len(x.shape) - dim:]
     fields = {"dim": dim, "extent": list(reversed(extents)), "batch": elements(x) // builtins.max(math.prod(extents), 1), "steps": steps,
               "radius": radius, "shape": shape, "boundary": boundary, "weights": weights,
@@ -484,7 +508,7 @@ def exchange(x: Array, pattern: str = "pair", *, shift: int = 1, halo: int = 1, 
            [1, 2]], dtype=int32)
     """
     if len(x.shape) < 2 or not x.contiguous:
-        raise x.refuse(f"its shape is {x.shape}, with strides {x.strides}; it must be (..., size, n), contiguous", COPY)
+        raise x.refuse_shape(f"with strides {x.strides}; it must be (..., size, n), contiguous", COPY)
     size, n = x.shape[-2:]
     given = out[0] if out else None
     fields = {"pattern": pattern, "n": n, "size": size, "groups": math.prod(x.shape[:-2]), "dtype": x.dtype, "shift": shift,
@@ -495,3 +519,50 @@ def exchange(x: Array, pattern: str = "pair", *, shift: int = 1, halo: int = 1, 
         del fields["shift"]
     after = (*x.shape[:-1], n + 2 * halo * (pattern == "halo"))
     return Request("exchange", fields, {"x": x}, {"out": Out(after, x.dtype, given)})
+
+
+_PARTS = {  # of a block: those that it gives and those that it gets; True: one for each block
+    "broadcast": (False, False), "reduce": (False, False), "allreduce": (False, False), "gather": (False, True), "allgather": (False, True),
+    "scatter": (True, False), "reduce_scatter": (True, False), "all_to_all": (True, True), "scan": (False, False), "shift": (False, False)}
+_DEFAULTS = {"combine": "sum", "root": 0, "exclusive": "no", "distance": 1, "around": "yes"}  # those of other operations are left out
+
+
+@Function
+def collective(x: Array, op: str = "allreduce", *, combine: str = "sum", root: int = 0, exclusive: bool = False, distance: int = 1,
+               around: bool = True, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
+    """A collective of the blocks of a cluster, through distributed shared memory. ``x``: (..., size, n), contiguous, of any dtype but
+    float8: a cluster of ``size`` blocks, 16 at most, for each (size, n), of which block b has row b. ``op``: "allreduce", "reduce"
+    (to ``root``), "reduce_scatter", "scan" (``exclusive``), all by ``combine``: "sum", "product", "min", "max"; "broadcast",
+    "gather" and "scatter" (from or to ``root``), "allgather", "all_to_all", "shift" (row b goes to b + ``distance``; ``around``: from the
+    last to the first one). Where a block gives or gets a part for each block its row is those parts: n is a multiple of size, or the
+    result's row has size * n elements. A block that gets nothing has zeros.
+
+    >>> import clusterjit, numpy
+    >>> x = numpy.array([[1, 2], [3, 4]], numpy.int32)
+    >>> clusterjit.collective(x)
+    array([[4, 6],
+           [4, 6]], dtype=int32)
+    >>> clusterjit.collective(x, "allgather")
+    array([[1, 2, 3, 4],
+           [1, 2, 3, 4]], dtype=int32)
+    """
+    if op not in _PARTS:
+        raise InvalidArgument.of("op", op, f"is none of {', '.join(_PARTS)}")
+    if len(x.shape) < 2 or not x.contiguous:
+        raise x.refuse_shape(f"with strides {x.strides}; it must be (..., size, n), contiguous", COPY)
+    of_dtype(x, *(dtype for dtype in NAMES if dtype not in ("e4m3", "e5m2")))
+    (size, n), (gives, gets) = x.shape[-2:], _PARTS[op]
+    if gives and n % size:
+        raise x.refuse_shape(f"its rows must be parts for each of {size} blocks")
+    count, clusters = n // size if gives else n, math.prod(x.shape[:-2])
+    given = {"combine": combine, "root": root, "exclusive": "yes" if exclusive else "no", "distance": builtins.abs(distance),
+             "around": "yes" if around else "no"}
+    fields = {"op": op.replace("_", "-"), "dtype": x.dtype, "count": count, "cluster": size, "clusters": clusters,
+              **{name: value for name, value in given.items() if value != _DEFAULTS[name]}}
+    if distance < 0:
+        fields["toward"] = "lower"
+    if plan.get("cluster") == 0:  # without clusters
+        fields["size"] = size
+    after = (*x.shape[:-1], count * size if gets else count)
+    return KernelRequest("collective", {**fields, **plan}, {"x": x}, {"out": Out(after, x.dtype, out[0] if out else None)},
+                         8 * size * clusters)

@@ -14,19 +14,16 @@ from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Unio
 
 from ._library import call, ffi, lib, made, sized, text
 from .arrays import READERS, Array, Shape, View, address_of, dtype_name, reader_of, stream_handle
-from .families import ARITHMETIC
 from .devices import Device, device
 from .errors import Closed, Error, InvalidArgument, UnsupportedType
+from .exchange import Exchange, Gather
+from .families import ARITHMETIC
+from .ranks import Ranks, dtype_number
+from .shapes import of_dtype
 
-Gather = Callable[[bytes], Sequence[bytes]]  # what this rank gives, to what all give, in the order of ranks
 _REACH = ("none", "own", "peer", "ipc")
 _COMBINE = {"sum": 0, "min": 1, "max": 2}
 _NORMS = {"rms": lib.CJ_NORM_RMS, "layer": lib.CJ_NORM_LAYER}
-
-
-def _dtype(name: str) -> int:
-    value: int = getattr(lib, "CJ_" + name.upper())
-    return value
 
 
 class Info(NamedTuple):
@@ -38,33 +35,6 @@ class Info(NamedTuple):
     unreached: str
 
 
-class Exchange:
-    """A cj_gpus_exchange over a function of Python's, as ``structure``. What that function raises is in ``raised``."""
-
-    def __init__(self, rank: int, size: int, gather: Gather) -> None:
-        self.size, self.gather = size, gather
-        self.raised: Optional[BaseException] = None
-        kind = dict(ffi.typeof("cj_gpus_exchange").fields)["all_gather"].type
-        self._function = ffi.callback(kind, self._all_gather, error=lib.CJ_DRIVER)
-        self.structure = sized("cj_gpus_exchange", {"rank": rank, "size": size, "all_gather": self._function})
-
-    def _all_gather(self, _: Any, mine: Any, everything: Any, count: int, error: Any) -> int:
-        try:
-            parts = [bytes(part) for part in self.gather(bytes(ffi.buffer(mine, count)))]
-            if [len(part) for part in parts] != [count] * self.size:
-                raise InvalidArgument(
-                    f"the group gathered {[len(part) for part in parts]} bytes, not {count} of each of {self.size} ranks")
-            ffi.memmove(everything, b"".join(parts), count * self.size)
-            return 0
-        except BaseException as caught:  # it goes on in the caller, after the library's frames
-            self.raised = caught
-            if error:
-                message = str(caught).encode()[:ffi.sizeof(error.message) - 1] + b"\0"
-                ffi.memmove(error.message, message, len(message))
-                error.status = lib.CJ_DRIVER
-            return int(lib.CJ_DRIVER)
-
-
 class _Registered(NamedTuple):
     """Memory that is registered: where it is of each rank of this process, and the arrays whose memory it is."""
 
@@ -73,13 +43,15 @@ class _Registered(NamedTuple):
     arrays: list[Any]
 
 
-class Gpus:
+class Gpus(Ranks):
     """Several GPUs, of which this process has one or all: see :meth:`from_group`, :meth:`from_nccl`, :meth:`from_env` and
     :meth:`of`.
 
     Its calls are made by all ranks in the same order. ``close`` it on all ranks, after their work. Arrays are contiguous, of f32, f16 or
     bf16 (those of the collectives, of `topk` and of `reduce` also of i32 and u32), each on the device of its rank. A call takes this
-    rank's array and gives its result; of :meth:`of` it takes a list of all ranks' arrays and gives a list.
+    rank's array and gives its result; of :meth:`of` it takes a list of all ranks' arrays and gives a list. Each takes ``out=``, of the
+    form of its result, and ``stream=``, this rank's or a list of all ranks' (default: the arrays' current ones). There is no ``plan``: the
+    library keeps the kernel of each description that a call was made with.
 
     >>> import clusterjit.gpus, numpy
     >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
@@ -98,7 +70,8 @@ class Gpus:
     """
 
     def __init__(self, handle: Any, devices: list[Device], exchange: Optional[Exchange] = None) -> None:
-        self.handle, self.devices = handle, devices
+        super().__init__(devices)
+        self.handle = handle
         self._exchange = exchange  # the library calls it when memory is registered
         self._registered: dict[tuple[int, ...], _Registered] = {}
 
@@ -158,7 +131,13 @@ class Gpus:
     @classmethod
     def of(cls, devices: Sequence[Union[str, Device]], *, mail_bytes: int = 0, limit: int = 0) -> Gpus:
         """All of them in this process: rank r is ``devices[r]``. Several may be one CPU device; a GPU is that of one rank,
-        since both ranks' launches would be on torch's one stream."""
+        since both ranks' launches would be on torch's one stream.
+
+        >>> import clusterjit.gpus, numpy
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.info.ranks
+        2
+        """
         own = [one if isinstance(one, Device) else device(one) for one in devices]
         options = sized("cj_gpus_options", {"mail_bytes": mail_bytes, "limit": limit})
         handles = ffi.new("cj_device *[]", [one.handle for one in own])
@@ -166,39 +145,94 @@ class Gpus:
 
     @property
     def info(self) -> Info:
+        """Who the ranks are, and how each reaches the others.
+
+        >>> import clusterjit.gpus, numpy
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.info.reach
+        ('own', 'peer')
+        """
         found = sized("cj_gpus_info")
         call(lib.cj_gpus_about, self._open(), ffi.NULL, found)
         reach = tuple(_REACH[found.reach[r]] for r in range(min(found.count, 8)))
         return Info(found.rank, found.count, reach, text(found.unreached))
 
-    def all_reduce(self, x: Any, op: str = "sum", *, ordered: bool = False, out: Any = None) -> Any:
+    def all_reduce(self, x: Any, op: str = "sum", *, ordered: bool = False, out: Any = None, stream: Any = None) -> Any:
         """The sum ("min", "max") of all ranks' x, to all. x is this rank's array, or a list of all ranks' of :meth:`of`.
 
-        ``out``, of this and of the others: what to write to, a new array if it is None; x itself where both have the same shape."""
-        return self._run(lib.CJ_GPUS_ALLREDUCE, x, lambda shape: shape, op, ordered=ordered, out=out)
+        ``out``, of this and of the others: what to write to, a new array if it is None; x itself where both have the same shape.
 
-    def reduce_scatter(self, x: Any, op: str = "sum", *, ordered: bool = False, out: Any = None) -> Any:
-        """Rank r gets the sum of the parts r of all ranks' x, along its first axis, which is as long as there are ranks."""
-        return self._run(lib.CJ_GPUS_REDUCE_SCATTER, x, lambda shape: shape[1:], op, ordered=ordered, out=out)
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.all_reduce(x)[0]
+        array([[8., 8.],
+               [4., 8.]], dtype=float32)
+        """
+        return self._run(lib.CJ_GPUS_ALLREDUCE, x, lambda shape: shape, op, ordered=ordered, out=out, stream=stream)
 
-    def all_gather(self, x: Any, *, out: Any = None) -> Any:
-        """What all ranks have, along a new first axis."""
-        return self._run(lib.CJ_GPUS_ALL_GATHER, x, lambda shape: (self.info.ranks, *shape), out=out)
+    def reduce_scatter(self, x: Any, op: str = "sum", *, ordered: bool = False, out: Any = None, stream: Any = None) -> Any:
+        """Rank r gets the sum of the parts r of all ranks' x, along its first axis, which is as long as there are ranks.
 
-    def all_to_all(self, x: Any, *, out: Any = None) -> Any:
-        """Rank r gets x[r] of each rank."""
-        return self._run(lib.CJ_GPUS_ALL_TO_ALL, x, lambda shape: shape, out=out)
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.reduce_scatter(x)[1]
+        array([4., 8.], dtype=float32)
+        """
+        return self._run(lib.CJ_GPUS_REDUCE_SCATTER, x, lambda shape: shape[1:], op, ordered=ordered, out=out, stream=stream)
 
-    def broadcast(self, x: Any, root: int = 0, *, out: Any = None) -> Any:
-        """What rank `root` has."""
-        return self._run(lib.CJ_GPUS_BROADCAST, x, lambda shape: shape, root=root, out=out)
+    def all_gather(self, x: Any, *, out: Any = None, stream: Any = None) -> Any:
+        """What all ranks have, along a new first axis.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.all_gather(x)[0].shape
+        (2, 2, 2)
+        """
+        return self._run(lib.CJ_GPUS_ALL_GATHER, x, lambda shape: (self.info.ranks, *shape), out=out, stream=stream)
+
+    def all_to_all(self, x: Any, *, out: Any = None, stream: Any = None) -> Any:
+        """Rank r gets x[r] of each rank.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.all_to_all(x)[0]
+        array([[1., 5.],
+               [7., 3.]], dtype=float32)
+        """
+        return self._run(lib.CJ_GPUS_ALL_TO_ALL, x, lambda shape: shape, out=out, stream=stream)
+
+    def broadcast(self, x: Any, root: int = 0, *, out: Any = None, stream: Any = None) -> Any:
+        """What rank `root` has.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.broadcast(x, root=1)[0]
+        array([[7., 3.],
+               [0., 6.]], dtype=float32)
+        """
+        return self._run(lib.CJ_GPUS_BROADCAST, x, lambda shape: shape, root=root, out=out, stream=stream)
 
     # ---- memory that all ranks know
 
     def register(self, x: Any) -> None:
         """Tells all ranks where x lies, this rank's array or a list of all ranks' of :meth:`of`, until :meth:`unregister`: collectives
         whose arrays lie in it, at the same place on all ranks, copy straight into the peers' arrays where that is faster. All ranks
-        register arrays of the same size in the same order. What is registered is kept alive."""
+        register arrays of the same size in the same order. What is registered is kept alive.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.register(x)
+        ...     gpus.all_reduce(x, out=x)[0]
+        ...     gpus.unregister(x)
+        array([[8., 8.],
+               [4., 8.]], dtype=float32)
+        """
         handle, own = self._open(), self._of_ranks("x", x)
         self._views({"x": x})
         views = [self._view(array, i) for i, array in enumerate(own)]
@@ -240,19 +274,32 @@ class Gpus:
             raise
 
     def barrier(self, stream: Any = None) -> None:
-        """What was done before it on one rank, on ``stream`` (or a list of all ranks' of :meth:`of`), is seen by what follows it on all."""
-        streams = list(stream) if isinstance(stream, (list, tuple)) else [stream] * len(self.devices)
-        handles = ffi.new("cj_stream[]", [ffi.cast("cj_stream", 0 if one is None else stream_handle(one)) for one in streams])
-        call(lib.cj_gpus_run, self._open(), sized("cj_gpus_desc", {"op": lib.CJ_GPUS_BARRIER}), ffi.NULL, ffi.NULL, handles)
+        """What was done before it on one rank, on ``stream`` (or a list of all ranks' of :meth:`of`), is seen by what follows it on all.
+
+        >>> import clusterjit.gpus, numpy
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.barrier()
+        ...     gpus.check()
+        """
+        desc = sized("cj_gpus_desc", {"op": lib.CJ_GPUS_BARRIER})
+        call(lib.cj_gpus_run, self._open(), desc, ffi.NULL, ffi.NULL, self._streams(stream, [int] * len(self.devices)))
 
     # ---- fused: of each array this rank's, or a list of all ranks' of `of`
 
     def norm(self, x: Any, *, residual: Any = None, weight: Any = None, bias: Any = None, kind: str = "rms",
-             epsilon: float = 1e-5) -> Any:
+             epsilon: float = 1e-5, out: Any = None, stream: Any = None) -> Any:
         """The sum of all ranks' x and of ``residual``, and its "rms" or "layer" norm along the last axis: a tuple (sum, norm) of x's
-        shape and dtype, f32, f16 or bf16. ``residual``, ``weight`` and ``bias`` (columns) are the same on all ranks."""
+        shape and dtype, f32, f16 or bf16. ``residual``, ``weight`` and ``bias`` (columns) are the same on all ranks.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.norm(x, kind="rms")[0][1].round(3)
+        array([[1.   , 1.   ],
+               [0.632, 1.265]], dtype=float32)
+        """
         if kind not in _NORMS:
-            raise InvalidArgument(f"kind: {kind!r} is none of {', '.join(_NORMS)}")
+            raise InvalidArgument.of("kind", kind, f"is none of {', '.join(_NORMS)}")
         given = {"x": x, "residual": residual, "weight": weight, "bias": bias}
         first = self._views(given)
         shape = first["x"].shape
@@ -261,79 +308,154 @@ class Gpus:
         fields = {**self._rows(first["x"]), "kind": _NORMS[kind], "epsilon": epsilon,
                   **{name: name in first for name in ("residual", "weight", "bias")}}
         return self._fused(lib.cj_gpus_norm, "cj_gpus_norm_desc", fields, given,
-                           {name: (shape, first["x"].dtype) for name in ("sum", "y")}, "cj_gpus_norm_arrays")
+                           {name: (shape, first["x"].dtype) for name in ("sum", "y")}, out, stream, "cj_gpus_norm_arrays")
 
     def cross_entropy(self, x: Any, label: Any, *, ignore: int = -100, smoothing: float = 0, gradient: bool = False,
-                      scale: float = 1) -> Any:
+                      scale: float = 1, out: Any = None, stream: Any = None) -> Any:
         """The loss of rows of logits whose columns are sharded, rank r's x (..., columns) being columns r * columns and so on, and the
         logarithm of the sum of e^x: a tuple (loss, lse) of f32, and with ``gradient`` scale times that of the own logits. ``label``: i64
-        or i32, of the columns of all ranks, the same on all."""
+        or i32, of the columns of all ranks, the same on all.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     loss, lse = gpus.cross_entropy(x, [numpy.array([2, 3])] * 2)[0]
+        ...     loss.round(3)
+        array([0.145, 0.145], dtype=float32)
+        """
         given = {"x": x, "label": label}
         first = self._views(given)
         shape = first["x"].shape
         self._same_shape(first["label"], shape[:-1])
-        if first["label"].dtype not in ("i64", "i32"):
-            raise UnsupportedType(f"label: its dtype is {first['label'].dtype}; it must be i64 or i32", hint="convert it")
-        fields = {**self._rows(first["x"]), "label": _dtype(first["label"].dtype), "has_ignore": True, "ignore": ignore,
+        of_dtype(first["label"], "i64", "i32")
+        fields = {**self._rows(first["x"]), "label": dtype_number(first["label"].dtype), "has_ignore": True, "ignore": ignore,
                   "smoothing": smoothing, "gradient": gradient, "scale": scale}
         writes = {"loss": (shape[:-1], "f32"), "lse": (shape[:-1], "f32"), "dx": (shape, first["x"].dtype)}
         if not gradient:
             del writes["dx"]
-        return self._fused(lib.cj_gpus_crossentropy, "cj_gpus_crossentropy_desc", fields, given, writes, "cj_gpus_crossentropy_arrays")
+        return self._fused(lib.cj_gpus_crossentropy, "cj_gpus_crossentropy_desc", fields, given, writes, out, stream,
+                           "cj_gpus_crossentropy_arrays")
 
-    def softmax(self, x: Any, *, log: bool = False) -> Any:
-        """The own columns of the softmax, or of its logarithm, of rows whose columns are sharded as in :meth:`cross_entropy`."""
+    def softmax(self, x: Any, *, log: bool = False, out: Any = None, stream: Any = None) -> Any:
+        """The own columns of the softmax, or of its logarithm, of rows whose columns are sharded as in :meth:`cross_entropy`.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.softmax(x)[1].round(3)
+        array([[0.865, 0.016],
+               [0.002, 0.865]], dtype=float32)
+        """
         first = self._views({"x": x})["x"]
         return self._fused(lib.cj_gpus_softmax, "cj_gpus_softmax_desc", {**self._rows(first), "log": log}, {"x": x},
-                           {"y": (first.shape, first.dtype)})
+                           {"y": (first.shape, first.dtype)}, out, stream)
 
-    def topk(self, x: Any, k: int, *, largest: bool = True, index_dtype: Any = "int64") -> Any:
+    def topk(self, x: Any, k: int, *, largest: bool = True, index_dtype: Any = "int64", out: Any = None,
+             stream: Any = None) -> Any:
         """The ``k`` largest (or smallest) elements of rows whose columns are sharded as in :meth:`cross_entropy`, in order, and their
-        columns of all ranks: a tuple (values, indices) of shape (..., k), the same on all ranks."""
+        columns of all ranks: a tuple (values, indices) of shape (..., k), the same on all ranks.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.topk(x, 1)[0]
+        (array([[7.],
+               [6.]], dtype=float32), array([[2],
+               [3]]))
+        """
         first, index = self._views({"x": x})["x"], dtype_name(index_dtype)
         if index not in ("i64", "u32"):
-            raise UnsupportedType(f"index_dtype: {index} is none of i64, u32")
+            raise UnsupportedType.of("index_dtype", index, "is none of i64, u32")
         shape = (*first.shape[:-1], k)
         fields = {**self._rows(first), "k": k, "smallest": not largest, "index_u32": index == "u32"}
-        return self._fused(lib.cj_gpus_topk, "cj_topk_desc", fields, {"x": x}, {"values": (shape, first.dtype), "indices": (shape, index)})
+        writes = {"values": (shape, first.dtype), "indices": (shape, index)}
+        return self._fused(lib.cj_gpus_topk, "cj_topk_desc", fields, {"x": x}, writes, out, stream)
 
-    def argmax(self, x: Any) -> Any:
-        """The column, i64, of the first greatest element of each row, as :meth:`topk` finds it."""
-        found = self.topk(x, 1)
-        return [pair[1][..., 0] for pair in found] if isinstance(x, (list, tuple)) else found[1][..., 0]
+    def argmax(self, x: Any, *, out: Any = None, stream: Any = None) -> Any:
+        """The column, i64, of the first greatest element of each row, as :meth:`topk` finds it.
 
-    def reduce(self, x: Any, op: str = "sum") -> Any:
-        """The sum ("min", "max") of all elements of all ranks' x, an array of shape (): f32 of f16, bf16 and f32, else i32 or u32."""
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.argmax(x)[0]
+        array([2, 3])
+        """
+        targets = None
+        if out is not None:
+            views = [self._view(one, i) for i, one in enumerate(self._of_ranks("x", x))]
+            values = [view.reader.allocator(view.like, (*view.shape[:-1], 1), view.dtype)() for view in views]
+            targets = list(zip(values, (one[..., None] for one in self._of_ranks("out", out))))
+        many = isinstance(x, (list, tuple))
+        found = self.topk(x, 1, out=targets if many or targets is None else targets[0], stream=stream)
+        if out is not None:
+            return out
+        return [pair[1][..., 0] for pair in found] if many else found[1][..., 0]
+
+    def reduce(self, x: Any, op: str = "sum", *, out: Any = None, stream: Any = None) -> Any:
+        """The sum ("min", "max") of all elements of all ranks' x, an array of shape (): f32 of f16, bf16 and f32, else i32 or u32.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     float(gpus.reduce(x, "max")[0])
+        7.0
+        """
         first = self._views({"x": x})["x"]
         if op not in _COMBINE:
-            raise InvalidArgument(f"op: {op!r} is none of {', '.join(_COMBINE)}")
+            raise InvalidArgument.of("op", op, f"is none of {', '.join(_COMBINE)}")
         fields = {"n": math.prod(first.shape), "op": (lib.CJ_REDUCE_SUM, lib.CJ_REDUCE_MIN, lib.CJ_REDUCE_MAX)[_COMBINE[op]],
-                  "dtype": _dtype(first.dtype)}
-        return self._fused(lib.cj_gpus_reduce, "cj_reduce_desc", fields, {"x": x}, {"out": ((), ARITHMETIC.get(first.dtype, first.dtype))})
+                  "dtype": dtype_number(first.dtype)}
+        writes: dict[str, tuple[Shape, str]] = {"out": ((), ARITHMETIC.get(first.dtype, first.dtype))}
+        return self._fused(lib.cj_gpus_reduce, "cj_reduce_desc", fields, {"x": x}, writes, out, stream)
 
-    def histogram(self, x: Any, bins: int = 256, range: Optional[tuple[float, float]] = None) -> Any:
-        """How many elements of all ranks' x fall into each of ``bins`` bins, u32, as :func:`clusterjit.histogram` says it."""
+    def histogram(self, x: Any, bins: int = 256, range: Optional[tuple[float, float]] = None, *, out: Any = None,
+                  stream: Any = None) -> Any:
+        """How many elements of all ranks' x fall into each of ``bins`` bins, u32, as :func:`clusterjit.histogram` says it.
+
+        >>> import clusterjit.gpus, numpy
+        >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     gpus.histogram(x, 4, range=(0, 8))[0]
+        array([2, 2, 2, 2], dtype=uint32)
+        """
         first = self._views({"x": x})["x"]
         lower, upper = (0, 0) if range is None else range
-        fields = {"n": math.prod(first.shape), "bins": bins, "dtype": _dtype(first.dtype), "counts": lib.CJ_U32, "lower": lower, "upper": upper}
-        return self._fused(lib.cj_gpus_histogram, "cj_histogram_desc", fields, {"x": x}, {"counts": ((bins,), "u32")})
+        fields = {"n": math.prod(first.shape), "bins": bins, "dtype": dtype_number(first.dtype), "counts": lib.CJ_U32, "lower": lower, "upper": upper}
+        return self._fused(lib.cj_gpus_histogram, "cj_histogram_desc", fields, {"x": x}, {"counts": ((bins,), "u32")}, out,
+                           stream)
 
     # ---- matrix products with a collective, chunk by chunk
 
-    def matmul_reduce_scatter(self, a: Any, b: Any, *, chunks: int = 0) -> Any:
+    def matmul_reduce_scatter(self, a: Any, b: Any, *, chunks: int = 0, out: Any = None, stream: Any = None) -> Any:
         """The rows of this rank of the sum of all ranks' a @ b, as torch's fused_matmul_reduce_scatter: a (m, k), b (k, n), out
         (m / ranks, n), f16 or bf16. b may be the transpose of a contiguous array. The exchange of one of ``chunks`` chunks runs beside
-        the product of the next one; 0: as many as are predicted best."""
+        the product of the next one; 0: as many as are predicted best.
+
+        >>> import clusterjit.gpus, numpy
+        >>> a, b = [numpy.ones((4, 16), numpy.float16)] * 2, [numpy.ones((16, 8), numpy.float16)] * 2
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     out = gpus.matmul_reduce_scatter(a, b)[0]
+        ...     out.shape, float(out[0, 0])
+        ((2, 8), 32.0)
+        """
         m, n, k, fields = self._product(a, b, chunks, 1)
         if m % self.info.ranks:
-            raise InvalidArgument(f"a: its {m} rows are no multiple of the {self.info.ranks} ranks")
-        return self._multiply(lib.cj_gpus_gemm_reduce_scatter, a, b, {**fields, "m": m}, (m // self.info.ranks, n))
+            raise InvalidArgument.of("a", m, f"rows are no multiple of the {self.info.ranks} ranks", what="its")
+        return self._multiply(lib.cj_gpus_gemm_reduce_scatter, a, b, {**fields, "m": m}, (m // self.info.ranks, n), out, stream)
 
-    def all_gather_matmul(self, a: Any, b: Any, *, chunks: int = 0) -> Any:
+    def all_gather_matmul(self, a: Any, b: Any, *, chunks: int = 0, out: Any = None, stream: Any = None) -> Any:
         """All ranks' rows a (m / ranks, k), one below the other, times this rank's b (k, n): out (m, n). Otherwise as
-        :meth:`matmul_reduce_scatter`."""
+        :meth:`matmul_reduce_scatter`.
+
+        >>> import clusterjit.gpus, numpy
+        >>> a, b = [numpy.ones((4, 16), numpy.float16)] * 2, [numpy.ones((16, 8), numpy.float16)] * 2
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        ...     out = gpus.all_gather_matmul(a, b)[0]
+        ...     out.shape, float(out[0, 0])
+        ((8, 8), 16.0)
+        """
         m, n, k, fields = self._product(a, b, chunks, self.info.ranks)
-        return self._multiply(lib.cj_gpus_all_gather_gemm, a, b, {**fields, "m": m}, (m, n))
+        return self._multiply(lib.cj_gpus_all_gather_gemm, a, b, {**fields, "m": m}, (m, n), out, stream)
 
     def _product(self, a: Any, b: Any, chunks: int, times: int) -> tuple[int, int, int, dict[str, Any]]:
         left = self._views({"a": a})["a"]
@@ -341,13 +463,12 @@ class Gpus:
         transposed = all(len(one.shape) == 2 and self._is_transposed(one) for one in own)
         right = self._views({"b": [one.T for one in own] if transposed else b})["b"]
         if len(left.shape) != 2 or len(right.shape) != 2:
-            raise left.refuse(f"the shapes are {left.shape} and {right.shape}; both must have two axes")
+            raise left.refuse_shape(f"that of b is {right.shape}; both must have two axes")
         k, n = right.shape[::-1] if transposed else right.shape
         if left.shape[1] != k or left.dtype != right.dtype:
-            raise left.refuse(f"it is {left.shape} of {left.dtype}, and b is {(k, n)} of {right.dtype}")
-        if left.dtype not in ("f16", "bf16"):
-            raise UnsupportedType(f"a: its dtype is {left.dtype}; it must be f16 or bf16", hint="convert it")
-        return left.shape[0] * times, n, k, {"n": n, "k": k, "dtype": _dtype(left.dtype), "chunks": chunks,
+            raise left.refuse("it is", left.shape, f"of {left.dtype}, and b is {(k, n)} of {right.dtype}")
+        of_dtype(left, "f16", "bf16")
+        return left.shape[0] * times, n, k, {"n": n, "k": k, "dtype": dtype_number(left.dtype), "chunks": chunks,
                                              "b": lib.CJ_GEMM_COLUMN if transposed else lib.CJ_GEMM_ROW}
 
     @staticmethod
@@ -355,18 +476,19 @@ class Gpus:
         reader = READERS[type(array)]
         return bool(reader) and not reader.view(array, "b", 0).contiguous and reader.view(array.T, "b", 0).contiguous
 
-    def _multiply(self, function: Any, a: Any, b: Any, fields: dict[str, Any], shape: Shape) -> Any:
+    def _multiply(self, function: Any, a: Any, b: Any, fields: dict[str, Any], shape: Shape, out: Any, stream: Any) -> Any:
         own = self._of_ranks("b", b)
         if fields["b"] == lib.CJ_GEMM_COLUMN:
             own = [one.T for one in own]
         given = {"x": a, "b": own if isinstance(a, (list, tuple)) else own[0]}
-        return self._fused(function, "cj_gpus_gemm_desc", fields, given, {"out": (shape, self._views({"a": a})["a"].dtype)})
+        return self._fused(function, "cj_gpus_gemm_desc", fields, given, {"out": (shape, self._views({"a": a})["a"].dtype)}, out, stream)
 
     def check(self) -> None:
         """Raises what went wrong in calls whose streams were synchronized: it names a rank that did not come."""
         call(lib.cj_gpus_check, self._open())
 
     def close(self) -> None:
+        """Frees mailboxes and kernels, on all ranks, after their work. The end of a with-block does it, too."""
         lib.cj_gpus_destroy(self.handle)
         self.handle = ffi.NULL
         for key in list(self._registered):
@@ -383,91 +505,47 @@ class Gpus:
             raise Closed("the Gpus were closed")
         return self.handle
 
-    def _of_ranks(self, name: str, array: Any) -> list[Any]:
-        own = list(array) if isinstance(array, (list, tuple)) else [array]
-        if len(own) != len(self.devices):
-            raise InvalidArgument(f"{name}: {len(own)} arrays are given, and this process has {len(self.devices)} ranks")
-        return own
-
-    def _views(self, given: dict[str, Any]) -> dict[str, View]:
-        """Of each array that is given, the first rank's, which all others are like."""
-        found = {}
-        for name, array in given.items():
-            if array is None:
-                continue
-            views = [self._view(own, i, name) for i, own in enumerate(self._of_ranks(name, array))]
-            if any(view.shape != views[0].shape or view.dtype != views[0].dtype for view in views):
-                raise InvalidArgument(f"{name}: the ranks' arrays have different shapes or types")
-            found[name] = views[0]
-        return found
-
-    @staticmethod
-    def _same_shape(view: View, shape: Shape) -> None:
-        if view.shape != shape:
-            raise view.refuse(f"its shape is {view.shape}; it must be {shape}")
-
-    @staticmethod
-    def _rows(x: View) -> dict[str, Any]:
-        if not x.shape:
-            raise x.refuse("its shape is (); at least one axis is needed")
-        return {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "dtype": _dtype(x.dtype)}
-
     def _fused(self, function: Any, kind: str, fields: dict[str, Any], given: dict[str, Any], writes: dict[str, tuple[Shape, str]],
-               structure: Optional[str] = None) -> Any:
-        """A typed call. Its arrays are parameters in this order, or fields of `structure`."""
+               out: Any, stream: Any, structure: Optional[str] = None) -> Any:
+        """A typed call. Its arrays are parameters in this order, or fields of `structure`. `out` is like the result."""
         handle, desc = self._open(), sized(kind, fields)
         arrays = {name: self._of_ranks(name, array) for name, array in given.items() if array is not None}
         views = [self._view(own, i, "x") for i, own in enumerate(arrays["x"])]
-        for name, (shape, dtype) in writes.items():
-            arrays[name] = [view.reader.allocator(view.like, shape, dtype)() for view in views]
-        streams = ffi.new("cj_stream[]", [ffi.cast("cj_stream", view.reader.current(view.device)()) for view in views])
+        arrays.update(self._targets(out, writes, views))
+        streams = self._streams(stream, [view.reader.current(view.device) for view in views])
         with contextlib.ExitStack() as stack:
             known: dict[Any, Any] = {}
             at = {name: stack.enter_context(self._addresses(own, known)) for name, own in arrays.items()}
             call(function, handle, desc, *([sized(structure, at)] if structure else at.values()), streams)
-        ranks = [tuple(arrays[name][i] for name in writes) if len(writes) > 1 else arrays[name][i] for i in range(len(views))]
+        rows = [tuple(arrays[name][i] for name in writes) for i in range(len(views))]
+        ranks = rows if len(writes) > 1 else [row[0] for row in rows]
         return ranks if isinstance(given["x"], (list, tuple)) else ranks[0]
 
     def _run(self, which: int, x: Any, shape_of: Callable[[tuple[int, ...]], tuple[int, ...]], op: str = "sum", root: int = 0,
-             ordered: bool = False, out: Any = None) -> Any:
+             ordered: bool = False, out: Any = None, stream: Any = None) -> Any:
         handle, own = self._open(), x if isinstance(x, (list, tuple)) else [x]
         if op not in _COMBINE:
-            raise InvalidArgument(f"op: {op!r} is none of {', '.join(_COMBINE)}")
+            raise InvalidArgument.of("op", op, f"is none of {', '.join(_COMBINE)}")
         self._views({"x": x})
         views = [self._view(array, i) for i, array in enumerate(own)]
         parts = which in (lib.CJ_GPUS_REDUCE_SCATTER, lib.CJ_GPUS_ALL_TO_ALL)
         if parts and views[0].shape[:1] != (self.info.ranks,):
-            raise views[0].refuse(f"its shape is {views[0].shape}; its first axis must be {self.info.ranks}, as there are ranks")
+            raise views[0].refuse_shape(f"its first axis must be {self.info.ranks}, as there are ranks")
         count = views[0].bytes // views[0].size // (self.info.ranks if parts else 1)
-        desc = sized("cj_gpus_desc", {"op": which, "dtype": _dtype(views[0].dtype), "count": count,
+        desc = sized("cj_gpus_desc", {"op": which, "dtype": dtype_number(views[0].dtype), "count": count,
                                       "combine": _COMBINE[op], "root": root, "ordered": ordered})
-        shape = shape_of(views[0].shape)
-        if out is None:
-            outs = [view.reader.allocator(view.like, shape, view.dtype)() for view in views]
-        else:
-            written_to = self._views({"out": out})["out"]
-            self._same_shape(written_to, shape)
-            if written_to.dtype != views[0].dtype:
-                raise written_to.refuse(f"its dtype is {written_to.dtype}; it must be x's, {views[0].dtype}")
-            outs = self._of_ranks("out", out)
-        streams = ffi.new("cj_stream[]", [ffi.cast("cj_stream", view.reader.current(view.device)()) for view in views])
+        outs = self._targets(out, {"out": (shape_of(views[0].shape), views[0].dtype)}, views)["out"]
+        streams = self._streams(stream, [view.reader.current(view.device) for view in views])
         known: dict[Any, Any] = {}
         with self._addresses(own, known) as read, self._addresses(outs, known) as written:
             call(lib.cj_gpus_run, handle, desc, read, written, streams)
         return outs if isinstance(x, (list, tuple)) else outs[0]
 
-    def _view(self, array: Array, index: int, name: str = "x") -> View:
-        view: View = reader_of(array, f"{name}: ").view(array, name, index)
-        if view.device != self.devices[index].ordinal:
-            raise view.refuse(f"it is in {view.place}, and this rank is {self.devices[index]!r}", "move it there")
-        if not view.contiguous:
-            raise view.refuse("it is not contiguous", "copy it")
-        return view
-
     def _is_registered(self, index: int, pointer: int) -> bool:
         return any(0 <= pointer - one.addresses[index] < one.size for one in self._registered.values())
 
     @contextlib.contextmanager
+
     def _addresses(self, arrays: Sequence[Array], known: Optional[dict[Any, Any]] = None) -> Iterator[Any]:
         """Where kernels find the arrays: those in the host's memory are the CPU device's while they run. `known`: those of the same
         call that are so already; an array may be that of several ranks."""

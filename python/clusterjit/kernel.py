@@ -13,6 +13,7 @@ from .arrays import READERS, address_of, stream_handle
 from .call import view_of
 from .devices import Device, device as device_named
 from .errors import Closed, Compiler, Hazard, InvalidArgument, UnsupportedType
+from .parameters import params_of
 
 Extent = Union[int, Sequence[int]]
 _PTX = re.compile(r"^\s*\.version\b", re.MULTILINE)
@@ -68,11 +69,7 @@ def emit(family: str, **parameters: Any) -> str:
     True
     """
     arch = parameters.pop("arch", "sm_90a" if family == "gemm" else "sm_90").encode()
-    params, plan = ffi.new("cj_params *"), ffi.new("cj_plan *")
-    lib.cj_params_init(params, made("const cj_family *", lib.cj_family_find, family.encode()))
-    for key, value in parameters.items():
-        word = ",".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
-        call(lib.cj_params_set, params, key.replace("_", "-").encode(), word.encode())
+    params, plan = params_of(family, parameters), ffi.new("cj_plan *")
     call(lib.cj_plan_make, params, made("const cj_limits *", lib.cj_limits_builtin, arch), arch, plan)
     written = ffi.new("char **")
     call(lib.cj_plan_emit, plan, written, ffi.NULL)
@@ -120,7 +117,7 @@ class Kernel:
     def _only_entry(self) -> str:
         entries = list(itertools.takewhile(bool, (text(lib.cj_module_entry(self._module, i)) for i in itertools.count())))
         if len(entries) != 1:
-            raise InvalidArgument(f"entry: None, but the text has {len(entries)}: {', '.join(entries)}", hint="name one: entry=...")
+            raise InvalidArgument.of("entry", len(entries), f": {', '.join(entries)}; one is needed", "name one: entry=...", what="the text has")
         return entries[0]
 
     def __call__(self, *arguments: Any, grid: Extent, block: Extent, cluster: Extent = 0, shared: int = 0, stream: Any = None,
@@ -132,7 +129,7 @@ class Kernel:
             raise Closed("the kernel is closed", hint="make another one: clusterjit.Kernel(...)")
         if len(arguments) != len(self._parameters):
             names = ", ".join(parameter.name for parameter in self._parameters)
-            raise InvalidArgument(f"arguments: {len(arguments)} were given; {self.entry} takes {len(self._parameters)}: {names}")
+            raise InvalidArgument.of("arguments", len(arguments), f"were given; {self.entry} takes {len(self._parameters)}: {names}")
         addresses: list[int] = []
         sizes: list[int] = []
         reader = None
@@ -169,13 +166,21 @@ class Kernel:
     def _array(self, parameter: Any, argument: Any) -> Any:
         view = view_of(argument, parameter.name, 0)
         if parameter.kind not in (lib.CJ_PARAM_POINTER, lib.CJ_PARAM_INTEGER) or parameter.size != 8:
-            raise UnsupportedType(f"{parameter.name}: an array was given for {parameter.described}")
+            raise UnsupportedType.of(parameter.name, "array", f"was given for {parameter.described}", what="an")
         if view.device != self.device.ordinal:
-            raise view.refuse(f"it is in {view.place}, but the kernel runs on {self.device.name}",
+            raise view.refuse("it is in", view.place, f", but the kernel runs on {self.device.name}",
                               f"move it, or make the kernel with device={'cpu' if view.device is None else f'gpu:{view.device}'!r}")
         return view, address_of(argument)
 
     def close(self) -> None:
+        """Unloads the kernel. Its launches must have ended.
+
+        >>> import clusterjit
+        >>> text = ".version 8.0\\n.target sm_90\\n.address_size 64\\n.visible .entry nothing() { ret; }"
+        >>> with clusterjit.Kernel(text, device="cpu") as kernel:
+        ...     kernel(grid=1, block=32)
+        >>> kernel.close()  # which the end of a with-block has done
+        """
         if self._module is not None:
             lib.cj_module_unload(self._module)
             self._module = None
@@ -213,21 +218,20 @@ class _Parameter:
             if self.kind == lib.CJ_PARAM_FLOAT:
                 return struct.pack({2: "<e", 4: "<f", 8: "<d"}[self.size], value)
         except OverflowError:
-            raise InvalidArgument(f"{self.name}: {value!r} is outside {self.described}") from None
+            raise InvalidArgument.of(self.name, value, f"is outside {self.described}") from None
         except (TypeError, ValueError, struct.error):
             pass
-        raise UnsupportedType(f"{self.name}: {value!r} was given for {self.described}",
-                              hint="structures are bytes, or a scalar of a NumPy dtype")
+        raise UnsupportedType.of(self.name, value, f"was given for {self.described}", "structures are bytes, or a scalar of a NumPy dtype")
 
     def _bytes(self, value: Any) -> bytes:
         kind = getattr(getattr(value, "dtype", None), "kind", None)
         if kind == "f" and self.kind in (lib.CJ_PARAM_INTEGER, lib.CJ_PARAM_POINTER) or kind in ("i", "u") and self.kind == lib.CJ_PARAM_FLOAT:
-            raise UnsupportedType(f"{self.name}: a {value.dtype} was given for {self.described}")
+            raise UnsupportedType.of(self.name, value.dtype, f"was given for {self.described}", what="a")
         if kind in ("i", "u"):
             return self.pack(int(value))
         data = bytes(value) if kind is None else value.tobytes()
         if len(data) != self.size:
-            raise InvalidArgument(f"{self.name}: {len(data)} bytes were given for {self.described}")
+            raise InvalidArgument.of(self.name, len(data), f"bytes were given for {self.described}")
         return data
 
 
@@ -276,5 +280,5 @@ def _extent(name: str, extent: Extent) -> tuple[int, ...]:
     except TypeError:
         whole = []
     if not 1 <= len(whole) <= 3 or not all(0 <= n < 2**32 for n in whole):
-        raise InvalidArgument(f"{name}: {extent!r} is not one to three whole numbers below 2^32")
+        raise InvalidArgument.of(name, extent, "is not one to three whole numbers below 2^32")
     return (*whole, 1, 1)[:3]

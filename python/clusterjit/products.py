@@ -19,17 +19,17 @@ class Matrix:
 
     def __init__(self, view: View) -> None:
         if len(view.shape) < 2:
-            raise view.refuse(f"its shape is {view.shape}; it must be (..., rows, columns)")
+            raise view.refuse_shape("it must be (..., rows, columns)")
         (self.rows, self.columns), (down, along) = view.shape[-2:], view.strides[-2:]
         by_rows = along == 1 and (down >= self.columns or self.rows == 1) or self.columns == 1 and down == 1 and self.rows > 1
         if not by_rows and not (down == 1 and (along >= self.rows or self.columns == 1)):
-            raise view.refuse(f"strides {view.strides} in elements, of shape {view.shape}: neither rows nor columns are contiguous", COPY)
+            raise view.refuse_strides("have neither contiguous rows nor contiguous columns")
         self.order = "row" if by_rows else "column"
         self.line = 0 if (self.rows if by_rows else self.columns) == 1 else down if by_rows else along
         self.batch = math.prod(view.shape[:-2])
         outer = [(n, s) for n, s in zip(view.shape[:-2], view.strides[:-2]) if n != 1]
         if any(s != n * step for (_, s), (n, step) in zip(outer, outer[1:])):
-            raise view.refuse(f"strides {view.strides} in elements, of shape {view.shape}: the matrices are not at equal distances", COPY)
+            raise view.refuse_strides("are not those of matrices at equal distances")
         self.stride = outer[-1][1] if outer else 0
 
 
@@ -38,13 +38,13 @@ def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: d
     of_dtype(a, "f16", "bf16", "f32", "e4m3", "e5m2")
     left, right = Matrix(a), Matrix(b)
     if left.columns != right.rows:
-        raise b.refuse(f"its shape is {b.shape}; {a.name} is {a.shape}, so it needs {left.columns} rows")
+        raise b.refuse_shape(f"{a.name} is {a.shape}, so it needs {left.columns} rows")
     if a.dtype not in _8_BITS or b.dtype not in _8_BITS:
         same_dtype(a, b)
     kind = "tf32" if a.dtype == "f32" else a.dtype
     result = dtype_name(dtype) if dtype is not None else _OUT.get(kind, kind)
     if a.shape[:-2] and b.shape[:-2] and a.shape[:-2] != b.shape[:-2]:
-        raise b.refuse(f"its shape is {b.shape}; the axes before its last two must be those of {a.name}, {a.shape}, or none")
+        raise b.refuse_shape(f"the axes before its last two must be those of {a.name}, {a.shape}, or none")
     shape = (*(a.shape[:-2] or b.shape[:-2]), left.rows, right.columns)
     given = out[0] if out else None
     target = Matrix(given) if given is not None and given.shape == shape else None
@@ -60,7 +60,7 @@ def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: d
         of_dtype(c, summed)
         same_shape(a, {"c": c}, shape)
         if addend.order != order and left.rows > 1 and right.columns > 1:
-            raise c.refuse(f"it lies by {addend.order}s; the result by {order}s", COPY)
+            raise c.refuse("it lies by", f"{addend.order}s", f"; the result by {order}s", COPY)
         fields.update(adds_c=True, ldc=addend.line, stride_c=addend.stride)
     if bias is not None:
         of_dtype(bias, "bf16" if result in _8_BITS else result)
@@ -69,14 +69,14 @@ def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: d
     for view in scales.values():
         of_dtype(view, "f32")
         if view is not None and math.prod(view.shape) != 1:
-            raise view.refuse(f"its shape is {view.shape}; it must be one number")
+            raise view.refuse_shape("it must be one number")
     return Request("gemm", fields, {"a": a, "b": b, "c": c, "bias": bias, **scales}, {"d": Out(shape, result, given, True)},
                    values={"alpha": alpha, "beta": beta})
 
 
 def _activation(name: Optional[str]) -> str:
     if name not in (None, "relu", "gelu", "silu"):
-        raise InvalidArgument(f"activation: {name!r} is none of relu, gelu, silu, None")
+        raise InvalidArgument.of("activation", name, "is none of relu, gelu, silu, None")
     return {None: "activation_none"}.get(name, name)  # type: ignore[return-value, arg-type]
 
 
@@ -110,7 +110,7 @@ def linear(x: Array, weight: Array, bias: Optional[Array] = None, *, activation:
     0.0
     """
     if not x.shape or len(weight.shape) != 2:
-        raise weight.refuse(f"its shape is {weight.shape}, and that of x {x.shape}; it must be (n, k), and x (..., k)")
+        raise weight.refuse_shape(f"that of x is {x.shape}; it must be (n, k), and x (..., k)")
     rows, shape = math.prod(x.shape[:-1]), (*x.shape[:-1], weight.shape[0])
     flat = x._replace(shape=(rows, x.shape[-1]), strides=(row_stride(x), 1))
     given = out[0] if out else None

@@ -21,16 +21,16 @@ class Rows:
         self.dtype = x.dtype if dtype is None else dtype_name(dtype)
         of_dtype(x, "f32", "f16", "bf16")
         if self.dtype not in ("f32", "f16", "bf16"):
-            raise UnsupportedType(f"dtype: {self.dtype} is none of f32, f16, bf16")
+            raise UnsupportedType.of("dtype", self.dtype, "is none of f32, f16, bf16")
         same_dtype(x, *read, *columns)
         self.columns, self.rows = x.shape[-1], math.prod(x.shape[:-1])
         self.stride = row_stride(x)
         for y in read:
             if y is not None and row_stride(y) != self.stride and y.shape[:-1] != (1,) * (len(y.shape) - 1):
-                raise y.refuse(f"its rows are {row_stride(y)} elements apart; those of {x.name} are {self.stride}", COPY)
+                raise y.refuse("its rows are", row_stride(y), f"elements apart; those of {x.name} are {self.stride}", COPY)
         for y in columns:
             if y is not None and (y.shape != (self.columns,) or not y.contiguous):
-                raise y.refuse(f"its shape is {y.shape}; it must be ({self.columns},), contiguous")
+                raise y.refuse_shape(f"it must be ({self.columns},), contiguous")
         self.aligned = align(x, *read, *columns)
 
     def take(self, shape: Optional[Shape] = None, dtype: str = "", matrix: bool = False) -> Out:
@@ -47,7 +47,7 @@ class Rows:
     def shape(self, writes: dict[str, Out]) -> dict[str, Any]:
         strides = {row_stride(out.given) for out in writes.values() if out.given is not None and out.strided}
         if len(strides) > 1:
-            raise InvalidArgument(f"out: rows are {sorted(strides)} elements apart; all results need the same", hint="give contiguous ones")
+            raise InvalidArgument.of("out", sorted(strides), "elements apart; all results need the same", "give contiguous ones", what="rows are")
         out = "same" if self.dtype == self.x.dtype else self.dtype
         return {"rows": self.rows, "columns": self.columns, "dtype": self.x.dtype, "out": out, "stride": self.stride,
                 "out_stride": strides.pop() if strides else 0, "align": self.aligned}
@@ -56,7 +56,7 @@ class Rows:
 def _softmax(x: View, axis: int, log: bool, scale: float, mask: Optional[View], dtype: Any, out: Any) -> Request[Array]:
     rows = Rows(x, axis, dtype, out, (mask,))
     if mask is not None and mask.shape[-1:] != x.shape[-1:]:
-        raise mask.refuse(f"its shape is {mask.shape}; its last axis must be that of x, {x.shape[-1]}")
+        raise mask.refuse_shape(f"its last axis must be that of x, {x.shape[-1]}")
     writes = {"y": rows.take()}
     fields = {"shape": rows.shape(writes), "log": log, "scale": positive("scale", scale), "mask": mask is not None,
               "mask_rows": math.prod(mask.shape[:-1]) if mask is not None else 0}
@@ -143,7 +143,7 @@ def _norm_backward(kind: str, dy: View, x: View, stats: dict[str, View], weight:
     for view in stats.values():
         of_dtype(view, "f32")
         if view.shape != x.shape[:-1] or not view.contiguous:
-            raise view.refuse(f"its shape is {view.shape}; it must be {x.shape[:-1]}, contiguous")
+            raise view.refuse_shape(f"it must be {x.shape[:-1]}, contiguous")
     writes = {"dx": rows.take()}
     for name, wanted in (("dw", weight_gradient), ("db", bias_gradient)):
         if wanted:
@@ -231,7 +231,7 @@ def cross_entropy(x: Array, labels: Array, *, ignore_index: int = -100, label_sm
     rows = Rows(x, -1, dtype, out)
     of_dtype(labels, "i64", "i32")
     if labels.shape != x.shape[:-1] or not labels.contiguous:
-        raise labels.refuse(f"its shape is {labels.shape}; it must be {x.shape[:-1]}, contiguous")
+        raise labels.refuse_shape(f"it must be {x.shape[:-1]}, contiguous")
     writes = {"loss": rows.each(), "lse": rows.each()}
     if gradient:
         writes["dx"] = rows.take()

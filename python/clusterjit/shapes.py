@@ -16,45 +16,53 @@ def row_stride(x: View) -> int:
     outer = [(n, s) for n, s in zip(x.shape[:-1], x.strides[:-1]) if n != 1]
     equal = all(s == n * step for (_, s), (n, step) in zip(outer, outer[1:]))
     if x.shape[-1] != 1 and x.strides[-1] != 1 or not equal:
-        raise x.refuse(f"strides {x.strides} in elements, of shape {x.shape}, are not those of contiguous rows at equal distances", COPY)
+        raise x.refuse_strides("are not those of contiguous rows at equal distances")
     return outer[-1][1] if outer else x.shape[-1]
 
 
 def elements(x: View) -> int:
     """How many elements x has, which must lie one after the other."""
     if not x.contiguous:
-        raise x.refuse(f"strides {x.strides} in elements, of shape {x.shape}, are not those of a contiguous array", COPY)
+        raise x.refuse_strides("are not those of a contiguous array")
     return math.prod(x.shape)
+
+
+def all_elements(x: View, axis: Optional[int]) -> None:
+    """Refuses an axis that is not all there is."""
+    if axis is not None and not (len(x.shape) == 1 and axis in (-1, 0)):
+        raise InvalidArgument.of("axis", axis, f"is one of {len(x.shape)}; the function takes all elements of x together",
+                                 "leave it out; clusterjit.topk(x, 1) has the maxima of rows")
 
 
 def last_axis(x: View, axis: int) -> None:
     if not x.shape:
-        raise x.refuse("its shape is (); at least one axis is needed")
+        raise x.refuse_shape("at least one axis is needed")
     if axis not in (-1, len(x.shape) - 1):
-        raise InvalidArgument(f"axis: {axis} is not the last one, {len(x.shape) - 1}", hint="move it there: numpy.moveaxis, and copy")
+        raise InvalidArgument.of("axis", axis, f"is not the last one, {len(x.shape) - 1}", "move it there: numpy.moveaxis, and copy")
 
 
 def same_shape(x: View, others: dict[str, Optional[View]], shape: Optional[Shape] = None) -> None:
+    wanted = x.shape if shape is None else shape
     for y in others.values():
-        if y is not None and y.shape != (shape or x.shape):
-            raise y.refuse(f"its shape is {y.shape}; {x.name} needs {shape or x.shape}")
+        if y is not None and y.shape != wanted:
+            raise y.refuse_shape(f"{x.name} needs {wanted}")
 
 
 def same_dtype(x: View, *others: Optional[View]) -> None:
     for y in others:
         if y is not None and y.dtype != x.dtype:
-            raise UnsupportedType(f"{y.name}: its dtype is {y.dtype}; that of {x.name} is {x.dtype}", hint="convert one of them")
+            raise y.refuse("its dtype is", y.dtype, f"; that of {x.name} is {x.dtype}", "convert one of them", UnsupportedType)
 
 
 def of_dtype(x: Optional[View], *dtypes: str) -> None:
     if x is not None and x.dtype not in dtypes:
-        raise UnsupportedType(f"{x.name}: its dtype is {x.dtype}; it must be {' or '.join(dtypes)}",
-                              hint="convert it: x.astype(numpy.float32), x.to(torch.float32)")
+        raise x.refuse("its dtype is", x.dtype, f"; it must be {' or '.join(dtypes)}",
+                       "convert it: x.astype(numpy.float32), x.to(torch.float32)", UnsupportedType)
 
 
 def positive(name: str, value: float) -> float:
     if not value > 0:
-        raise InvalidArgument(f"{name}: {value} is not above 0")
+        raise InvalidArgument.of(name, value, "is not above 0")
     return value
 
 

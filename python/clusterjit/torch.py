@@ -27,6 +27,10 @@ NONE = ""  # the activation
 def use_caching_allocator(device: str = "gpu") -> None:
     """Takes the workspaces of kernels that are made from now on from torch's caching allocator, so that torch counts and reuses
     this memory; ``device`` is "gpu" or "gpu:N". See :meth:`clusterjit.Device.set_workspaces`.
+
+    >>> import torch, clusterjit.torch
+    >>> if torch.cuda.is_available():
+    ...     clusterjit.torch.use_caching_allocator("gpu:0")
     """
     where = clusterjit.device(device)
 
@@ -204,7 +208,7 @@ def cross_entropy(x: Tensor, labels: Tensor, *, ignore_index: int = -100, label_
     if reduction == "sum":
         return loss.sum()
     if reduction != "mean":
-        raise clusterjit.InvalidArgument(f"reduction: {reduction!r} is none of none, mean, sum")
+        raise clusterjit.InvalidArgument.of("reduction", reduction, "is none of none, mean, sum")
     return loss.sum() / (labels != ignore_index).sum()
 
 

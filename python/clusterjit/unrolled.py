@@ -9,11 +9,12 @@ from __future__ import annotations
 import functools
 import re
 from types import CodeType
-from typing import Any, Sequence
+from typing import Any, Callable, Container, Sequence
 
 
 @functools.lru_cache(maxsize=None)
 def _compiled(text: str, count: int) -> CodeType:
+    """The code of a text, for so many arrays."""
     def repeat(pattern: str) -> str:
         return "".join(pattern.replace("#", str(i)) for i in range(count))
 
@@ -27,4 +28,40 @@ def unrolled(text: str, count: int, names: dict[str, Any], **lists: Sequence[Any
     for name, values in lists.items():
         scope.update((f"{name}{i}", value) for i, value in enumerate(values))
     exec(_compiled(text, count), scope)
+    return scope["call"]
+
+
+@functools.lru_cache(maxsize=None)
+def _matcher_code(count: int, names: tuple[str, ...], kinds: str) -> CodeType:
+    """Of `count` arguments by position and some by name, each an array ("a"), a value ("v"), or a number that may be another one ("n")."""
+    def each(text: str, kind: str) -> str:
+        return "".join(text.replace("#", str(i)) for i, own in enumerate(kinds) if own == kind)
+
+    arguments = [f"v{i}, " for i in range(len(kinds))]
+    values = "".join(f"kwargs[{name!r}], " for name in names)
+    numbers = ", ".join(f"{names[i - count]!r}: v{i}" for i, kind in enumerate(kinds) if kind == "n")
+    text = f"""
+def call(args, kwargs):
+    if len(kwargs) != {len(names)}: return None
+    try:
+        [{"".join(arguments[:count])}] = args
+        [{"".join(arguments[count:])}] = [{values}]
+    except (ValueError, KeyError):
+        return None
+{each("    if type(v#) is not type#: return None" + chr(10), "n")}
+{each("    if v# is not value# and (type(v#) is not type# or v# != value#): return None" + chr(10), "v")}
+    return ({each("v#, ", "a")}), {f"{{{numbers}}}" if numbers else "None"}
+"""
+    return compile(text, "<for arguments as before>", "exec")
+
+
+def matcher(args: Sequence[Any], kwargs: dict[str, Any], is_array: Callable[[Any], bool], late: Container[str]) -> Any:
+    """A function of a later call's `args` and `kwargs`: its arrays, and its values of the names in `late` or None, if all other
+    arguments are those of this call; None if they are not."""
+    values = [list(value) if type(value) is list else value for value in (*args, *kwargs.values())]
+    places = [*[""] * len(args), *kwargs]
+    kinds = "".join("a" if is_array(value) else "n" if place in late else "v" for place, value in zip(places, values))
+    scope: dict[str, Any] = {f"value{i}": value for i, value in enumerate(values) if kinds[i] == "v"}  # arrays are not kept alive
+    scope.update((f"type{i}", type(value)) for i, value in enumerate(values))
+    exec(_matcher_code(len(args), tuple(kwargs), kinds), scope)
     return scope["call"]

@@ -15,7 +15,7 @@ import sys
 
 root = pathlib.Path(sys.argv[1])
 book = root / "docs" / "maintaining"
-SOURCES = ("src", "ptxgen", "templates", "include", "tools", "tests", "cmake")
+SOURCES = ("src", "ptxgen", "templates", "include", "tools", "tests", "python", "cmake")
 MADE_AT_RUN_TIME = {"tuning-1.txt"}
 PATTERNS = {"cj_noun_verb"}
 FILE = r"[\w-]+\.(?:c|h|def|sh|py|md|cu|cuh|cmake|allowed|ptx|txt)"

@@ -14,6 +14,7 @@ from clusterjit.arrays import stream_handle
 from clusterjit.call import _Entry
 
 ONES = np.ones((4, 8), np.float32)
+TENS = (10.0 - np.arange(32) % 7).astype(np.float32).reshape(4, 8)
 
 
 class ByDlpack:
@@ -171,47 +172,77 @@ FROZEN = np.ones((4, 8), np.float32)
 FROZEN.flags.writeable = False
 
 
+NAMES = "float32, float64, float16, bfloat16, float8_e4m3fn, float8_e5m2, int8, int16, int32, int64, uint8, uint16, uint32, uint64"
+# the call, its exception, message and hint; and the field, the value and the limit of that
 REFUSED = {
-    "no array": (lambda: cj.softmax([1.0, 2.0]), cj.UnsupportedType, "x: a list is no array", "__dlpack__"),
-    "a wrong dtype": (lambda: cj.softmax(ONES.astype(np.float64)), cj.UnsupportedType, "x: its dtype is f64; it must be f32", "convert"),
-    "no dtype of ours": (lambda: cj.sum(ONES.astype(complex)), cj.UnsupportedType, "complex128", "convert"),
-    "other bytes": (lambda: cj.sum(ONES.astype(">f4")), cj.UnsupportedType, "order of bytes", "convert"),
-    "another dtype": (lambda: cj.rms_norm(ONES, np.ones(8, np.float16)), cj.UnsupportedType, "weight: its dtype is f16", "convert"),
-    "a wrong shape": (lambda: cj.rms_norm(ONES, np.ones(7, np.float32)), cj.InvalidArgument, r"weight: its shape is \(7,\); it must be \(8,\)", ""),
-    "inner sizes": (lambda: cj.matmul(np.ones((8, 8), "f2"), np.ones((16, 8), "f2")), cj.InvalidArgument, "needs 8 rows", ""),
-    "columns apart": (lambda: cj.softmax(ONES[:, ::2]), cj.InvalidArgument, r"strides \(8, 2\) in elements", "ascontiguousarray"),
-    "a turned array": (lambda: cj.cumsum(ONES.T), cj.InvalidArgument, "strides", "ascontiguousarray"),
-    "from the end": (lambda: cj.sum(ONES[::-1]), cj.InvalidArgument, "strides", "copy"),
-    "another axis": (lambda: cj.softmax(ONES, axis=0), cj.InvalidArgument, "axis: 0 is not the last one, 1", "moveaxis"),
-    "no axis": (lambda: cj.softmax(np.ones((), np.float32)), cj.InvalidArgument, r"its shape is \(\)", ""),
-    "no rows": (lambda: cj.softmax(ONES[:0]), cj.InvalidArgument, r"its shape \(0, 8\) has no elements", "leave out"),
-    "no columns": (lambda: cj.argmax(ONES[:, :0]), cj.InvalidArgument, r"its shape \(4, 0\) has no elements", "leave out"),
-    "out's shape": (lambda: cj.softmax(ONES, out=np.ones((4, 9), "f4")), cj.InvalidArgument, r"out: its shape is \(4, 9\)", ""),
-    "out's dtype": (lambda: cj.softmax(ONES, out=np.ones((4, 8), "f2")), cj.UnsupportedType, "out: its dtype is f16; the result is f32", ""),
-    "out is read-only": (lambda: cj.softmax(ONES, out=FROZEN), cj.InvalidArgument, "read-only", "written"),
-    "too many outs": (lambda: cj.softmax(ONES, out=(ONES.copy(), ONES.copy())), cj.InvalidArgument, "out: 2 arrays were given; softmax writes 1: y", "tuple"),
-    "too few outs": (lambda: cj.topk(ONES, 2, out=ONES[:, :2].copy()), cj.InvalidArgument, "out: 1 arrays were given; topk writes 2", "tuple"),
-    "two devices": (lambda: cj.cross_entropy(ONES, OnGpu(np.zeros(4, "i8"))), cj.InvalidArgument, "labels: it is in GPU 0, but x in the host", "move"),
-    "a range of the library": (lambda: cj.topk(ONES, 9), cj.Error, "k", ""),
-    "a word": (lambda: cj.stencil(ONES, boundary="mirror"), cj.InvalidArgument, "'mirror' is none of zero, clamp, periodic", ""),
-    "a keyword": (lambda: cj.sum(ONES, clusters=2), cj.InvalidArgument, "clusters: reduce has no such parameter; it has n, op", ""),
-    "scale": (lambda: cj.softmax(ONES, scale=0), cj.InvalidArgument, "scale: 0 is not above 0", ""),
-    "an activation": (lambda: cj.matmul(ONES, ONES.T, activation="tanh"), cj.InvalidArgument, "'tanh' is none of relu", ""),
-    "a stream": (lambda: stream_handle("default"), cj.UnsupportedType, "stream: a str is no stream", "__cuda_stream__"),
+    "no array": (lambda: cj.softmax([1.0, 2.0]), cj.UnsupportedType, "x: a list is no array", "__dlpack__",
+         ("x", "list", "is no array")),
+    "a wrong dtype": (lambda: cj.softmax(ONES.astype(np.float64)), cj.UnsupportedType, "x: its dtype is f64; it must be f32", "convert",
+         ("x", "f64", "it must be f32 or f16 or bf16")),
+    "no dtype of ours": (lambda: cj.sum(ONES.astype(complex)), cj.UnsupportedType, "complex128", "convert",
+         ("dtype", "complex128", f"is none of {NAMES}, in the order of bytes of this machine")),
+    "other bytes": (lambda: cj.sum(ONES.astype(">f4")), cj.UnsupportedType, "order of bytes", "convert",
+         ("dtype", ">f4", f"is none of {NAMES}, in the order of bytes of this machine")),
+    "another dtype": (lambda: cj.rms_norm(ONES, np.ones(8, np.float16)), cj.UnsupportedType, "weight: its dtype is f16", "convert",
+         ("weight", "f16", "that of x is f32")),
+    "a wrong shape": (lambda: cj.rms_norm(ONES, np.ones(7, np.float32)), cj.InvalidArgument, r"weight: its shape is \(7,\); it must be \(8,\)", "",
+         ("weight", "(7,)", "it must be (8,), contiguous")),
+    "inner sizes": (lambda: cj.matmul(np.ones((8, 8), "f2"), np.ones((16, 8), "f2")), cj.InvalidArgument, "needs 8 rows", "",
+         ("b", "(16, 8)", "a is (8, 8), so it needs 8 rows")),
+    "columns apart": (lambda: cj.softmax(ONES[:, ::2]), cj.InvalidArgument, r"strides \(8, 2\) in elements", "ascontiguousarray",
+         ("x", "(8, 2)", "in elements, of shape (4, 4), are not those of contiguous rows at equal distances")),
+    "a turned array": (lambda: cj.cumsum(ONES.T), cj.InvalidArgument, "strides", "ascontiguousarray",
+         ("x", "(1, 8)", "in elements, of shape (8, 4), are not those of contiguous rows at equal distances")),
+    "from the end": (lambda: cj.sum(ONES[::-1]), cj.InvalidArgument, "strides", "copy",
+         ("x", "(-8, 1)", "in elements, of shape (4, 8), are not those of a contiguous array")),
+    "another axis": (lambda: cj.softmax(ONES, axis=0), cj.InvalidArgument, "axis: 0 is not the last one, 1", "moveaxis",
+         ("axis", "0", "is not the last one, 1")),
+    "no axis": (lambda: cj.softmax(np.ones((), np.float32)), cj.InvalidArgument, r"its shape is \(\)", "",
+         ("x", "()", "at least one axis is needed")),
+    "no rows": (lambda: cj.softmax(ONES[:0]), cj.InvalidArgument, r"its shape \(0, 8\) has no elements", "leave out",
+         ("x", "(0, 8)", "has no elements; at least one is needed")),
+    "no columns": (lambda: cj.argmax(ONES[:, :0]), cj.InvalidArgument, r"its shape \(4, 0\) has no elements", "leave out",
+         ("x", "(4, 0)", "has no elements; at least one is needed")),
+    "out's shape": (lambda: cj.softmax(ONES, out=np.ones((4, 9), "f4")), cj.InvalidArgument, r"out: its shape is \(4, 9\)", "",
+         ("out", "(4, 9)", "the result's is (4, 8)")),
+    "out's dtype": (lambda: cj.softmax(ONES, out=np.ones((4, 8), "f2")), cj.UnsupportedType, "out: its dtype is f16; the result is f32", "",
+         ("out", "f16", "the result is f32")),
+    "out is read-only": (lambda: cj.softmax(ONES, out=FROZEN), cj.InvalidArgument, "read-only", "written",
+         ("out", None, "it is read-only")),
+    "too many outs": (lambda: cj.softmax(ONES, out=(ONES.copy(), ONES.copy())), cj.InvalidArgument, "out: 2 arrays were given; softmax writes 1: y", "tuple",
+         ("out", "2", "arrays were given; softmax writes 1: y")),
+    "too few outs": (lambda: cj.topk(ONES, 2, out=ONES[:, :2].copy()), cj.InvalidArgument, "out: 1 arrays were given; topk writes 2", "tuple",
+         ("out", "1", "arrays were given; topk writes 2: values, indices")),
+    "two devices": (lambda: cj.cross_entropy(ONES, OnGpu(np.zeros(4, "i8"))), cj.InvalidArgument, "labels: it is in GPU 0, but x in the host", "move",
+         ("labels", "GPU 0", "but x in the host's memory")),
+    "a range of the library": (lambda: cj.topk(ONES, 9), cj.Error, "k", "",
+         ("k", "9", "is more than the 8 columns of a row")),
+    "a word": (lambda: cj.stencil(ONES, boundary="mirror"), cj.InvalidArgument, "'mirror' is none of zero, clamp, periodic", "",
+         ("boundary", "mirror", "is none of zero, clamp, periodic")),
+    "a keyword": (lambda: cj.sum(ONES, clusters=2), cj.InvalidArgument, "clusters: reduce has no such parameter; it has n, op", "",
+         ("clusters", None, "reduce has no such parameter; it has n, op, dtype, block, cluster, grid, map, op_function, identity, result, weight")),
+    "scale": (lambda: cj.softmax(ONES, scale=0), cj.InvalidArgument, "scale: 0 is not above 0", "",
+         ("scale", "0", "is not above 0")),
+    "an activation": (lambda: cj.matmul(ONES, ONES.T, activation="tanh"), cj.InvalidArgument, "'tanh' is none of relu", "",
+         ("activation", "tanh", "is none of relu, gelu, silu, None")),
+    "a stream": (lambda: stream_handle("default"), cj.UnsupportedType, "stream: a str is no stream", "__cuda_stream__",
+         ("stream", "str", "is no stream")),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_is(name):
-    call, kind, message, hint = REFUSED[name]
+    call, kind, message, hint, parts = REFUSED[name]
     with pytest.raises(kind, match=message) as caught:
         call()
-    assert hint in caught.value.hint and caught.value.message
+    error = caught.value
+    assert hint in error.hint and error.message
+    assert (error.field, error.value, error.limit) == parts
 
 
 PLANS = {
-    "another shape": (lambda plan: plan(np.ones((4, 9), np.float32)), r"x: f32 of shape \(4, 9\).*made for f32 of shape \(4, 8\)"),
-    "another dtype": (lambda plan: plan(np.ones((4, 8), np.float16)), "x: f16 of shape"),
+    "another shape": (lambda plan: plan(np.ones((4, 9), np.float32)), r"x: it is f32 of shape \(4, 9\).*made for f32 of shape \(4, 8\)"),
+    "another dtype": (lambda plan: plan(np.ones((4, 8), np.float16)), "x: it is f16 of shape"),
     "other strides": (lambda plan: plan(np.ones((4, 16), np.float32)[:, :8]), r"strides \(16, 1\)"),
     "too many arrays": (lambda plan: plan(ONES, ONES), "arrays: 2 were given; this plan takes 1: x"),
     "no array": (lambda plan: plan(3.0), "a float is no array"),
@@ -269,6 +300,53 @@ def test_a_call_that_is_not_as_those_before_is_noticed(name):
         assert outcome(call, LATER[name]) == first
 
 
+KEYWORDS = [  # calls of one function each, whose arguments differ from each other's
+    lambda: cj.softmax(ONES[:, :4].copy(), scale=0.5), lambda: cj.softmax(ONES, scale=0.5), lambda: cj.softmax(ONES, scale=2),
+    lambda: cj.softmax(ONES), lambda: cj.softmax(x=ONES, axis=1), lambda: cj.softmax(ONES, mask=np.arange(8, dtype="f4")[None]),
+    lambda: cj.softmax(ONES, mask=None, scale=1.0), lambda: cj.softmax(scale=2.0, mask=np.arange(8, dtype="f4")[None], x=ONES),
+    lambda: cj.topk(TENS, 2), lambda: cj.topk(TENS, 3), lambda: cj.topk(TENS, k=3), lambda: cj.topk(TENS, 3, largest=False),
+    lambda: cj.stencil(TENS, [0.0, 1.0, 0.0], dim=1), lambda: cj.stencil(TENS, [1.0, 0.0, 0.0], dim=1),
+    lambda: cj.stencil(TENS, weights=[0.0, 0.0, 1.0], dim=1), lambda: cj.sample(TENS, temperature=0.0), lambda: cj.sample(TENS, seed=3),
+    lambda: cj.sample(TENS, seed=4, temperature=0.5), lambda: cj.sample(TENS, seed=5, temperature=np.full(4, 0.5, "f4")),
+    lambda: cj.sample(TENS, temperature=np.zeros(4, "f4")), lambda: cj.sample(TENS, temperature=0.5, seed=4, top=2),
+    lambda: cj.rms_norm(TENS, weight=ONES[0].copy(), eps=1.0), lambda: cj.rms_norm(TENS, bias=ONES[0].copy(), eps=1.0),
+    lambda: cj.layer_norm(TENS, ONES[0].copy(), TENS[0].copy()), lambda: cj.layer_norm(TENS, bias=ONES[0].copy(), weight=TENS[0].copy()),
+]
+
+
+def test_calls_with_keywords_that_repeat_and_change_are_right(rng):
+    def tuples(found):
+        return [part.tolist() for part in (found if isinstance(found, tuple) else (found,)) if part is not None]
+
+    for function in (cj.softmax, cj.topk, cj.stencil, cj.sample, cj.rms_norm, cj.layer_norm):
+        function.forget()
+    wanted = [tuples(call()) for call in KEYWORDS]
+    assert len({str(one) for one in wanted}) >= 18
+    for _ in range(60):
+        which = rng.integers(len(KEYWORDS))
+        for _ in range(rng.integers(1, 5)):  # from the third call on the arguments are held against those before
+            assert tuples(KEYWORDS[which]()) == wanted[which]
+
+
+def test_a_list_that_was_changed_is_noticed():
+    weights, x = [0.0, 1.0, 0.0], np.arange(8, dtype=np.float32)
+    for _ in range(4):
+        assert (cj.stencil(x, weights) == x).all()
+    weights[:] = [0.0, 2.0, 0.0]
+    assert (cj.stencil(x, weights) == 2 * x).all()
+
+
+def test_numbers_that_each_call_gives_anew_need_no_plan():
+    cj.sample.forget()
+    logits = np.zeros((64, 100), np.float32)
+    found = [cj.sample(logits, temperature=1.0, seed=seed).tolist() for seed in range(6)]
+    assert len({str(one) for one in found}) == 6 and len(cj.sample._entries) == 1
+    assert cj.sample(logits, temperature=1.0, seed=2).tolist() == found[2]
+    with pytest.raises(cj.InvalidArgument, match="seed") as caught:
+        cj.sample(logits, temperature=1.0, seed=2**70)
+    assert (caught.value.field, caught.value.value) == ("seed", str(2**70))
+
+
 def test_an_array_that_was_written_in_place_of_another_is_found(rng):
     x = rng.random((4, 8), np.float32)
     wanted, plan = np.cumsum(x, -1), cj.cumsum.plan(x)
@@ -287,12 +365,26 @@ def test_a_closed_plan_says_so():
     assert "make another one" in caught.value.hint
 
 
-def test_an_error_has_its_parts():
-    with pytest.raises(cj.InvalidArgument) as caught:
-        cj.sum(ONES, cluster=17)
+OF_THE_LIBRARY = {
+    "a range": (lambda: cj.sum(ONES, cluster=17), ("cluster", "17", "is outside 0 to 16")),
+    "a fraction": (lambda: cj.cross_entropy(ONES, np.zeros(4, "i8"), label_smoothing=1.5), ("smoothing", "1.5", "is outside 0 to 1")),
+    "a word": (lambda: cj.emit("reduce", op="xor"), ("op", "xor", "is none of: sum min max product argmin argmax mean meanvar")),
+    "a text": (lambda: cj.emit("reduce", n="many"), ("n", "many", "is not a whole number that fits 64 bits")),
+    "a number with its unit": (lambda: cj.matmul(np.ones((8, 7), "f2"), np.ones((7, 8), "f2")),
+                               ("lda", "7", "elements of 2 bytes are not a multiple of 16 bytes")),
+    "a sentence": (lambda: cj.emit("fold"), (None, None, None)),
+    "a parameter of another family": (lambda: cj.collective(ONES, root=2), (None, None, None)),
+}
+
+
+@pytest.mark.parametrize("name", OF_THE_LIBRARY)
+def test_an_error_of_the_library_has_its_parts(name):
+    call, parts = OF_THE_LIBRARY[name]
+    with pytest.raises(cj.Error) as caught:
+        call()
     error = caught.value
-    assert isinstance(error, ValueError)
-    assert (error.field, error.value, error.limit) == ("cluster", "17", "is outside 0 to 16")
+    assert (error.field, error.value, error.limit) == parts
+    assert not parts[0] or isinstance(error, ValueError)
 
 
 def test_bfloat16_needs_ml_dtypes(monkeypatch):

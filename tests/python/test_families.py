@@ -156,7 +156,7 @@ def test_argsort(rng):
     assert (cj.argsort(x) == np.argsort(x, -1, kind="stable")).all()
     found = cj.argsort(x, descending=True, index_dtype=np.uint32, out=np.empty(x.shape, np.uint32))
     assert (found == np.argsort(-x, -1, kind="stable")).all()
-    with pytest.raises(cj.UnsupportedType, match="index_dtype: f32"):
+    with pytest.raises(cj.UnsupportedType, match="index_dtype: .f32. is none of i64, u32"):
         cj.argsort(x, index_dtype=np.float32)
 
 
@@ -213,7 +213,7 @@ def test_sample_draws_by_seed_of_one_plan(rng):
             plan(logits, top_p=0.5)
     with pytest.raises(cj.InvalidArgument, match="top_p: 1.5 is not above 0 and at most 1"):
         cj.sample(logits, top_p=1.5)
-    with pytest.raises(cj.InvalidArgument, match="counts: None"):
+    with pytest.raises(cj.InvalidArgument, match="counts: penalties need them"):
         cj.sample(logits, presence=1.0)
     with pytest.raises(cj.InvalidArgument, match="mask: its shape is"):
         cj.sample(logits, mask=np.zeros((4000, 2), np.uint32))
@@ -238,6 +238,13 @@ def test_sample_tells_more(rng):
     assert (whole.tokens == found.tokens).all() and (cj.sample(logits, temperature=0.8, top_k=12, seed=2) == found.tokens).all()
 
 
+def test_sample_of_one_row_takes_arrays_of_no_axis():
+    logits = np.array([0, 5, 4, -3], np.float32)
+    assert int(cj.sample(logits, temperature=np.zeros((), np.float32))) == 1
+    with pytest.raises(cj.InvalidArgument, match=r"temperature: its shape is \(4,\); logits needs \(\)"):
+        cj.sample(logits, temperature=np.zeros(4, np.float32))
+
+
 def test_sample_takes_or_replaces_the_tokens_of_a_draft(rng):
     logits = np.tile(rng.standard_normal(12).astype(np.float32), (6000, 1))
     q = np.tile(rng.dirichlet(np.ones(12)).astype(np.float32), (6000, 1))
@@ -247,7 +254,7 @@ def test_sample_takes_or_replaces_the_tokens_of_a_draft(rng):
     assert ((np.bincount(found.tokens, minlength=12) - 6000 * p) ** 2 / (6000 * p)).sum() < 45  # 11 degrees of freedom
     assert (found.tokens[found.accepted == 1] == drafted[found.accepted == 1]).all()
     assert abs(found.accepted.mean() - np.minimum(p, q[0]).sum()) < 0.03
-    with pytest.raises(cj.InvalidArgument, match="without the other"):
+    with pytest.raises(cj.InvalidArgument, match="draft_tokens: it is given without draft_probabilities"):
         cj.sample(logits, draft_tokens=drafted)
     with pytest.raises(cj.UnsupportedType, match="draft_tokens: its dtype is i64"):
         cj.sample(logits, draft_tokens=drafted.astype(np.int64), draft_probabilities=q)
@@ -294,6 +301,60 @@ def test_exchange(rng, strategy):
     assert (cj.exchange(x, "halo", halo=2, strategy=strategy) == halo).all()
 
 
+def collected(x, op, combine=np.add, root=0, distance=1):
+    """What the blocks get of x, (clusters, size, n)."""
+    clusters, size, n = x.shape
+    rows = np.zeros_like(x)
+    total = combine.reduce(x, 1)
+    if op in ("allreduce", "scan", "shift", "broadcast"):
+        return {"allreduce": np.repeat(total[:, None], size, 1), "scan": combine.accumulate(x, 1), "shift": np.roll(x, distance, 1),
+                "broadcast": np.repeat(x[:, root:root + 1], size, 1)}[op]
+    whole = x.reshape(clusters, 1, size * n)
+    if op == "gather":
+        rows = np.zeros((clusters, size, size * n), x.dtype)
+        rows[:, root] = whole[:, 0]
+    elif op == "reduce":
+        rows[:, root] = total
+    parts = {"allgather": lambda: np.repeat(whole, size, 1), "scatter": lambda: x[:, root].reshape(clusters, size, -1),
+             "reduce_scatter": lambda: total.reshape(clusters, size, -1),
+             "all_to_all": lambda: x.reshape(clusters, size, size, -1).swapaxes(1, 2).reshape(x.shape)}
+    return parts[op]() if op in parts else rows
+
+
+@pytest.mark.parametrize("way", [{}, {"strategy": "pull"}, {"cluster": 0}, {"block": 64}])
+@pytest.mark.parametrize("op", ["broadcast", "reduce", "allreduce", "gather", "allgather", "scatter", "reduce_scatter", "all_to_all", "scan", "shift"])
+def test_collective(rng, op, way):
+    dtype = rng.choice([np.int32, np.uint64, np.float64])
+    size = int(rng.choice([1, 2, 4, 8]))
+    x = rng.integers(0, 99, (int(rng.integers(1, 4)), size, size * int(rng.choice([1, 1, 5])))).astype(dtype)
+    given = {"root": int(rng.integers(size))} if op in ("broadcast", "reduce", "gather", "scatter") else {}
+    wanted = np.ascontiguousarray(collected(x, op, **given), dtype)
+    for _ in range(3):
+        assert (cj.collective(x, op, **given, **way) == wanted).all()
+    out = np.empty_like(wanted)
+    assert cj.collective(x, op, **given, **way, out=out) is out and (out == wanted).all()
+    plan = cj.collective.plan(x, op, **given, **way)
+    assert (plan(x) == wanted).all() and (plan.shape["cluster"][0] == size or "cluster" in way) and op.replace("_", "-")[:4] in plan.ptx
+
+
+def test_a_collective_of_single_values_and_of_its_parameters(rng):
+    x = rng.random((8, 1), np.float32)
+    assert (cj.collective(x, combine="max") == x.max()).all() and (cj.collective(x, combine="min") == x.min()).all()
+    assert (cj.collective(x, "shift", distance=-3) == np.roll(x, -3, 0)).all()
+    assert (cj.collective(x, "shift", distance=3, around=False)[3:] == x[:5]).all()
+    ones = np.ones((4, 1), np.int32)
+    assert cj.collective(ones, "scan", exclusive=True)[:, 0].tolist() == [0, 1, 2, 3]
+    with cj.device("cpu").watch(seed=5):
+        assert (cj.collective(ones, "allgather") == 1).all()
+    for call, message in ((lambda: cj.collective(x, "fold"), "op: 'fold' is none of broadcast"),
+                          (lambda: cj.collective(x[0]), r"its shape is \(1,\)"),
+                          (lambda: cj.collective(x, "scatter"), "its rows must be parts for each of 8 blocks"),
+                          (lambda: cj.collective(x, clusters=2, foo=1), "foo: collective has no such parameter; it has op, strategy"),
+                          (lambda: cj.collective(x, combine="xor"), "combine: 'xor' is none of")):
+        with pytest.raises(cj.InvalidArgument, match=message):
+            call()
+
+
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("turned", [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_matmul_in_every_order(rng, dtype, turned):
@@ -338,3 +399,32 @@ def test_numpys_words_that_a_function_lacks_are_answered():
     with pytest.raises(cj.UnsupportedType, match=r"astype\(numpy.float32\)"):
         cj.softmax(np.ones((2, 3)))
     assert cj.gpus.Gpus  # without an import of its own
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "min", "max", "mean", "argmin", "argmax"])
+def test_an_axis_is_taken_where_it_is_all_there_is(name):
+    x = np.array([3, 1, 2, 1], np.float32)
+    wanted = getattr(np, name)(x)
+    for given in ({}, {"axis": None}, {"axis": -1}, {"axis": 0}):
+        assert np.ravel(getattr(cj, name)(x, **given))[0] == wanted
+    if name != "argmax":
+        with pytest.raises(cj.InvalidArgument, match="axis: -1 is one of 2") as caught:
+            getattr(cj, name)(x.reshape(2, 2), axis=-1)
+        assert (caught.value.field, caught.value.value) == ("axis", "-1")
+
+
+def test_nan_is_passed_over():
+    x = np.array([np.nan, 3, 1, np.nan, 2], np.float32)
+    assert (float(cj.min(x)), float(cj.max(x)), int(cj.argmin(x)), int(cj.argmax(x))) == (1, 3, 2, 1)
+    assert cj.argmax(x[None], axis=-1).tolist() == [np.argmax(x)] == [0]  # but not of rows
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmax_backward", "log_softmax_backward", "rms_norm", "layer_norm",
+                                  "rms_norm_backward", "layer_norm_backward", "cross_entropy"])
+def test_a_keyword_of_no_parameter_is_answered_with_the_list(name):
+    function = getattr(cj, name)
+    with pytest.raises(cj.InvalidArgument, match=f"cluster: {name} has no such parameter; it has [a-z]+, .*dtype, out, stream") as caught:
+        function(np.ones((2, 4), np.float32), cluster=4)
+    assert caught.value.field == "cluster" and "chooses it by the shape" in caught.value.hint
+    with pytest.raises(TypeError, match="positional"):
+        function(*[np.ones((2, 4), np.float32)] * 9)

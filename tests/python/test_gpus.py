@@ -118,6 +118,45 @@ def test_data_of_all_ranks_are_reduced_and_counted(three, rng):
         three.reduce(x, "mean")
 
 
+def calls_of(x, a, b, label):
+    """Each call that gives results, of arrays of all ranks."""
+    return {
+        "all_reduce": (x,), "reduce_scatter": (x,), "all_gather": (x,), "all_to_all": (x,), "broadcast": (x,), "norm": (x,),
+        "cross_entropy": (a, label), "softmax": (a,), "topk": (a, 2), "argmax": (a,), "reduce": (x,), "histogram": (a, 4),
+        "matmul_reduce_scatter": (b, [one.T.copy() for one in b]), "all_gather_matmul": (b, [one.T.copy() for one in b])}
+
+
+def flat(results):
+    return [part for one in results for part in (one if isinstance(one, tuple) else (one,))]
+
+
+def test_each_call_writes_to_out_on_a_stream(three, rng):
+    x, a = draw(rng, RANKS, 8), draw(rng, 6, 8)
+    b = [one.astype(numpy.float16) for one in draw(rng, 16 * RANKS, 64)]
+    for name, arguments in calls_of(x, a, b, [numpy.arange(6)] * RANKS).items():
+        call = getattr(three, name)
+        wanted = call(*arguments)
+        out = [tuple(map(numpy.zeros_like, one)) if isinstance(one, tuple) else numpy.zeros_like(one) for one in wanted]
+        found = call(*arguments, out=out, stream=[0] * RANKS)
+        assert all(mine is given for mine, given in zip(flat(found), flat(out))), name
+        for mine, theirs in zip(flat(out), flat(wanted)):
+            numpy.testing.assert_array_equal(mine, theirs, err_msg=name)
+    public = {name for name in vars(gpus.Gpus) if not name.startswith(("_", "from_"))}
+    assert public - calls_of(x, a, b, a).keys() == {"of", "info", "register", "unregister", "barrier", "check", "close"}
+
+
+def test_outs_and_streams_are_refused_by_name(three, rng):
+    x = draw(rng, 4, 8)
+    for call, message in ((lambda: three.softmax(x, out=x[:2]), "out: 2 arrays are given, and this process has 3 ranks"),
+                          (lambda: three.topk(x, 2, out=x), "out: 1 arrays were given; this call writes 2: values, indices"),
+                          (lambda: three.norm(x, out=[(one, one[:2]) for one in x]), r"out: its shape is \(2, 8\)"),
+                          (lambda: three.softmax(x, out=[one.astype(int) for one in x]), "out: its dtype is i64; the result is f32"),
+                          (lambda: three.all_reduce(x, stream=[0]), "stream: 1 streams are given, and this process has 3 ranks"),
+                          (lambda: three.reduce(x, stream="default"), "stream: a str is no stream")):
+        with pytest.raises(clusterjit.InvalidArgument, match=message):
+            call()
+
+
 def test_registered_arrays_are_written_by_their_peers(three, rng):
     x, out = draw(rng, RANKS, 6000), [numpy.zeros((RANKS, 6000), numpy.float32) for _ in range(RANKS)]
     three.register(x)

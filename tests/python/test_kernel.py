@@ -95,6 +95,10 @@ def test_the_contract_names_its_rule():
     with pytest.raises(cj.Contract) as caught:
         cj.Kernel(TYPES, device="cpu")(np.zeros(1), 0, 0, 0, 0, 0.0, 0.0, bytes(16), grid=4, block=32, cluster=32)
     assert caught.value.rule.startswith("cluster") and "32" in caught.value.message and caught.value.hint
+    with pytest.raises(cj.Contract, match="is not a multiple") as caught:
+        cj.Kernel(TYPES, device="cpu")(np.zeros(1), 0, 0, 0, 0, 0.0, 0.0, bytes(16), grid=3, block=32, cluster=2)
+    assert caught.value.rule == "cluster-grid-multiple"
+    assert (caught.value.field, caught.value.value, caught.value.limit) == (None, None, None)  # it speaks of two fields
 
 
 def test_a_hazard_is_an_exception_with_rule_and_lines(cpu):
@@ -129,8 +133,9 @@ def test_a_template_of_cuda_by_its_arguments():
 
 def test_an_error_of_the_compiler_is_an_exception():
     compiled("race")
-    with pytest.raises(cj.Compiler, match="undefined"):
+    with pytest.raises(cj.Compiler, match="undefined") as caught:
         cj.Kernel("__global__ void k() { undefined(); }", device="cpu")
+    assert (caught.value.field, caught.value.value, caught.value.limit) == (None, None, None)
     assert "undefined" in cj.check("__global__ void k() { undefined(); }")[0].message
 
 

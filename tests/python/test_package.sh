@@ -3,7 +3,8 @@
 # test_package.sh STEP BUILD: the Python package as a user gets it, in a virtual environment in BUILD/python.
 #   wheel    builds the wheel as `pip wheel .` does, and installs it
 #   pytest   runs the tests and the examples of the docstrings and of README.md
-#   types    holds the annotations of the installed package against mypy --strict
+#   fresh    installs the wheel and what it depends on into a new environment, as its metadata says, and runs README.md's example
+#   types    holds the annotations of the installed package, and a user's program (user.py), against mypy --strict
 # Skipped (exit code 77) where there is no Python 3.9 or later with venv, and where what the tests need is not installed and PyPI
 # cannot be reached. CJ_PYTHON names the Python.
 set -euo pipefail
@@ -53,9 +54,26 @@ do_pytest() {
     "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider "$root/tests/python"
 }
 
+do_fresh() {
+    installed
+    local fresh=$build/fresh
+    rm -rf "$fresh"
+    "$venv/bin/python" -m venv "$fresh"
+    "$fresh/bin/pip" download --quiet --disable-pip-version-check --no-deps --dest "$build/reached" cffi 2>/dev/null || skip "PyPI cannot be reached"
+    "$fresh/bin/pip" install --quiet --disable-pip-version-check "$build"/wheels/*.whl
+    "$fresh/bin/pip" check
+    cd /
+    "$fresh/bin/python" -c 'import clusterjit; print(clusterjit.device("cpu"))'  # NumPy is not needed for this
+    "$fresh/bin/pip" install --quiet --disable-pip-version-check numpy
+    sed -n '/^```python$/,/^```$/{/^```/!p}' "$root/README.md" > "$build/readme.py"
+    [ -s "$build/readme.py" ]
+    "$fresh/bin/python" "$build/readme.py"
+}
+
 do_types() {
     installed
     cd "$build" && "$venv/bin/mypy" --config-file "$root/pyproject.toml" -p clusterjit
+    "$venv/bin/mypy" --config-file "$root/pyproject.toml" "$root/tests/python/user.py"
 }
 
 "do_$step"

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of a call as fields of the library's structures, and a plan's addresses as the arguments of its run."""
+from __future__ import annotations
+
+import functools
+from typing import Any, Sequence
+
+from ._library import ffi, sized
+from .arrays import View
+from .errors import InvalidArgument
+from .unrolled import unrolled
+
+
+def assign(structure: Any, kind: Any, name: str, value: Any) -> None:
+    """A field of a description; of an enum also by a word: "box" for CJ_STENCIL_BOX."""
+    if isinstance(value, str):
+        if kind.kind != "enum":
+            raise InvalidArgument.of(name, value, "is no number")
+        words = _words(kind.relements)
+        if value.lower() not in words:
+            raise InvalidArgument.of(name, value, f"is none of {', '.join(words)}")
+        value = words[value.lower()]
+    try:
+        setattr(structure, name, value)
+    except (OverflowError, TypeError) as error:
+        raise InvalidArgument.of(name, value, f"is no value of a {kind.cname}: {error}") from None
+
+
+@functools.lru_cache(maxsize=None)
+def _words_of(elements: tuple[tuple[str, int], ...]) -> dict[str, int]:
+    prefix = 0
+    while len({name[:prefix + 1] for name, _ in elements}) == 1:
+        prefix += 1
+    prefix = max(elements[0][0][:prefix].rfind("_") + 1, 0)
+    return {name[prefix:].lower(): value for name, value in elements}
+
+
+def _words(elements: dict[str, int]) -> dict[str, int]:
+    return _words_of(tuple(sorted(elements.items(), key=lambda element: element[1])))
+
+
+# How a plan's addresses, in the order of the call and then of the results, become the arguments of its run; `unused` are structures that no
+# thread uses now.
+_START_OF_STRUCTURE = """
+def call(addresses, stream, late, error):
+    [{address#, }] = addresses
+    try:
+        structure, words = made = unused.pop()
+    except IndexError:
+        structure, words = made = new()
+    words[place#] = address#
+LATE
+    status = plan._function(plan._handle, structure, stream, error)
+    unused.append(made)
+    return status
+"""
+_START_OF_LAUNCH = """
+def call(addresses, stream, late, error):
+    [{address#, }] = addresses
+    try:
+        (arguments, kept), words = made = unused.pop()
+    except IndexError:
+        (arguments, kept), words = made = new()
+    words[#] = address#
+    status = plan._function(plan._handle, stream, arguments, COUNT, error)
+    unused.append(made)
+    return status
+"""
+# Every value, since a structure holds those of the call that used it before; the plan's where the call gives none.
+_WRITE_LATE = """
+    get = late.get
+    try:
+        FIELDS
+    except (OverflowError, TypeError):
+        refuse(structure, late)
+"""
+_START_OF_POINTERS = """
+def call(addresses, stream, late, error):
+    [{address#, }] = addresses
+    return plan._function(plan._handle, ARGUMENTS, stream, error)
+"""
+
+
+def start_of(plan: Any, request: Any, views: Sequence[View]) -> Any:
+    """A function `call(addresses, stream, late, error)` that runs the plan: see the texts above."""
+    names = {view.slot: name for name, view in request.reads.items()}
+    order = [names[view.slot] for view in views] + list(request.writes)
+    first, new = ffi.typeof(plan._function).args[1], request.arguments(plan.device)
+    if new:
+        text = _START_OF_LAUNCH.replace("COUNT", str(len(order) + 1))
+        return unrolled(text, len(order), {"plan": plan, "unused": [], "new": new})
+    if first.kind == "pointer":  # to a structure, cj_NOUN_arrays
+        return _start_of_structure(plan, request, order, first.item)
+    arguments = ", ".join(f"address{order.index(name)}" if name in order else "0" for name in request.run_arrays)
+    return unrolled(_START_OF_POINTERS.replace("ARGUMENTS", arguments), len(order), {"plan": plan})
+
+
+def _start_of_structure(plan: Any, request: Any, order: list[str], kind: Any) -> Any:
+    members, late = dict(kind.fields), request.late
+
+    def new() -> tuple[Any, Any]:
+        """A structure for the run's arrays, and its words of 8 bytes."""
+        structure = sized(kind.cname, request.values)
+        return structure, memoryview(ffi.buffer(structure)).cast("B").cast("Q")
+
+    def refuse(structure: Any, given: dict[str, float]) -> None:
+        """Names the value that is none of its field's."""
+        for name, value in given.items():
+            assign(structure, members[name].type, name, value)
+
+    scope = {"plan": plan, "unused": [], "new": new, "refuse": refuse, **{f"plan_{name}": value for name, value in late.items()}}
+    fields = "; ".join(f"structure.{name} = get({name!r}, plan_{name})" for name in late)
+    text = _START_OF_STRUCTURE.replace("LATE", _WRITE_LATE.replace("FIELDS", fields) if fields else "")
+    return unrolled(text, len(order), scope, place=[members[name].offset // 8 for name in order])
