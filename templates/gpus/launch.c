@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every kernel of GPUs begins and ends with: the boxes, the epoch, hellos. gpus.c has the protocol.
+//
+//   thread q of GPU r:  checksum, epoch  --st.relaxed.sys-->  hello[set][r] in the box of GPU q
+//                       own hello[set][q]  --polls until the epoch is there-->  checksum of GPU q, which must be the same
+//
 #include "gpus.h"
 
 void cj__gpus_declare(gpus_kernel *k) {
