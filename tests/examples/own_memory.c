@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
     must(cj_mem_alloc(device, sizeof x, &in, &error), &error);
     must(cj_mem_alloc(device, sizeof sum, &out, &error), &error);
     must(cj_mem_write(device, in, x, sizeof x, NULL, &error), &error);
-    const cj_reduce_desc desc = {CJ_INIT(desc), .n = N, .cluster = 4, .grid = 16};  // blocks meet in a workspace
+    const cj_reduce_desc desc = {CJ_INIT(desc), .n = N, .cluster = 4, .grid = 16};  // blocks combine in a workspace
     must(cj_reduce_launch(device, &desc, in, out, NULL, &error), &error);
     must(cj_mem_read(device, &sum, out, sizeof sum, NULL, &error), &error);
     printf("the sum is %g; workspaces took %zu bytes of the pool; %d blocks of host memory\n", (double)sum, own.used,
