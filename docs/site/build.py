@@ -22,7 +22,7 @@ SECTIONS = (
     ("Start", ["README.md"]),
     ("Your first cluster kernel", ["docs/tutorial/README.md", "docs/tutorial/*"]),
     ("Questions", ["docs/why_did_my_launch_fail.md", "docs/what_is_this_hazard.md", "docs/does_a_cluster_pay.md",
-                   "docs/rules.md"]),
+                   "docs/features.md", "docs/limits.md", "docs/rules.md"]),
     ("Kernel families", ["docs/families/README.md", "docs/families/*"]),
     ("Tools", ["docs/*", "tools/bench/RESULTS.md"]),
     ("C reference", ["include/clusterjit/clusterjit.h", "include/clusterjit/*.h"]),

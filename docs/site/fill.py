@@ -137,13 +137,32 @@ def rules(_, chapter):
     return "\n".join(lines) + "\n"
 
 
+# What every page of a family says, in this order. Others may stand between them.
+SECTIONS = ("Calls", "Shapes and limits", "Its memory", "How it works", "Speed", "Parameters")
+
+
+def check_sections(page, text):
+    found = re.findall(r"^## (.*)", text, re.M)
+    missing = [section for section in SECTIONS if section not in found]
+    if missing:
+        sys.exit(f"docs/families/{page.name}: there is no heading '## {missing[0]}': a family's page has {', '.join(SECTIONS)}")
+    if [section for section in found if section in SECTIONS] != list(SECTIONS):
+        sys.exit(f"docs/families/{page.name}: its headings are not in the order {', '.join(SECTIONS)}")
+    for part in re.split(r"^## ", text, flags=re.M)[1:]:
+        section, _, body = part.partition("\n")
+        if not body.strip():
+            sys.exit(f"docs/families/{page.name}: nothing stands under '## {section}'")
+
+
 def families(asked):
     lines = ["| family | what it computes |", "| --- | --- |"]
     for family in families_of(asked):
         page = DOCS / "families" / f"{family['name']}.md"
         if not page.exists():
             sys.exit(f"docs/families/{family['name']}.md: there is no page of this family")
-        if f"<!-- fill: parameters {family['name']} -->" not in page.read_text():
+        text = page.read_text()
+        check_sections(page, text)
+        if f"<!-- fill: parameters {family['name']} -->" not in text:
             sys.exit(f"docs/families/{family['name']}.md: the page has no table of the family's parameters")
         lines.append(f"| [{family['name']}]({family['name']}.md) | {family['summary']} |")
     return "\n".join(lines) + "\n"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# commands.sh PTXGEN: the commands that the pages of families and of questions show run on the CPU device, and are right.
+# commands.sh PTXGEN: the commands that the pages of families, of several GPUs and of questions show run on the CPU device, and are right.
 # A line that names a file of the reader's (kernel.cu, kernel.ptx) is run with a kernel in its place.
 set -euo pipefail
 
@@ -25,6 +25,6 @@ while IFS=: read -r page line; do
         tail -5 "$dir/out"
         failed=1
     fi
-done < <(cd "$root/docs" && grep -oE '^    ptxgen .*' families/*.md why_*.md what_*.md does_*.md | sed 's/:    /:/')
+done < <(cd "$root/docs" && grep -oE '^    ptxgen .*' families/*.md gpus.md why_*.md what_*.md does_*.md | sed 's/:    /:/')
 echo "$count commands"
 [ $failed = 0 ] && ((count > 20))

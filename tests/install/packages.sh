@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # packages.sh SOURCE BUILD CC: makes the Debian packages of a build, unpacks them into a folder, and builds and runs a program
-# and the command from there. Nothing is installed on this machine.
+# and the command from there. Nothing is installed on this machine; but in CI, where the user is root (CI=true), packaging/deb/try
+# then installs the packages by apt-get, uses them and removes them.
 set -euo pipefail
 
 source=$1 build=$2 cc=$3
@@ -40,3 +41,7 @@ read -ra flags < <(pkg-config --cflags --libs clusterjit)
 "$cc" -o "$work/user" "$source/tests/install/user.c" "${flags[@]}"
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir clusterjit) "$work/user"
 "$work/root/usr/bin/ptxgen" --version | grep -q "$version" || fail "ptxgen --version"
+
+if [ "${CI:-}" = true ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    "$source/packaging/deb/try" "$work" "$cc"
+fi

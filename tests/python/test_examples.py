@@ -67,7 +67,7 @@ def test_help_and_signatures_say_what_a_caller_sees():
     assert not unnamed, "the list in clusterjit/__init__.py"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/gpus.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/gpus.md", "docs/python.md"])
 def test_pages(page):
     text = (pathlib.Path(__file__).resolve().parents[2] / page).read_text()
     examples = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

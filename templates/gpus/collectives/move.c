@@ -4,6 +4,26 @@
 //
 // A thread has the same unit in each part. It loads all that it sends before it stores anything, so out may be x; the loads are on their
 // way together.
+//
+// All-gather, by GPU r:
+//
+//   x  --loads-->  unit  --st.relaxed.sys-->  mail[set][r][unit] of each peer
+//   own mail[set][q][unit]  --polls-->  out: | x of GPU 0 | x of GPU 1 | … |, its own x from registers
+//
+// All-to-all, by GPU r:
+//
+//   x: | for GPU 0 | for GPU 1 | … |  --loads-->  the units of part q  --st.relaxed.sys-->  mail[set][r][unit] of GPU q
+//   own mail[set][q][unit]  --polls-->  out: | from GPU 0 | from GPU 1 | … |, its own part from registers
+//
+// Reduce-scatter, by GPU r:
+//
+//   x: | part 0 | part 1 | … |  --loads-->  the units of part q  --st.relaxed.sys-->  mail[set][r][unit] of GPU q
+//   own mail[set][q][unit] of all q  --polls-->  registers, in the order of ranks  --combine-->  out: | part r |
+//
+// Broadcast:
+//
+//   the root's x  --loads-->  unit  --st.relaxed.sys-->  mail[set][root][unit] of each peer  --polls-->  its out
+//                             unit  --stores-->  the root's out
 #include "collectives.h"
 
 enum { PER_WORD = 2 };  // elements in a word, at most

@@ -12,6 +12,10 @@
 //
 // A rank that comes with another description, or not within the limit of polls, is written to `failed` in the own box, and the
 // launch ends: nothing hangs. What is in out is then undefined, and epochs are out of step: the box is of no more use.
+//
+//   thread q of GPU r:  checksum, epoch  --st.relaxed.sys-->  hello[set][r] in the box of GPU q
+//                       own hello[set][q]  --polls until the epoch is there-->  checksum of GPU q, which must be the same
+//
 #include "gpus.h"
 
 void cj__gpus_declare(gpus_kernel *k) {

@@ -33,9 +33,9 @@ awk '/^SIZE: /, /^Error bound/' "$root/README.md" >"$dir/want"
 "$CJ_PTXGEN" run reduce --block 256 --cluster 4 --device cpu | head -n 6 >"$dir/got"
 diff "$dir/want" "$dir/got"
 
-# The parts of the blocks that it says of a command.
-grep -o 'run reduce .* # .*: .*' "$root/README.md" | grep -- '--weight' >"$dir/weighted"
-[[ $(wc -l <"$dir/weighted") == 2 ]] || { echo "the README has not two weighted reductions"; exit 1; }
+# The parts of the blocks that docs/command.md says of a command.
+grep -o 'run reduce .* # .*: .*' "$root/docs/command.md" | grep -- '--weight' >"$dir/weighted"
+[[ $(wc -l <"$dir/weighted") == 2 ]] || { echo "docs/command.md has not two weighted reductions"; exit 1; }
 while read -r line; do
     read -ra command <<<"${line%%#*}"
     parts=$("$CJ_PTXGEN" "${command[@]}" --device cpu | sed -n 's/^Parts of the blocks: //p')
@@ -48,13 +48,13 @@ awk '/^error: grid 15/, /says more$/' "$root/docs/why_did_my_launch_fail.md" >"$
 [[ ${code:-0} == 1 ]] || { echo "contract: exit code ${code:-0}, not 1"; exit 1; }
 diff "$dir/want" "$dir/got"
 
-# Each row of the table of what clusters offer has a command that works; the first one's launch is refused, as it says.
+# Each row of docs/features.md has a command that works; the first one's launch is refused, as it says.
 count=0
 while read -r number command; do
     count=$((count + 1)) want=0 code=0
     if [[ $number == 1 ]]; then want=1; fi
     (cd "$dir" && bash -c "${command//tools\/run/$CJ_PTXGEN}") >"$dir/got" 2>&1 || code=$?
     [[ $code == "$want" ]] || { cat "$dir/got"; echo "row $number: exit code $code, not $want: $command"; exit 1; }
-done < <(sed -nE 's/^\| ([0-9]+) \|.*\| `(tools\/run [^`]*)`.*/\1 \2/p' "$root/README.md" | sed 's/\\|/|/g')
+done < <(sed -nE 's/^\| ([0-9]+) \|.*\| `(tools\/run [^`]*)`.*/\1 \2/p' "$root/docs/features.md" | sed 's/\\|/|/g')
 ((count > 10)) || { echo "the table has $count commands"; exit 1; }
 echo "all passed"
