@@ -223,14 +223,14 @@ static bool is_not_run(const kernel *k, const char *ptx, const char *line) {
 
 // Without a cluster's relaxed barrier the CPU device lets a block's own copies see mbarriers without their fence. Its lanes are
 // together wherever the text has them so; ptxas' are not at B2 of topk, without B11, nor at sample's
-// shuffles, without W1. A tile's own number saves a later tile of sort from waiting; one host thread runs a tile to its end before the
+// shuffles, without W1. A tile's total saves a later tile of sort from waiting; one host thread runs a tile to its end before the
 // next one looks, which then finds the number up to it (test_sort.c has several host threads). N4 and N5 of sort matter where a row is
 // sorted again, as many keys have a short prefix. S2 of sample publishes the mbarrier, too.
 static bool can_miss(const cj_specimen *specimen, const char *line, size_t length) {
     const kernel *k = specimen->user;
     if (is_not_run(k, specimen->ptx, line)) return false;
     if (has(line, strcspn(line, "\n"), "// B11") || has(line, strcspn(line, "\n"), "// W1")) return false;
-    if (has(line, strcspn(line, "\n"), "// the tile's own number")) return false;
+    if (has(line, strcspn(line, "\n"), "// the tile's total")) return false;
     if (has(line, strcspn(line, "\n"), "// N4") || has(line, strcspn(line, "\n"), "// N5")) return cj_params_get(&k->params, "prefix") == 1;
     const bool sample = !strcmp(cj_family_name(k->params.family), "sample");
     return !has(line, length, "fence.mbarrier_init") || (k->plan.cluster.x > 0 && !sample);
