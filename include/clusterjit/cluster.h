@@ -138,7 +138,7 @@ CJ_API void cj_cluster_fence(cj_func *f, const char *why);
 // 8 bytes of shared memory, aligned to 8. A phase ends when all its arrivals have come and its transaction count is 0;
 // the next one begins with the same number of arrivals. Phases are waited for by parity: 0 for the first, 1 for the
 // second, 0 for the third; a wait for parity 1 before the first has ended returns at once. A thread that lets two phases
-// pass takes the one for the other and waits forever: only those should wait whom the next phase cannot do without.
+// pass takes the one for the other and waits forever: only those threads should wait without which the next phase cannot complete.
 // Threads wait at mbarriers of their own block alone; anyone in the cluster arrives.
 
 // One thread makes it ready for `arrivals` a phase (1 to 2^20 - 1). cj_mbarrier_init_done by the same thread lets peers

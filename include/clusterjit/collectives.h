@@ -138,7 +138,7 @@ CJ_API void cj_collectives_close(cj_func *f, const cj_collectives *c);
 // 16 bits in 32-bit ones, which are moved whole. Where a block gives or gets a part a rank, lane r of warp 0 gives that for
 // rank r, and lane r of every warp gets that of rank r; other lanes' `result` is left. Where it gives one value, the lanes
 // of warp 0 below the cluster's size all hold it; what it gets, every thread gets.
-// Every block takes part in each in the same order. Those whom the table above does not name get something arbitrary, but of
+// Every block takes part in each in the same order. Blocks that the table above does not name get something arbitrary, but of
 // shift: they keep `result`. `value` is not changed, unless it is `result` too.
 CJ_API void cj_collective_value(cj_func *f, const cj_collectives *c, const cj_collective *what, cj_reg value,
                                 cj_reg result);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring of buffers in shared memory between a producer, which starts asynchronous copies into them, and consumers:
+// Stages: buffers in shared memory between a producer, which starts asynchronous copies into them, and consumers:
 // calls that write its PTX into a kernel under construction (clusterjit/ptx.h). With clusters the copies may be
 // multicast: then a stage is free when the consumers of every block that receives have released it, and each arrives
 // at every block that sends.

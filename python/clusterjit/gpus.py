@@ -27,7 +27,7 @@ _NORMS = {"rms": lib.CJ_NORM_RMS, "layer": lib.CJ_NORM_LAYER}
 
 
 class Info(NamedTuple):
-    """Who the ranks are, how the first of this process reaches each ("own", "peer", "ipc", "none"), and why some do not."""
+    """Which ranks there are, how the first of this process reaches each ("own", "peer", "ipc", "none"), and why some do not."""
 
     rank: int
     ranks: int
@@ -121,7 +121,7 @@ class Gpus(Ranks):
 
     @classmethod
     def from_env(cls, on: Union[str, Device, None] = None, *, mail_bytes: int = 0, limit: int = 0, timeout_ms: int = 0) -> Gpus:
-        """One process a GPU: the processes that torchrun, mpirun or srun has started, which meet over TCP."""
+        """One process a GPU: the processes that torchrun, mpirun or srun has started, which find each other over TCP."""
         rank, size, local = (ffi.new("uint32_t *") for _ in range(3))
         call(lib.cj_gpus_env, rank, size, local)
         own = on if isinstance(on, Device) else device(on or f"gpu:{local[0]}")
@@ -145,7 +145,7 @@ class Gpus(Ranks):
 
     @property
     def info(self) -> Info:
-        """Who the ranks are, and how each reaches the others.
+        """Which ranks there are, and how each reaches the others.
 
         >>> import clusterjit.gpus, numpy
         >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:

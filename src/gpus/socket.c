@@ -4,7 +4,7 @@
 //     rank r:  connect, hello  -->  frame  -->               rank 0: reads the frames in the order of ranks
 //              <--  frame with what all gave, or with the error that names a rank
 //
-// Every wait has an end: rank 0 waits for the timeout, the others twice as long, so that they hear whom rank 0 missed.
+// Every wait has an end: rank 0 waits for the timeout, the others twice as long, so that they hear which ranks rank 0 missed.
 #include "system.h"
 
 #include "socket.h"

@@ -85,7 +85,7 @@ static cj_combine add_functions(reduce_kernel *k, cj_builder *b, char identity[2
     return value;
 }
 
-_Static_assert((int)REDUCE_MAILBOXES <= (int)CJ_MAIL_AT_ONCE, "cj__gather_take polls that many words at once");
+_Static_assert((int)REDUCE_MAILBOXES <= (int)CJ_MAIL_AT_ONCE, "the kit polls that many mailboxes at once");
 
 // Warp 0 alone, while it is one pass of its lanes.
 static void describe_end(reduce_kernel *k) {

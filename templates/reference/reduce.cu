@@ -15,7 +15,7 @@ typedef CJ_TYPE element;
 
 static __device__ element op(element a, element b) { return CJ_OP; }
 
-// Of all elements that this thread meets; the grid strides over them.
+// Of all elements that this thread reads; the grid strides over them.
 static __device__ element thread_reduce(const element *x, unsigned long long n) {
     element part = CJ_IDENTITY;
     for (unsigned long long i = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x; i < n;

@@ -12,7 +12,7 @@ import sys
 WORDS = {
     "behind": "after",
     "whom?": "the thread that, the block that, the caller",
-    "claim(s|ed|ing)?(?![=:\"])": "take a tile; tile scheduler, work counter",  # claim= is a parameter of scan
+    "claim(s|ed|ing)?": "take a tile; tile scheduler, work counter",
     "meets?": "combine, exchange; wait for each other",
     "post(s|ed|ing)?": "write a mailbox, write a tile status",
     "rings? of (stages|buffers|slots)": "pipeline",

@@ -127,8 +127,8 @@ cj_hazard_side cj__hazard_side_of(const cj_cpu_launch *launch, const cj_cpu_op *
     return side;
 }
 
-cj_hazard_who cj__hazard_who(const cj_cpu_launch *launch, const cj_hazard_side *side, uint64_t cluster) {
-    cj_hazard_who result;
+cj_hazard_actor cj__hazard_actor(const cj_cpu_launch *launch, const cj_hazard_side *side, uint64_t cluster) {
+    cj_hazard_actor result;
     char          gpu[24] = "";
     if (launch->gpus > 1) snprintf(gpu, sizeof gpu, " of GPU %u", cj__cpu_gpu(launch, cluster));
     snprintf(result.text, sizeof result.text, "thread (%u, %u, %u) of block (%u, %u, %u), rank %u in its cluster%s",
@@ -148,7 +148,7 @@ static cj_cpu_step stop(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_c
     const cj_cpu_launch *launch = cluster->launch;
     hazard->second = cj__hazard_side_of(launch, op, cluster->index, block->rank, w->index * CJ_LANES + lane);
     snprintf(hazard->message, sizeof hazard->message, "%s, %s: %s; %s", cj__hazard_line(launch, op->line).text,
-             cj__hazard_op_name(op), what, cj__hazard_who(launch, &hazard->second, cluster->index).text);
+             cj__hazard_op_name(op), what, cj__hazard_actor(launch, &hazard->second, cluster->index).text);
     cluster->status = CJ_HAZARD;
     cj__hazard_add(launch->findings, rule, hazard);
     return CJ_STEP_STOP;

@@ -64,11 +64,11 @@ cj_hazard_side cj__hazard_side_of(const cj_cpu_launch *launch, const cj_cpu_op *
                                   uint32_t thread);
 
 // "thread (1, 0, 0) of block (0, 0, 0), rank 0 in its cluster"
-typedef struct cj_hazard_who {
+typedef struct cj_hazard_actor {
     char text[128];
-} cj_hazard_who;
+} cj_hazard_actor;
 
-cj_hazard_who cj__hazard_who(const cj_cpu_launch *launch, const cj_hazard_side *side, uint64_t cluster);
+cj_hazard_actor cj__hazard_actor(const cj_cpu_launch *launch, const cj_hazard_side *side, uint64_t cluster);
 
 // Whether the findings hold a hazard of this rule at these two lines; if so, its count grows by one.
 bool cj__hazard_is_known(cj_cpu_findings *findings, cj_cpu_rule rule, unsigned first, unsigned second);

@@ -106,12 +106,12 @@ static void report_pair(cj_cpu_cluster *cluster, cj_cpu_rule rule, const cj_acce
     if (earlier) {
         hazard.first = side_of_access(launch, earlier);
         snprintf(hazard.message, sizeof hazard.message, "%s, %s: %s %s %s; %s, %s: %s %s it; %s",
-                 cj__hazard_line(launch, first).text, hazard.first.what, cj__hazard_who(launch, &hazard.first, earlier->block / launch->ranks).text,
+                 cj__hazard_line(launch, first).text, hazard.first.what, cj__hazard_actor(launch, &hazard.first, earlier->block / launch->ranks).text,
                  how(earlier), where, cj__hazard_line(launch, line).text, hazard.second.what,
-                 cj__hazard_who(launch, &hazard.second, a->access.block / launch->ranks).text, how(&a->access), reason(rule, a, earlier));
+                 cj__hazard_actor(launch, &hazard.second, a->access.block / launch->ranks).text, how(&a->access), reason(rule, a, earlier));
     } else {
         snprintf(hazard.message, sizeof hazard.message, "%s, %s: %s reads %s, which nothing has written",
-                 cj__hazard_line(launch, line).text, hazard.second.what, cj__hazard_who(launch, &hazard.second, a->access.block / launch->ranks).text, where);
+                 cj__hazard_line(launch, line).text, hazard.second.what, cj__hazard_actor(launch, &hazard.second, a->access.block / launch->ranks).text, where);
     }
     cj__text_free(&text);
     cj__hazard_add(launch->findings, rule, &hazard);
@@ -134,7 +134,7 @@ void cj__cpu_peer(cj_cpu_cluster *cluster, cj_cpu_rule rule, const cj_access *ac
     cj_text   text = {0};
     describe_place(launch, place, &hazard, &text);
     snprintf(hazard.message, sizeof hazard.message, "%s, %s: %s %s %s; %s", cj__hazard_line(launch, line).text,
-             hazard.second.what, cj__hazard_who(launch, &hazard.second, access->block / launch->ranks).text, how(access), text.data ? text.data : "memory",
+             hazard.second.what, cj__hazard_actor(launch, &hazard.second, access->block / launch->ranks).text, how(access), text.data ? text.data : "memory",
              rule == CJ_HAZARD_PEER_NOT_ENTERED ? "nothing says that this block has started"
              : rule == CJ_HAZARD_PEER_EXITED    ? "nothing keeps this block from exiting before"
                                              : "only a relaxed arrive is between this and the block's exit, and that "
@@ -174,7 +174,7 @@ void cj__cpu_undefined(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, cj_un
     if (load) hazard.first = cj__hazard_side_of(launch, load, w->block->cluster->index, w->block->rank, thread);
     describe_undefined(launch, load, where.data, &what);
     snprintf(hazard.message, sizeof hazard.message, "%s, %s: %s %s what %s", cj__hazard_line(launch, op->line).text,
-             cj__hazard_op_name(op), cj__hazard_who(launch, &hazard.second, w->block->cluster->index).text, uses[use], what.data ? what.data : "");
+             cj__hazard_op_name(op), cj__hazard_actor(launch, &hazard.second, w->block->cluster->index).text, uses[use], what.data ? what.data : "");
     cj__text_free(&where);
     cj__text_free(&what);
     cj__hazard_add(launch->findings, rule, &hazard);

@@ -149,13 +149,13 @@ static bool is_complete(cj_cpu_actor actor, const cj_cpu_mbarrier *m, bool *soun
             cj__cpu_hazard(actor.w, actor.op, actor.lane, CJ_HAZARD_MBARRIER_PHASE, "parity %u; it is 0 or 1", parity);
         return (m->phase & 1) != parity;
     }
-    const uint32_t behind = (m->phase - (uint32_t)(((const lane_u64 *)given)[actor.lane] >> 40)) & phases;
-    *sound = behind <= 1;
+    const uint32_t lag = (m->phase - (uint32_t)(((const lane_u64 *)given)[actor.lane] >> 40)) & phases;
+    *sound = lag <= 1;
     if (!*sound) {
         cj__cpu_hazard(actor.w, actor.op, actor.lane, CJ_HAZARD_MBARRIER_PHASE,
                        "the state is of a phase that is neither the running one, %u, nor the one before", m->phase);
     }
-    return behind == 1;
+    return lag == 1;
 }
 
 // Whether all lanes still have to wait: no phase that they ask about has completed since they asked last.
