@@ -48,12 +48,12 @@ def check_choices():
            [ahead.WORKERS, 12, 3 * ahead.WORKERS, 1, 5])
 
 
-def compiled(wanted, gpus, prepare=prepare):
+def compiled(wanted, gpus, prepare=prepare, seconds=60):
     """What Ahead says of all requests, and the lines of what was done."""
     with tempfile.TemporaryDirectory() as directory:
         log = pathlib.Path(directory) / "log"
         log.touch()
-        compiling = ahead.Ahead(job, [((i, str(log)), names) for i, names in enumerate(wanted)], prepare, gpus, lambda: 60)
+        compiling = ahead.Ahead(job, [((i, str(log)), names) for i, names in enumerate(wanted)], prepare, gpus, lambda: seconds)
         try:
             reasons = [compiling.reasons(i) for i in range(len(wanted))]
         finally:
@@ -83,6 +83,14 @@ def check_late_batch():
     expect("reasons of batches", ["" in of.values() for of in reasons], [True, False, False, True, True])
 
 
+def check_share_of_the_budget():
+    """A batch does not take all the time that is left: what was compiled can be measured."""
+    begun = time.monotonic()
+    reasons, _ = compiled([["compile"], ["hangs"]], [], seconds=6)
+    expect("reasons within the budget", ["" in of.values() for of in reasons], [True, False])
+    expect("less than the budget", time.monotonic() - begun < 6, True)
+
+
 if __name__ == "__main__":
     check_choices()
     os.environ.pop("CUDA_VISIBLE_DEVICES", None)
@@ -93,3 +101,5 @@ if __name__ == "__main__":
     check_losses()
     ahead.JOB_SECONDS, ahead.BATCH_SECONDS = 60, 3
     check_late_batch()
+    ahead.BATCH_SECONDS = 60
+    check_share_of_the_budget()

@@ -17,7 +17,8 @@ from shared.ours import progress, say
 
 WORKERS, SPARE_CORES = 24, 4  # processes at most a GPU, whose memory they share; cores left to the process that measures
 JOB_SECONDS, LOSSES = 180, 24  # that a job may take, its process's start included; lost processes in a row after which no job is begun
-BATCH, BATCH_SECONDS = 48, 240  # requests that are compiled before they are measured, where both have the same GPU, and how long
+BATCH, BATCH_SECONDS = 48, 240  # requests that are compiled before they are measured, where both have the same GPU, and how long at most
+BATCH_SHARE = 0.5               # of the time that is left: what is compiled is to be measured, too
 FOREVER = 3600
 
 
@@ -185,7 +186,7 @@ class Ahead:
         indices = range(first, min(first + BATCH, len(self.wanted)))
         self.submit(indices)
         jobs = [job for i in indices for job in self.jobs[i].values()]
-        if not wait_for(jobs, min(BATCH_SECONDS, self.left())):
+        if not wait_for(jobs, min(BATCH_SECONDS, BATCH_SHARE * self.left())):
             say(f"{sum(not job.done() for job in jobs)} of {len(jobs)} were not compiled in time")
             self.end()
 
