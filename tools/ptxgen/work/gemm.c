@@ -242,7 +242,7 @@ static int allocate(workload *w, gemm *g) {
     w->copies = workload_copies(w, bytes);
     w->bytes_written = elements_of(&g->matrix[D]) * (double)cj_dtype_size(g->matrix[D].type);
     w->operations = 2 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
-    w->unit = "floating point operations";
+    w->unit = "FLOP";
     for (unsigned i = 0; i < MATRICES; i++) {
         matrix *x = &g->matrix[i];
         if (!x->is_there) continue;
