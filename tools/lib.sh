@@ -38,6 +38,7 @@ zsh             command -v zsh
 python3-venv    python3 -c "import venv, ensurepip"
 fish            command -v fish
 python3-markdown-it  python3 -c "import markdown_it" || /usr/bin/python3 -c "import markdown_it"
+chromium-headless-shell  command -v chromium || command -v chromium-headless-shell || command -v google-chrome
 '
 
 # missing NEEDS: the packages of a table above that are not there.
