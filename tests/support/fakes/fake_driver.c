@@ -1,109 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fake_driver.h"
-
-#include <limits.h>
+// The fake driver's errors, devices and contexts.
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "fake_parts.h"
-
-static const struct {
-    const char *name;
-    bool        optional;
-} symbols[] = {
-#define OPTIONAL true
-#define NEEDED false
-#define CJ_X(name, version, need) {"cu" #name, need},
-    CJ_DRIVER_LIST(CJ_X)
-#undef CJ_X
-#undef OPTIONAL
-#undef NEEDED
-};
-
-cj_fake         cj_fake_driver;
-static unsigned calls[SYMBOL_COUNT];
-bool            fake_initialized;
-static _Thread_local void  *stack[STACK_MAX];  // of current contexts
-static _Thread_local size_t depth;
-pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
-static int      primary[GPU_COUNT_MAX];  // their addresses are the primary contexts, their values the retain counts
-
-void cj_fake_fail_times(const char *call, unsigned from, unsigned to, int code) {
-    cj_fake_driver.failing = call;
-    cj_fake_driver.from = from;
-    cj_fake_driver.to = to;
-    cj_fake_driver.code = code;
-}
-
-void cj_fake_fail(const char *call, int code) { cj_fake_fail_times(call, 1, UINT_MAX, code); }
-
-void cj_fake_reset(void) {
-    fake_memory_reset();
-    fake_stream_reset();
-    cj_fake_driver = (cj_fake){.version = 13000, .gpu_count = 2, .compute_capability = 90, .largest_cluster = 16,
-                                .active_clusters = 30, .blocks_per_sm = 2};
-    memset(calls, 0, sizeof calls);
-    memset(primary, 0, sizeof primary);
-    fake_initialized = false;
-    depth = 0;
-}
-
-static char log_text[1024];
-static bool logging;
-
-void cj_fake_log_start(void) {
-    log_text[0] = '\0';
-    logging = true;
-}
-
-const char *cj_fake_log_end(void) {
-    logging = false;
-    return log_text;
-}
-
-static void log_call(const char *name) {
-    const size_t length = strlen(log_text);
-    if (logging) snprintf(log_text + length, sizeof log_text - length, "%s%s", length ? " " : "", name);
-}
-
-unsigned cj_fake_calls(const char *symbol) {
-    for (size_t i = 0; i < SYMBOL_COUNT; i++) {
-        if (!strcmp(symbol, symbols[i].name)) return calls[i];
-    }
-    return 0;
-}
-
-const char *cj_fake_symbol(size_t i, bool *optional) {
-    if (i >= SYMBOL_COUNT) return NULL;
-    *optional = symbols[i].optional;
-    return symbols[i].name;
-}
-
-void *cj_fake_context_create(void) {
-    COUNT(alive_contexts, 1);
-    return calloc(1, sizeof(int));
-}
-
-void cj_fake_context_destroy(void *context) {
-    COUNT(alive_contexts, -1);
-    free(context);
-}
-
-void *cj_fake_context_current(void) { return depth ? stack[depth - 1] : NULL; }
-
-void cj_fake_context_set(void *context) {
-    depth = context != NULL;
-    stack[0] = context;
-}
-
-CUresult fake_enter(enum symbol symbol) {
-    unsigned count = __atomic_add_fetch(&calls[symbol], 1, __ATOMIC_RELAXED);
-    if (logging) log_call(symbols[symbol].name);
-    bool     fails = cj_fake_driver.failing && !strcmp(cj_fake_driver.failing, symbols[symbol].name);
-    return fails && count >= cj_fake_driver.from && count <= cj_fake_driver.to ? (CUresult)cj_fake_driver.code
-                                                                               : CUDA_SUCCESS;
-}
 
 // --- errors and devices ---
 
@@ -204,16 +103,16 @@ CUresult fake_DeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdev
 
 CUresult fake_DevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     ENTER_DEVICE(DevicePrimaryCtxRetain, device);
-    primary[device]++;
+    fake_primary[device]++;
     COUNT(alive_contexts, 1);
-    *context = (CUcontext)(void *)&primary[device];
+    *context = (CUcontext)(void *)&fake_primary[device];
     return CUDA_SUCCESS;
 }
 
 CUresult fake_DevicePrimaryCtxRelease(CUdevice device) {
     ENTER_DEVICE(DevicePrimaryCtxRelease, device);
-    if (!primary[device]) return CUDA_ERROR_INVALID_CONTEXT;
-    primary[device]--;
+    if (!fake_primary[device]) return CUDA_ERROR_INVALID_CONTEXT;
+    fake_primary[device]--;
     COUNT(alive_contexts, -1);
     return CUDA_SUCCESS;
 }
@@ -226,22 +125,22 @@ CUresult fake_CtxGetCurrent(CUcontext *context) {
 
 CUresult fake_CtxPushCurrent(CUcontext context) {
     ENTER(CtxPushCurrent);
-    if (!context || depth == STACK_MAX) return CUDA_ERROR_INVALID_CONTEXT;
-    stack[depth++] = context;
+    if (!context || fake_depth == STACK_MAX) return CUDA_ERROR_INVALID_CONTEXT;
+    fake_stack[fake_depth++] = context;
     return CUDA_SUCCESS;
 }
 
 CUresult fake_CtxPopCurrent(CUcontext *context) {
     ENTER(CtxPopCurrent);
-    if (!depth) return CUDA_ERROR_INVALID_CONTEXT;
-    *context = stack[--depth];
+    if (!fake_depth) return CUDA_ERROR_INVALID_CONTEXT;
+    *context = fake_stack[--fake_depth];
     return CUDA_SUCCESS;
 }
 
 int fake_current_gpu(int otherwise) {
     int gpu = otherwise;
     for (int i = 0; i < GPU_COUNT_MAX; i++)
-        if (cj_fake_context_current() == &primary[i]) gpu = i;
+        if (cj_fake_context_current() == &fake_primary[i]) gpu = i;
     return gpu;
 }
 
@@ -251,7 +150,6 @@ CUresult fake_CtxGetDevice(CUdevice *device) {
     *device = fake_current_gpu(cj_fake_driver.gpu_count - 1);
     return CUDA_SUCCESS;
 }
-
 
 CUresult fake_DeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
     (void)device, (void)peer;
@@ -264,18 +162,4 @@ CUresult fake_CtxEnablePeerAccess(CUcontext peer, unsigned flags) {
     (void)peer, (void)flags;
     ENTER_CONTEXT(CtxEnablePeerAccess);
     return CUDA_SUCCESS;
-}
-
-cj_proc cj_fake_resolve(void *user, const char *symbol, int version) {
-    (void)user;
-    if (cj_fake_driver.missing && !strcmp(symbol, cj_fake_driver.missing)) return NULL;
-    if (version > cj_fake_driver.version) return NULL;
-#define CJ_X(name, symbol_version, need)                     \
-    if (!strcmp(symbol, "cu" #name)) {                       \
-        PFN_cu##name##_v##symbol_version proc = fake_##name; \
-        return (cj_proc)proc;                                \
-    }
-    CJ_DRIVER_LIST(CJ_X)
-#undef CJ_X
-    return NULL;
 }

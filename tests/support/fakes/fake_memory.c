@@ -8,16 +8,6 @@
 
 #include "fake_parts.h"
 
-// All allocations of the fake, in a list, so that a reset can free what a test did not release. Data begin at multiples of
-// 256 bytes, as cuMemAlloc's do.
-enum { BLOCK_ALIGNMENT = 256 };
-typedef struct block {
-    _Alignas(BLOCK_ALIGNMENT) struct block *next;
-    struct block *previous;
-} block;
-
-static block block_list = {&block_list, &block_list};
-
 // Memory of all processes that are forked after it was made: what cuMemAlloc gives from then on, and nothing gives back.
 enum { ARENA_BYTES = 64 << 20 };
 static uint64_t *arena;  // its first word: bytes that are in use
@@ -50,34 +40,6 @@ static void *arena_make(size_t bytes) {
     const size_t   room = (bytes + BLOCK_ALIGNMENT - 1) / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
     const uint64_t at = __atomic_fetch_add(arena, room, __ATOMIC_RELAXED);
     return arena_made(at + room > ARENA_BYTES ? NULL : (char *)arena + at, bytes);
-}
-
-void *fake_block_make(size_t bytes) {
-    const size_t room = bytes > SIZE_MAX - 2 * sizeof(block)
-                            ? 0
-                            : (bytes + 2 * sizeof(block) - 1) / sizeof(block) * sizeof(block);
-    block       *made = room ? aligned_alloc(BLOCK_ALIGNMENT, room) : NULL;
-    if (!made) return NULL;
-    memset(made, 0, room);
-    pthread_mutex_lock(&fake_lock);
-    *made = (block){block_list.next, &block_list};
-    made->next->previous = block_list.next = made;
-    pthread_mutex_unlock(&fake_lock);
-    return made + 1;
-}
-
-void fake_block_free(void *data) {
-    if (!data) return;
-    block *gone = (block *)data - 1;
-    pthread_mutex_lock(&fake_lock);
-    gone->next->previous = gone->previous;
-    gone->previous->next = gone->next;
-    pthread_mutex_unlock(&fake_lock);
-    free(gone);
-}
-
-void fake_memory_reset(void) {
-    while (block_list.next != &block_list) fake_block_free(block_list.next + 1);
 }
 
 // ---- calls

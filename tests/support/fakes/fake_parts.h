@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the fake driver share: fake_driver.c has devices and contexts, and finds functions; fake_memory.c has memory,
-// fake_module.c code and occupancy, fake_stream.c streams, events, graphs and launches.
+// What the files of the fake driver share: fake_state.c has the state, on which the others stand; fake_driver.c has devices and contexts,
+// fake_memory.c memory, fake_module.c code and occupancy, fake_stream.c streams, events, graphs and launches; fake_table.c finds functions.
 #ifndef CJ_TESTS_FAKE_PARTS_H
 #define CJ_TESTS_FAKE_PARTS_H
 
@@ -9,7 +9,8 @@
 #include "driver.h"
 #include "fake_driver.h"
 
-enum { GPU_COUNT_MAX = 4, STACK_MAX = 8, DEFAULT_SHARED = 48 * 1024, LARGEST_SHARED = 227 * 1024 };
+enum { GPU_COUNT_MAX = 4, STACK_MAX = 8, DEFAULT_SHARED = 48 * 1024, LARGEST_SHARED = 227 * 1024,
+       BLOCK_ALIGNMENT = 256 };
 
 enum symbol {
 #define CJ_X(name, version, need) SYMBOL_##name,
@@ -69,8 +70,18 @@ int fake_current_gpu(int otherwise);
 void *fake_block_make(size_t bytes);
 void  fake_block_free(void *data);
 
-void fake_memory_reset(void);
-void fake_stream_reset(void);
+// A stream that the fake has made. Handles that a test invents are streams, too, which cannot capture.
+typedef struct capture {
+    bool      broken;
+    int       launches;
+    pthread_t thread;
+} capture;
+
+extern capture *fake_capturing;  // the captured launches of the only stream that captures; the stream's handle points to it
+
+extern int                  fake_primary[GPU_COUNT_MAX];  // their addresses are the primary contexts, their values the retain counts
+extern _Thread_local void  *fake_stack[STACK_MAX];        // of current contexts
+extern _Thread_local size_t fake_depth;
 
 // ---- code
 

@@ -4,13 +4,6 @@
 
 #include "fake_parts.h"
 
-// A stream that the fake has made. Handles that a test invents are streams, too, which cannot capture.
-typedef struct capture {
-    bool      broken;
-    int       launches;
-    pthread_t thread;
-} capture;
-
 // An event: how many launches there were when it was recorded, and on which stream.
 typedef struct fake_event {
     int      launches;
@@ -23,16 +16,6 @@ static struct {
     CUstream stream;
     bool     open;
 } joined[JOINED_MAX];
-
-static capture *capturing;  // the captured launches of the only stream that captures; the stream's handle points to it
-
-void fake_stream_reset(void) { capturing = NULL; }
-
-CUresult fake_break_capture(void) {
-    if (!capturing || !pthread_equal(capturing->thread, pthread_self())) return CUDA_SUCCESS;
-    capturing->broken = true;
-    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-}
 
 CUresult fake_CtxGetStreamPriorityRange(int *least, int *greatest) {
     ENTER_CONTEXT(CtxGetStreamPriorityRange);
@@ -56,7 +39,7 @@ CUresult fake_StreamCreate(CUstream *handle, unsigned flags) {
 
 CUresult fake_StreamDestroy(CUstream handle) {
     ENTER_CONTEXT(StreamDestroy);
-    if (capturing == (capture *)(void *)handle) capturing = NULL;
+    if (fake_capturing == (capture *)(void *)handle) fake_capturing = NULL;
     fake_block_free(handle);
     COUNT(alive_streams, -1);
     return CUDA_SUCCESS;
@@ -65,17 +48,17 @@ CUresult fake_StreamDestroy(CUstream handle) {
 // Waiting for a stream that captures ends the capture with an error.
 CUresult fake_StreamSynchronize(CUstream handle) {
     ENTER_CONTEXT(StreamSynchronize);
-    if (!capturing || (handle && capturing != (capture *)(void *)handle)) return CUDA_SUCCESS;
-    capturing->broken = true;
+    if (!fake_capturing || (handle && fake_capturing != (capture *)(void *)handle)) return CUDA_SUCCESS;
+    fake_capturing->broken = true;
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
 CUresult fake_StreamBeginCapture(CUstream handle, CUstreamCaptureMode mode) {
     (void)mode;
     ENTER_CONTEXT(StreamBeginCapture);
-    if (!handle || capturing) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    capturing = (capture *)(void *)handle;
-    *capturing = (capture){.thread = pthread_self()};
+    if (!handle || fake_capturing) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    fake_capturing = (capture *)(void *)handle;
+    *fake_capturing = (capture){.thread = pthread_self()};
     memset(joined, 0, sizeof joined);
     return CUDA_SUCCESS;
 }
@@ -87,7 +70,7 @@ static int find_joined(CUstream stream) {
 }
 
 static bool is_captured(CUstream stream) {
-    return capturing && stream && (capturing == (capture *)(void *)stream || find_joined(stream) < JOINED_MAX);
+    return fake_capturing && stream && (fake_capturing == (capture *)(void *)stream || find_joined(stream) < JOINED_MAX);
 }
 
 CUresult fake_StreamWaitEvent(CUstream stream, CUevent given, unsigned flags) {
@@ -96,7 +79,7 @@ CUresult fake_StreamWaitEvent(CUstream stream, CUevent given, unsigned flags) {
     if (!of || flags) return CUDA_ERROR_INVALID_VALUE;
     if (!is_captured(of->stream)) return is_captured(stream) ? CUDA_ERROR_STREAM_CAPTURE_ISOLATION : CUDA_SUCCESS;
     if (find_joined(of->stream) < JOINED_MAX) joined[find_joined(of->stream)].open = false;
-    if (capturing == (capture *)(void *)stream || !stream) return CUDA_SUCCESS;
+    if (fake_capturing == (capture *)(void *)stream || !stream) return CUDA_SUCCESS;
     int at = find_joined(stream);
     for (int i = 0; at == JOINED_MAX && i < JOINED_MAX; i++)
         if (!joined[i].stream) at = i;
@@ -127,8 +110,8 @@ static CUresult make_graph(void **handle, int launches) {
 CUresult fake_StreamEndCapture(CUstream handle, CUgraph *made) {
     capture *from = (capture *)(void *)handle;
     ENTER_CONTEXT(StreamEndCapture);
-    if (!from || capturing != from) return CUDA_ERROR_ILLEGAL_STATE;
-    capturing = NULL;
+    if (!from || fake_capturing != from) return CUDA_ERROR_ILLEGAL_STATE;
+    fake_capturing = NULL;
     if (from->broken) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     for (int i = 0; i < JOINED_MAX; i++)
         if (joined[i].open) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
@@ -303,7 +286,7 @@ CUresult fake_LaunchKernelEx(const CUlaunchConfig *config, CUfunction handle, vo
     if ((int)config->sharedMemBytes > shared) return CUDA_ERROR_INVALID_VALUE;
     if (find_joined(config->hStream) < JOINED_MAX) joined[find_joined(config->hStream)].open = true;
     if (is_captured(config->hStream))
-        capturing->launches++;
+        fake_capturing->launches++;
     else
         COUNT(launches, 1);
     return CUDA_SUCCESS;
