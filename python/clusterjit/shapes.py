@@ -31,7 +31,7 @@ def all_elements(x: View, axis: Optional[int]) -> None:
     """Refuses an axis that is not all there is."""
     if axis is not None and not (len(x.shape) == 1 and axis in (-1, 0)):
         raise InvalidArgument.of("axis", axis, f"is one of {len(x.shape)}; the function takes all elements of x together",
-                                 "leave it out; clusterjit.topk(x, 1) has the maxima of rows")
+                                 "leave it out; of rows there are topk(x, 1), the maxima, argmax(x, axis=-1), and cumsum(x)[..., -1], the sums")
 
 
 def last_axis(x: View, axis: int) -> None:

@@ -61,7 +61,6 @@ cj_status cj__module_load(cj_device *device, const char *ptx, size_t length, cj_
 cj_status cj_module_from_ptx(cj_device *device, const char *ptx, size_t length, cj_module **module, cj_error *error) {
     REQUIRE(device);
     REQUIRE(ptx);
-    REQUIRE(length);
     REQUIRE(module);
     return cj__module_load(device, ptx, length, NULL, NULL, module, error);
 }
