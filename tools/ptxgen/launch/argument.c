@@ -58,8 +58,8 @@ static int make(argument *a, const char *spec) {
     bool        exact = a->type->fraction || !strncmp(spec, "const:", strlen("const:"));
     const char *wrong = fill_parse(spec, a->type->wide, &f);
     if (wrong)
-        return message_error(CJ_INVALID_ARGUMENT, "--arg '%s': %s\n%s holds %s", a->text, wrong, a->type->name,
-                             a->type->range);
+        return message_error(CJ_INVALID_ARGUMENT, "--arg '%s': %s\none of: %s, @FILE; %s holds %s", a->text, wrong, FILL_HELP,
+                             a->type->name, a->type->range);
     for (uint64_t done = 0; done < a->count;) {
         size_t step = a->count - done < BATCH ? (size_t)(a->count - done) : BATCH;
         f.write(&f, done, step, batch);
