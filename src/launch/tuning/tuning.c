@@ -180,7 +180,6 @@ static bool is_switched_off(void) {
 
 // Finds the choice and copies its text to `choice`; false if there is none. A file that cannot be read counts as none:
 // the disk cache logs why.
-// cache says so already.
 static bool find_choice(const cj_device *device, const cj_params *params, search *s) {
     s->found = false;
     if (is_switched_off() || !is_tunable(params)) return false;
