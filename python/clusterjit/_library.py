@@ -49,6 +49,12 @@ def text(pointer: Any) -> str:
     return ffi.string(pointer).decode(errors="replace") if pointer else ""
 
 
+def dtype_number(name: str) -> int:
+    """CJ_F32 of "f32"."""
+    value: int = getattr(lib, "CJ_" + name.upper())
+    return value
+
+
 def check(status: int, **context: Any) -> None:
     """Raises what the thread's cj_error says, if `status` is not CJ_OK; `context` are fields of the exception."""
     if status:

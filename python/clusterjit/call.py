@@ -15,7 +15,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
-from ._library import check, ffi, lib, made, sized, text, thread
+from ._library import check, dtype_number, ffi, lib, made, sized, text, thread
 from .arguments import assign, start_of
 from .arrays import READERS, Array, Known, Shape, View, read_all, reader_of, size_of, stream_handle
 from .devices import Device, device_of
@@ -122,7 +122,7 @@ class Request(Generic[R]):
                 for inner, item in value.items():
                     assign(getattr(desc, name), dict(known[name].type.fields)[inner].type, inner, item)
             elif name in FUNCTIONS and value is not None:
-                kept.append(_user_function(FUNCTIONS[name], value, lib.cj_dtype_arithmetic(_dtype(self.fields["dtype"]))))
+                kept.append(_user_function(FUNCTIONS[name], value, lib.cj_dtype_arithmetic(dtype_number(self.fields["dtype"]))))
                 setattr(desc, name, kept[-1])
             elif isinstance(value, tuple) and known[name].type.kind == "pointer":
                 kept.append(ffi.new("double[]", value))
@@ -130,11 +130,6 @@ class Request(Generic[R]):
             elif value is not None:
                 assign(desc, known[name].type, name, value)
         return desc, kept
-
-
-def _dtype(name: str) -> int:
-    value: int = getattr(lib, "CJ_" + name.upper())
-    return value
 
 
 def _user_function(names: tuple[str, ...], expression: str, dtype: int) -> Any:

@@ -16,7 +16,7 @@ from .arrays import NAMES, Array, Shape, View, dtype_name
 from .call import Function, Out, Request, Value
 from .errors import InvalidArgument, UnsupportedType
 from .parameters import KernelRequest
-from .shapes import COPY, align, all_elements, elements, last_axis, of_dtype, row_stride, same_shape
+from .shapes import COPY, align, all_elements, blocks, contiguous, elements, last_axis, of_dtype, row_stride, same_shape
 
 # What is summed is of this type, where it is of a smaller one.
 ARITHMETIC = {"f16": "f32", "bf16": "f32", "e4m3": "f32", "e5m2": "f32", "i8": "i32", "i16": "i32", "u8": "u32", "u16": "u32"}
@@ -396,8 +396,8 @@ def _draft(logits: View, tokens: Optional[View], probabilities: Optional[View]) 
 def _beside(logits: View, name: str, x: Optional[View], shape: Shape) -> None:
     """Refuses an array that is not contiguous, of this shape."""
     same_shape(logits, {name: x}, shape)
-    if x is not None and not x.contiguous:
-        raise x.refuse_strides("are not those of a contiguous array")
+    if x is not None:
+        contiguous(x)
 
 
 @Function
@@ -507,9 +507,7 @@ def exchange(x: Array, pattern: str = "pair", *, shift: int = 1, halo: int = 1, 
     array([[3, 4],
            [1, 2]], dtype=int32)
     """
-    if len(x.shape) < 2 or not x.contiguous:
-        raise x.refuse_shape(f"with strides {x.strides}; it must be (..., size, n), contiguous", COPY)
-    size, n = x.shape[-2:]
+    size, n = blocks(x)
     given = out[0] if out else None
     fields = {"pattern": pattern, "n": n, "size": size, "groups": math.prod(x.shape[:-2]), "dtype": x.dtype, "shift": shift,
               "halo": halo, "align": align(x, given), **plan}
@@ -548,10 +546,9 @@ def collective(x: Array, op: str = "allreduce", *, combine: str = "sum", root: i
     """
     if op not in _PARTS:
         raise InvalidArgument.of("op", op, f"is none of {', '.join(_PARTS)}")
-    if len(x.shape) < 2 or not x.contiguous:
-        raise x.refuse_shape(f"with strides {x.strides}; it must be (..., size, n), contiguous", COPY)
+    size, n = blocks(x)
     of_dtype(x, *(dtype for dtype in NAMES if dtype not in ("e4m3", "e5m2")))
-    (size, n), (gives, gets) = x.shape[-2:], _PARTS[op]
+    gives, gets = _PARTS[op]
     if gives and n % size:
         raise x.refuse_shape(f"its rows must be parts for each of {size} blocks")
     count, clusters = n // size if gives else n, math.prod(x.shape[:-2])

@@ -12,13 +12,13 @@ import contextlib
 import math
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Union
 
-from ._library import call, ffi, lib, made, sized, text
+from ._library import call, dtype_number, ffi, lib, made, sized, text
 from .arrays import READERS, Array, Shape, View, address_of, dtype_name, reader_of, stream_handle
 from .devices import Device, device
 from .errors import Closed, Error, InvalidArgument, UnsupportedType
 from .exchange import Exchange, Gather
 from .families import ARITHMETIC
-from .ranks import Ranks, dtype_number
+from .ranks import Ranks
 from .shapes import of_dtype
 
 _REACH = ("none", "own", "peer", "ipc")

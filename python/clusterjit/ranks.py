@@ -5,17 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, Sequence
 
-from ._library import ffi, lib
+from ._library import dtype_number, ffi
 from .arrays import Array, Shape, View, reader_of, stream_handle
 from .call import Out, check_out
 from .devices import Device
 from .errors import InvalidArgument
-
-
-def dtype_number(name: str) -> int:
-    """CJ_F32 of "f32"."""
-    value: int = getattr(lib, "CJ_" + name.upper())
-    return value
+from .shapes import contiguous
 
 
 class Ranks:
@@ -32,8 +27,7 @@ class Ranks:
         view: View = reader_of(array, name).view(array, name, index)
         if view.device != self.devices[index].ordinal:
             raise view.refuse("it is in", view.place, f", and this rank is {self.devices[index]!r}", "move it there")
-        if not view.contiguous:
-            raise view.refuse_strides("are not those of a contiguous array")
+        contiguous(view)
         return view
 
     def _views(self, given: dict[str, Any]) -> dict[str, View]:

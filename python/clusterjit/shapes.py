@@ -20,11 +20,23 @@ def row_stride(x: View) -> int:
     return outer[-1][1] if outer else x.shape[-1]
 
 
-def elements(x: View) -> int:
-    """How many elements x has, which must lie one after the other."""
+def contiguous(x: View) -> None:
+    """Refuses an array whose elements do not lie one after the other."""
     if not x.contiguous:
         raise x.refuse_strides("are not those of a contiguous array")
+
+
+def elements(x: View) -> int:
+    """How many elements x has, which must lie one after the other."""
+    contiguous(x)
     return math.prod(x.shape)
+
+
+def blocks(x: View) -> tuple[int, int]:
+    """size and n of x: (..., size, n), contiguous, of which each block of a cluster has a row."""
+    if len(x.shape) < 2 or not x.contiguous:
+        raise x.refuse_shape(f"with strides {x.strides}; it must be (..., size, n), contiguous", COPY)
+    return x.shape[-2], x.shape[-1]
 
 
 def all_elements(x: View, axis: Optional[int]) -> None:
