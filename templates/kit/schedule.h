@@ -40,7 +40,7 @@ typedef struct cj_work {
 cj_work cj__work_take(cj_func *f, cj_reg counter, cj_reg all);
 
 // The next number of a 32-bit counter, as the register `name`, for the thread for which `when` holds. The counter is zero before the
-// launch. Whoever wants it ready for the next launch resets it: the taker that gets the launch's last number.
+// launch. The taker that gets the launch's last number resets it for the next launch; sort clears its counters itself.
 cj_reg cj__work_number(cj_func *f, cj_reg when, const char *name, cj_reg counter);
 cj_reg cj__work_is_last(cj_func *f, cj_reg when, cj_reg number, cj_reg last);
 void   cj__work_reset(cj_func *f, cj_reg is_last, cj_reg counter);

@@ -292,8 +292,7 @@ static bool is_split_allowed(const choice *c, unsigned elements, row_split how) 
 // elements). Gradients, which read more than they write, gain nothing.
 static bool is_by_elements(const choice *c, const row_shape *plain) {
     const bool apart = (plain->stride * plain->in_bytes | plain->out_stride * plain->out_bytes) % ELEMENTS_APART;
-    const bool asked_for = is_asked(c, ROW_PEEL) || is_asked(c, ROW_SPLIT) || is_across_asked(c);
-    return apart && !asked_for && plain->columns >= ELEMENTS_LEAST && plain->columns <= ELEMENTS_MOST &&
+    return apart && !is_across_asked(c) && plain->columns >= ELEMENTS_LEAST && plain->columns <= ELEMENTS_MOST &&
            c->op->outputs >= c->op->inputs;
 }
 
