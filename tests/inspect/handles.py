@@ -6,15 +6,11 @@ import pathlib
 import re
 import sys
 
+from source import plain
+
 root = pathlib.Path(sys.argv[1])
 READ = re.compile(r"(?:\.|->)\s*id\b")
 HANDLE = re.compile(r"\bcj_reg\b")
-
-
-def plain(text):
-    """Without comments and what strings say; lines stay the same."""
-    return re.sub(r'"(?:\\.|[^"\\\n])*"|//[^\n]*', "", text)
-
 
 assert READ.search(plain('when.id ? "a" : "b"')) and READ.search("k->row -> id") and not READ.search(plain("x.identity; // y.id"))
 files, handles, wrong = 0, 0, 0

@@ -5,6 +5,8 @@ import pathlib
 import re
 import sys
 
+from source import plain
+
 root = pathlib.Path(sys.argv[1])
 sources = [path for folder in ("templates", "ptxgen/build", "ptxgen/cluster", "tools/probe") for path in sorted((root / folder).rglob("*.[ch]"))]
 NAME = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
@@ -23,13 +25,6 @@ def emitting():
         if path.parent.name == "clusterjit":
             found |= set(re.findall(r"#define (cj_[a-z_0-9]+)\(", text))
     return found - WITHOUT
-
-
-def plain(text):
-    """Without comments and what strings say; places stay the same."""
-    def blank(match):
-        return match[0][0] + "_" * (len(match[0]) - 2) + match[0][-1] if match[0][0] in "\"'" else " " * len(match[0])
-    return re.sub(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])\'|//[^\n]*', blank, text)
 
 
 def arguments(text, at):

@@ -27,7 +27,7 @@ used = set()
 
 def allows(word, path):
     for i, (what, pattern, _) in enumerate(rows):
-        if what in ("*", word) and fnmatch.fnmatch(path, pattern):
+        if what == word and fnmatch.fnmatch(path, pattern):
             used.add(i)
             return True
     return False
