@@ -18,14 +18,25 @@ static unsigned width_of(const cj_plan *plan, unsigned bytes) {
 // Many rows that a block each holds.
 static bool are_rows_many(const scan_shape *s) { return s->rows >= SCAN_MANY_ROWS && s->columns * s->bytes <= SCAN_MANY_BYTES; }
 
-// Elements of a load that may be several accesses. Two are a load where one array is aligned to less than 16 bytes, and of many
-// rows: prefixes are of half as many loads. Four are, if half a warp then has a row instead of a warp.
+// Rows of several tiles that begin beside each other's loads, of elements of 2 or 8 bytes.
+static bool are_rows_apart(const scan_shape *s) {
+    return s->rows > 1 && s->bytes != 4 && s->access * s->bytes < SCAN_LOAD && s->columns * s->computed > SCAN_APART_BYTES;
+}
+
+// Whether two accesses are a load, so that prefixes are of half as many loads: where one array is aligned to less than 16 bytes, of many
+// rows, and of rows apart.
+static bool do_accesses_pair(const scan_shape *s) {
+    if (s->rows == 1) return true;
+    if (are_rows_apart(s)) return s->bytes == 8 || s->access * s->bytes == SCAN_PAIR_ACCESS;
+    return are_rows_many(s) && s->columns > 2 * s->access;
+}
+
+// Elements of a load that may be several accesses. Four are one, if half a warp then has one of many rows instead of a warp.
 static unsigned width_in_accesses(const cj_plan *plan, const scan_shape *s) {
-    const unsigned most = SCAN_LOAD / s->bytes, twice = (unsigned)cj__least(2 * s->access, most);
-    const uint64_t loads = cj__ceil_div(s->columns, twice);
-    unsigned       width = s->access;
-    if (s->rows == 1 || (are_rows_many(s) && loads > 1)) width = twice;
-    if (are_rows_many(s) && loads > SCAN_WARP / 2 && loads <= SCAN_WARP) width = 4 * s->access;
+    const unsigned most = SCAN_LOAD / s->bytes, pair = do_accesses_pair(s) ? 2 : 1;
+    const uint64_t loads = cj__ceil_div(s->columns, 2 * s->access);
+    unsigned       width = pair * s->access;
+    if (pair > 1 && s->rows > 1 && loads > SCAN_WARP / 2 && loads <= SCAN_WARP) width = 4 * s->access;
     return (unsigned)cj__least(cj__power_from(cj__asked_or(plan, SCAN_WIDTH, width)), most);
 }
 
@@ -157,8 +168,9 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
     } else if (one_block) {
         take_in_one_tile(plan, s, row, alone);
     } else {
-        s->block = s->threads = cj__asked_or(plan, SCAN_BLOCK, SCAN_TILED_BLOCK);
-        s->loads = loads_of(plan, s, SCAN_TILED_BYTES);
+        const bool narrow = are_rows_apart(s) && s->bytes == 2;
+        s->block = s->threads = cj__asked_or(plan, SCAN_BLOCK, are_rows_apart(s) ? SCAN_APART_BLOCK : SCAN_TILED_BLOCK);
+        s->loads = loads_of(plan, s, narrow ? SCAN_ALONE_BYTES : SCAN_TILED_BYTES);
         if (s->rows == 1 && !cluster) make_tiles_smaller(plan, s, row);
         s->tiles = cj__ceil_div(row, (uint64_t)s->threads * s->loads);
     }

@@ -19,7 +19,7 @@ unsigned cj__row_held_most(const choice *c) {
 // With sums over rows more warps, in a stream with the producer's, would have too few registers for these.
 unsigned cj__row_warps_most(const row_shape *s) {
     if (s->peeled && s->slot_words > 2) return MANY_WARPS;  // moments beside an edge
-    return !s->totals ? ALONE_WARPS : s->form == ROW_STREAM ? SUMS_WARPS - 1 : SUMS_WARPS;
+    return !s->totals ? ALONE_WARPS : s->form == ROW_STREAM ? SUMS_WARPS - 1 : SUMS_ALONE_WARPS;
 }
 
 bool cj__row_is_few(const choice *c) {

@@ -15,13 +15,13 @@ enum { WIDEST_LOAD = 16 };  // bytes
 static bool are_rows_many(const choice *c) { return c->rows * ROW_WARP >= cj__threads_at_once(c->limits); }
 
 // What the lanes of a short row load at once, at least. Rows that begin anywhere within sectors have these in two loads.
-// With sums over many rows a narrow vector takes so many instructions that fewer lanes, with more of them each, are as fast all the same.
 static unsigned run_bytes(const choice *c) {
     const row_shape *s = c->s;
     if (s->totals && !are_rows_many(c)) return SUMS_RUN_BYTES;
     const bool anywhere = c->plan->params.value[ROW_ALIGN] || (s->stride * s->in_bytes) % WIDEST_LOAD ||
                           (s->out_stride * s->out_bytes) % WIDEST_LOAD;
-    return vector_bytes(s) < WIDEST_LOAD && anywhere && !s->totals ? NARROW_RUN_BYTES : SHORT_RUN_BYTES;
+    const bool wider = s->totals ? vector_bytes(s) >= SUMS_RUN_VECTOR : anywhere;
+    return vector_bytes(s) < WIDEST_LOAD && wider ? NARROW_RUN_BYTES : SHORT_RUN_BYTES;
 }
 
 // Vectors that a thread should hold of a short row: fewer with sums over rows, whose registers leave an SM fewer threads.
@@ -86,14 +86,23 @@ static unsigned ahead_most(const choice *c) {
     return (unsigned)cj__most((HELD_AHEAD > sums ? HELD_AHEAD - sums : 0) / (s->held * words * c->op->inputs), 1);
 }
 
-// Rows that a thread loads ahead: as many as make one wave of all rows.
+// Peeled rows of f16 or bf16 that a warp has and writes with gaps between them, so many that it takes two after one another all the same: it
+// loads these together.
+static bool do_peeled_pair(const choice *c) {
+    const row_shape *s = c->s;
+    const bool       whole = s->peeled && !cj__row_is_split(s) && s->in_bytes == 2 && s->out_stride != s->columns;
+    return whole && s->lanes == ROW_WARP && c->rows * ROW_WARP >= PEELED_PAIR_WAVES * cj__threads_at_once(c->limits);
+}
+
+// Rows that a thread loads ahead: as many as make one wave of all rows. Threads with sums over rows are too few to hide a row's latency: they load two.
 static unsigned choose_unroll(const choice *c) {
     const row_shape *s = c->s;
     const unsigned   row = s->held * vector_bytes(s) * c->op->inputs;
-    unsigned         unroll = 1;
+    unsigned         most = (unsigned)cj__least(SHORT_FLIGHT_BYTES / row, ROW_AHEAD), unroll = 1;
+    if (s->totals) most = (unsigned)cj__least(cj__most(most, SUMS_ROWS_AHEAD), ahead_most(c));
+    if (do_peeled_pair(c)) most = (unsigned)cj__most(most, 2);
     if (asked(c, ROW_UNROLL)) return (unsigned)cj__least(asked(c, ROW_UNROLL), ahead_most(c));
-    while (2 * unroll <= ROW_AHEAD && 2 * unroll * row <= SHORT_FLIGHT_BYTES && c->rows * s->lanes > unroll * cj__threads_at_once(c->limits))
-        unroll *= 2;
+    while (2 * unroll <= most && c->rows * s->lanes > unroll * cj__threads_at_once(c->limits)) unroll *= 2;
     return unroll;
 }
 
@@ -146,12 +155,16 @@ static unsigned direct_held(const choice *c) {
     return asked_or(c, ROW_VECTORS, passing ? PASSING_HELD / c->op->inputs : cj__row_held_most(c));
 }
 
+// Sums over so many rows that blocks share an SM.
+static bool are_sums_pieces_small(const choice *c) { return c->s->totals && c->rows >= SUMS_PIECE_ROWS; }
+
 // A block has a few warps at least. If rows are so many that all SMs are full of blocks of two warps, the warps that a row with
 // little in a load needs are enough, and others hold two vectors a thread: more warps would have few bytes in flight.
 static unsigned fewest_warps(const choice *c) {
     enum { TWO_WARPS = 64 };
     const bool many = c->rows >= cj__threads_at_once(c->limits) / TWO_WARPS && !c->s->totals;
     if (cj__row_is_passing(c)) return PASSING_WARPS_LEAST;
+    if (are_sums_pieces_small(c) && c->s->pieces > 1) return SUMS_PIECE_WARPS;
     if (many && c->s->columns <= NARROW_ROW_COLUMNS) return 1;
     return many ? (unsigned)cj__least(cj__ceil_div(c->s->piece, TWO_WARPS), DIRECT_WARPS_LEAST) : DIRECT_WARPS_LEAST;
 }
@@ -186,7 +199,8 @@ static unsigned direct_cluster(const choice *c) {
     unsigned       cluster = 1;
     if (!c->clusters || !largest) return 0;
     if (cj__row_is_passing(c)) {
-        while (2 * cluster <= cj__least(largest, PASSING_CLUSTER) && vectors > (uint64_t)PASSING_VECTORS * cluster)
+        const uint64_t bytes = vectors * vector_bytes(c->s);
+        while (2 * cluster <= cj__least(largest, PASSING_CLUSTER) && bytes > (uint64_t)PASSING_BYTES * cluster)
             cluster *= 2;
         return cluster > 1 ? cluster : 0;
     }
@@ -206,11 +220,32 @@ static bool do_blocks_share(const choice *c) {
     return (s->peeled || s->access < s->elements) && !cj__row_is_few(c) && !(alone && (small || single));
 }
 
+// Warps of blocks that share an SM. Those of the largest clusters, which wait for each other the longest, are smaller and have more pieces
+// where they would be full of a row that takes two columns, or a column and two inputs.
+static unsigned sharing_warps(const choice *c) {
+    const row_shape *s = c->s;
+    const unsigned   warps = (unsigned)cj__least(cj__row_warps_most(s), SHARING_WARPS);
+    const uint64_t   full = (uint64_t)s->cluster * warps * ROW_WARP * direct_held(c);
+    const uint64_t   pieces = s->in_bytes == 4 ? CROWDED_PIECES : CROWDED_PIECES_NARROW;
+    const bool       heavy = c->op->columns && c->op->columns + c->op->inputs > 2;
+    const bool       crowded = s->cluster == CROWDED_CLUSTER && s->vectors >= full && s->vectors <= pieces * full;
+    return asked_or(c, ROW_WARPS, heavy && crowded ? CROWDED_WARPS : warps);
+}
+
+// With sums over rows a block that does not hold the row is small: others on its SM load while it computes.
+static uint64_t sums_piece_most(const choice *c) {
+    const bool     small = are_sums_pieces_small(c);
+    const uint64_t warp = (uint64_t)ROW_WARP * direct_held(c);
+    const uint64_t whole = asked_or(c, ROW_WARPS, small ? cj__row_warps_most(c->s) : SUMS_WARPS) * warp;
+    return c->s->vectors <= whole || !small ? whole : asked_or(c, ROW_WARPS, SUMS_PIECE_WARPS) * warp;
+}
+
 // Vectors of a row that its blocks hold at once.
 static uint64_t piece_most(const choice *c) {
     const row_shape *s = c->s;
-    const unsigned   blocks = cj__row_blocks(s), shared = (unsigned)cj__least(cj__row_warps_most(s), SHARING_WARPS);
-    if (do_blocks_share(c)) return (uint64_t)blocks * asked_or(c, ROW_WARPS, shared) * ROW_WARP * direct_held(c);
+    const unsigned   blocks = cj__row_blocks(s);
+    if (s->totals) return sums_piece_most(c);
+    if (do_blocks_share(c)) return (uint64_t)blocks * sharing_warps(c) * ROW_WARP * direct_held(c);
     return s->vectors <= blocks * cj__row_cluster_holds(c, 1) ? s->vectors : cj__row_cluster_holds(c, blocks);
 }
 
@@ -341,6 +376,13 @@ static void try_split(choice *c, const row_shape *plain, row_split how, row_shap
         plan_vectors(c);
         keep_better(c, cj__row_threads(c->s) >= edges_most(c->s), best, least);
     }
+}
+
+// A cluster whose blocks load weights or bias of f16 or bf16 in parts waits for these: all blocks that there are have a row sooner.
+bool cj__row_is_slow_in_parts(const choice *c) {
+    const row_shape *s = c->s;
+    const bool       parts = s->peeled && cj__row_is_split(s) && !s->across && s->in_bytes == 2 && c->op->columns;
+    return parts && s->cluster > 1 && s->columns >= SPREAD_COLUMNS && s->columns <= SPREAD_PARTS_COLUMNS;
 }
 
 // Vectors as short as it takes for rows of these alone; or wider ones, with an edge, or loaded in parts or across two, if they take

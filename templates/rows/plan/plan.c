@@ -28,8 +28,9 @@ static const char *asked_of_stream(const choice *c) {
 }
 
 static cj_status choose_form(choice *c, cj_error *error) {
-    const cj_plan *plan = c->plan;
-    const uint64_t form = plan->params.value[ROW_FORM];
+    const cj_plan  *plan = c->plan;
+    const uint64_t  form = plan->params.value[ROW_FORM];
+    const row_shape start = *c->s;
     if (!c->s->totals && (form == ROW_SPREAD || (form == ROW_AUTO && cj__row_is_spread(c)))) {
         cj__row_plan_spread(c);
         return CJ_OK;
@@ -51,6 +52,10 @@ static cj_status choose_form(choice *c, cj_error *error) {
         c->s->stages = 0;
     }
     cj__row_plan_direct(c);
+    const bool open = form == ROW_AUTO && !is_asked(c, ROW_CLUSTER) && !is_asked(c, ROW_AT_ONCE);
+    if (!open || !cj__row_is_slow_in_parts(c)) return CJ_OK;
+    *c->s = start;
+    cj__row_plan_spread(c);
     return CJ_OK;
 }
 

@@ -2,6 +2,7 @@
 // Softmax and its like on the CPU device, watched for hazards.
 #include "row_cases.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -301,10 +302,13 @@ static void short_rows_have_lanes_of_a_warp(void **state) {
                  {"logsoftmax", "rows=1172207 columns=229 stride=237 pass=backward", 32, 1, 2, 128},
                  {"softmax", "rows=2^20 columns=128", 16, 2, 2, 128},
                  {"crossentropy", "rows=2^20 columns=14 align=4 transpose=no", 16, 4, 1, 128},
-                 {"rmsnorm", "rows=2^20 columns=14 pass=backward weight-gradient=yes", 4, 2, 2, 256},
-                 {"layernorm", "rows=2^20 columns=30 dtype=bf16 pass=backward weight-gradient=yes bias-gradient=yes", 8, 4, 2, 256},
+                 {"logsoftmax", "rows=657124 columns=817 dtype=bf16 out-stride=881", 32, 2, 4, 128},
+                 {"logsoftmax", "rows=657124 columns=817 dtype=bf16", 32, 1, 4, 128},
+                 {"rmsnorm", "rows=2^20 columns=14 pass=backward weight-gradient=yes", 8, 4, 1, 256},
+                 {"layernorm", "rows=548370 columns=512 dtype=bf16 stride=520 align=8 pass=backward weight-gradient=yes", 32, 2, 4, 256},
+                 {"layernorm", "rows=2^20 columns=30 dtype=bf16 pass=backward weight-gradient=yes bias-gradient=yes", 16, 4, 1, 256},
                  {"layernorm", "rows=65536 columns=128 dtype=bf16 pass=backward weight-gradient=yes", 16, 2, 1, 256},
-                 {"layernorm", "rows=2^20 columns=64 pass=backward weight-gradient=yes bias-gradient=yes", 8, 1, 2, 256},
+                 {"layernorm", "rows=2^20 columns=64 pass=backward weight-gradient=yes bias-gradient=yes", 8, 2, 2, 256},
                  {"rmsnorm", "rows=1000 columns=31 dtype=f16 pass=backward bias-gradient=yes", 32, 1, 1, 128},
                  {"softmax", "rows=2^20 columns=511", 32, 1, 4, 128},
                  {"softmax", "rows=2^20 columns=511 peel=0", CJ_PARAM_AUTO, CJ_PARAM_AUTO, 8, 64},
@@ -324,6 +328,43 @@ static void short_rows_have_lanes_of_a_warp(void **state) {
             plan.block.x != cases[i].threads)
             fail_msg("%s %s: lanes=%lld unroll=%lld vectors=%lld of %u threads", cases[i].family, cases[i].words,
                      (long long)lanes, (long long)unroll, (long long)vectors, plan.block.x);
+    }
+}
+
+// What decides how fast rows are that begin beside each other's vectors (templates/rows/engine/constants.def has the measurements).
+static void rows_that_begin_anywhere_take_the_blocks_that_are_fastest(void **state) {
+    (void)state;
+    static const struct {
+        const char *family, *words, *form;
+        uint64_t    cluster, warps, pieces;
+    } cases[] = {
+        {"crossentropy", "rows=512 columns=32000 dtype=bf16 align=2", "direct", 0, 8, 16},
+        {"crossentropy", "rows=512 columns=32000 dtype=bf16", "direct", 0, 4, 4},
+        {"layernorm", "rows=8192 columns=40885 dtype=bf16 stride=40949 align=2 bias=yes", "spread", 0, 16, 2},
+        {"layernorm", "rows=8192 columns=40885 dtype=bf16 stride=40949 align=2 weight=no", "direct", 4, 10, 1},
+        {"layernorm", "rows=1575 columns=340756 dtype=bf16 align=2 bias=yes", "direct", 16, 8, 3},
+        {"layernorm", "rows=1575 columns=340756 dtype=bf16 align=2", "direct", 16, 11, 2},
+        {"rmsnorm", "rows=2549 columns=105289 out=bf16 residual=yes", "direct", 16, 8, 7},
+        {"rmsnorm", "rows=1304 columns=205727 stride=205791 residual=yes", "direct", 16, 15, 7},
+        {"rmsnorm", "rows=57298 columns=5839 dtype=bf16 pass=backward weight-gradient=yes", "direct", 0, 23, 1},
+        {"rmsnorm", "rows=24134 columns=22245 dtype=bf16 pass=backward weight-gradient=yes", "direct", 0, 4, 22},
+        {"rmsnorm", "rows=1 columns=979077 dtype=bf16 pass=backward weight-gradient=yes", "direct", 0, 16, 240},
+    };
+    const cj_limits *limits;
+    cj_error         error = {0};
+    cj_test_ok(cj_limits_builtin("sm_90", &limits, &error), &error);
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        cj_params params;
+        cj_plan   plan;
+        char      form[16];
+        cj_test_ok(cj_test_params(cases[i].family, cases[i].words, &params, &error), &error);
+        cj_test_ok(cj_plan_make(&params, limits, NULL, &plan, &error), &error);
+        const uint64_t cluster = cj_params_get(&plan.params, "cluster"), warps = cj_params_get(&plan.params, "warps");
+        const uint64_t pieces = cj_params_get(&plan.params, "pieces");
+        if (strcmp(cj_params_word(&plan.params, "form", form, sizeof form), cases[i].form) != 0 || cluster != cases[i].cluster ||
+            warps != cases[i].warps || pieces != cases[i].pieces)
+            fail_msg("%s %s: form=%s cluster=%" PRIu64 " warps=%" PRIu64 " pieces=%" PRIu64, cases[i].family, cases[i].words,
+                     cj_params_word(&plan.params, "form", form, sizeof form), cluster, warps, pieces);
     }
 }
 
@@ -461,6 +502,7 @@ int main(void) {
         cmocka_unit_test(labels_beyond_the_columns_make_the_loss_nan),
         cmocka_unit_test(the_largest_shapes_are_planned),
         cmocka_unit_test(short_rows_have_lanes_of_a_warp),
+        cmocka_unit_test(rows_that_begin_anywhere_take_the_blocks_that_are_fastest),
         cmocka_unit_test(masks_of_any_number_of_rows_are_added),
         cmocka_unit_test(sums_over_rows_of_every_length_are_right),
         cmocka_unit_test(sums_over_short_rows_are_right),
