@@ -10,11 +10,8 @@ enum { LOAD = 16 };  // bytes that x is aligned to
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
     const cj_argmax_desc *desc = from;
     cj_status             status = cj__call_family(params, "argmax", error);
-    if (status) return status;
-    if (!desc->columns)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "columns: 0 is below 1: there is nothing to choose from");
-    status = cj__call_number(params, "rows", desc->rows ? desc->rows : 1, error);
-    if (!status) status = cj__call_number(params, "columns", desc->columns, error);
+    if (!status) status = cj__call_number_or(params, "rows", desc->rows, 1, error);
+    if (!status) status = cj__call_extent(params, "columns", desc->columns, "choose from", error);
     if (!status) status = cj__call_number(params, "stride", desc->stride, error);
     if (!status) status = cj__call_cluster(params, desc->cluster, error);
     if (!status) status = cj__call_number(params, "block", desc->block, error);

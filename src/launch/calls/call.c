@@ -15,6 +15,15 @@ cj_status cj__call_number(cj_params *params, const char *name, uint64_t value, c
     return cj_params_set(params, name, text, error);
 }
 
+cj_status cj__call_number_or(cj_params *params, const char *name, uint64_t value, uint64_t none, cj_error *error) {
+    return cj__call_number(params, name, value ? value : none, error);
+}
+
+cj_status cj__call_extent(cj_params *params, const char *name, uint64_t value, const char *purpose, cj_error *error) {
+    if (!value) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: 0 is below 1: there is nothing to %s", name, purpose);
+    return cj__call_number(params, name, value, error);
+}
+
 cj_status cj__call_cluster(cj_params *params, uint32_t cluster, cj_error *error) {
     if (cluster == UINT32_MAX) return cj_params_set(params, "cluster", "0", error);
     return cj__call_number(params, "cluster", cluster, error);

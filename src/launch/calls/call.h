@@ -17,9 +17,12 @@ typedef cj_status (*cj_call_describe)(const void *desc, cj_params *params, cj_er
 // Sets all parameters to the defaults of the family with that name.
 cj_status cj__call_family(cj_params *params, const char *family, cj_error *error);
 
-// Set a parameter by name: to a number, where 0 keeps the default; to blocks a cluster, where 0 keeps the default and
-// UINT32_MAX means no cluster; to a real number; to a type; to one of the words, by its index.
+// Set a parameter by name: to a number, where 0 keeps the family's default, so only for parameters whose default is that of the
+// header; to a number where 0 stands for `none`; to a number that must be given, else there is nothing to `purpose`; to blocks a
+// cluster, where 0 keeps the default and UINT32_MAX means no cluster; to a real number; to a type; to one of the words, by its index.
 cj_status cj__call_number(cj_params *params, const char *name, uint64_t value, cj_error *error);
+cj_status cj__call_number_or(cj_params *params, const char *name, uint64_t value, uint64_t none, cj_error *error);
+cj_status cj__call_extent(cj_params *params, const char *name, uint64_t value, const char *purpose, cj_error *error);
 cj_status cj__call_cluster(cj_params *params, uint32_t cluster, cj_error *error);
 cj_status cj__call_real(cj_params *params, const char *name, double value, cj_error *error);
 cj_status cj__call_dtype(cj_params *params, const char *name, cj_dtype type, cj_error *error);

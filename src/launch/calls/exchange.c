@@ -21,11 +21,9 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     const uint32_t          size = desc->size ? desc->size : SIZE;
     const bool              is_global = desc->strategy == CJ_EXCHANGE_GLOBAL;
     cj_status               status = cj__call_family(params, "exchange", error);
-    if (!status && !desc->n)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "n: 0 is below 1: there is nothing to exchange");
     if (!status) status = cj__call_word(params, "pattern", WORDS(patterns), desc->pattern, error);
     if (!status) status = cj__call_word(params, "strategy", WORDS(strategies), desc->strategy, error);
-    if (!status) status = cj__call_number(params, "n", desc->n, error);
+    if (!status) status = cj__call_extent(params, "n", desc->n, "exchange", error);
     if (!status) status = cj__call_number(params, "size", size, error);
     if (!status) status = cj__call_cluster(params, is_global ? UINT32_MAX : size, error);
     if (!status) status = cj__call_number(params, "clusters", desc->groups, error);

@@ -20,11 +20,6 @@ static const char *const tile_words[] = {"auto",    "128x256", "128x128", "64x25
                                          "64x160",  "64x96",   "192x192", "192x160", "192x128"};
 static const char *const form_words[] = {"auto", "wgmma", "mma", "skinny"};
 
-static cj_status set_extent(cj_params *params, const char *name, uint64_t value, cj_error *error) {
-    if (!value) return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: 0 is below 1: there is nothing to multiply", name);
-    return cj__call_number(params, name, value, error);
-}
-
 static const char *const out_words[] = {"auto", "bf16", "f16", "f32", "e4m3", "e5m2"};
 static const char *const bias_words[] = {"none", "n", "m"};
 static const char *const activation_words[] = {"none", "relu", "gelu", "silu"};
@@ -92,9 +87,9 @@ static cj_status describe_lines(const cj_gemm_desc *desc, cj_params *params, cj_
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
     const cj_gemm_desc *desc = from;
     cj_status           status = cj__call_family(params, "gemm", error);
-    if (!status) status = set_extent(params, "m", desc->m, error);
-    if (!status) status = set_extent(params, "n", desc->n, error);
-    if (!status) status = set_extent(params, "k", desc->k, error);
+    if (!status) status = cj__call_extent(params, "m", desc->m, "multiply", error);
+    if (!status) status = cj__call_extent(params, "n", desc->n, "multiply", error);
+    if (!status) status = cj__call_extent(params, "k", desc->k, "multiply", error);
     if (!status) status = cj__call_dtype(params, "dtype", desc->dtype, error);
     if (!status) status = cj__call_word(params, "a", WORDS(orders), (unsigned)desc->a, error);
     if (!status) status = cj__call_word(params, "b", WORDS(orders), (unsigned)desc->b, error);

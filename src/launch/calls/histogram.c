@@ -14,9 +14,8 @@ static const char *const strategies[] = {[CJ_HISTOGRAM_OWNER] = "owner", [CJ_HIS
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
     const cj_histogram_desc *desc = from;
     cj_status                status = cj__call_family(params, "histogram", error);
-    if (!status && !desc->n) return cj__fail(error, CJ_INVALID_ARGUMENT, "n: 0 is below 1: there is nothing to count");
-    if (!status) status = cj__call_number(params, "n", desc->n, error);
-    if (!status) status = cj__call_number(params, "bins", desc->bins ? desc->bins : BINS, error);
+    if (!status) status = cj__call_extent(params, "n", desc->n, "count", error);
+    if (!status) status = cj__call_number_or(params, "bins", desc->bins, BINS, error);
     if (!status) status = cj__call_dtype(params, "dtype", desc->dtype, error);
     if (!status) status = desc->counts ? cj__call_dtype(params, "counts", desc->counts, error) : CJ_OK;
     if (!status) status = cj__call_real(params, "lower", desc->lower, error);

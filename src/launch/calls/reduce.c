@@ -18,11 +18,9 @@ static const char *const weight_names[] = {[CJ_REDUCE_WEIGHT_NONE] = "none", [CJ
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
     const cj_reduce_desc *desc = from;
     cj_status             status = cj__call_family(params, "reduce", error);
-    if (status) return status;
-    if (!desc->n) return cj__fail(error, CJ_INVALID_ARGUMENT, "n: 0 is below 1: there is nothing to reduce");
-    status = cj__call_word(params, "op", WORDS(op_names), desc->op, error);
+    if (!status) status = cj__call_word(params, "op", WORDS(op_names), desc->op, error);
     if (!status) status = cj__call_dtype(params, "dtype", desc->dtype, error);
-    if (!status) status = cj__call_number(params, "n", desc->n, error);
+    if (!status) status = cj__call_extent(params, "n", desc->n, "reduce", error);
     if (!status) status = cj__call_number(params, "block", desc->block, error);
     if (!status) status = cj__call_cluster(params, desc->cluster, error);
     if (!status) status = cj__call_number(params, "grid", desc->grid, error);

@@ -11,11 +11,8 @@ static const char *const outs[] = {"same", "f32", "f16", "bf16"};
 enum { OUTS = sizeof outs / sizeof *outs, ALIGN_MOST = 16 };
 
 static cj_status set_shape(const cj_rows *shape, cj_params *params, cj_error *error) {
-    if (!shape->rows || !shape->columns)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: 0 is below 1: there is nothing to do",
-                        shape->rows ? "columns" : "rows");
-    cj_status status = cj__call_number(params, "rows", shape->rows, error);
-    if (!status) status = cj__call_number(params, "columns", shape->columns, error);
+    cj_status status = cj__call_extent(params, "rows", shape->rows, "do", error);
+    if (!status) status = cj__call_extent(params, "columns", shape->columns, "do", error);
     if (!status) status = cj__call_dtype(params, "dtype", shape->dtype, error);
     if (!status) status = cj__call_word(params, "out", outs, OUTS, (unsigned)shape->out, error);
     if (!status) status = cj__call_number(params, "stride", shape->stride, error);

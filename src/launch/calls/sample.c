@@ -11,12 +11,9 @@ enum { SETTINGS = 9, ARGUMENTS = 4 + 2 * SETTINGS, TOLD = 7 };
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
     const cj_sample_desc *desc = from;
     cj_status             status = cj__call_family(params, "sample", error);
-    if (status) return status;
-    if (!desc->columns)
-        return cj__fail(error, CJ_INVALID_ARGUMENT, "columns: 0 is below 1: there is nothing to choose from");
-    status = cj__call_dtype(params, "dtype", desc->dtype, error);
-    if (!status) status = cj__call_number(params, "rows", desc->rows ? desc->rows : 1, error);
-    if (!status) status = cj__call_number(params, "columns", desc->columns, error);
+    if (!status) status = cj__call_dtype(params, "dtype", desc->dtype, error);
+    if (!status) status = cj__call_number_or(params, "rows", desc->rows, 1, error);
+    if (!status) status = cj__call_extent(params, "columns", desc->columns, "choose from", error);
     if (!status) status = cj__call_number(params, "stride", desc->stride, error);
     if (!status) status = cj__call_number(params, "align", desc->align, error);
     if (!status) status = cj__call_cluster(params, desc->cluster, error);

@@ -16,12 +16,10 @@ static const char *const heads_names[] = {[CJ_SCAN_NO_HEADS] = "none",
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
     const cj_scan_desc *desc = from;
     cj_status           status = cj__call_family(params, "scan", error);
-    if (status) return status;
-    if (!desc->columns) return cj__fail(error, CJ_INVALID_ARGUMENT, "columns: 0 is below 1: there is nothing to scan");
-    status = cj__call_word(params, "op", WORDS(op_names), desc->op, error);
+    if (!status) status = cj__call_word(params, "op", WORDS(op_names), desc->op, error);
     if (!status) status = cj__call_dtype(params, "dtype", desc->dtype, error);
-    if (!status) status = cj__call_number(params, "rows", desc->rows, error);
-    if (!status) status = cj__call_number(params, "columns", desc->columns, error);
+    if (!status) status = cj__call_number_or(params, "rows", desc->rows, 1, error);
+    if (!status) status = cj__call_extent(params, "columns", desc->columns, "scan", error);
     if (!status) status = cj__call_number(params, "stride", desc->stride, error);
     if (!status) status = cj__call_number(params, "out-stride", desc->out_stride, error);
     if (!status) status = cj__call_number(params, "align", desc->align, error);

@@ -10,11 +10,9 @@ static bool has_offsets(const cj_sort_desc *desc) { return desc->offsets != (cj_
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
     const cj_sort_desc *desc = from;
     cj_status           status = cj__call_family(params, "sort", error);
-    if (status) return status;
-    if (!desc->columns) return cj__fail(error, CJ_INVALID_ARGUMENT, "columns: 0 is below 1: there is nothing to sort");
-    status = cj__call_dtype(params, "dtype", desc->dtype, error);
-    if (!status) status = cj__call_number(params, "rows", desc->rows, error);
-    if (!status) status = cj__call_number(params, "columns", desc->columns, error);
+    if (!status) status = cj__call_dtype(params, "dtype", desc->dtype, error);
+    if (!status) status = cj__call_number_or(params, "rows", desc->rows, 1, error);
+    if (!status) status = cj__call_extent(params, "columns", desc->columns, "sort", error);
     if (!status) status = cj__call_number(params, "stride", desc->stride, error);
     if (!status) status = cj__call_cluster(params, desc->cluster, error);
     if (!status) status = cj__call_number(params, "block", desc->block, error);

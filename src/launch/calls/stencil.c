@@ -32,7 +32,7 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     cj_status              status = cj__call_family(params, "stencil", error);
     if (!status) status = set_extents(desc, params, error);
     if (!status) status = cj__call_number(params, "batch", desc->batch, error);
-    if (!status) status = cj__call_number(params, "steps", desc->steps ? desc->steps : 1, error);
+    if (!status) status = cj__call_number_or(params, "steps", desc->steps, 1, error);
     if (!status) status = cj__call_number(params, "radius", desc->radius, error);
     if (!status) status = cj__call_word(params, "shape", WORDS(shapes), desc->shape, error);
     if (!status) status = cj__call_word(params, "boundary", WORDS(boundaries), desc->boundary, error);
