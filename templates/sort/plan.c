@@ -229,8 +229,36 @@ static bool choose(const cj_plan *plan, const cj_limits *limits, uint64_t cluste
     return (form == SORT_BY_GRID || open) && !s->offset_bytes && cut_grid(plan, limits, s);
 }
 
-static cj_status refuse(const cj_plan *plan, const sort_shape *s, const cj_limits *limits, cj_error *error) {
+// Elements of the longest segment that the GPU sorts, by bisection: for a message alone.
+static uint64_t longest_segment(const cj_plan *plan, const cj_limits *limits, uint64_t cluster) {
+    cj_plan  other = *plan;
+    uint64_t holds = 1, not = plan->params.value[SORT_COLUMNS];
+    while (holds + 1 < not) {
+        const uint64_t middle = holds + (not - holds) / 2;
+        sort_shape     s = {0};
+        other.params.value[SORT_COLUMNS] = middle;
+        shape_of_type(&other, &s);
+        if (choose(&other, limits, cluster, &s))
+            holds = middle;
+        else
+            not = middle;
+    }
+    return holds;
+}
+
+static cj_status refuse_segments(const cj_plan *plan, const cj_limits *limits, uint64_t cluster, cj_error *error) {
+    return cj__fail(error, CJ_CONTRACT,
+                    "columns: a segment of %" PRIu64 " elements of %s is too long: %s sorts segments of up to %" PRIu64 " %s" CJ_HINT
+                    "columns is the longest segment, not the array (in Python longest=): give that; sort longer ones as rows, each by a call",
+                    plan->params.value[SORT_COLUMNS], CJ_PARAM_WORD(plan, "dtype"), limits->name, longest_segment(plan, limits, cluster),
+                    cluster ? "in a cluster" : "without clusters");
+}
+
+static cj_status refuse(const cj_plan *plan, const sort_shape *s, const cj_limits *limits, uint64_t cluster, cj_error *error) {
     const uint64_t *value = plan->params.value;
+    const bool      is_asked = value[SORT_FORM] != SORT_BY_PLAN || (cluster && cluster != CJ_PARAM_AUTO) ||
+                          cj__is_asked(plan, SORT_BLOCK) || cj__is_asked(plan, SORT_ITEMS);
+    if (value[SORT_SEGMENTS] && !is_asked) return refuse_segments(plan, limits, cluster, error);
     REFUSE_IF(s->form == SORT_BY_CLUSTER && !cj__is_power(s->tile),
               "block, items: %u threads of %u elements are %u, but in form=cluster this is a power of two" CJ_HINT
               "choose powers of two, or leave block and items at their defaults",
@@ -285,14 +313,14 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     REFUSE_IF(value[SORT_SEGMENTS] && value[SORT_STRIDE],
               "stride: %" PRIu64 ", but segments lie one after the other" CJ_HINT "leave stride at 0", value[SORT_STRIDE]);
     REFUSE_IF(value[SORT_SEGMENTS] && value[SORT_FORM] == SORT_BY_GRID,
-              "form: grid sorts rows of a matrix, not segments" CJ_HINT "leave form at its default: segments to some 2^18 elements go");
+              "form: grid sorts rows of a matrix, not segments" CJ_HINT "leave form at its default: a segment is sorted by a warp, a block or a cluster");
     const uint64_t cluster = cj__cluster_asked(plan, SORT_CLUSTER, clusters);
     shape_of_type(plan, &s);
     REFUSE_IF(
         value[SORT_FORM] == SORT_BY_CLUSTER && !cluster,
         "form: cluster, but the kernel is generated without clusters (cluster=0, or a target before sm_90)" CJ_HINT
         "choose another form, or cluster from 1 to 16");
-    if (!choose(plan, limits, cluster, &s)) return refuse(plan, &s, limits, error);
+    if (!choose(plan, limits, cluster, &s)) return refuse(plan, &s, limits, cluster, error);
     REFUSE_IF(s.form != SORT_BY_WARP && s.bins > s.group * SORT_THREAD_BINS,
               "digit: %u bits are %u bins, of which each of %u threads would add up %u, more than %d" CJ_HINT
               "leave digit at its default, or take larger blocks",

@@ -115,7 +115,13 @@ static void impossible_shapes_are_refused_by_name(void **state) {
                     "columns: 100000 do not fit 1 block of 1024 threads");
     cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=100 segments=i32 stride=100", "stride: 100, but segments lie");
     cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=100 segments=i64 form=grid", "form: grid sorts rows of a matrix");
-    cj_test_refused("sort", CJ_CONTRACT, "columns=10000000 segments=i64", "columns: 10000000 do not fit");
+    cj_test_refused("sort", CJ_CONTRACT, "columns=10000000 segments=i64",
+                    "segment of 10000000 elements of f32 is too long: ");
+    cj_test_refused("sort", CJ_CONTRACT, "columns=262145 segments=i64 dtype=bf16", "segments of up to 262144 in a cluster");
+    cj_test_refused("sort", CJ_CONTRACT, "columns=262145 segments=i64 dtype=f64", "segments of up to 131072 in a cluster");
+    cj_test_refused("sort", CJ_CONTRACT, "columns=16385 segments=i64 cluster=0", "segments of up to 16384 without clusters");
+    cj_test_refused("sort", CJ_CONTRACT, "columns=300000 segments=i32 cluster=16",
+                    "columns: 300000 do not fit 16 blocks");
     cj_test_refused("sort", CJ_CONTRACT, "rows=2^30 columns=1000 cluster=4", "blocks, more than the 2^31 - 1 of a grid");
 }
 
