@@ -64,6 +64,14 @@ static cj_reg setting(const sample_kernel *k, unsigned which) {
     return *type == 'u' ? k->given[which] : cj_let(k->f, type, settings[which].name, "mov.b32 $1, $2;", k->given[which]);
 }
 
+// A penalty out of its range is none: `v` becomes `none`, unless it is finite and, where it says so, above 0.
+static void drop_unless_finite(const sample_kernel *k, cj_reg v, bool is_above_0, const char *none) {
+    cj_reg size = is_above_0 ? v : cj_let(k->f, "f32", "size", "abs.f32 $1, $2;", v);
+    cj_reg is_good = cj_let(k->f, "pred", "is_in_range", "setp.lt.f32 $1, $2, 0f7f800000; // not NaN", size);
+    if (is_above_0) cj_ptx(k->f, "setp.gt.and.f32 $1, $2, 0f00000000, $1;", is_good, v);
+    cj_ptx(k->f, "@!$1 mov.b32 $2, $3;", is_good, v, none);
+}
+
 void cj__sample_load_settings(sample_kernel *k) {
     const sample_shape *s = &k->s;
     const bool needed[SAMPLE_SETTINGS] = {[SAMPLE_SET_TEMPERATURE] = true,      [SAMPLE_SET_SEED] = true,
@@ -78,12 +86,16 @@ void cj__sample_load_settings(sample_kernel *k) {
     k->repetition = setting(k, SAMPLE_SET_REPETITION);
     k->frequency = setting(k, SAMPLE_SET_FREQUENCY);
     k->presence = setting(k, SAMPLE_SET_PRESENCE);
+    drop_unless_finite(k, k->repetition, true, "0f3f800000");
+    drop_unless_finite(k, k->frequency, false, "0f00000000");
+    drop_unless_finite(k, k->presence, false, "0f00000000");
 }
 
 static void temperature_setting(sample_kernel *k) {
     cj_func *f = k->f;
     cj_reg   t = setting(k, SAMPLE_SET_TEMPERATURE);
-    k->greedy = cj_let(f, "pred", "greedy", "setp.leu.f32 $1, $2, 0f00000000;", t);
+    cj_ptx(f, "max.f32 $1, $1, 0f00000000; // also of NaN and -0, by which the scale would be no number or below 0", t);
+    k->greedy = cj_let(f, "pred", "greedy", "setp.eq.f32 $1, $2, 0f00000000;", t);
     k->scale = cj_let(f, "f32", "scale", "div.rn.f32 $1, $3, $2; // log2 e by the temperature", t, 1.44269504f);
     cj_ptx(f, "min.f32 $1, $1, 0f7f7fffff;", k->scale);
 }
@@ -111,7 +123,8 @@ void cj__sample_settings(sample_kernel *k) {
     }
     if (k->s.min_p) {
         cj_reg p = setting(k, SAMPLE_SET_MIN_P);
-        cj_reg units = cj_let(f, "f32", "units", "mul.f32 $1, $2, 0f53800000; // 2^40", p);
+        cj_reg units = cj_let(f, "f32", "units", "max.f32 $1, $2, 0f00000000; // also of NaN\nmin.f32 $1, $1, 0f3f800000;", p);
+        cj_ptx(f, "mul.f32 $1, $1, 0f53800000; // 2^40", units);
         k->least_mass = cj_let(f, "u64", "least_mass", "cvt.rpi.u64.f32 $1, $2;", units);
     }
 }

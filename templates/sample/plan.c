@@ -153,7 +153,7 @@ static cj_status check_values(const cj_plan *plan, cj_error *error) {
     const double temperature = real_of(plan, SAMPLE_TEMPERATURE), p = real_of(plan, SAMPLE_TOP_P);
     const double least = real_of(plan, SAMPLE_MIN_P), repetition = real_of(plan, SAMPLE_REPETITION);
     REFUSE_IF(temperature < 0,
-              "temperature: %g is below 0" CJ_HINT "0 takes the largest logit, 1 leaves them as they are", temperature);
+              "temperature: %g is not 0 or above" CJ_HINT "0 takes the largest logit, 1 leaves them as they are", temperature);
     REFUSE_IF(!(p > 0 && p <= 1), "top-p: %g is not above 0 and at most 1" CJ_HINT "1 keeps all tokens", p);
     REFUSE_IF(!(least >= 0 && least <= 1), "min-p: %g is not from 0 to 1" CJ_HINT "0 keeps all tokens", least);
     REFUSE_IF(!(repetition > 0), "repetition: %g is not above 0" CJ_HINT "1 is no penalty", repetition);

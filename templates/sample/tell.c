@@ -192,7 +192,10 @@ cj_reg cj__sample_draft(sample_kernel *k, cj_reg mass, cj_reg ties, cj_reg *goal
     cj_reg one = cj_mov(f, "u32", "one", 1), token = cj_u32(f, "draft_token"), table = cj_shared_address(f, k->records);
     k->draft_row = row_of(k, k->draft_p_at, "draft_row", k->columns);
     cj__load(f, cj_always(), cj__load_given(k->plan), "u32", &token, 1, row_of(k, k->draft_tokens_at, "draft_token_at", one), 0);
-    cj_reg has = cj_lt(f, "has_draft", token, k->columns);
+    cj_reg has = cj_lt(f, "has_draft", token, k->columns), probability = cj_mov(f, "f32", "draft_p_of_token", 0.0f);
+    cj__load(f, has, cj__load_given(k->plan), "f32", &probability, 1, cj_mad_wide(f, "draft_p_at", token, 4, k->draft_row), 0);
+    cj_ptx(f, "setp.eq.and.f32 $1, $2, $2, $1;", has, probability);
+    cj_ptx(f, "@!$1 mov.u32 $2, 0xffffffff; // a token whose probability is NaN is not taken", has, token);
     sums   s = {cj_mov(f, "u64", "own_rest", 0), cj_mov(f, "u32", "own_accepts", 0), token, k->second, mass};
     cj_set_if(f, k->greedy, s.number, 0);
     cj__sample_sync(k, "S14: all blocks have read the records");

@@ -37,7 +37,8 @@ uint64_t sample_model_second(uint64_t seed, uint64_t offset, uint32_t row) {
     return number[1];
 }
 
-static float exponent_scale(float temperature) { return fminf(1.44269504f / temperature, FLT_MAX); }
+// A temperature that is not above 0 is 0.
+static float exponent_scale(float temperature) { return fminf(1.44269504f / (temperature > 0 ? temperature : 0), FLT_MAX); }
 
 uint64_t sample_model_mass(float logit, float greatest, float temperature) {
     static const uint32_t factor[] = {0x3f800000, 0x3f317218, 0x3e75fdf0, 0x3d635847,
@@ -73,6 +74,15 @@ static int compare(const void *a, const void *b) {
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
+// Penalties out of their range are none.
+static sample_model_row without_wrong(const sample_model_row *row) {
+    sample_model_row right = *row;
+    if (!(row->repetition > 0) || !isfinite(row->repetition)) right.repetition = 1;
+    if (!isfinite(row->frequency)) right.frequency = 0;
+    if (!isfinite(row->presence)) right.presence = 0;
+    return right;
+}
+
 static float value_of(cj_dtype type, const void *logits, uint64_t i, const uint32_t *mask, const uint32_t *counts,
                       const sample_model_row *row) {
     float v = (float)row_model_read(type, logits, i);
@@ -97,7 +107,7 @@ static uint64_t share_of(uint64_t mass, float p) {
 // Sets the masses of the candidates, in falling order, that a filter drops to 0.
 static void filter(candidate *c, uint64_t count, const sample_model_row *row) {
     const uint64_t k = row->temperature > 0 ? (row->top_k > 0 ? (uint64_t)row->top_k : count) : 1;
-    const uint64_t least = (uint64_t)ceilf(row->min_p * 1099511627776.0f);
+    const uint64_t least = (uint64_t)ceilf(fminf(fmaxf(row->min_p, 0), 1) * 1099511627776.0f);
     uint64_t       all = 0, sum = 0;
     for (uint64_t i = 0; i < count && i < k; i++) all += c[i].mass;
     const uint64_t share = row->top_p < 1 && row->temperature > 0 ? share_of(all, row->top_p) : all;
@@ -190,12 +200,13 @@ static float greatest_of(cj_dtype type, const uint32_t *counts) {
 // The candidates in falling order, of which the filters keep those with a mass. Returns how many.
 static uint64_t find_kept(candidate *c, cj_dtype type, const void *logits, uint64_t columns, const uint32_t *mask,
                           const uint32_t *counts, const sample_model_row *row, float *most) {
-    uint64_t count = 0;
+    const sample_model_row right = without_wrong(row);
+    uint64_t               count = 0;
     *most = -INFINITY;
-    for (uint64_t i = 0; i < columns; i++) *most = fmaxf(*most, value_of(type, logits, i, mask, counts, row));
+    for (uint64_t i = 0; i < columns; i++) *most = fmaxf(*most, value_of(type, logits, i, mask, counts, &right));
     *most = fminf(*most, greatest_of(type, counts));
     for (uint64_t i = 0; i < columns; i++) {
-        const float    v = value_of(type, logits, i, mask, counts, row);
+        const float    v = value_of(type, logits, i, mask, counts, &right);
         const uint64_t mass = sample_model_mass(v, *most, row->temperature);
         if (mass) c[count++] = (candidate){fminf(v, greatest_of(type, counts)), (uint32_t)i, mass};
     }
@@ -220,7 +231,8 @@ int32_t sample_model_tell(cj_dtype type, const void *logits, uint64_t columns, c
     for (uint64_t i = 0; i < count && kept; i++) kept[c[i].index] = c[i].mass;
     count = order_by_index(c, count, room, columns);
     free(room);
-    const bool    drafted = more && more->draft && more->draft_token >= 0 && (uint64_t)more->draft_token < columns;
+    const bool    drafted = more && more->draft && more->draft_token >= 0 && (uint64_t)more->draft_token < columns &&
+                            !isnan(more->draft[more->draft_token]);
     const bool    taken = drafted && take_draft(c, count, row, more);
     const int64_t drawn = taken ? -1 : draw(c, count, row);
     const int32_t token = taken ? more->draft_token : drawn < 0 ? -1 : (int32_t)c[drawn].index;

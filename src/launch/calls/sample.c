@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The typed call of sampling: converts a description to the family's parameters, and a launch's values to arguments.
 #include <clusterjit/sample.h>
+#include <math.h>
 
 #include "call.h"
 #include "error.h"
@@ -39,17 +40,18 @@ CALL_HANDLE(cj_sample)
 
 static cj_status check_values(const cj_sample_arrays *a, cj_error *error) {
     REFUSE_VALUE(!(a->temperature >= 0),
-                 "temperature: %g is below 0" CJ_HINT "0 takes the largest logit, 1 leaves them as they are",
+                 "temperature: %g is not 0 or above" CJ_HINT "0 takes the largest logit, 1 leaves them as they are",
                  (double)a->temperature);
     REFUSE_VALUE(!(a->top_p >= 0 && a->top_p <= 1),
                  "top_p: %g is not above 0 and at most 1" CJ_HINT "1 keeps all tokens", (double)a->top_p);
     REFUSE_VALUE(!(a->min_p >= 0 && a->min_p <= 1), "min_p: %g is not from 0 to 1" CJ_HINT "0 keeps all tokens",
                  (double)a->min_p);
-    REFUSE_VALUE(!(a->repetition >= 0), "repetition: %g is not above 0" CJ_HINT "1 is no penalty",
-                 (double)a->repetition);
-    REFUSE_VALUE(a->frequency != a->frequency || a->presence != a->presence,
-                 "frequency, presence: %g, %g: NaN is no penalty" CJ_HINT "0 is none", (double)a->frequency,
-                 (double)a->presence);
+    REFUSE_VALUE(!(a->repetition >= 0 && a->repetition < HUGE_VALF),
+                 "repetition: %g is not above 0, or not finite" CJ_HINT "1 is no penalty", (double)a->repetition);
+    REFUSE_VALUE(!(fabsf(a->frequency) < HUGE_VALF),
+                 "frequency: %g is not finite" CJ_HINT "0 is no penalty; a mask forbids tokens", (double)a->frequency);
+    REFUSE_VALUE(!(fabsf(a->presence) < HUGE_VALF),
+                 "presence: %g is not finite" CJ_HINT "0 is no penalty; a mask forbids tokens", (double)a->presence);
     REFUSE_VALUE(a->top_k < 0, "top_k: %d is below 0" CJ_HINT "0 keeps all tokens", (int)a->top_k);
     return CJ_OK;
 }
@@ -59,17 +61,18 @@ static cj_status check_filters(const cj_sample_desc *desc, const cj_sample_array
     const bool penalized = (a->repetition != 0 && a->repetition != 1) || a->frequency != 0 || a->presence != 0 ||
                            a->repetition_rows || a->frequency_rows || a->presence_rows;
     const struct {
-        const char *name;
+        const char *name, *field;
         bool        given, has;
-    } filters[] = {{"top_k", a->top_k || a->top_k_rows, desc->top_k},
-                   {"top_p", (a->top_p != 0 && a->top_p < 1) || a->top_p_rows, desc->top_p},
-                   {"min_p", a->min_p > 0 || a->min_p_rows, desc->min_p},
-                   {"penalties", penalized, desc->penalties},
-                   {"mask", a->mask, desc->mask}};
+    } filters[] = {{"top_k", "top_k", a->top_k || a->top_k_rows, desc->top_k},
+                   {"top_p", "top_p", (a->top_p != 0 && a->top_p < 1) || a->top_p_rows, desc->top_p},
+                   {"min_p", "min_p", a->min_p > 0 || a->min_p_rows, desc->min_p},
+                   {"penalties", "penalties", penalized, desc->penalties},
+                   {"counts", "penalties", a->counts, desc->penalties},
+                   {"mask", "mask", a->mask, desc->mask}};
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
         REFUSE_VALUE(filters[i].given && !filters[i].has,
                      "%s: it is given, but the kernel does not have it" CJ_HINT "set %s in the description",
-                     filters[i].name, filters[i].name);
+                     filters[i].name, filters[i].field);
     return CJ_OK;
 }
 

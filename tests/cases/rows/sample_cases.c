@@ -44,6 +44,12 @@ static double logit_of(cj_sample_fill fill, uint64_t i, uint64_t columns, uint64
     }
 }
 
+// The value, or one time in eight one that is out of its range.
+static float maybe_wrong(float value, uint64_t *seed) {
+    static const float wrong[] = {NAN, INFINITY, -INFINITY, -1, -0.0f, 0, 1, 2};
+    return cj_test_random(seed) % 8 ? value : wrong[cj_test_random(seed) % CJ_TEST_COUNT(wrong)];
+}
+
 static void fill_problem(problem *p, cj_sample_fill fill, bool each, uint64_t *seed) {
     const cj_sample_desc   *d = &p->desc;
     const cj_sample_arrays *v = &p->values;
@@ -60,12 +66,12 @@ static void fill_problem(problem *p, cj_sample_fill fill, bool each, uint64_t *s
                                         v->top_k,       v->seed,
                                         v->offset,      (uint32_t)r};
         if (!each) continue;
-        p->rows[r] = (sample_model_row){r % 5 == 4 ? 0 : draw_real(seed) * 2,
-                                        draw_real(seed) * 1.2f,
-                                        draw_real(seed) / 4,
-                                        0.5f + draw_real(seed),
-                                        draw_real(seed) - 0.5f,
-                                        draw_real(seed) - 0.5f,
+        p->rows[r] = (sample_model_row){r % 5 == 4 ? 0 : maybe_wrong(draw_real(seed) * 2, seed),
+                                        maybe_wrong(draw_real(seed) * 1.2f, seed),
+                                        maybe_wrong(draw_real(seed) / 4, seed),
+                                        maybe_wrong(0.5f + draw_real(seed), seed),
+                                        maybe_wrong(draw_real(seed) - 0.5f, seed),
+                                        maybe_wrong(draw_real(seed) - 0.5f, seed),
                                         (int32_t)(cj_test_random(seed) % (d->columns + 2)) - 1,
                                         cj_test_random(seed),
                                         cj_test_random(seed),
@@ -82,7 +88,7 @@ static void fill_problem(problem *p, cj_sample_fill fill, bool each, uint64_t *s
 static void fill_draft(problem *p, uint64_t *seed) {
     const uint64_t columns = p->desc.columns;
     for (uint64_t i = 0; i < p->desc.rows * columns; i++)
-        p->draft[i] = cj_test_random(seed) % 3 ? 2 * draw_real(seed) * draw_real(seed) / (float)columns * 4 : 0;
+        p->draft[i] = maybe_wrong(cj_test_random(seed) % 3 ? 2 * draw_real(seed) * draw_real(seed) / (float)columns * 4 : 0, seed);
     for (uint64_t r = 0; r < p->desc.rows; r++) {
         const uint64_t turn = cj_test_random(seed) % 4;
         p->draft_tokens[r] = turn == 0 ? -1 : (int32_t)(turn == 1 ? columns - 1 : cj_test_random(seed) % columns);
@@ -531,10 +537,18 @@ void cj_test_sample_call(cj_device *device) {
     cj_test_ok(cj_sample_launch(device, &d, &v, NULL, &error), &error);
     w.top_k = -1, refuse(device, &d, &w, "top_k: -1 is below 0"), w = v;
     w.top_p = 1.5f, refuse(device, &d, &w, "top_p: 1.5 is not above 0 and at most 1"), w = v;
-    w.temperature = -2, refuse(device, &d, &w, "temperature: -2 is below 0"), w = v;
+    w.temperature = -2, refuse(device, &d, &w, "temperature: -2 is not 0 or above"), w = v;
     w.min_p = 0.1f, refuse(device, &d, &w, "min_p: it is given, but the kernel does not have it"), w = v;
     w.min_p = 2, refuse(device, &d, &w, "min_p: 2 is not from 0 to 1"), w = v;
     w.repetition = -1, refuse(device, &d, &w, "repetition: -1 is not above 0"), w = v;
+    w.repetition = INFINITY, refuse(device, &d, &w, "repetition: inf is not above 0, or not finite"), w = v;
+    w.frequency = NAN, refuse(device, &d, &w, "nan is not finite"), w = v;
+    w.presence = INFINITY, refuse(device, &d, &w, "presence: inf is not finite"), w = v;
+    w.temperature = NAN, refuse(device, &d, &w, "temperature: "), w = v;
+    w.min_p = NAN, refuse(device, &d, &w, "min_p: "), w = v;
+    w.top_p = NAN, refuse(device, &d, &w, "top_p: "), w = v;
+    w.counts = at, refuse(device, &d, &w, "counts: it is given, but the kernel does not have it"), w = v;
+    w.mask = at, refuse(device, &d, &w, "mask: it is given, but the kernel does not have it"), w = v;
     w.probabilities = at, refuse(device, &d, &w, "probabilities: it is given, but the kernel does not have it"), w = v;
     d.draft = true, refuse(device, &d, &w, "draft_tokens"), d.draft = false;
     d.top = 33, refuse(device, &d, &w, "top"), d.top = 0;
