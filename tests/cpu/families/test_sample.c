@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sampling on the CPU device, watched for hazards; and the frequencies of draws, of the device and of the model that it equals.
 #include <math.h>
+#include <stdlib.h>
 
 #include "emit.h"
+#include "models/row_model.h"
 #include "models/sample_model.h"
 #include "sample_cases.h"
 #include "test.h"
@@ -204,12 +206,126 @@ static void philox_gives_its_known_number(void **state) {
     assert_true(sample_model_random(0, 0, 0) == UINT64_C(0xe169c58d6627e8d5));
 }
 
+// The bound that docs/families/sample.md states: d temperatures below the greatest, a mass is within 3e-7 + 2e-7 d of exp(-d), and then
+// rounded to a whole number.
+static double mass_bound(double d) { return (3e-7 + 2e-7 * d) * ldexp(exp(-d), 40) + 0.5; }
+
 static void masses_are_those_of_exp(void **state) {
     (void)state;
-    assert_true(sample_model_mass(3, 3, 0.7f) == UINT64_C(1) << 40);
-    for (float x = 0; x < 20; x += 0.01f) {
-        const double expected = ldexp(exp(-(double)x / 0.7), 40), found = (double)sample_model_mass(1 - x, 1, 0.7f);
-        assert_true(fabs(found - expected) <= 1 + 4e-6 * expected);
+    static const float temperatures[] = {0.05f, 0.3f, 0.7f, 1, 1.5f, 40}, greatest[] = {3, 1, -7.3f, 0.1f, 250};
+    for (size_t t = 0; t < CJ_TEST_COUNT(temperatures); t++) {
+        for (size_t g = 0; g < CJ_TEST_COUNT(greatest); g++) {
+            assert_true(sample_model_mass(greatest[g], greatest[g], temperatures[t]) == UINT64_C(1) << 40);
+            for (int i = 0; i < 40000; i++) {
+                const float  v = greatest[g] - (float)i * 0.00075f * temperatures[t];
+                const double d = ((double)greatest[g] - (double)v) / (double)temperatures[t];
+                const double off = (double)sample_model_mass(v, greatest[g], temperatures[t]) - ldexp(exp(-d), 40);
+                if (fabs(off) > mass_bound(d)) fail_msg("%g temperatures below the greatest a mass is off by %g of %g", d, off, mass_bound(d));
+            }
+        }
+    }
+}
+
+// ---- thresholds of long rows, held against sums of f64
+
+typedef struct exact {
+    double   share;  // e^-d, of the greatest
+    uint32_t column;
+} exact;
+
+static int by_share(const void *a, const void *b) {
+    const exact *x = a, *y = b;
+    if (x->share != y->share) return x->share > y->share ? -1 : 1;
+    return x->column < y->column ? -1 : x->column > y->column;
+}
+
+enum { LONGEST = 128256 };
+
+static float    long_row[LONGEST], long_p[LONGEST];
+static uint16_t long_halves[LONGEST];
+static exact    long_exact[LONGEST];
+
+// Normal logits, rounded to bf16 if the type is that: `spread` wide. Their shares in falling order.
+static void make_long_row(cj_dtype type, uint32_t columns, double spread, double temperature, uint64_t *seed) {
+    double most = -INFINITY;
+    for (uint32_t i = 0; i < columns; i++) {
+        double x = -6;
+        for (int n = 0; n < 12; n++) x += (double)(cj_test_random(seed) >> 11) / 9007199254740992.0;
+        long_row[i] = (float)(x * spread);
+        if (type == CJ_BF16) {
+            row_model_write(type, long_halves, i, (double)long_row[i]);
+            long_row[i] = (float)row_model_read(type, long_halves, i);
+        }
+        most = fmax(most, (double)long_row[i]);
+    }
+    for (uint32_t i = 0; i < columns; i++) long_exact[i] = (exact){exp(((double)long_row[i] - most) / temperature), i};
+    qsort(long_exact, columns, sizeof *long_exact, by_share);
+}
+
+static double sum_of(uint32_t count) {
+    double sum = 0;
+    for (uint32_t i = 0; i < count; i++) sum += long_exact[i].share;
+    return sum;
+}
+
+// How far a sum of masses of the row may be from the sum of shares, of that sum: rounded masses, and the share of all.
+static double sum_bound(uint32_t columns) {
+    double off = 0;
+    for (uint32_t i = 0; i < columns; i++) off += ldexp(mass_bound(-log(long_exact[i].share)), -40);
+    return 2 * off / sum_of(columns) + 0x1p-32;
+}
+
+// `kept` tokens are as few as have the share p of `all`; each is one of the greatest, and its probability is right.
+static void check_long_row(uint32_t columns, uint32_t all, float p, const cj_sample_desc *d) {
+    const double bound = sum_bound(columns), whole = sum_of(all);
+    uint32_t     kept = 0;
+    for (uint32_t i = 0; i < columns; i++) kept += long_p[i] > 0;
+    for (uint32_t i = 0; i < kept; i++)
+        if (!(long_p[long_exact[i].column] > 0)) fail_msg("%u columns: token %u is not kept, but one below it", columns, long_exact[i].column);
+    assert_in_range(kept, 1, all);
+    if (d->top_p && (sum_of(kept) / whole < (double)p - bound || sum_of(kept - 1) / whole > (double)p + bound))
+        fail_msg("%u columns, top-p %g: %u tokens have %.9g, one fewer %.9g", columns, (double)p, kept, sum_of(kept) / whole,
+                 sum_of(kept - 1) / whole);
+    if (!d->top_p) assert_int_equal(kept, all);
+    const double share = sum_of(kept);
+    for (uint32_t i = 0; i < kept; i++) {
+        const double exact_p = long_exact[i].share / share, off = fabs((double)long_p[long_exact[i].column] - exact_p);
+        const double own = ldexp(mass_bound(-log(long_exact[i].share)), -40) / share;
+        if (off > own + exact_p * (bound + 2e-7)) fail_msg("%u columns: the probability %.9g is off by %g", columns, exact_p, off);
+    }
+}
+
+static void run_long_row(cj_dtype type, uint32_t columns, uint32_t k, float p, float temperature, uint64_t seed) {
+    const cj_sample_desc d = {CJ_INIT(d), .columns = columns, .dtype = type, .top_k = k > 0, .top_p = p < 1, .distribution = true};
+    cj_sample_arrays     v = {CJ_INIT(v), .temperature = temperature, .top_k = (int32_t)k, .top_p = p, .seed = seed};
+    cj_error             error = {0};
+    make_long_row(type, columns, seed % 2 ? 2 : 1, (double)temperature, &seed);
+    v.logits = type == CJ_BF16 ? put(long_halves, columns * 2) : put(long_row, columns * 4);
+    v.tokens = put(long_row, 4);
+    v.probabilities = put(long_row, columns * 4);
+    cj_test_ok(cj_sample_launch(cj_test_device, &d, &v, NULL, &error), &error);
+    cj_test_ok(cj_mem_read(cj_test_device, long_p, v.probabilities, columns * 4, NULL, &error), &error);
+    check_long_row(columns, k ? k : columns, p, &d);
+    cj_mem_free(cj_test_device, v.logits);
+    cj_mem_free(cj_test_device, v.tokens);
+    cj_mem_free(cj_test_device, v.probabilities);
+}
+
+// Of bf16 the last kept token is one of many equal ones; of f32 without top-p every token with a mass is kept, so top-k says how many.
+static void thresholds_of_long_rows_are_those_of_f64_sums(void **state) {
+    (void)state;
+    static const uint32_t columns[] = {20000, LONGEST};
+    static const float    ps[] = {0.5f, 0.9f, 0.99f};
+    const cj_cpu_options unwatched = {CJ_INIT(unwatched)};
+    cj_error             error = {0};
+    cj_test_ok(cj_cpu_configure(cj_test_device, &unwatched, &error), &error);  // these rows are long
+    for (size_t c = 0; c < CJ_TEST_COUNT(columns); c++) {
+        for (size_t i = 0; i < CJ_TEST_COUNT(ps); i++) {
+            run_long_row(CJ_F32, columns[c], 0, ps[i], i % 2 ? 1 : 1.5f, 2 * c + i);
+            run_long_row(CJ_BF16, columns[c], 0, ps[i], i % 2 ? 0.7f : 1, c + i);
+        }
+        run_long_row(CJ_F32, columns[c], 1000, 1, 1, c);
+        run_long_row(CJ_F32, columns[c], 50, 0.9f, 0.7f, c);
     }
 }
 
@@ -233,6 +349,7 @@ int main(void) {
         cmocka_unit_test(a_draft_whose_probability_is_nan_is_not_taken),
         cmocka_unit_test(philox_gives_its_known_number),
         cmocka_unit_test(masses_are_those_of_exp),
+        cmocka_unit_test(thresholds_of_long_rows_are_those_of_f64_sums),
         cmocka_unit_test(a_million_draws_have_the_frequencies_of_each_filter),
     };
     return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
