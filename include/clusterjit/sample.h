@@ -42,11 +42,11 @@ typedef struct cj_sample_arrays {
     cj_ptr   tokens;       // int32_t [rows]
     cj_ptr   mask;         // uint32_t [rows][columns / 32, rounded up]: bit c % 32 of word c / 32 allows token c
     cj_ptr   counts;       // uint32_t [rows][columns]: how often each token is in the text so far
-    float    temperature;  // what logits are divided by [0: the largest logit is taken]
+    float    temperature;  // what logits are divided by, 0 and above [0: the largest logit is taken]
     float    top_p;        // above 0, at most 1 [1: all]
     float    min_p;        // 0 to 1 [0: all]
-    float    repetition;   // above 0 [1: no penalty]
-    float    frequency, presence;  // [0: no penalty]
+    float    repetition;   // above 0, finite [1: no penalty]
+    float    frequency, presence;  // finite [0: no penalty]
     int32_t  top_k;        // [0: all]
     uint64_t seed, offset; // of Philox4x32-10
     cj_ptr   temperature_rows, top_p_rows, min_p_rows, repetition_rows, frequency_rows, presence_rows, top_k_rows, seed_rows,
@@ -71,11 +71,19 @@ CJ_API void      cj_sample_destroy(cj_sample *sample);  // NULL is allowed; its 
 // multiplied; then frequency times the count and presence are subtracted), mask, temperature, top-k (exactly k; of equal logits those of
 // lower index), top-p (the fewest largest whose probabilities, of those that top-k keeps, sum to it), min-p, draw. A logit NaN is never
 // drawn, +infinity counts as the greatest number of the type (with penalties of f32), and tokens of less than 2^-41 times the greatest probability have none. A row in which no
-// token is left (all masked, NaN or -infinity) gives -1. In arrays, a temperature that is not above 0 takes the largest logit, a top_k
-// below 1 and a top_p of 1 or more keep all. The random number is the first 64 bits of Philox4x32-10 of key seed and counter offset,
+// token is left (all masked, NaN or -infinity) gives -1. Out of its range a value for all rows is INVALID_ARGUMENT; one in an array counts so:
+//     temperature           below 0, NaN: 0
+//     top_k                 below 1: all
+//     top_p                 0 or below: the largest logit alone; above 1, NaN: 1
+//     min_p                 below 0, NaN: 0; above 1: 1
+//     repetition            0 or below, infinity, NaN: 1
+//     frequency, presence   infinity, NaN: 0
+//     draft_probabilities   below 0, NaN: 0; above 1: 1; NaN of the draft's token: the row has no draft
+//     draft_tokens          below 0, columns or above: the row has no draft
+// What is written overlaps nothing that is read; that is not checked. The random number is the first 64 bits of Philox4x32-10 of key seed and counter offset,
 // whose third word is the row, or 0 where seed_rows has a seed for each.
 // What else is told is of what the filters keep: the logarithm of the token's probability (-infinity of -1, 0 of greedy rows); the most
-// probable tokens, of equal logits that of lower index first, -1 and -infinity beyond the last one; the probability of every token.
+// probable tokens, of equal logits that of lower index first, -1 and -infinity beyond the last one, so all but the first of greedy rows; the probability of every token.
 // draft: the draft's token is taken with probability min(1, p / q), p its probability and q what the draft gave it; else the
 // token is drawn from max(p - q, 0) of all tokens: so it has the distribution p whatever the draft (Leviathan et al. 2023, arXiv 2211.17192). Rows
 // are independent: of the positions of a sequence take the tokens up to the first row that was not accepted, and that one.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sort: the elements of each row of a matrix in order, and where they were. Equal elements keep their order. A row of at most 65536
-// elements is read once and written once where the shared memory of a block, or of the blocks of a cluster, holds it; a longer row is
-// read and written by a launch for each digit of 8 bits.
+// elements is read once and written once where the shared memory of a block, or of the blocks of a cluster, holds it; a longer row, and
+// one of few rows that a block cannot hold, is read and written by a launch for each digit of 8 bits. Values of other arrays are put into the
+// same order by the indices: other[indices[i]], a gather.
 #ifndef CLUSTERJIT_SORT_H
 #define CLUSTERJIT_SORT_H
 
@@ -26,7 +27,7 @@ typedef struct cj_sort_desc {
     bool     values_only;   // indices are not written, and may be 0 [both]
     bool     indices_only;  // values are not written, and may be 0 [both]
     bool     index_u32;     // indices are uint32_t [int64_t]
-    uint64_t stride;        // elements from row to row of x, at least columns [columns]
+    uint64_t stride;        // elements from row to row of x, at least columns [columns]; rows of results have no gaps
     uint32_t cluster;       // blocks a row, 1 to 16, or CJ_SORT_NO_CLUSTER [chosen for the row]
     uint32_t block;         // threads a block, a multiple of 32, 32 to 1024 [chosen for the row]
     cj_dtype offsets;       // CJ_I32 or CJ_I64: rows are segments of one array, by offsets of this type [rows are those of a matrix]
@@ -42,8 +43,10 @@ CJ_API void      cj_sort_destroy(cj_sort *sort);  // NULL is allowed; its launch
 // values[r * columns + i], indices[r * columns + i] = element i of row r in order, and its index in the row. Device pointers, x,
 // values and indices aligned to their elements; results do not overlap x. NaN is greater than any number, all NaN are equal,
 // and -0 equals 0; equal elements keep their order; values have the bits of x. INVALID_ARGUMENT for an array that is wanted, and
-// is NULL or not aligned. Asynchronous on `stream`; allocates nothing. Launches of one cj_sort must be ordered with each other: those of
-// more than 65536 columns share its workspace, which cj_sort_create allocates (some 9 bytes an element of 4 bytes with both results).
+// is NULL or not aligned; that results do not overlap is not checked. Asynchronous on `stream`; allocates nothing. Launches of one cj_sort whose
+// plan has a workspace (cj_kernel_plan(cj_sort_kernel(sort))->workspace_bytes, allocated by cj_sort_create) must be ordered with each
+// other, as they share it. Rows of more than 65536 columns have one, and rows that no block holds (without clusters; or so few that the
+// grid is faster, such as 1 row of 20000 f32); some 9 bytes an element of 4 bytes with both results.
 CJ_API cj_status cj_sort_run(cj_sort *sort, cj_ptr x, cj_ptr values, cj_ptr indices, cj_stream stream, cj_error *error);
 
 // The same in one call, without a handle: the first call with a description on a stream makes the kernel (not while the
@@ -55,9 +58,10 @@ CJ_API cj_status cj_sort_launch(cj_device *device, const cj_sort_desc *desc, cj_
 
 // The same where desc.offsets says that x is one array of segments: offsets[rows + 1] ascend, and segment i is x[offsets[i]] …
 // x[offsets[i + 1] - 1], empty where these are equal. values and indices lie as x; an index counts from its segment's begin. columns is
-// that of the longest segment, to some 2^18: a longer one, and offsets that fall, end the launch with an error (trap). Each segment takes the
-// time of one of `columns` elements, so sort those of very different lengths in several calls. INVALID_ARGUMENT: offsets that are 0
-// or not aligned, a stride, a description without offsets.
+// that of the longest segment: a longer one, and offsets that fall, end the launch with an error (trap). It is at most 262144, of elements of 8 bytes
+// 131072; without clusters 26624 of 1 or 2 bytes, 16384 of 4, 14336 of 8, or fewer where a block has less shared memory than an H200's
+// (CONTRACT says how many). Each segment takes the time of one of `columns` elements, so sort those of very different lengths in several
+// calls. INVALID_ARGUMENT: offsets that are 0 or not aligned, a stride, a description without offsets.
 CJ_API cj_status cj_sort_run_segmented(cj_sort *sort, cj_ptr x, cj_ptr offsets, cj_ptr values, cj_ptr indices, cj_stream stream,
                                        cj_error *error);
 CJ_API cj_status cj_sort_launch_segmented(cj_device *device, const cj_sort_desc *desc, cj_ptr x, cj_ptr offsets, cj_ptr values,
