@@ -180,6 +180,10 @@ cj_status cj__sample_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
     REFUSE_IF(s.warps % s.parts, "parts: %u warps of a block are no multiple of %u", s.warps, s.parts);
     REFUSE_IF(s.parts > 1 && s.parts * s.blocks > SAMPLE_WARP, "parts: %u of each of %u blocks are more than the %u lanes of a warp",
               s.parts, s.blocks, (unsigned)SAMPLE_WARP);
+    plan->params.value[SAMPLE_CLUSTER] = s.cluster;
+    plan->params.value[SAMPLE_BLOCK] = s.block;
+    plan->params.value[SAMPLE_SEARCH] = s.counts ? SEARCH_COUNTS : SEARCH_DIGITS;
+    plan->params.value[SAMPLE_PARTS] = s.parts;
     plan->dynamic_shared = s.counts ? s.parts * SAMPLE_BINS_BYTES : 0;
     const uint64_t blocks = value[SAMPLE_ROWS] * s.blocks;
     FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,

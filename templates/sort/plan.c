@@ -293,6 +293,7 @@ static cj_status check_resident(const cj_plan *plan, const sort_shape *s, cj_err
 
 static void keep(cj_plan *plan, const sort_shape *s) {
     plan->params.value[SORT_FORM] = s->form;
+    plan->params.value[SORT_BLOCK] = s->block;
     plan->params.value[SORT_ITEMS] = s->items;
     plan->params.value[SORT_CLUSTER] = s->cluster;
     plan->params.value[SORT_DIGIT] = s->digit;

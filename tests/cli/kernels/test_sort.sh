@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sorts and samples from the command line: every run is checked against a sort, or a draw, of the host.
+source "$(dirname "$0")/../cli.bash"
+
+on_cpu() { gives 'Error bound: ' run "$@" --device cpu --hazards on; }
+
+# --- seeds have 64 bits, as in C
+on_cpu sample --rows 2 --columns 100 --seed 2^40 --offset 2^63+5
+on_cpu sample --rows 2 --columns 100 --seed 18446744073709551615
+
+# --- what the plan chose is printed
+gives 'form=block cluster=0 block=64 items=16 ' bench sort --rows 2 --columns 1000 --device cpu --rounds 1
+gives 'search=digits parts=1 cluster=0 block=128' bench sample --rows 2 --columns 1000 --top-p 0.9 --device cpu --rounds 1
+gives 'search=counts parts=1 cluster=8 block=128' bench sample --rows 1 --columns 32768 --dtype bf16 --top-p 0.9 --device cpu --rounds 1
+
+# --- segments, and what is too long for one
+on_cpu sort --rows 9 --columns 700 --segments i32
+refuses 1 'segments of up to 262144 in a cluster' run sort --rows 4 --columns 300000 --segments i32 --device cpu
+refuses 1 'columns is the longest segment, not the array' run sort --rows 4 --columns 300000 --segments i32 --device cpu
+refuses 1 'do not fit 4 blocks' run sort --rows 4 --columns 300000 --segments i32 --cluster 4 --device cpu
+
+# --- values out of their range
+refuses 64 "presence: 'inf' is not a finite number" run sample --presence inf --device cpu
+refuses 64 'repetition: 0 is not above 0' run sample --repetition 0 --device cpu
+refuses 64 'temperature: -1 is not 0 or above' run sample --temperature -1 --device cpu
+refuses 64 'top-p: 0 is not above 0 and at most 1' run sample --top-p 0 --device cpu
+
+finish
