@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Sequence
+import re
+from typing import Any, Mapping, NoReturn, Sequence
 
 from ._library import ffi, sized
 from .arrays import View
@@ -15,15 +16,44 @@ def assign(structure: Any, kind: Any, name: str, value: Any) -> None:
     """A field of a description; of an enum also by a word: "box" for CJ_STENCIL_BOX."""
     if isinstance(value, str):
         if kind.kind != "enum":
-            raise InvalidArgument.of(name, value, "is no number")
+            raise InvalidArgument.of(name, value, "is no number", "give a number")
         words = _words(kind.relements)
         if value.lower() not in words:
             raise InvalidArgument.of(name, value, f"is none of {', '.join(words)}")
         value = words[value.lower()]
     try:
         setattr(structure, name, value)
-    except (OverflowError, TypeError) as error:
-        raise InvalidArgument.of(name, value, f"is no value of a {kind.cname}: {error}") from None
+    except (OverflowError, TypeError):
+        raise InvalidArgument.of(name, value, *_limit(kind, value)) from None
+
+
+_WHOLE = re.compile(r"(unsigned |signed )?(char|short|int|long|long long)|u?int\d+_t|size_t|_Bool")
+
+
+def _limit(kind: Any, value: Any) -> tuple[str, str]:
+    """What a value of a field must be, and what to do."""
+    if kind.kind != "primitive" or not _WHOLE.fullmatch(kind.cname):
+        return f"is no {'number' if kind.kind == 'primitive' else kind.cname}", "give one"
+    if not hasattr(value, "__index__"):
+        return "is no whole number", f"give one: int({value})" if isinstance(value, float) else "give one"
+    bits = 8 * ffi.sizeof(kind) if kind.cname != "_Bool" else 1
+    signed = int(ffi.cast(kind, -1)) < 0
+    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    return f"is outside {low} to {high}", f"give a number that is {'not below ' + str(low) if value < low else 'at most ' + str(high)}"
+
+
+def check_values(run: Any, values: Mapping[str, Any], above: Mapping[str, tuple[str, str]]) -> None:
+    """Refuses what the fields of the run's structure cannot hold, and a 0 of the fields in `above`, which have the limits and hints there."""
+    kind = ffi.typeof(run).args[1].item
+    structure, members = sized(kind.cname), dict(kind.fields)
+    for name, value in values.items():
+        assign(structure, members[name].type, name, value)
+        if name in above and not value:
+            raise _zero(name, above)
+
+
+def _zero(name: str, above: Mapping[str, tuple[str, str]]) -> InvalidArgument:
+    return InvalidArgument.of(name, 0, *above[name])
 
 
 @functools.lru_cache(maxsize=None)
@@ -66,7 +96,8 @@ def call(addresses, stream, late, error):
     unused.append(made)
     return status
 """
-# Every value, since a structure holds those of the call that used it before; the plan's where the call gives none.
+# Every value, since a structure holds those of the call that used it before; the plan's where the call gives none. A 0, where the library takes
+# it for none, is refused: that is what leaving the value out is for.
 _WRITE_LATE = """
     get = late.get
     try:
@@ -96,7 +127,7 @@ def start_of(plan: Any, request: Any, views: Sequence[View]) -> Any:
 
 
 def _start_of_structure(plan: Any, request: Any, order: list[str], kind: Any) -> Any:
-    members, late = dict(kind.fields), request.late
+    members, late, above = dict(kind.fields), request.late, request.above
 
     def new() -> tuple[Any, Any]:
         """A structure for the run's arrays, and its words of 8 bytes."""
@@ -108,7 +139,10 @@ def _start_of_structure(plan: Any, request: Any, order: list[str], kind: Any) ->
         for name, value in given.items():
             assign(structure, members[name].type, name, value)
 
-    scope = {"plan": plan, "unused": [], "new": new, "refuse": refuse, **{f"plan_{name}": value for name, value in late.items()}}
-    fields = "; ".join(f"structure.{name} = get({name!r}, plan_{name})" for name in late)
+    def zero(name: str) -> NoReturn:
+        raise _zero(name, above)
+
+    scope = {"plan": plan, "unused": [], "new": new, "refuse": refuse, "zero": zero, **{f"plan_{name}": value for name, value in late.items()}}
+    fields = "; ".join(f"structure.{name} = get({name!r}, plan_{name})" + f" or zero({name!r})" * (name in above) for name in late)
     text = _START_OF_STRUCTURE.replace("LATE", _WRITE_LATE.replace("FIELDS", fields) if fields else "")
     return unrolled(text, len(order), scope, place=[members[name].offset // 8 for name in order])

@@ -16,7 +16,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
 from ._library import check, dtype_number, ffi, lib, made, sized, text, thread
-from .arguments import assign, start_of
+from .arguments import assign, check_values, start_of
 from .arrays import READERS, Array, Known, Shape, View, read_all, reader_of, size_of, stream_handle
 from .devices import Device, device_of
 from .errors import Closed, InvalidArgument, UnsupportedType
@@ -34,6 +34,9 @@ Value = Union[float, Any]  # a number that each call may give anew, of the same 
 NO_CLUSTER = {"cj_reduce", "cj_argmax", "cj_topk", "cj_sort", "cj_sample"}  # where a cluster of UINT32_MAX means none; elsewhere 0 is the default, or 1
 FUNCTIONS = {"map": ("x",), "op_function": ("a", "b"), "identity": ()}  # fields that are expressions in CUDA C, of these arguments
 HINTS = dict.fromkeys(("axis", "keepdims"), "the function takes all elements of x together, whatever its shape")  # of NumPy's words
+# What a plan may be told, where its family has it: these choose how a kernel works, and none changes what it computes but `map`, which says it.
+# All other fields of a description are what the arrays and the arguments of a function say.
+PLAN = ("cluster", "block", "grid", "strategy", "form", "tile", "depth", "parts", "lanes", "cluster_n", "split", "map")
 _STREAMS: dict[int, Any] = {0: ffi.NULL}
 
 
@@ -50,20 +53,39 @@ class Request(Generic[R]):
     """What a call asks of the library: of the calls `cj_NOUN_create` and `cj_NOUN_RUN`, with the fields of `cj_NOUN_desc`.
 
     ``reads`` and ``writes`` are in the order of the call's parameters, or have the names of the fields of its structure;
-    ``values`` are further fields of that, and ``late`` those which each call may give anew; ``run_arrays`` are the call's arrays where some
-    are left out (0 stands for them); ``result`` makes what is returned of the arrays that were written; None: themselves.
+    ``values`` are further fields of that, and ``late`` those which each call may give anew; of those in ``above``, with their limits and
+    hints, a 0 is refused. ``run_arrays`` are the call's arrays where some are left out (0 stands for them); ``result`` makes what is
+    returned of the arrays that were written; None: themselves.
     """
 
     def __init__(self, noun: str, fields: dict[str, Any], reads: dict[str, Optional[View]], writes: dict[str, Out], *,
                  run: str = "run", values: Optional[dict[str, float]] = None, late: Optional[dict[str, float]] = None,
-                 run_arrays: tuple[str, ...] = (), result: Optional[Callable[..., Any]] = None) -> None:
-        self.noun, self.run, self.values, self.late = "cj_" + noun, run, values or {}, late or {}
+                 above: Optional[dict[str, tuple[str, str]]] = None, run_arrays: tuple[str, ...] = (),
+                 result: Optional[Callable[..., Any]] = None) -> None:
+        self.noun, self.run, self.values, self.late, self.above = "cj_" + noun, run, values or {}, late or {}, above or {}
         self.run_arrays = run_arrays or (*(name for name in reads if reads[name] is not None), *writes)
         self.fields = fields
         self.reads = {name: view for name, view in reads.items() if view is not None}
         self.writes = writes
         self.result = result
         self._check()
+        if self.values:
+            check_values(getattr(lib, f"{self.noun}_{self.run}"), self.values, self.above)
+
+    def parameters(self) -> list[str]:
+        """The names of the fields of the description."""
+        return [name for name, _ in ffi.typeof(f"{self.noun}_desc").fields[1:]]  # the first one is the size
+
+    def tell(self, function: str, plan: dict[str, Any]) -> None:
+        """Adds the keywords of a call that are its plan's; refuses others."""
+        mine = [name for name in self.parameters() if name in PLAN]
+        for name, value in plan.items():
+            if name not in mine:
+                raise InvalidArgument.of(name, None, f"{function} has no such keyword; those of its plan are {', '.join(mine)}",
+                                         HINTS.get(name, f"help(clusterjit.{function}) has the other ones"))
+            if name != "cluster" and value == 0 and isinstance(value, int):
+                raise InvalidArgument.of(name, value, "is not above 0", "leave it out: the plan chooses it")
+        self.fields.update(plan)
 
     def instead(self, reads: dict[str, View], write: Out) -> Request[R]:
         """The same with the arrays as the caller has them, where the body has given them other shapes."""
@@ -114,15 +136,13 @@ class Request(Generic[R]):
         known = dict(kind.fields[1:])  # the first one is the size
         desc, kept = sized(kind.cname), []
         for name, value in self.fields.items():
-            if name not in known:
-                raise InvalidArgument.of(name, None, f"{self.noun[3:]} has no such parameter; it has {', '.join(known)}", HINTS.get(name, ""))
             if name == "cluster" and value == 0 and isinstance(value, int):
                 value = 2**32 - 1 if self.noun in NO_CLUSTER else int(self.noun in ("cj_stencil", "cj_gemm"))
             if isinstance(value, dict):
                 for inner, item in value.items():
                     assign(getattr(desc, name), dict(known[name].type.fields)[inner].type, inner, item)
             elif name in FUNCTIONS and value is not None:
-                kept.append(_user_function(FUNCTIONS[name], value, lib.cj_dtype_arithmetic(dtype_number(self.fields["dtype"]))))
+                kept.append(_user_function(name, FUNCTIONS[name], value, lib.cj_dtype_arithmetic(dtype_number(self.fields["dtype"]))))
                 setattr(desc, name, kept[-1])
             elif isinstance(value, tuple) and known[name].type.kind == "pointer":
                 kept.append(ffi.new("double[]", value))
@@ -132,8 +152,10 @@ class Request(Generic[R]):
         return desc, kept
 
 
-def _user_function(names: tuple[str, ...], expression: str, dtype: int) -> Any:
+def _user_function(field: str, names: tuple[str, ...], expression: str, dtype: int) -> Any:
     """An expression in CUDA C of arguments with these names, compiled."""
+    if not isinstance(expression, str):
+        raise InvalidArgument.of(field, expression, "is no expression in CUDA C", "give a text")
     words = [ffi.new("char[]", name.encode()) for name in names]
     source = ffi.new("char[]", expression.encode())
     signature = {"result": dtype, "count": len(names), "argument": [dtype] * len(names), "name": words}
@@ -409,6 +431,7 @@ class Function(Generic[P, R]):
         self._body, self._signature = body, inspect.signature(body)
         self._arrays = {name for name, parameter in self._signature.parameters.items() if "Array" in str(parameter.annotation)}
         self._late = {name for name, parameter in self._signature.parameters.items() if "Value" in str(parameter.annotation)}
+        self._named = [name for name, parameter in self._signature.parameters.items() if parameter.kind is not parameter.VAR_KEYWORD]
         self._entries: dict[Any, _Entry[R]] = {}
         self._last: tuple[Any, Known, Any, Optional[int]] = _NO_CALL
         functools.update_wrapper(self, body)
@@ -434,7 +457,7 @@ class Function(Generic[P, R]):
         if addresses is None:
             addresses, entry, late = self._find(args, kwargs, outs)
         handle = entry.current() if stream is None else stream_handle(stream)
-        plan = entry.common or entry.plan(handle)
+        plan = entry.common or entry.plans.get(handle) or self._make(entry, handle)
         if not outs:
             outs = plan.make(addresses)
         return plan.go(addresses, outs, handle, late)
@@ -468,6 +491,18 @@ class Function(Generic[P, R]):
     def _entry(self, key: list[Any], keys: list[Any], args: Any, kwargs: Any, outs: Any) -> _Entry[R]:
         whole = tuple(key), tuple(keys)
         return self._entries.get(whole) or self._entries.setdefault(whole, _Entry(self._request(args, kwargs, outs)))
+
+    def _make(self, entry: _Entry[R], stream: int) -> Plan[R]:
+        """The entry's plan for this stream; an entry without any plan is not kept."""
+        try:
+            return entry.plan(stream)
+        except BaseException:
+            if not entry.common and not entry.plans:
+                self._last = _NO_CALL
+                for key, kept in list(self._entries.items()):
+                    if kept is entry:
+                        self._entries.pop(key, None)
+            raise
 
     if TYPE_CHECKING:  # with the names and the types of the body's parameters
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
@@ -504,10 +539,9 @@ class Function(Generic[P, R]):
 
     def _refuse_unknown(self, kwargs: dict[str, Any]) -> None:
         """Refuses what no parameter is called, of a function that has no further keywords for its plan."""
-        known = self._signature.parameters
-        unknown = [name for name in kwargs if name not in known]
-        if unknown and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
-            raise InvalidArgument.of(unknown[0], None, f"{self._body.__name__} has no such parameter; it has {', '.join(known)}",
+        unknown = [name for name in kwargs if name not in self._named]
+        if unknown and len(self._named) == len(self._signature.parameters):
+            raise InvalidArgument.of(unknown[0], None, f"{self._body.__name__} has no such parameter; it has {', '.join(self._named)}",
                                      "its plan has no parameters: the library chooses it by the shape")
 
     def _request(self, args: Any, kwargs: Any, outs: tuple[Any, ...]) -> Request[R]:
@@ -522,11 +556,13 @@ class Function(Generic[P, R]):
         self._refuse_unknown(kwargs)
         self._signature.bind(*args, **kwargs)  # else a TypeError, as of any function
         positional = [viewed(name, value) for name, value in zip(self._signature.parameters, args)]
-        named = {name: viewed(name, value) for name, value in kwargs.items()}
+        named = {name: viewed(name, value) for name, value in kwargs.items() if name in self._named}
         if outs:
             views = tuple(view_of(x, f"out[{i}]" if len(outs) > 1 else "out", 0) for i, x in enumerate(outs))
             named["out"] = views
         request = self._body(*positional, **named)
+        plan = {name: value for name, value in kwargs.items() if name not in self._named and value is not None}  # None: the plan chooses
+        request.tell(self._body.__name__, plan)
         if outs and len(outs) != len(request.writes):
             raise InvalidArgument.of("out", len(outs), f"arrays were given; {self._body.__name__} writes {len(request.writes)}: "
                                      f"{', '.join(request.writes)}", "give a tuple of as many")

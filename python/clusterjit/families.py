@@ -3,20 +3,22 @@
 
 Rows lie along the last axis; the axes before it may have any extents, as long as they make rows at equal distances. ``out`` takes
 the result's array (a tuple where there are several), ``stream`` a stream (default: the caller's current one). Further keywords,
-``**plan``, are fields of the C description, such as ``cluster=4`` (0: without clusters) or ``block=256``; the default leaves them
-to the library. What is written must not overlap what is read.
+``**plan``, are what the plan else chooses, such as ``cluster=4`` (0: without clusters) or ``block=256`` (:data:`clusterjit.call.PLAN`). What is
+written must not overlap what is read.
+
+A body has no use for ``plan``: :class:`clusterjit.call.Function` adds it to what the body asks for.
 """
 from __future__ import annotations
 
 import builtins
 import math
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Union
 
 from .arrays import NAMES, Array, Shape, View, dtype_name
 from .call import Function, Out, Request, Value
 from .errors import InvalidArgument, UnsupportedType
 from .parameters import KernelRequest
-from .shapes import COPY, align, all_elements, blocks, contiguous, elements, last_axis, of_dtype, row_stride, same_shape
+from .shapes import COPY, align, all_elements, at_least_1, blocks, contiguous, elements, ends, last_axis, of_dtype, row_stride, same_shape
 
 # What is summed is of this type, where it is of a smaller one.
 ARITHMETIC = {"f16": "f32", "bf16": "f32", "e4m3": "f32", "e5m2": "f32", "i8": "i32", "i16": "i32", "u8": "u32", "u16": "u32"}
@@ -24,7 +26,7 @@ ARITHMETIC = {"f16": "f32", "bf16": "f32", "e4m3": "f32", "e5m2": "f32", "i8": "
 
 # ---- reductions of a whole array
 
-def _reduce(x: View, op: str, out: Any, plan: dict[str, Any]) -> Request[Array]:
+def _reduce(x: View, op: str, out: Any, functions: Optional[dict[str, Any]] = None) -> Request[Array]:
     kind = ARITHMETIC.get(x.dtype, x.dtype)
     mean = "f32" if x.dtype in ("f16", "bf16", "f32") else "f64"
     shape, dtype, result = {
@@ -34,7 +36,7 @@ def _reduce(x: View, op: str, out: Any, plan: dict[str, Any]) -> Request[Array]:
         "argmax": ((2,), "i64", lambda out: out[1]),
     }.get(op, ((), kind, None))
     writes = {"out": Out(shape, dtype, out[0] if out else None)}
-    return Request("reduce", {"n": elements(x), "op": op or None, "dtype": x.dtype, **plan}, {"x": x}, writes, result=result)
+    return Request("reduce", {"n": elements(x), "op": op or None, "dtype": x.dtype, **(functions or {})}, {"x": x}, writes, result=result)
 
 
 @Function
@@ -47,7 +49,7 @@ def sum(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, st
     523776.0
     """
     all_elements(x, axis)
-    return _reduce(x, "sum", out, plan)
+    return _reduce(x, "sum", out)
 
 
 @Function
@@ -65,7 +67,7 @@ def reduce(x: Array, op: str, identity: str, *, map: Optional[str] = None, out: 
     ...     print(6)
     6
     """
-    return _reduce(x, "", out, {"op_function": op, "identity": identity, "map": map, **plan})
+    return _reduce(x, "", out, {"op_function": op, "identity": identity, "map": map})
 
 
 @Function
@@ -77,7 +79,7 @@ def prod(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, s
     3628800
     """
     all_elements(x, axis)
-    return _reduce(x, "product", out, plan)
+    return _reduce(x, "product", out)
 
 
 @Function
@@ -90,7 +92,7 @@ def min(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, st
     -2.0
     """
     all_elements(x, axis)
-    return _reduce(x, "min", out, plan)
+    return _reduce(x, "min", out)
 
 
 @Function
@@ -103,7 +105,7 @@ def max(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, st
     5.0
     """
     all_elements(x, axis)
-    return _reduce(x, "max", out, plan)
+    return _reduce(x, "max", out)
 
 
 @Function
@@ -115,7 +117,7 @@ def mean(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, s
     2.0
     """
     all_elements(x, axis)
-    return _reduce(x, "mean", out, plan)
+    return _reduce(x, "mean", out)
 
 
 @Function
@@ -126,7 +128,7 @@ def meanvar(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan
     >>> [float(value) for value in clusterjit.meanvar(numpy.array([1, 2, 3, 4], numpy.float32))]
     [2.5, 1.25]
     """
-    return _reduce(x, "meanvar", out, plan)
+    return _reduce(x, "meanvar", out)
 
 
 @Function
@@ -139,7 +141,7 @@ def argmin(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None,
     1
     """
     all_elements(x, axis)
-    return _reduce(x, "argmin", out, plan)
+    return _reduce(x, "argmin", out)
 
 
 @Function
@@ -154,21 +156,21 @@ def argmax(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None,
     (3, array([1, 0], dtype=uint32))
     """
     if axis is None:
-        return _reduce(x, "argmax", out, plan)
+        return _reduce(x, "argmax", out)
     last_axis(x, axis)
     of_dtype(x, "f32")
-    fields = {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "stride": row_stride(x), **plan}
+    fields = {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "stride": row_stride(x)}
     return Request("argmax", fields, {"x": x}, {"out": Out(x.shape[:-1], "u32", out[0] if out else None)})
 
 
 # ---- scan, top-k, histogram
 
 def _scan(op: str, x: View, axis: int, exclusive: bool, reverse: bool, flags: Optional[View], offsets: Optional[View], out: Any,
-          plan: dict[str, Any]) -> Request[Array]:
+          functions: Optional[dict[str, Any]] = None) -> Request[Array]:
     last_axis(x, axis)
     given = out[0] if out else None
     fields = {"op": op or None, "rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "dtype": x.dtype, "exclusive": exclusive,
-              "reverse": reverse, "stride": row_stride(x), "align": align(x, given), **plan}
+              "reverse": reverse, "stride": row_stride(x), "align": align(x, given), **(functions or {})}
     if given is not None:
         fields["out_stride"] = row_stride(given)
     heads = None
@@ -197,7 +199,7 @@ def cumsum(x: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool =
     >>> clusterjit.cumsum(numpy.array([1, 2, 3, 4], numpy.int32), offsets=numpy.array([0, 2, 4]))
     array([1, 3, 3, 7], dtype=int32)
     """
-    return _scan("sum", x, axis, exclusive, reverse, flags, offsets, out, plan)
+    return _scan("sum", x, axis, exclusive, reverse, flags, offsets, out)
 
 
 @Function
@@ -215,7 +217,7 @@ def scan(x: Array, op: str, identity: str, *, axis: int = -1, exclusive: bool = 
     ...     print(numpy.bitwise_or.accumulate(x))
     [ 1  3  7 15]
     """
-    return _scan("", x, axis, exclusive, reverse, flags, offsets, out, {"op_function": op, "identity": identity, **plan})
+    return _scan("", x, axis, exclusive, reverse, flags, offsets, out, {"op_function": op, "identity": identity})
 
 
 @Function
@@ -227,7 +229,7 @@ def cumprod(x: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool 
     >>> clusterjit.cumprod(numpy.array([1, 2, 3, 4], numpy.float32), reverse=True)
     array([24., 24., 12.,  4.], dtype=float32)
     """
-    return _scan("product", x, axis, exclusive, reverse, flags, offsets, out, plan)
+    return _scan("product", x, axis, exclusive, reverse, flags, offsets, out)
 
 
 @Function
@@ -239,7 +241,7 @@ def cummin(x: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool =
     >>> clusterjit.cummin(numpy.array([3, 1, 2], numpy.int32))
     array([3, 1, 1], dtype=int32)
     """
-    return _scan("min", x, axis, exclusive, reverse, flags, offsets, out, plan)
+    return _scan("min", x, axis, exclusive, reverse, flags, offsets, out)
 
 
 @Function
@@ -251,7 +253,7 @@ def cummax(x: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool =
     >>> clusterjit.cummax(numpy.array([1, 3, 2], numpy.int32))
     array([1, 3, 3], dtype=int32)
     """
-    return _scan("max", x, axis, exclusive, reverse, flags, offsets, out, plan)
+    return _scan("max", x, axis, exclusive, reverse, flags, offsets, out)
 
 
 def _topk(x: View, k: int, axis: int, shape: Shape, index_dtype: Any, out: Any, fields: dict[str, Any]) -> Request[Any]:
@@ -275,7 +277,7 @@ def topk(x: Array, k: int, *, axis: int = -1, largest: bool = True, sorted: bool
     >>> clusterjit.topk(numpy.array([[5, 1, 4, 3]], numpy.float32), 2)
     (array([[5., 4.]], dtype=float32), array([[0, 2]]))
     """
-    return _topk(x, k, axis, (*x.shape[:-1], k), index_dtype, out, {"smallest": not largest, "unsorted": not sorted, **plan})
+    return _topk(x, k, axis, (*x.shape[:-1], k), index_dtype, out, {"smallest": not largest, "unsorted": not sorted})
 
 
 @Function
@@ -287,7 +289,7 @@ def kthvalue(x: Array, k: int, *, axis: int = -1, largest: bool = False, index_d
     >>> clusterjit.kthvalue(numpy.array([[5, 1, 4, 3]], numpy.float32), 2)
     (array([3.], dtype=float32), array([3]))
     """
-    return _topk(x, k, axis, x.shape[:-1], index_dtype, out, {"smallest": not largest, "kth": True, **plan})
+    return _topk(x, k, axis, x.shape[:-1], index_dtype, out, {"smallest": not largest, "kth": True})
 
 
 def _offsets(offsets: View) -> None:
@@ -299,25 +301,29 @@ def _offsets(offsets: View) -> None:
 def _sort(x: View, axis: int, offsets: Optional[View], longest: Optional[int], writes: dict[str, Out],
           fields: dict[str, Any]) -> Request[Any]:
     last_axis(x, axis)
-    index = writes["indices"].dtype
+    index = writes["indices"].dtype if "indices" in writes else "i64"
     if index not in ("i64", "u32"):
         raise UnsupportedType.of("index_dtype", index, "is none of i64, u32")
     fields = {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "dtype": x.dtype, "stride": row_stride(x),
-              "index_u32": index == "u32", **fields}
+              "index_u32": index == "u32", "values_only": "indices" not in writes, "indices_only": "values" not in writes, **fields}
     if offsets is None:
+        if longest is not None:
+            raise InvalidArgument.of("longest", longest, "is given without offsets: rows are as long as x", "give the offsets, or leave it out")
         return Request("sort", fields, {"x": x}, writes, run_arrays=("x", "values", "indices"))
     _offsets(offsets)
     if len(x.shape) != 1 or not x.contiguous:
         raise x.refuse_shape(f"with strides {x.strides}; with offsets it must be one axis, contiguous", COPY)
-    fields.update(rows=offsets.shape[0] - 1, columns=longest or x.shape[0], stride=0, offsets=offsets.dtype)
+    fields.update(rows=offsets.shape[0] - 1, columns=x.shape[0] if longest is None else at_least_1("longest", longest), stride=0,
+                  offsets=offsets.dtype)
     return Request("sort", fields, {"x": x, "offsets": offsets}, writes, run="run_segmented", run_arrays=("x", "offsets", "values", "indices"))
 
 
 @Function
 def sort(x: Array, *, axis: int = -1, descending: bool = False, offsets: Optional[Array] = None, longest: Optional[int] = None,
-         index_dtype: Any = "int64", out: Any = None, stream: Any = None, **plan: Any) -> Request[tuple[Array, Array]]:
+         index_dtype: Any = "int64", return_indices: bool = True, out: Any = None, stream: Any = None,
+         **plan: Any) -> Request[Union[tuple[Array, Array], Array]]:
     """The elements of each row in order, and where they were: two arrays, like ``x``, which has any dtype of 8 to 64
-    bits but e4m3 and e5m2. Equal elements keep their order; NaN is greater than
+    bits but e4m3 and e5m2; without ``return_indices`` the elements alone. Equal elements keep their order; NaN is greater than
     any number, and -0 equals 0. ``offsets``: (segments + 1,) of i32 or i64, ascending: x has one axis, and segment i of it, from offsets[i] to
     offsets[i + 1], is sorted by itself. ``longest``: elements that no segment exceeds, to some 2**18 (default: the length of x). Elements
     outside of the segments are not written.
@@ -327,10 +333,14 @@ def sort(x: Array, *, axis: int = -1, descending: bool = False, offsets: Optiona
     (array([[1., 4., 5.]], dtype=float32), array([[1, 2, 0]]))
     >>> clusterjit.sort(numpy.array([5, 1, 4, 3], numpy.float32), offsets=numpy.array([0, 3, 4]))
     (array([1., 4., 5., 3.], dtype=float32), array([1, 2, 0, 0]))
+    >>> clusterjit.sort(numpy.array([5, 1, 4], numpy.int8), return_indices=False)
+    array([1, 4, 5], dtype=int8)
     """
     given = [*(out or ()), None, None]
-    writes = {"values": Out(x.shape, x.dtype, given[0]), "indices": Out(x.shape, dtype_name(index_dtype), given[1])}
-    return _sort(x, axis, offsets, longest, writes, {"descending": descending, **plan})
+    writes = {"values": Out(x.shape, x.dtype, given[0])}
+    if return_indices:
+        writes["indices"] = Out(x.shape, dtype_name(index_dtype), given[1])
+    return _sort(x, axis, offsets, longest, writes, {"descending": descending})
 
 
 @Function
@@ -343,7 +353,7 @@ def argsort(x: Array, *, axis: int = -1, descending: bool = False, offsets: Opti
     array([[1, 2, 0]])
     """
     writes = {"indices": Out(x.shape, dtype_name(index_dtype), out[0] if out else None)}
-    return _sort(x, axis, offsets, longest, writes, {"descending": descending, "indices_only": True, **plan})
+    return _sort(x, axis, offsets, longest, writes, {"descending": descending})
 
 
 class Sampled(NamedTuple):
@@ -359,6 +369,9 @@ class Sampled(NamedTuple):
 
 _SAMPLED = {"temperature": ("f32",), "top_p": ("f32",), "min_p": ("f32",), "repetition": ("f32",), "frequency": ("f32",),
             "presence": ("f32",), "top_k": ("i32",), "seed": ("i64", "u64"), "offset": ("i64", "u64")}
+
+
+_ABOVE_0 = {"top_p": ("is not above 0 and at most 1", "1 keeps all tokens"), "repetition": ("is not above 0", "1 is no penalty")}
 
 
 def _tokens(name: str, x: Optional[View], shape: Shape) -> Optional[View]:
@@ -409,7 +422,7 @@ def sample(logits: Array, *, temperature: Value = 1.0, top_k: Optional[Value] = 
            **plan: Any) -> Request[Any]:
     """A token, i32, of each row of logits, (..., columns) of f32, f16 or bf16: drawn by its probability after penalties, mask,
     temperature, top-k, top-p and min-p, in this order. -1 where no token is left. Each value is a number, which may be another one in
-    each call of the same plan, or an array with one a row. Temperature 0 takes the largest logit. ``counts``: u32 like logits, how
+    each call of the same plan, or an array with one a row. Temperature 0 takes the largest logit, top_k 0 all. ``counts``: u32 like logits, how
     often each token is in the text, for the penalties; ``mask``: u32 (..., columns / 32, rounded up), a bit for each token that is allowed.
     The same seed and offset give the same tokens, on every device.
 
@@ -439,7 +452,7 @@ def sample(logits: Array, *, temperature: Value = 1.0, top_k: Optional[Value] = 
     fields = {"rows": math.prod(rows), "columns": columns, "dtype": logits.dtype, "stride": row_stride(logits), "align": logits.align,
               "top_k": top_k is not None, "top_p": top_p is not None, "min_p": min_p is not None, "penalties": counts is not None,
               "mask": mask is not None, "log_probability": log_probability, "top": top, "distribution": distribution,
-              "draft": draft_tokens is not None, **plan}
+              "draft": draft_tokens is not None}
     late = {name: value for name, value in values.items() if value is not None and not isinstance(value, View)}
     told = {"tokens": (rows, "i32", True), "log_probability": (rows, "f32", log_probability), "top_tokens": ((*rows, top), "i32", top > 0),
             "top_log_probabilities": ((*rows, top), "f32", top > 0), "probabilities": (logits.shape, "f32", distribution),
@@ -447,7 +460,7 @@ def sample(logits: Array, *, temperature: Value = 1.0, top_k: Optional[Value] = 
     names = [name for name, (_, _, wanted) in told.items() if wanted]
     given = [*(out or ()), *(None for _ in names)]
     writes = {name: Out(*told[name][:2], given[i]) for i, name in enumerate(names)}
-    return Request("sample", fields, reads, writes, values=late, late=late,
+    return Request("sample", fields, reads, writes, values=late, late=late, above=_ABOVE_0,
                    result=None if len(names) == 1 else lambda *found: Sampled(**dict(zip(names, found))))
 
 
@@ -465,8 +478,8 @@ def histogram(x: Array, bins: int = 256, range: Optional[tuple[float, float]] = 
     if accumulate and not out:
         raise InvalidArgument.of("out", None, "accumulate needs the counts to add to", "give them: out=counts")
     counts = dtype_name(dtype)
-    lower, upper = (0, 0) if range is None else range
-    fields = {"n": elements(x), "bins": bins, "dtype": x.dtype, "counts": counts, "lower": lower, "upper": upper, **plan}
+    lower, upper = ends(range)
+    fields = {"n": elements(x), "bins": at_least_1("bins", bins), "dtype": x.dtype, "counts": counts, "lower": lower, "upper": upper}
     return Request("histogram", fields, {"x": x}, {"counts": Out((bins,), counts, out[0] if out else None)},
                    run="add" if accumulate else "run")
 
@@ -488,10 +501,12 @@ def stencil(x: Array, weights: Optional[tuple[float, ...]] = None, *, dim: Optio
     dim = builtins.min(len(x.shape), 3) if dim is None else dim
     if not 1 <= dim <= 3 or dim > len(x.shape):
         raise InvalidArgument.of("dim", dim, f"is outside 1 to {builtins.min(len(x.shape), 3)}")
+    if weights is not None and not len(weights):
+        raise InvalidArgument.of("weights", 0, "were given; there is one for each neighbour and the point", "leave them out for the default")
     extents = x.shape[len(x.shape) - dim:]
-    fields = {"dim": dim, "extent": list(reversed(extents)), "batch": elements(x) // builtins.max(math.prod(extents), 1), "steps": steps,
-              "radius": radius, "shape": shape, "boundary": boundary, "weights": weights,
-              "weight_count": len(weights) if weights else 0, "dtype": x.dtype, **plan}
+    fields = {"dim": dim, "extent": list(reversed(extents)), "batch": elements(x) // builtins.max(math.prod(extents), 1),
+              "steps": at_least_1("steps", steps), "radius": at_least_1("radius", radius), "shape": shape, "boundary": boundary, "weights": weights,
+              "weight_count": len(weights) if weights else 0, "dtype": x.dtype}
     return Request("stencil", fields, {"x": x}, {"out": Out(x.shape, x.dtype, out[0] if out else None)})
 
 
@@ -510,11 +525,12 @@ def exchange(x: Array, pattern: str = "pair", *, shift: int = 1, halo: int = 1, 
     size, n = blocks(x)
     given = out[0] if out else None
     fields = {"pattern": pattern, "n": n, "size": size, "groups": math.prod(x.shape[:-2]), "dtype": x.dtype, "shift": shift,
-              "halo": halo, "align": align(x, given), **plan}
-    if pattern != "halo":
-        del fields["halo"]
-    if pattern != "ring":
-        del fields["shift"]
+              "halo": halo, "align": align(x, given)}
+    for name, of in (("halo", "halo"), ("shift", "ring")):
+        if pattern == of:
+            at_least_1(name, fields[name])
+        else:
+            del fields[name]
     after = (*x.shape[:-1], n + 2 * halo * (pattern == "halo"))
     return Request("exchange", fields, {"x": x}, {"out": Out(after, x.dtype, given)})
 
@@ -558,8 +574,6 @@ def collective(x: Array, op: str = "allreduce", *, combine: str = "sum", root: i
               **{name: value for name, value in given.items() if value != _DEFAULTS[name]}}
     if distance < 0:
         fields["toward"] = "lower"
-    if plan.get("cluster") == 0:  # without clusters
-        fields["size"] = size
     after = (*x.shape[:-1], count * size if gets else count)
-    return KernelRequest("collective", {**fields, **plan}, {"x": x}, {"out": Out(after, x.dtype, out[0] if out else None)},
+    return KernelRequest("collective", fields, {"x": x}, {"out": Out(after, x.dtype, out[0] if out else None)},
                          8 * size * clusters)

@@ -19,7 +19,7 @@ from .errors import Closed, Error, InvalidArgument, UnsupportedType
 from .exchange import Exchange, Gather
 from .families import ARITHMETIC
 from .ranks import Ranks
-from .shapes import of_dtype
+from .shapes import at_least_1, ends, of_dtype, positive
 
 _REACH = ("none", "own", "peer", "ipc")
 _COMBINE = {"sum": 0, "min": 1, "max": 2}
@@ -305,7 +305,7 @@ class Gpus(Ranks):
         shape = first["x"].shape
         for name, view in first.items():
             self._same_shape(view, shape if name in ("x", "residual") else shape[-1:])
-        fields = {**self._rows(first["x"]), "kind": _NORMS[kind], "epsilon": epsilon,
+        fields = {**self._rows(first["x"]), "kind": _NORMS[kind], "epsilon": positive("epsilon", epsilon),
                   **{name: name in first for name in ("residual", "weight", "bias")}}
         return self._fused(lib.cj_gpus_norm, "cj_gpus_norm_desc", fields, given,
                            {name: (shape, first["x"].dtype) for name in ("sum", "y")}, out, stream, "cj_gpus_norm_arrays")
@@ -329,7 +329,7 @@ class Gpus(Ranks):
         self._same_shape(first["label"], shape[:-1])
         of_dtype(first["label"], "i64", "i32")
         fields = {**self._rows(first["x"]), "label": dtype_number(first["label"].dtype), "has_ignore": True, "ignore": ignore,
-                  "smoothing": smoothing, "gradient": gradient, "scale": scale}
+                  "smoothing": smoothing, "gradient": gradient, "scale": positive("scale", scale)}
         writes = {"loss": (shape[:-1], "f32"), "lse": (shape[:-1], "f32"), "dx": (shape, first["x"].dtype)}
         if not gradient:
             del writes["dx"]
@@ -419,8 +419,9 @@ class Gpus(Ranks):
         array([2, 2, 2, 2], dtype=uint32)
         """
         first = self._views({"x": x})["x"]
-        lower, upper = (0, 0) if range is None else range
-        fields = {"n": math.prod(first.shape), "bins": bins, "dtype": dtype_number(first.dtype), "counts": lib.CJ_U32, "lower": lower, "upper": upper}
+        lower, upper = ends(range)
+        fields = {"n": math.prod(first.shape), "bins": at_least_1("bins", bins), "dtype": dtype_number(first.dtype), "counts": lib.CJ_U32,
+                  "lower": lower, "upper": upper}
         return self._fused(lib.cj_gpus_histogram, "cj_histogram_desc", fields, {"x": x}, {"counts": ((bins,), "u32")}, out,
                            stream)
 

@@ -11,12 +11,20 @@ from .devices import Device
 from .errors import InvalidArgument
 
 
+def _family(name: str) -> Any:
+    return made("const cj_family *", lib.cj_family_find, name.encode())
+
+
+def names_of(family: str) -> list[str]:
+    """The names of the family's parameters, as in its table: with hyphens."""
+    found = _family(family)
+    return [text(lib.cj_family_param(found, i).name) for i in range(lib.cj_family_param_count(found))]
+
+
 def params_of(family: str, values: dict[str, Any]) -> Any:
     """A cj_params of the family, with these values; the others are at their defaults."""
-    found = made("const cj_family *", lib.cj_family_find, family.encode())
-    params = ffi.new("cj_params *")
-    lib.cj_params_init(params, found)
-    names = [text(lib.cj_family_param(found, i).name) for i in range(lib.cj_family_param_count(found))]
+    params, names = ffi.new("cj_params *"), names_of(family)
+    lib.cj_params_init(params, _family(family))
     for key, value in values.items():
         name = key.replace("_", "-")
         if name not in names:
@@ -44,6 +52,18 @@ class KernelRequest(Request[R]):
     def __init__(self, family: str, fields: dict[str, Any], reads: dict[str, Optional[View]], writes: dict[str, Out], unread: int) -> None:
         super().__init__("kernel", fields, reads, writes, run="launch")
         self.family, self.unread = family, unread
+
+    def parameters(self) -> list[str]:
+        return [name.replace("-", "_") for name in names_of(self.family)]
+
+    def tell(self, function: str, plan: dict[str, Any]) -> None:
+        size = self.fields["cluster"]  # as the arrays say it
+        super().tell(function, plan)
+        if self.fields["cluster"] == 0:
+            self.fields["size"] = size
+        elif self.fields["cluster"] != size:
+            raise InvalidArgument.of("cluster", self.fields["cluster"], f"is not {size}, as x has rows for blocks, nor 0",
+                                     "leave it out; 0 is without clusters")
 
     def create(self, device: Device) -> Any:
         return made("cj_kernel *", lib.cj_kernel_create, device.handle, params_of(self.family, self.fields))

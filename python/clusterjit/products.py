@@ -34,7 +34,7 @@ class Matrix:
 
 
 def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: dict[str, Optional[View]], alpha: float, beta: float,
-            activation: Optional[str], dtype: Any, out: Any, plan: dict[str, Any]) -> Request[Array]:
+            activation: Optional[str], dtype: Any, out: Any) -> Request[Array]:
     of_dtype(a, "f16", "bf16", "f32", "e4m3", "e5m2")
     left, right = Matrix(a), Matrix(b)
     if left.columns != right.rows:
@@ -55,7 +55,7 @@ def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: d
               "a": left.order, "b": right.order, "d": order, "lda": left.line, "ldb": right.line, "out": result,
               "ldd": target.line if target else 0, "activation": _activation(activation), "batch": batch,
               "stride_a": left.stride, "stride_b": right.stride,
-              "stride_d": (target.stride if target else left.rows * right.columns) if batch > 1 else 0, **plan}
+              "stride_d": (target.stride if target else left.rows * right.columns) if batch > 1 else 0}
     if addend and c:
         of_dtype(c, summed)
         same_shape(a, {"c": c}, shape)
@@ -95,7 +95,7 @@ def matmul(a: Array, b: Array, *, c: Optional[Array] = None, bias: Optional[Arra
     >>> float(clusterjit.matmul(a, b)[0, 0])
     16.0
     """
-    return _matmul(a, b, c, bias, {"scale_a": scale_a, "scale_b": scale_b, "scale_d": scale_d}, alpha, beta, activation, dtype, out, plan)
+    return _matmul(a, b, c, bias, {"scale_a": scale_a, "scale_b": scale_b, "scale_d": scale_d}, alpha, beta, activation, dtype, out)
 
 
 @Function
@@ -116,5 +116,5 @@ def linear(x: Array, weight: Array, bias: Optional[Array] = None, *, activation:
     given = out[0] if out else None
     if given is not None and given.shape == shape:
         given = given._replace(shape=(rows, shape[-1]), strides=(row_stride(given), 1))
-    request = _matmul(flat, weight.transposed(), None, bias, {}, 1.0, 0.0, activation, dtype, given and (given,), plan)
+    request = _matmul(flat, weight.transposed(), None, bias, {}, 1.0, 0.0, activation, dtype, given and (given,))
     return request.instead({"a": x, "b": weight}, Out(shape, request.writes["d"].dtype, out[0] if out else None, True))

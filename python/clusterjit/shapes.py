@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Optional
+from typing import Any, Optional
 
 from .arrays import Shape, View
 from .errors import InvalidArgument, UnsupportedType
@@ -73,9 +73,31 @@ def of_dtype(x: Optional[View], *dtypes: str) -> None:
 
 
 def positive(name: str, value: float) -> float:
-    if not value > 0:
+    if not number(name, value) > 0:
         raise InvalidArgument.of(name, value, "is not above 0")
     return value
+
+
+def at_least_1(name: str, value: int) -> int:
+    """For fields of which the library takes 0 as "the default"."""
+    if not number(name, value) >= 1:
+        raise InvalidArgument.of(name, value, "is below 1", "leave it out for the default")
+    return value
+
+
+def number(name: str, value: Any) -> Any:
+    if not hasattr(value, "__float__"):
+        raise InvalidArgument.of(name, value, "is no number")
+    return value
+
+
+def ends(range: Optional[tuple[float, float]]) -> tuple[float, float]:
+    """The ends of a histogram's range; the library takes (0, 0) as the default, which None stands for here."""
+    if range is None:
+        return 0, 0
+    if len(range) != 2 or not number("range", range[0]) < number("range", range[1]):
+        raise InvalidArgument.of("range", range, "is not two numbers, the second above the first", "leave it out for the default")
+    return range
 
 
 def align(*views: Optional[View]) -> int:

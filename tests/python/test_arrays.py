@@ -219,8 +219,8 @@ REFUSED = {
          ("k", "9", "is more than the 8 columns of a row")),
     "a word": (lambda: cj.stencil(ONES, boundary="mirror"), cj.InvalidArgument, "'mirror' is none of zero, clamp, periodic", "",
          ("boundary", "mirror", "is none of zero, clamp, periodic")),
-    "a keyword": (lambda: cj.sum(ONES, clusters=2), cj.InvalidArgument, "clusters: reduce has no such parameter; it has n, op", "",
-         ("clusters", None, "reduce has no such parameter; it has n, op, dtype, block, cluster, grid, map, op_function, identity, result, weight")),
+    "a keyword": (lambda: cj.sum(ONES, clusters=2), cj.InvalidArgument, "clusters: sum has no such keyword", "help",
+         ("clusters", None, "sum has no such keyword; those of its plan are block, cluster, grid, map")),
     "scale": (lambda: cj.softmax(ONES, scale=0), cj.InvalidArgument, "scale: 0 is not above 0", "",
          ("scale", "0", "is not above 0")),
     "an activation": (lambda: cj.matmul(ONES, ONES.T, activation="tanh"), cj.InvalidArgument, "'tanh' is none of relu", "",
@@ -345,6 +345,47 @@ def test_numbers_that_each_call_gives_anew_need_no_plan():
     with pytest.raises(cj.InvalidArgument, match="seed") as caught:
         cj.sample(logits, temperature=1.0, seed=2**70)
     assert (caught.value.field, caught.value.value) == ("seed", str(2**70))
+
+
+BAD = {  # of each value that a call may give anew: some that are none, and one that is
+    "seed": ([-1, 2**64, 1.5, "a"], 1), "offset": ([-3, 2**64], 2), "top_k": ([2**40, -(2**40), 2.5], 2), "temperature": (["x", [1.0]], 0.5),
+    "top_p": ([0.0, -0.0, 0, "x"], 0.5), "min_p": (["x"], 0.5), "repetition": ([0.0, 0, "x"], 1.5), "frequency": (["x"], 0.5),
+    "presence": (["x"], 0.5)}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_value_is_refused_first_and_later_and_spoils_nothing(name):
+    logits, counts = np.tile(TENS, (40, 1)), np.ones((160, 8), np.uint32)
+    given = {"counts": counts} if name in ("repetition", "frequency", "presence") else {}
+    assert set(BAD) == cj.sample._late
+    bad, good = BAD[name]
+    cj.sample.forget()
+    wanted = cj.sample(logits, **given, **{name: good}).tolist()
+    for value in bad:
+        cj.sample.forget()
+        for call in (cj.sample, cj.sample.plan) * 2:
+            with pytest.raises(cj.InvalidArgument, match=f"{name}: ") as caught:
+                call(logits, **given, **{name: value})
+            assert caught.value.field == name and caught.value.limit and caught.value.hint
+        assert not cj.sample._entries
+        for _ in range(4):
+            assert cj.sample(logits, **given, **{name: good}).tolist() == wanted
+            with pytest.raises(cj.InvalidArgument, match=f"{name}: "):
+                cj.sample(logits, **given, **{name: value})
+        with cj.sample.plan(logits, **given, **{name: good}) as plan, pytest.raises(cj.InvalidArgument, match=f"{name}: "):
+            plan(logits, *given.values(), **{name: value})
+
+
+def test_no_plan_is_kept_of_a_call_that_failed():
+    cj.sum.forget()
+    for _ in range(2):
+        with pytest.raises(cj.InvalidArgument, match="cluster: 17 is outside"):
+            cj.sum(ONES, cluster=17)
+    assert not cj.sum._entries and cj.sum(ONES, cluster=2) == 32
+    a = np.ones((8, 8), np.float16)
+    for words, limit in (({"alpha": "x"}, "is no number"), ({"beta": [2]}, "is no number")):
+        with pytest.raises(cj.InvalidArgument, match=limit):
+            cj.matmul(a, a, c=a, **words)
 
 
 def test_an_array_that_was_written_in_place_of_another_is_found(rng):

@@ -6,6 +6,8 @@ import pytest
 import references
 
 import clusterjit as cj
+from clusterjit._library import ffi, lib, made, text
+from clusterjit.call import PLAN
 
 FLOATS = {np.float32: 2e-6, np.float16: 2e-3, ml_dtypes.bfloat16: 1.6e-2}  # with its tolerance, of values around 1
 
@@ -151,6 +153,18 @@ def test_sort(rng, dtype):
     assert indices.dtype == np.uint32 and (np.diff(indices.astype(int))[np.diff(values.astype(float)) == 0] > 0).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.uint64])
+def test_sort_gives_values_alone(rng, dtype):
+    x = rng.integers(0, 90, (3, 200)).astype(dtype)
+    wanted = np.sort(x, -1)
+    for _ in range(3):
+        assert (cj.sort(x, return_indices=False) == wanted).all()
+    out = np.empty_like(x)
+    assert cj.sort(x, descending=True, return_indices=False, out=out) is out and (out == wanted[:, ::-1]).all()
+    with pytest.raises(cj.InvalidArgument, match="out: 2 arrays were given; sort writes 1: values"):
+        cj.sort(x, return_indices=False, out=(out, out))
+
+
 def test_argsort(rng):
     x = rng.integers(0, 90, (3, 200)).astype(np.float32)
     assert (cj.argsort(x) == np.argsort(x, -1, kind="stable")).all()
@@ -169,6 +183,7 @@ def test_segments_are_sorted_by_themselves(rng):
         for begin, end in zip(offsets, offsets[1:]):
             assert (indices[begin:end] == np.argsort(x[begin:end], kind="stable")).all() and (values[begin:end] == np.sort(x[begin:end])).all()
     assert (cj.argsort(x, offsets=offsets) == indices).all()
+    assert (cj.sort(x, offsets=offsets, return_indices=False) == values).all()
     with pytest.raises(cj.InvalidArgument, match="with offsets it must be one axis"):
         cj.sort(x[None], offsets=offsets)
     with pytest.raises(cj.InvalidArgument, match="offsets: its shape is"):
@@ -349,7 +364,8 @@ def test_a_collective_of_single_values_and_of_its_parameters(rng):
     for call, message in ((lambda: cj.collective(x, "fold"), "op: 'fold' is none of broadcast"),
                           (lambda: cj.collective(x[0]), r"its shape is \(1,\)"),
                           (lambda: cj.collective(x, "scatter"), "its rows must be parts for each of 8 blocks"),
-                          (lambda: cj.collective(x, clusters=2, foo=1), "foo: collective has no such parameter; it has op, strategy"),
+                          (lambda: cj.collective(x, clusters=2, foo=1), "clusters: collective has no such keyword; those of its plan are strategy, cluster, block"),
+                          (lambda: cj.collective(x, cluster=4), "cluster: 4 is not 8, as x has rows for blocks, nor 0"),
                           (lambda: cj.collective(x, combine="xor"), "combine: 'xor' is none of")):
         with pytest.raises(cj.InvalidArgument, match=message):
             call()
@@ -411,6 +427,94 @@ def test_an_axis_is_taken_where_it_is_all_there_is(name):
         with pytest.raises(cj.InvalidArgument, match="axis: -1 is one of 2") as caught:
             getattr(cj, name)(x.reshape(2, 2), axis=-1)
         assert (caught.value.field, caught.value.value) == ("axis", "-1")
+
+
+M = np.ones((4, 8), np.float32)
+H, INDICES = np.ones((8, 8), np.float16), np.zeros(4, np.int64)
+CALLS = {  # a call of each function that has keywords for its plan
+    **{name: (M,) for name in ("sum", "prod", "min", "max", "mean", "meanvar", "argmin", "argmax", "cumsum", "cumprod", "cummin", "cummax", "sort",
+                               "argsort", "sample", "stencil", "exchange", "collective")},
+    "reduce": (M, "a ^ b", "0"), "scan": (M, "a | b", "0"), "topk": (M, 2), "kthvalue": (M, 2), "histogram": (M, 4), "matmul": (H, H), "linear": (H, H)}
+MORE = [("argmax", (M,), {"axis": -1}), ("cumsum", (M,), {"flags": np.ones((4, 8), np.uint8)}), ("cumsum", (M[0],), {"offsets": INDICES}),
+        ("sort", (M[0],), {"offsets": INDICES}), ("sample", (M,), {"top_k": 2, "draft_tokens": np.zeros(4, np.int32), "draft_probabilities": M})]
+
+
+def test_every_function_with_keywords_for_its_plan_has_a_call_here():
+    functions = {name for name in cj.__all__ if isinstance(getattr(cj, name), cj.Function)}
+    assert set(CALLS) == {name for name in functions if getattr(cj, name)._named != list(getattr(cj, name)._signature.parameters)}
+
+
+@pytest.mark.parametrize(("name", "arrays", "words"), [*((name, arrays, {}) for name, arrays in CALLS.items()), *MORE])
+def test_what_a_function_sets_itself_is_no_keyword(name, arrays, words):
+    function = getattr(cj, name)
+    request = function._request(arrays, words, ())
+    mine = [field for field in request.parameters() if field in PLAN]
+    listed = f"those of its plan are {', '.join(mine)}"
+    fields = {*request.parameters(), *request.fields, "axes", "plan", "fields"} - set(function._named) - set(mine)
+    assert mine and len(fields) > 4
+    for field in fields:
+        for value in (1, 3, True, "i32"):
+            with pytest.raises(cj.InvalidArgument) as caught:
+                function(*arrays, **words, **{field: value})
+            assert caught.value.field == field and caught.value.limit.endswith(listed), caught.value
+    for field in set(mine) - {"cluster", "map", "strategy", "form", "tile"}:
+        with pytest.raises(cj.InvalidArgument, match=f"{field}: 0 is not above 0"):
+            function(*arrays, **words, **{field: 0})
+        function._request(arrays, {**words, field: None}, ())
+
+
+def test_a_plan_may_be_told_all_that_the_library_chooses():
+    """What the families' tables leave to the plan, where the C description has it."""
+    for name, arrays, words in [*((name, arrays, {}) for name, arrays in CALLS.items()), *MORE]:
+        request = getattr(cj, name)._request(arrays, words, ())
+        family = request.noun[3:] if request.noun != "cj_kernel" else request.family
+        found = made("const cj_family *", lib.cj_family_find, family.encode())
+        infos = [lib.cj_family_param(found, i) for i in range(lib.cj_family_param_count(found))]
+        chosen = {text(info.name).replace("-", "_") for info in infos if info.automatic or info.tune != ffi.NULL}
+        assert chosen & set(request.parameters()) <= set(PLAN)
+
+
+ZEROS = {
+    "bins: 0 is below 1": lambda: cj.histogram(M, 0), "bins: -1 is below 1": lambda: cj.histogram(M, -1),
+    r"range: \(0, 0\) is not two numbers, the second above the first": lambda: cj.histogram(M, 4, (0, 0)),
+    "range: .* is not two numbers": lambda: cj.histogram(M, 4, (1, np.nan)),
+    "steps: 0 is below 1": lambda: cj.stencil(M, steps=0), "radius: 0 is below 1": lambda: cj.stencil(M, radius=0),
+    "weights: 0 were given": lambda: cj.stencil(M, []), "dim: 0 is outside 1 to 2": lambda: cj.stencil(M, dim=0),
+    "shift: 0 is below 1": lambda: cj.exchange(M, "ring", shift=0), "halo: 0 is below 1": lambda: cj.exchange(M, "halo", halo=0),
+    "k: 0 is below 1": lambda: cj.topk(M, 0), "^k: 0 is below 1": lambda: cj.kthvalue(M, 0),
+    "k: -1 is outside 0 to 4294967295": lambda: cj.topk(M, -1), "k: 2.5 is no whole number": lambda: cj.topk(M, 2.5),
+    "longest: 0 is below 1": lambda: cj.sort(M[0], offsets=INDICES, longest=0),
+    "longest: -1 is below 1": lambda: cj.argsort(M[0], offsets=INDICES, longest=-1),
+    "longest: 5 is given without offsets": lambda: cj.sort(M, longest=5),
+    "eps: 0 is not above 0": lambda: cj.rms_norm(M, eps=0), "^eps: 0 is not above 0": lambda: cj.layer_norm(M, eps=0),
+    "scale: 0 is not above 0": lambda: cj.softmax(M, scale=0), "^scale: 0 is not above 0": lambda: cj.cross_entropy(M, INDICES, scale=0),
+    "scale: 'x' is no number": lambda: cj.softmax(M, scale="x"), "top: -1 is outside 0 to": lambda: cj.sample(M, top=-1),
+    "epsilon: 0 is not above 0": lambda: gpus(lambda ranks: ranks.norm([M, M], epsilon=0)),
+    "scale: 0 is not above": lambda: gpus(lambda ranks: ranks.cross_entropy([M, M], [INDICES, INDICES], scale=0)),
+    "bins: 0 is below": lambda: gpus(lambda ranks: ranks.histogram([M, M], 0)),
+}
+
+
+def gpus(call):
+    with cj.gpus.Gpus.of(["cpu", "cpu"]) as ranks:
+        return call(ranks)
+
+
+@pytest.mark.parametrize("message", ZEROS)
+def test_a_zero_that_the_library_takes_for_the_default_is_refused(message):
+    with pytest.raises(cj.InvalidArgument, match=message):
+        ZEROS[message]()
+
+
+def test_a_zero_that_means_0_is_taken(rng):
+    logits = rng.standard_normal((50, 20)).astype(np.float32)
+    assert (cj.sample(logits, temperature=0) == logits.argmax(-1)).all()
+    for words in ({"top_k": 0}, {"min_p": 0.0}, {"frequency": 0.0, "presence": 0.0, "counts": np.ones((50, 20), np.uint32)}, {"top_p": 1.0}):
+        assert (cj.sample(logits, seed=3, **words) == cj.sample(logits, seed=3)).all()
+    assert (cj.matmul(H, H, alpha=0) == 0).all() and (cj.matmul(H, H, c=H, beta=0) == 8).all()
+    loss, _ = cj.cross_entropy(M, INDICES, label_smoothing=0, ignore_index=0)
+    assert not loss.any() and (cj.collective(M, "shift", distance=0) == M).all()
+    assert cj.sum.plan(M, cluster=0).shape["cluster"][0] == 0
 
 
 def test_nan_is_passed_over():
