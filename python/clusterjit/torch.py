@@ -12,7 +12,7 @@ tensor([ 0.1875, -0.0625, -0.0625, -0.0625])
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 import torch
 from torch import Tensor
@@ -262,7 +262,7 @@ def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None, activation:
     return y
 
 
-# ---- scan, top-k, sort
+# ---- scan, top-k
 
 def _cumsum_save(ctx: Any, inputs: Any, output: Tensor) -> None:
     _, ctx.exclusive, ctx.reverse = inputs
@@ -315,18 +315,134 @@ def topk(x: Tensor, k: int, *, largest: bool = True, sorted: bool = True) -> tup
     return values, indices
 
 
-_operator("sort(Tensor x, bool descending) -> (Tensor, Tensor)",
-          lambda x, descending: clusterjit.sort(x.contiguous(), descending=descending),
-          lambda x, _: (_like(x), torch.empty_like(x, dtype=torch.int64, memory_format=torch.contiguous_format)), _picked_save,
-          lambda ctx, dvalues, _: (_picked_gradient(ctx, dvalues), None))
+# ---- sort
+
+Segments = Optional[Tensor]  # the offsets
 
 
-def sort(x: Tensor, *, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """The elements of each row in order, equal ones as they came, and where they were, int64: two tensors like ``x``.
+def _sort_save(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.shape = inputs[0].shape
+    ctx.save_for_backward(output[1], inputs[2])
+    ctx.mark_non_differentiable(output[1])
+
+
+def _sort_gradient(ctx: Any, dvalues: Tensor, _: Any) -> Any:
+    indices, offsets = ctx.saved_tensors
+    if offsets is not None:  # an index counts from its segment's begin; elements outside of the segments have none
+        place = torch.arange(dvalues.shape[-1], dtype=offsets.dtype, device=offsets.device)
+        segment = torch.searchsorted(offsets, place, right=True) - 1
+        last = offsets.shape[0] - 2
+        inside = (segment >= 0) & (segment <= last)
+        indices = torch.where(inside, offsets[segment.clamp(0, last)] + indices, place)
+        dvalues = torch.where(inside, dvalues, 0)
+    return dvalues.new_zeros(ctx.shape).scatter(-1, indices, dvalues), None, None, None
+
+
+def _indices_fake(x: Tensor, *_: Any) -> Tensor:
+    return torch.empty_like(x, dtype=torch.int64, memory_format=torch.contiguous_format)
+
+
+def _sorting(run: Any, **given: Any) -> Callable[..., Any]:
+    def call(x: Tensor, descending: bool, offsets: Segments = None, longest: Optional[int] = None) -> Any:
+        return run(x.contiguous(), descending=descending, offsets=offsets, longest=longest, **given)
+    return call
+
+
+_SORTED = "(Tensor x, bool descending, Tensor? offsets=None, SymInt? longest=None)"
+_operator(f"sort{_SORTED} -> (Tensor, Tensor)", _sorting(clusterjit.sort), lambda x, *_: (_like(x), _indices_fake(x)), _sort_save, _sort_gradient)
+_operator(f"sort_values{_SORTED} -> Tensor", _sorting(clusterjit.sort, return_indices=False), _like)
+_operator(f"argsort{_SORTED} -> Tensor", _sorting(clusterjit.argsort), _indices_fake)
+
+
+def sort(x: Tensor, *, descending: bool = False, offsets: Segments = None, longest: Optional[int] = None,
+         return_indices: bool = True) -> Union[tuple[Tensor, Tensor], Tensor]:
+    """The elements of each row in order, equal ones as they came, and where they were, int64: two tensors like ``x``; without
+    ``return_indices`` the elements alone. ``offsets``, ``longest``: segments of one row, as of :func:`clusterjit.sort`.
 
     >>> import torch, clusterjit.torch
     >>> clusterjit.torch.sort(torch.tensor([5.0, 1.0, 4.0]))
     (tensor([1., 4., 5.]), tensor([1, 2, 0]))
+    >>> clusterjit.torch.sort(torch.tensor([5.0, 1.0, 4.0, 3.0]), offsets=torch.tensor([0, 2, 4]), return_indices=False)
+    tensor([1., 5., 3., 4.])
     """
-    values, indices = _ops.sort(x, descending)
-    return values, indices
+    if not return_indices and not (torch.is_grad_enabled() and x.requires_grad):  # a gradient needs the indices
+        alone: Tensor = _ops.sort_values(x, descending, offsets, longest)
+        return alone
+    values, indices = _ops.sort(x, descending, offsets, longest)
+    return (values, indices) if return_indices else values
+
+
+def argsort(x: Tensor, *, descending: bool = False, offsets: Segments = None, longest: Optional[int] = None) -> Tensor:
+    """Where the elements of each row are in order: the indices of :func:`sort` alone. It has no gradient.
+
+    >>> import torch, clusterjit.torch
+    >>> clusterjit.torch.argsort(torch.tensor([5.0, 1.0, 4.0]))
+    tensor([1, 2, 0])
+    """
+    indices: Tensor = _ops.argsort(x.detach(), descending, offsets, longest)
+    return indices
+
+
+# ---- sample: each value is a number or a tensor with one a row, which are two arguments of the operator
+
+_VALUES = {"temperature": "float", "top_k": "SymInt", "top_p": "float", "min_p": "float", "repetition": "float", "frequency": "float",
+           "presence": "float", "seed": "SymInt", "offset": "SymInt"}
+_ARRAYS = ("mask", "counts", "draft_tokens", "draft_probabilities")
+_TOLD = ("log_probability", "top", "distribution")
+
+
+def _sample_arguments(arguments: tuple[Any, ...]) -> dict[str, Any]:
+    """The operator's arguments after the logits, by the names of :func:`sample`'s; without those that are None."""
+    count = 2 * len(_VALUES)
+    values = [number if row is None else row for number, row in zip(arguments[:count:2], arguments[1:count:2])]
+    found = dict(zip((*_VALUES, *_ARRAYS, *_TOLD), (*values, *arguments[count:])))
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _sample(logits: Tensor, *arguments: Any) -> list[Tensor]:
+    found: Any = clusterjit.sample(logits.contiguous(), **_sample_arguments(arguments))
+    return [one for one in found if one is not None] if isinstance(found, clusterjit.Sampled) else [found]
+
+
+def _sampled_names(log_probability: bool, top: int, distribution: bool, draft: bool) -> list[str]:
+    """What is told, in the order of clusterjit.Sampled."""
+    told = {"tokens": True, "log_probability": log_probability, "top_tokens": top > 0, "top_log_probabilities": top > 0,
+            "probabilities": distribution, "accepted": draft}
+    return [name for name, wanted in told.items() if wanted]
+
+
+def _sample_fake(logits: Tensor, *arguments: Any) -> list[Tensor]:
+    given = _sample_arguments(arguments)
+    rows, top = logits.shape[:-1], given["top"]
+    like = {"tokens": (rows, torch.int32), "log_probability": (rows, torch.float32), "top_tokens": ((*rows, top), torch.int32),
+            "top_log_probabilities": ((*rows, top), torch.float32), "probabilities": (logits.shape, torch.float32),
+            "accepted": (rows, torch.uint32)}
+    names = _sampled_names(given["log_probability"], top, given["distribution"], "draft_tokens" in given)
+    return [logits.new_empty(like[name][0], dtype=like[name][1]) for name in names]
+
+
+_operator("sample(Tensor logits, " + ", ".join(f"{kind}? {name}, Tensor? {name}_rows" for name, kind in _VALUES.items())
+          + "".join(f", Tensor? {name}" for name in _ARRAYS) + ", bool log_probability, int top, bool distribution) -> Tensor[]",
+          _sample, _sample_fake)
+Value = Union[float, Tensor]
+
+
+def sample(logits: Tensor, *, temperature: Value = 1.0, top_k: Optional[Value] = None, top_p: Optional[Value] = None,
+           min_p: Optional[Value] = None, repetition: Optional[Value] = None, frequency: Optional[Value] = None,
+           presence: Optional[Value] = None, mask: Optional[Tensor] = None, counts: Optional[Tensor] = None, seed: Value = 0,
+           offset: Value = 0, log_probability: bool = False, top: int = 0, distribution: bool = False,
+           draft_tokens: Optional[Tensor] = None, draft_probabilities: Optional[Tensor] = None) -> Union[Tensor, clusterjit.Sampled]:
+    """A token, int32, of each row of logits; with more that is told a :class:`clusterjit.Sampled`: all as of :func:`clusterjit.sample`, but
+    that seed and offset are below 2**63. A CUDA graph keeps numbers as they were: give it seeds as a tensor. It has no gradient.
+
+    >>> import torch, clusterjit.torch
+    >>> clusterjit.torch.sample(torch.tensor([[0.0, 5.0, 4.0, -3.0], [2.0, 1.0, 9.0, 8.0]]), temperature=0.0)
+    tensor([1, 2], dtype=torch.int32)
+    """
+    values = (temperature, top_k, top_p, min_p, repetition, frequency, presence, seed, offset)
+    pairs: list[Any] = []
+    for value in values:
+        pairs += (None, value) if isinstance(value, Tensor) else (value, None)
+    found = _ops.sample(logits.detach(), *pairs, mask, counts, draft_tokens, draft_probabilities, log_probability, top, distribution)
+    names = _sampled_names(log_probability, top, distribution, draft_tokens is not None)
+    return found[0] if len(names) == 1 else clusterjit.Sampled(**dict(zip(names, found)))

@@ -33,6 +33,7 @@ def gelu(x):
 
 
 F = torch.nn.functional
+OFFSETS = torch.tensor([3, 10, 10, 29, 30, 45])
 CASES = {
     "softmax": (lambda x: cjt.softmax(x, 0.5), lambda x: torch.softmax(0.5 * x, -1), [(3, 5, 33)]),
     "log_softmax": (cjt.log_softmax, lambda x: torch.log_softmax(x, -1), [(4, 33)]),
@@ -48,6 +49,9 @@ CASES = {
     "cumsum reverse": (lambda x: cjt.cumsum(x, reverse=True, exclusive=True), lambda x: x.flip(-1).cumsum(-1).flip(-1) - x, [(3, 50)]),
     "topk": (lambda x: cjt.topk(x, 5)[0], lambda x: torch.topk(x, 5)[0], [(3, 50)]),
     "sort": (lambda x: cjt.sort(x, descending=True)[0], lambda x: torch.sort(x, -1, descending=True)[0], [(3, 50)]),
+    "sort values": (lambda x: cjt.sort(x, return_indices=False), lambda x: torch.sort(x, -1)[0], [(3, 50)]),
+    "sort segments": (lambda x: cjt.sort(x, offsets=OFFSETS.to(x.device), longest=19)[0][3:45],
+                      lambda x: torch.cat([torch.sort(part)[0] for part in x[3:45].split([7, 0, 19, 1, 15])]), [(50,)]),
     "kept softmax of a slice": (lambda x: cjt.softmax(x[:, ::2]), lambda x: torch.softmax(x[:, ::2], -1), [(4, 50)]),
 }
 
@@ -67,7 +71,7 @@ def both(case, inputs):
 def test_values_and_gradients(draw, case, dtype):
     tolerance = 4e-2 if dtype == torch.bfloat16 else 2e-2 if "linear" in case else 1e-4
     inputs = [draw(*shape, dtype=dtype) for shape in CASES[case][2]]
-    if case in ("topk", "sort"):  # of equal elements either may be taken, and get the gradient: these are all distinct
+    if case == "topk" or "sort" in case:  # of equal elements either may be taken, and get the gradient: these are all distinct
         inputs = [x.detach().argsort(-1).to(dtype).requires_grad_() for x in inputs]
     for found, wanted in zip(*both(case, inputs)):
         assert found.dtype == dtype and found.shape == wanted.shape
@@ -112,12 +116,80 @@ def test_torch_compile_keeps_the_operators_in_one_graph(draw, backend):
         assert any(target.startswith(f"clusterjit.{name}") for target in graphs[0]), graphs
 
 
-@pytest.mark.parametrize("name", ["softmax", "norm", "cross_entropy", "linear", "cumsum", "topk", "sort"])
+@pytest.mark.parametrize("name", ["softmax", "norm", "cross_entropy", "linear", "cumsum", "topk", "sort", "sort_values", "argsort"])
 def test_torch_accepts_schema_fake_and_gradient(draw, name):
     x = draw(8, 32)
     arguments = {"softmax": (x, 1.0), "norm": (x, draw(32), None, 1e-5, True), "cross_entropy": (x, draw.labels(8, 32), -100, 0.0),
-                 "linear": (x, draw(16, 32), draw(16), "gelu"), "cumsum": (x, False, False), "topk": (x, 3, True, True), "sort": (x, True)}[name]
+                 "linear": (x, draw(16, 32), draw(16), "gelu"), "cumsum": (x, False, False), "topk": (x, 3, True, True), "sort": (x, True), "sort_values": (x.detach(), True), "argsort": (x.detach(), True)}[name]
     torch.library.opcheck(getattr(torch.ops.clusterjit, name).default, arguments)
+    if "sort" in name:
+        offsets = torch.tensor([0, 9, 9, 256], dtype=torch.int32, device=x.device)
+        torch.library.opcheck(getattr(torch.ops.clusterjit, name).default, (arguments[0].detach().flatten(), False, offsets, 250))
+
+
+def sampled(logits, told, rows):
+    """Arguments of sample: with all that is told, and with values of each row, or neither."""
+    count, columns = logits.shape
+    words = {"temperature": 0.8, "top_k": 12, "seed": 5, "min_p": 0.01}
+    if told:
+        words.update(log_probability=True, top=3, distribution=True, draft_tokens=logits.argmax(-1).int(),
+                     draft_probabilities=torch.full_like(logits, 1 / columns))
+    if rows:
+        words.update(temperature=torch.rand(count, device=logits.device), top_k=torch.arange(count, dtype=torch.int32, device=logits.device),
+                     seed=torch.arange(count, device=logits.device), presence=0.5, counts=torch.ones_like(logits).int(), offset=7)
+    return words
+
+
+@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("rows", [False, True])
+def test_sample_is_that_of_the_arrays(draw, told, rows):
+    logits = draw(6, 40)
+    words = sampled(logits.detach(), told, rows)
+    found, wanted = cjt.sample(logits, **words), clusterjit.sample(logits.detach(), **words)
+    compiled = torch.compile(lambda x: cjt.sample(x, **words), backend="aot_eager", fullgraph=True)(logits)
+    for one in (found, compiled):
+        for a, b in zip(*([x] if isinstance(x, torch.Tensor) else x for x in (one, wanted))):
+            assert a is b is None or (a.dtype == b.dtype and not a.requires_grad and torch.equal(a.long() if a.dtype == torch.uint32 else a,
+                                                                                                 b.long() if b.dtype == torch.uint32 else b))
+    keys = ("temperature", "top_k", "top_p", "min_p", "repetition", "frequency", "presence", "seed", "offset")
+    pairs = [pair for key in keys for pair in ((None, words[key]) if isinstance(words.get(key), torch.Tensor) else (words.get(key), None))]
+    more = [words.get(key) for key in ("mask", "counts", "draft_tokens", "draft_probabilities")]
+    flags = (told, 3 * told, told)
+    pairs[0:2] = pairs[0:2] if rows or told else (1.0, None)
+    pairs[16:18] = (0, None) if pairs[16] is None else pairs[16:18]
+    torch.library.opcheck(torch.ops.clusterjit.sample.default, (logits.detach(), *pairs, *more, *flags))
+
+
+def test_a_seed_that_changes_compiles_once_more_at_most(draw):
+    logits, graphs = draw(500, 40, grad=False), []
+
+    def keep(graph, inputs):
+        graphs.append(graph)
+        return graph
+
+    compiled = torch.compile(lambda x, seed: cjt.sample(x, seed=seed), backend=keep, fullgraph=True)
+    found = [compiled(logits, seed) for seed in range(2, 9)]
+    assert len(graphs) <= 2
+    assert all(torch.equal(one, clusterjit.sample(logits, seed=seed)) for seed, one in zip(range(2, 9), found))
+    with pytest.raises(clusterjit.InvalidArgument, match="seed: -1 is outside 0 to"):
+        cjt.sample(logits, seed=-1)
+
+
+def test_argsort_and_sorts_in_one_graph(draw):
+    x = draw(60)
+    offsets = torch.tensor([0, 20, 60], device=x.device)
+
+    def model(x):
+        return cjt.argsort(x), cjt.argsort(x, offsets=offsets, longest=40), cjt.sort(x, return_indices=False), cjt.sort(x, descending=True)[0]
+
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    for found in (model(x), compiled(x)):
+        assert torch.equal(found[0], torch.argsort(x, stable=True)) and torch.equal(found[2], torch.sort(x)[0])
+        assert torch.equal(found[1], torch.cat([torch.argsort(part, stable=True) for part in (x[:20], x[20:])]))
+        gradient, = torch.autograd.grad(found[2][3] + found[3][0], x)
+        assert gradient.sum() == 2 and not found[0].requires_grad
+    with torch.no_grad():
+        assert torch.equal(compiled(x)[2], torch.sort(x)[0])
 
 
 def test_functions_take_tensors_without_a_copy(draw):
