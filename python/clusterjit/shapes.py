@@ -17,6 +17,8 @@ def row_stride(x: View) -> int:
     equal = all(s == n * step for (_, s), (n, step) in zip(outer, outer[1:]))
     if x.shape[-1] != 1 and x.strides[-1] != 1 or not equal:
         raise x.refuse_strides("are not those of contiguous rows at equal distances")
+    if outer and outer[-1][1] == 0:  # of which the library would take rows one after the other
+        raise x.refuse_strides("are those of one row that stands for several")
     return outer[-1][1] if outer else x.shape[-1]
 
 

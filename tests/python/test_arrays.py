@@ -193,6 +193,8 @@ REFUSED = {
          ("x", "(8, 2)", "in elements, of shape (4, 4), are not those of contiguous rows at equal distances")),
     "a turned array": (lambda: cj.cumsum(ONES.T), cj.InvalidArgument, "strides", "ascontiguousarray",
          ("x", "(1, 8)", "in elements, of shape (8, 4), are not those of contiguous rows at equal distances")),
+    "one row for several": (lambda: cj.sample(np.broadcast_to(ONES[0], (4, 8))), cj.InvalidArgument, "strides", "ascontiguousarray",
+         ("logits", "(0, 1)", "in elements, of shape (4, 8), are those of one row that stands for several")),
     "from the end": (lambda: cj.sum(ONES[::-1]), cj.InvalidArgument, "strides", "copy",
          ("x", "(-8, 1)", "in elements, of shape (4, 8), are not those of a contiguous array")),
     "another axis": (lambda: cj.softmax(ONES, axis=0), cj.InvalidArgument, "axis: 0 is not the last one, 1", "moveaxis",
