@@ -58,15 +58,31 @@ static const field topk_fields[] = {COUNT(cj_topk_desc, rows),     COUNT(cj_topk
                                     COUNT(cj_topk_desc, smallest), COUNT(cj_topk_desc, index_u32),
                                     COUNT(cj_topk_desc, stride),   COUNT(cj_topk_desc, align),
                                     COUNT(cj_topk_desc, unsorted), {0}};
-static const field sort_fields[] = {COUNT(cj_sort_desc, rows),       COUNT(cj_sort_desc, columns),
-                                    FIELD(cj_sort_desc, dtype, DTYPE, NULL), COUNT(cj_sort_desc, descending),
-                                    COUNT(cj_sort_desc, index_u32),  COUNT(cj_sort_desc, stride), {0}};
-static const field sample_fields[] = {COUNT(cj_sample_desc, rows),  COUNT(cj_sample_desc, columns),
+static const field sort_fields[] = {COUNT(cj_sort_desc, rows),
+                                    COUNT(cj_sort_desc, columns),
+                                    FIELD(cj_sort_desc, dtype, DTYPE, NULL),
+                                    COUNT(cj_sort_desc, descending),
+                                    COUNT(cj_sort_desc, values_only),
+                                    COUNT(cj_sort_desc, indices_only),
+                                    COUNT(cj_sort_desc, index_u32),
+                                    COUNT(cj_sort_desc, stride),
+                                    FIELD(cj_sort_desc, offsets, DTYPE, NULL),
+                                    {0}};
+static const field sample_fields[] = {COUNT(cj_sample_desc, rows),
+                                      COUNT(cj_sample_desc, columns),
                                       FIELD(cj_sample_desc, dtype, DTYPE, NULL),
-                                      COUNT(cj_sample_desc, top_k), COUNT(cj_sample_desc, top_p),
-                                      COUNT(cj_sample_desc, min_p), COUNT(cj_sample_desc, mask),
-                                      COUNT(cj_sample_desc, stride), COUNT(cj_sample_desc, align),
-                                      COUNT(cj_sample_desc, log_probability), {0}};
+                                      COUNT(cj_sample_desc, top_k),
+                                      COUNT(cj_sample_desc, top_p),
+                                      COUNT(cj_sample_desc, min_p),
+                                      COUNT(cj_sample_desc, mask),
+                                      COUNT(cj_sample_desc, penalties),
+                                      COUNT(cj_sample_desc, stride),
+                                      COUNT(cj_sample_desc, align),
+                                      COUNT(cj_sample_desc, log_probability),
+                                      COUNT(cj_sample_desc, top),
+                                      COUNT(cj_sample_desc, distribution),
+                                      COUNT(cj_sample_desc, draft),
+                                      {0}};
 static const field argmax_fields[] = {
     COUNT(cj_argmax_desc, rows), COUNT(cj_argmax_desc, columns), COUNT(cj_argmax_desc, stride), {0}};
 static const field scan_fields[] = {COUNT(cj_scan_desc, rows),
@@ -83,7 +99,7 @@ static const field histogram_fields[] = {
     COUNT(cj_histogram_desc, n), COUNT(cj_histogram_desc, bins), FIELD(cj_histogram_desc, dtype, DTYPE, NULL), {0}};
 
 // In the order of cj_gemm_tile.
-#define GEMM_TILES                                                                                                   \
+#define GEMM_TILES                                                                                                     \
     "auto 128x256 128x128 64x256 64x128 64x64 256x128 128x64 32x128 16x128 16x64 16x32 16x16 128x224 128x192 128x160 " \
     "128x96 64x192 64x160 64x96 192x192 192x160 192x128"
 static const field gemm_fields[] = {COUNT(cj_gemm_desc, m),
@@ -148,11 +164,30 @@ HANDLE(crossentropy,
                            &(cj_crossentropy_arrays){CJ_INIT(cj_crossentropy_arrays), p[0], p[1], p[2], p[3], p[4]},
                            stream, error))
 HANDLE(topk, cj_topk_run(handle, p[0], p[1], p[2], stream, error))
-HANDLE(sort, cj_sort_run(handle, p[0], p[1], p[2], stream, error))
+HANDLE(sort, p[3] ? cj_sort_run_segmented(handle, p[0], p[3], p[1], p[2], stream, error)
+                  : cj_sort_run(handle, p[0], p[1], p[2], stream, error))
 HANDLE(sample, cj_sample_run(handle,
-                             &(cj_sample_arrays){CJ_INIT(cj_sample_arrays), .logits = p[0], .tokens = p[1], .mask = p[2],
-                                                 .temperature_rows = p[3], .top_k_rows = p[4], .top_p_rows = p[5],
-                                                 .min_p_rows = p[6], .seed_rows = p[7], .log_probability = p[8]},
+                             &(cj_sample_arrays){CJ_INIT(cj_sample_arrays),
+                                                 .logits = p[0],
+                                                 .tokens = p[1],
+                                                 .mask = p[2],
+                                                 .temperature_rows = p[3],
+                                                 .top_k_rows = p[4],
+                                                 .top_p_rows = p[5],
+                                                 .min_p_rows = p[6],
+                                                 .seed_rows = p[7],
+                                                 .log_probability = p[8],
+                                                 .counts = p[9],
+                                                 .repetition_rows = p[10],
+                                                 .frequency_rows = p[11],
+                                                 .presence_rows = p[12],
+                                                 .offset_rows = p[13],
+                                                 .top_tokens = p[14],
+                                                 .top_log_probabilities = p[15],
+                                                 .probabilities = p[16],
+                                                 .draft_tokens = p[17],
+                                                 .draft_probabilities = p[18],
+                                                 .accepted = p[19]},
                              stream, error))
 HANDLE(argmax, cj_argmax_run(handle, p[0], p[1], stream, error))
 HANDLE(scan, cj_scan_run(handle, p[0], p[1], stream, error))
@@ -174,10 +209,9 @@ typedef struct family {
 #define FAMILY(name) \
     { #name, name##_fields, name##_make, name##_go, name##_end, name##_beneath }
 
-static const family families[] = {FAMILY(reduce),       FAMILY(softmax),   FAMILY(norm),
-                                  FAMILY(crossentropy), FAMILY(topk),      FAMILY(argmax),
-                                  FAMILY(scan),         FAMILY(histogram), FAMILY(gemm),
-                                  FAMILY(sort),         FAMILY(sample)};
+static const family families[] = {FAMILY(reduce), FAMILY(softmax), FAMILY(norm),  FAMILY(crossentropy),
+                                  FAMILY(topk),   FAMILY(argmax),  FAMILY(scan),  FAMILY(histogram),
+                                  FAMILY(gemm),   FAMILY(sort),    FAMILY(sample)};
 
 struct call {
     const family *type;

@@ -8,7 +8,7 @@
 
 typedef struct call call;
 
-enum { CALLS_POINTERS = 12, CALLS_TEXT = 2048 };
+enum { CALLS_POINTERS = 20, CALLS_TEXT = 2048 };
 
 // Texts have CALLS_TEXT bytes. Every call returns a cj_status and, where it is not CJ_OK, writes why.
 int calls_open(const char *spec, cj_device **device, char *text);

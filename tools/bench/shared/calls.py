@@ -4,7 +4,7 @@ import ctypes
 import math
 import pathlib
 
-TEXT, POINTERS = 2048, 12  # CALLS_TEXT, CALLS_POINTERS of calls.h
+TEXT, POINTERS = 2048, 20  # CALLS_TEXT, CALLS_POINTERS of calls.h
 BUILT = pathlib.Path(__file__).resolve().parents[3] / "build"
 
 

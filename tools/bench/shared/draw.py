@@ -8,7 +8,7 @@ import math
 import random
 import zlib
 
-SIZE = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "u16": 2, "u8": 1, "i8": 1, "e4m3": 1}
+SIZE = {"f64": 8, "i64": 8, "u64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "i16": 2, "u16": 2, "u8": 1, "i8": 1, "e4m3": 1}
 
 HIDDEN = [768, 1024, 1152, 1280, 1536, 2048, 2304, 2560, 2880, 3072, 3584, 4096, 5120, 6144, 7168, 8192, 12288, 14336, 16384]
 VOCABULARY = [32000, 50257, 128256, 151936, 152064, 262144]
@@ -217,21 +217,46 @@ def draw_topk(rng, limits):
     return Request("topk", "topk", words, arrays, {"k": k, "smallest": smallest, "unsorted": unsorted})
 
 
+SORTED = ["f32", "f32", "f32", "bf16", "bf16", "f16", "f64", "i32", "i32", "u32", "i64", "u64", "i16", "u16", "i8", "u8"]
+LONGEST = 1 << 16  # of a segment, which a cluster holds whatever the type is
+
+
 def draw_sort(rng, limits):
-    dtype = rng.choice(["f32", "f32", "bf16", "f16", "i32"])
+    dtype = rng.choice(SORTED)
     rows, columns = draw_rows_columns(rng, limits, SIZE[dtype], (VOCABULARY, ROUTER, HIDDEN, HIDDEN))
-    columns = min(columns, 2**18)  # what a cluster holds
     stride, offset = draw_stride(rng, columns), draw_offset(rng, dtype)
-    descending, narrow = rng.random() < 0.5, rng.random() < 0.3
-    return sort_request(rows, columns, dtype, stride, offset, descending, narrow)
+    descending, narrow, result = rng.random() < 0.5, rng.random() < 0.3, rng.choice(["both", "both", "both", "both", "values", "indices"])
+    fill = rng.choice(["normal", "whole"]) if dtype[0] in "iu" else "normal"  # equal elements, or all digits
+    if rng.random() < 0.2:
+        return segments_request(rng, limits, rows, min(columns, LONGEST), dtype, offset, descending, narrow, result, fill)
+    return sort_request(rows, columns, dtype, stride, offset, descending, narrow, result, fill)
 
 
-def sort_request(rows, columns, dtype, stride, offset=0, descending=False, narrow=False):
-    x = Array("x", dtype, rows, columns, stride, "normal", offset)
-    words = words_of(rows=rows, columns=columns, dtype=dtype, descending=descending, index_u32=narrow,
-                     stride=stride if stride != columns else None)
-    arrays = (x, Array("values", dtype, rows, columns, columns), Array("indices", "u32" if narrow else "i64", rows, columns, columns))
-    return Request("sort", "sort", words, arrays, {"descending": descending})
+def sort_words(result, **values):
+    return words_of(**values, values_only=result == "values", indices_only=result == "indices")
+
+
+def sort_arrays(x, result, narrow, *more):
+    def like(name, dtype):
+        return Array(name, dtype, x.rows, x.columns, x.columns)
+    return (x, like("values", x.dtype) if result != "indices" else None,
+            like("indices", "u32" if narrow else "i64") if result != "values" else None, *more)
+
+
+def sort_request(rows, columns, dtype, stride, offset=0, descending=False, narrow=False, result="both", fill="normal"):
+    x = Array("x", dtype, rows, columns, stride, fill, offset)
+    words = sort_words(result, rows=rows, columns=columns, dtype=dtype, descending=descending, index_u32=narrow,
+                       stride=stride if stride != columns else None)
+    return Request("sort", "sort", words, sort_arrays(x, result, narrow), {"descending": descending})
+
+
+def segments_request(rng, limits, segments, longest, dtype, offset, descending, narrow, result, fill):
+    """One array of segments of 0 to `longest` elements; as much of it as they take, on the average, or some more or less."""
+    n = max(1, min(limits.bytes // SIZE[dtype], int(segments * longest * rng.choice([0.4, 0.5, 0.6]))))
+    x, kind = Array("x", dtype, 1, n, n, fill, offset), rng.choice(["i32", "i64"])
+    offsets = Array("offsets", kind, 1, segments + 1, segments + 1, f"segments:{longest}:{n}")
+    words = sort_words(result, rows=segments, columns=longest, dtype=dtype, descending=descending, index_u32=narrow, offsets=kind)
+    return Request("sort", "sort", words, sort_arrays(x, result, narrow, offsets), {"descending": descending, "segments": True})
 
 
 def draw_sample(rng, limits):
@@ -241,24 +266,33 @@ def draw_sample(rng, limits):
     top_k = min(columns, rng.choice([0, 0, 1, 20, 50, 50, 64, 1000]))
     top_p, min_p = rng.choice([0, 0.5, 0.9, 0.9, 0.95]), rng.choice([0, 0, 0, 0.05, 0.3])
     masked, told = rng.random() < 0.2, rng.random() < 0.3
-    return sample_request(rows, columns, dtype, stride, offset, top_k, top_p, min_p, masked, told)
+    more = {"penalties": rng.random() < 0.25, "offset": rng.random() < 0.2, "top": rng.choice([0, 0, 0, 0, 1, 5, 20, 32]),
+            "distribution": rng.random() < 0.15, "draft": rng.random() < 0.2}
+    return sample_request(rows, columns, dtype, stride, offset, top_k, top_p, min_p, masked, told, **more)
 
 
-def sample_request(rows, columns, dtype, stride, offset=0, top_k=0, top_p=0, min_p=0, masked=False, told=False):
-    x = Array("x", dtype, rows, columns, stride, "logits", offset)
+def sample_request(rows, columns, dtype, stride, begin=0, top_k=0, top_p=0, min_p=0, masked=False, told=False, penalties=False, offset=False,
+                   top=0, distribution=False, draft=False):
+    x = Array("x", dtype, rows, columns, stride, "logits", begin)
 
-    def each(name, kind, fill):
-        return Array(name, kind, 1, rows, rows, fill)
+    def each(name, kind, fill, wanted=True):
+        return Array(name, kind, 1, rows, rows, fill) if wanted else None
 
-    words = words_of(rows=rows, columns=columns, dtype=dtype, top_k=top_k > 0, top_p=top_p > 0, min_p=min_p > 0, mask=masked,
-                     log_probability=told, stride=stride if stride != columns else None,
-                     align=alignment([x]) if alignment([x]) < 16 else None)
-    words_of_mask = -(-columns // 32)
-    arrays = (x, each("tokens", "i32", ""), Array("mask", "i32", rows, words_of_mask, words_of_mask, "bits") if masked else None,
-              each("temperature", "f32", "weight"), each("top_k", "i32", f"value:{top_k}") if top_k else None,
-              each("top_p", "f32", f"value:{top_p}") if top_p else None, each("min_p", "f32", f"value:{min_p}") if min_p else None,
-              each("seed", "i64", "seed"), each("log_probability", "f32", "") if told else None)
-    return Request("sample", "sample", words, arrays, {"top_k": top_k, "top_p": top_p, "min_p": min_p})
+    def matrix(name, kind, width, fill, wanted):
+        return Array(name, kind, rows, width, width, fill) if wanted else None
+
+    words = words_of(rows=rows, columns=columns, dtype=dtype, top_k=top_k > 0, top_p=top_p > 0, min_p=min_p > 0, penalties=penalties,
+                     mask=masked, log_probability=told, top=top, distribution=distribution, draft=draft,
+                     stride=stride if stride != columns else None, align=alignment([x]) if alignment([x]) < 16 else None)
+    arrays = (x, each("tokens", "i32", ""), matrix("mask", "i32", -(-columns // 32), "bits", masked), each("temperature", "f32", "weight"),
+              each("top_k", "i32", f"value:{top_k}", top_k), each("top_p", "f32", f"value:{top_p}", top_p),
+              each("min_p", "f32", f"value:{min_p}", min_p), each("seed", "i64", "seed"), each("log_probability", "f32", "", told),
+              matrix("counts", "u32", columns, "counts", penalties), each("repetition", "f32", "weight", penalties),
+              each("frequency", "f32", "small", penalties), each("presence", "f32", "weight", penalties), each("offset", "i64", "seed", offset),
+              matrix("top_tokens", "i32", top, "", top), matrix("top_log_probabilities", "f32", top, "", top),
+              matrix("probabilities", "f32", columns, "", distribution), each("draft_tokens", "i32", "token", draft),
+              matrix("draft_probabilities", "f32", columns, "draft", draft), each("accepted", "u32", "", draft))
+    return Request("sample", "sample", words, arrays, {"top_k": top_k, "top_p": top_p, "min_p": min_p, "top": top})
 
 
 def draw_argmax(rng, limits):

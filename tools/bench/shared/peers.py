@@ -118,6 +118,9 @@ def topk(form, out, fused):
 
 
 def sort(form, out, fused):
+    if "segments" in form:
+        return None
+
     def run(x):
         values, indices = pt.sort(x["x"], dim=-1, descending=form["descending"], stable=True)
         return {"values": values, "indices": indices}
@@ -125,9 +128,17 @@ def sort(form, out, fused):
 
 
 def sample(form, out, fused):
-    """As samplers of models have it: filters on what is in order, then the largest of probabilities over exponential numbers."""
+    """As samplers of models have it: filters on what is in order, then the largest of probabilities over exponential numbers.
+    Nobody has a draft in an operator or two, so such a call has no peer."""
+    if "accepted" in out:
+        return None
+
     def run(x):
-        logits = x["x"].float() / x["temperature"].T
+        logits = x["x"].float()
+        if "counts" in x:
+            repeated = pt.where(logits > 0, logits / x["repetition"].T, logits * x["repetition"].T)
+            logits = pt.where(x["counts"] > 0, repeated - x["counts"] * x["frequency"].T - x["presence"].T, logits)
+        logits = logits / x["temperature"].T
         if "mask" in x:
             bits = x["mask"][..., None] >> pt.arange(32, device=logits.device) & 1
             logits = logits.masked_fill(bits.flatten(-2)[:, :logits.shape[-1]] == 0, -pt.inf)
@@ -145,6 +156,13 @@ def sample(form, out, fused):
         found = {"tokens": (place if index is None else index.gather(-1, place)).T.int()}
         if "log_probability" in out:
             found["log_probability"] = (share.gather(-1, place) / share.sum(-1, keepdim=True)).log().T
+        if form["top"]:
+            most, places = pt.topk(share, min(form["top"], share.shape[-1]), -1)
+            found["top_tokens"] = (places if index is None else index.gather(-1, places)).int()
+            found["top_log_probabilities"] = (most / share.sum(-1, keepdim=True)).log()
+        if "probabilities" in out:
+            part = share / share.sum(-1, keepdim=True)
+            found["probabilities"] = part if index is None else pt.zeros(x["x"].shape, device=part.device).scatter(-1, index, part)
         return found
     return run
 
@@ -234,7 +252,8 @@ def views(store, request):
 
 
 def can_compile(request):
-    return request.call != "histogram"  # bincount and histc stay what they are, and break the graph
+    """Whether torch has the request, and torch.compile opens it: bincount and histc stay what they are, and break the graph."""
+    return request.call != "histogram" and "segments" not in request.form and all(array.name != "accepted" for array in request.outputs)
 
 
 def to_compile(request, without):
@@ -342,7 +361,7 @@ def cub_problem(request, segments=SORT_ROWS):
         return Problem(work=SCAN if x.rows == 1 else SCAN_ROWS, type=0, n=n, columns=columns)
     if request.call == "topk" and (columns, form["k"]) in ((65536, 64), (131072, 50)):
         return Problem(work=TOPK, type=0, n=n, columns=columns, k=form["k"])
-    if request.call == "sort" and not form["descending"] and n < 2**31:
+    if request.call == "sort" and not form["descending"] and len(request.outputs) == 2 and "segments" not in form and n < 2**31:
         return Problem(work=SORT if x.rows == 1 else segments, type=0, n=n, columns=columns)
     return None
 
@@ -403,5 +422,5 @@ def functions(request, store, cub, compiled):
     if "quack" in compiled:
         every["quack"] = lambda: with_gaps(request, quack_function(request, types))
     if "compile" in compiled:
-        every["compile"] = lambda: torched.compiled(pt, torch_function(request, types, True))
+        every["compile"] = lambda: (function := torch_function(request, types, True)) and torched.compiled(pt, function)
     return every

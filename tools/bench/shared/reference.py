@@ -6,20 +6,13 @@ output's type where the library states none, |found - wanted| <= b (|wanted| + s
 What is exact has size None: every element is equal."""
 import math
 
+from shared import sampling
 from shared.draw import SIZE
-from shared.stores import is_integer
+from shared.rows import ROWS_AT_ONCE, order, place, take, top, total
+from shared.stores import POISON, is_integer
 
 ROUNDING = {"f64": 2.0**-53, "f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8, "e4m3": 2.0**-4}  # half a unit in the last place
 LEAST = {"f16": 2.0**-24, "e4m3": 2.0**-9}  # the distance of the smallest numbers; others have 8 bits of exponent or more
-ROWS_AT_ONCE = 1 << 26  # elements of float64
-
-
-def top(xp, x):
-    return xp.amax(x, -1)[..., None]
-
-
-def total(x):
-    return x.sum(-1)[..., None]
 
 
 def softmax(xp, form, x):
@@ -72,20 +65,6 @@ def crossentropy(xp, form, x):
     dx = (xp.exp(logits - lse) - hit - smoothing / n) * counts
     return {"lse": (lse.T, (most + math.log(n)).T), "loss": (loss.T, (2 * most + math.log(n)).T),
             "dx": (dx, xp.exp(own - lse) + smoothing / n + 2.0**-20 / n)}
-
-
-def place(x):
-    """Where new arrays are to be made: nothing to say for NumPy."""
-    return {"device": x.device} if hasattr(x, "is_cuda") else {}
-
-
-def take(xp, x, index):
-    return xp.take_along_dim(x, index, -1) if hasattr(xp, "take_along_dim") else xp.take_along_axis(x, index, -1)
-
-
-def order(xp, x):
-    """Indices that sort rows, the least first, of equal elements the first first."""
-    return xp.argsort(x, dim=-1, stable=True) if hasattr(x, "is_cuda") else xp.argsort(x, axis=-1, kind="stable")
 
 
 def ascending(xp, x):
@@ -279,78 +258,28 @@ def check_reduce(request, store, bound):
     return 0.0, ""
 
 
-def philox(seed):
-    """The first 64 of the bits of Philox4x32-10 with this key and counter 0, as a number from 0 to 1. NumPy's uint64."""
-    import numpy as np
-    low, key, c = np.uint64(0xffffffff), [seed & np.uint64(0xffffffff), seed >> np.uint64(32)], [np.zeros_like(seed) for _ in range(4)]
-    for _ in range(10):
-        a, b = c[0] * np.uint64(0xd2511f53), c[2] * np.uint64(0xcd9e8d57)
-        c = [b >> np.uint64(32) ^ c[1] ^ key[0], b & low, a >> np.uint64(32) ^ c[3] ^ key[1], a & low]
-        key = [key[0] + np.uint64(0x9e3779b9) & low, key[1] + np.uint64(0xbb67ae85) & low]
-    return (c[1] * 2.0**32 + c[0]) / 2.0**64
+def check_segments(request, store, bound):
+    """Segments of one array in order; elements outside of them are not written."""
+    xp, form = store.xp, request.form
+    x, offsets = (store.wide(array)[0] for array in request.inputs)
+    at = xp.arange(x.shape[0], **place(x))
+    segment = xp.searchsorted(offsets, at, **{"right": True} if hasattr(x, "is_cuda") else {"side": "right"}) - 1
+    inside = (segment >= 0) & (segment < offsets.shape[0] - 1)
+    by_value = order(xp, -x if form["descending"] else x)
+    source = by_value[order(xp, segment[by_value])]
+    begin = offsets[xp.where(inside, segment, 0)]
+    wanted = {"values": x[source], "indices": source - begin}
+    for array in request.outputs:
+        found = store.wide(array)
+        untouched = (store.bytes(array) == POISON).all(-1)
+        _, text = compare(store, array, xp.where(inside, found[0], 0)[None], xp.where(inside, wanted[array.name], 0)[None], None, bound, 0)
+        if text or not bool((inside | untouched).all()):
+            return 2.0, text or f"{array.name}: something is written outside of the segments"
+    return 0.0, ""
 
 
-NEAR = 2.0**-16  # masses are f32's powers: how far a sum of them may be off, of the whole
-
-
-def kept_masses(xp, form, x, k, near):
-    """The masses, of 1 for the greatest logit, of the tokens that the filters keep, by index. near: what is on a filter's edge stays,
-    or, below 0, goes."""
-    masses = xp.exp((x["x"] - top(xp, x["x"])) / x["temperature"].T)
-    masses = xp.where(masses >= 2.0**-41, masses, 0.0)
-    places = order(xp, -x["x"])  # equal ones by index
-    sorted_masses = take(xp, masses, places)
-    n = masses.shape[-1]
-    keeps = xp.arange(n, **place(masses))[None] < (k or n)
-    sorted_masses = sorted_masses * keeps
-    if form["top_p"]:
-        before = sorted_masses.cumsum(-1) - sorted_masses
-        sorted_masses = sorted_masses * (before < (form["top_p"] + near) * total(sorted_masses))
-    if form["min_p"]:
-        sorted_masses = sorted_masses * (sorted_masses >= form["min_p"] * (1 - near))
-    return take(xp, sorted_masses, order(xp, places))
-
-
-def check_sample_rows(request, xp, x, found, u, row):
-    """Each token is one that the filters keep, and the one that the row's random number names; a row with nothing to keep has -1."""
-    token, empty = found["tokens"].T, top(xp, x["x"]) == -math.inf
-    x["x"] = xp.where(empty, 0.0, x["x"])
-    some, most = (kept_masses(xp, request.form, x, request.form["top_k"], near) for near in (-NEAR, NEAR))
-    outside = (token < 0) | (token >= some.shape[-1])
-    at = xp.where(outside, 0, token)
-    whole, slack = total(some), NEAR + total(most - some) / total(most)
-    high = take(xp, some.cumsum(-1), at) / whole
-    low = high - take(xp, some, at) / whole
-    away = xp.where(u < low, low - u, xp.where(u > high, u - high, 0.0)) * ~empty
-    wrong = xp.where(empty, token != -1, outside | (take(xp, most, at) <= 0) | ~(away <= slack))
-    if bool(wrong.any()):
-        r = int(xp.argmax(wrong.reshape(-1) * 1))
-        return 2.0, f"row {row + r}: token {int(token[r, 0])} is not the one at {float(u[r, 0]):.6f} of what the filters keep"
-    if "log_probability" in found:
-        told, want = found["log_probability"].T, xp.log(take(xp, most, at) / total(most))
-        wrong = xp.where(empty, told != -math.inf, ~(abs(told - want) <= 1e-4 + 2 * slack))
-        if bool(wrong.any()):
-            r = int(xp.argmax(wrong.reshape(-1) * 1))
-            return 2.0, f"row {row + r}: the log-probability is {float(told[r, 0]):.6g}, not {float(want[r, 0]):.6g}"
-    return float((away / slack).max()), ""
-
-
-def check_sample(request, store, bound):
-    xp, x_array = store.xp, request.inputs[0]
-    worst, once = 0.0, max(1, ROWS_AT_ONCE // x_array.columns)
-    for row in range(0, x_array.rows, once):
-        rows = slice(row, min(x_array.rows, row + once))
-        x = {a.name: store.wide(a, rows) if a.name in ("x", "mask") else store.wide(a, columns=rows) for a in request.inputs}
-        if "mask" in x:
-            bits = x["mask"][..., None] >> xp.arange(32, **place(x["mask"])) & 1
-            x["x"] = xp.where(bits.reshape(bits.shape[0], -1)[:, :x_array.columns] > 0, x["x"], -math.inf)
-        u = store.numbers(philox, x["seed"].T)
-        found = {a.name: store.wide(a, columns=rows) for a in request.outputs}
-        share, text = check_sample_rows(request, xp, x, found, u, row)
-        worst = max(worst, share)
-        if text:
-            return worst, text
-    return worst, ""
+def check_sort(request, store, bound):
+    return (check_segments if "segments" in request.form else check_rows)(request, store, bound)
 
 
 def check(request, store, bound):
@@ -358,4 +287,4 @@ def check(request, store, bound):
     for array in request.outputs:
         if request.call != "reduce" and not store.untouched(array):
             return 2.0, f"{array.name}: something is written outside of its rows"
-    return {"reduce": check_reduce, "sample": check_sample}.get(request.call, check_rows)(request, store, bound)
+    return {"reduce": check_reduce, "sort": check_sort, "sample": sampling.check}.get(request.call, check_rows)(request, store, bound)

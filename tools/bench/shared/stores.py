@@ -23,6 +23,12 @@ def is_integer(dtype):
     return dtype[0] in "iu"
 
 
+def whole(dtype):
+    """The ends of what is drawn of all bits."""
+    bits = 8 * SIZE[dtype] - 1
+    return (-(1 << bits) + 1 if dtype[0] == "i" else 0), (1 << bits) - 1
+
+
 class Numpy:
     """The arrays of one call on the host. `seed` alone says what they are filled with."""
 
@@ -48,6 +54,19 @@ class Numpy:
         rng, n = self.rng, array.elements
         if array.dtype == "e4m3":
             return rng.integers(0, E4M3_ONE + 9, n) | rng.integers(0, 2, n) << 7
+        if array.fill == "whole":  # any bits, but that what has no sign fits a type that has one
+            return rng.integers(*whole(array.dtype), n)
+        if array.fill.startswith("segments:"):
+            longest, last = map(int, array.fill.split(":")[1:])
+            lengths = rng.integers(0, longest + 1, n)
+            lengths[0] %= 5  # what stands before the first one
+            return self.np.minimum(self.np.cumsum(lengths), last)
+        if array.fill == "counts":
+            return self.np.where(rng.random(n) < 0.1, rng.integers(1, 4, n), 0)
+        if array.fill == "token":  # of a draft, which a tenth of the rows has not
+            return self.np.where(rng.random(n) < 0.1, -1, rng.integers(0, self.columns, n))
+        if array.fill == "draft":  # probabilities, whose sum is about 1
+            return self.np.minimum(self.np.exp(4 * rng.standard_normal(n) - 8) / self.columns, 1)
         if array.fill == "label":  # of them a tenth is ignored
             return self.np.where(rng.random(n) < 0.1, -100, rng.integers(0, self.columns, n))
         if array.fill in ("seed", "bits"):
@@ -73,6 +92,10 @@ class Numpy:
         size = flat.itemsize
         return self.np.lib.stride_tricks.as_strided(flat[array.offset:], (array.rows, array.columns), (array.stride * size, size))
 
+    def bytes(self, array):
+        """Of each element of an array of one row."""
+        return self.view(array)[0].view(self.np.uint8).reshape(array.columns, SIZE[array.dtype])
+
     def wide(self, array, rows=slice(None), columns=slice(None)):
         np, x = self.np, self.view(array)[rows, columns]
         if array.dtype == "bf16":
@@ -81,9 +104,9 @@ class Numpy:
             return np.array(e4m3_values())[x]
         return x.astype(np.int64 if is_integer(array.dtype) else np.float64)
 
-    def numbers(self, function, x):
+    def numbers(self, function, *x):
         """A function of NumPy's uint64, of whole numbers that are not negative."""
-        return function(x.astype(self.np.uint64))
+        return function(*(one.astype(self.np.uint64) for one in x))
 
     def result(self, array, dtype, at):
         """The value of a type `at` bytes into an output of bytes."""
@@ -127,7 +150,7 @@ class Torch:
     def type_of(self, dtype):
         pt = self.pt
         return {"f64": pt.float64, "f32": pt.float32, "f16": pt.float16, "bf16": pt.bfloat16, "e4m3": pt.float8_e4m3fn,
-                "i64": pt.int64, "i32": pt.int32, "u32": pt.int32, "u16": pt.int16, "u8": pt.uint8, "i8": pt.int8}[dtype]
+                "i64": pt.int64, "u64": pt.int64, "i32": pt.int32, "u32": pt.int32, "i16": pt.int16, "u16": pt.int16, "u8": pt.uint8, "i8": pt.int8}[dtype]
 
     def fill(self, array, flat):
         pt, n = self.pt, array.elements
@@ -140,6 +163,19 @@ class Torch:
 
         if array.dtype == "e4m3":
             return flat.view(pt.uint8).copy_(below(0, E4M3_ONE + 9) | below(0, 2) << 7)
+        if array.fill == "whole":
+            return flat.copy_(below(*whole(array.dtype)))
+        if array.fill.startswith("segments:"):
+            longest, last = map(int, array.fill.split(":")[1:])
+            lengths = below(0, longest + 1)
+            lengths[0] %= 5
+            return flat.copy_(lengths.cumsum(0).clamp(max=last))
+        if array.fill == "counts":
+            return flat.copy_(pt.where(unit() < 0.1, below(1, 4), 0))
+        if array.fill == "token":
+            return flat.copy_(pt.where(unit() < 0.1, -1, below(0, self.columns)))
+        if array.fill == "draft":
+            return flat.copy_(((4 * pt.randn(n, generator=self.rng, device="cuda") - 8).exp() / self.columns).clamp(max=1))
         if array.fill == "label":
             return flat.copy_(pt.where(unit() < 0.1, -100, below(0, self.columns)))
         if array.fill in ("seed", "bits"):
@@ -167,14 +203,17 @@ class Torch:
     def view(self, array):
         return self.flat[array.name].as_strided((array.rows, array.columns), (array.stride, 1), array.offset)
 
+    def bytes(self, array):
+        return self.view(array)[0].view(self.pt.uint8).reshape(array.columns, SIZE[array.dtype])
+
     def wide(self, array, rows=slice(None), columns=slice(None)):
         x = self.view(array)[rows, columns]
         if is_integer(array.dtype):
             return x.long() & (1 << 8 * SIZE[array.dtype]) - 1 if array.dtype in ("u32", "u16") else x.long()
         return (x.float() if array.dtype == "e4m3" else x).double()
 
-    def numbers(self, function, x):
-        return self.pt.from_numpy(function(x.cpu().numpy().astype("uint64"))).cuda()
+    def numbers(self, function, *x):
+        return self.pt.from_numpy(function(*(one.cpu().numpy().astype("uint64") for one in x))).cuda()
 
     def result(self, array, dtype, at):
         value = self.flat[array.name][at:at + SIZE[dtype]].cpu().view(self.type_of(dtype))[0].item()
