@@ -450,8 +450,8 @@ def read_all(arrays: Sequence[Array], outs: Sequence[Array]) -> tuple[list[Any],
 
 class Known:
     """The arrays of a call, as later calls are held against them: by their keys; and once they have come twice, if they are
-    aligned, by their library's own ``test``, in a third of the time. None: it is not yet made; False: there is none. ``match`` finds the
-    arrays among the arguments of a later call (:func:`clusterjit.unrolled.matcher`).
+    aligned, by their library's own ``test``, in a third of the time. None: it is not yet made; False: there is none. ``match`` does
+    it with the arguments of a later call (:func:`clusterjit.unrolled.matcher`).
     """
 
     __slots__ = ("keys", "test", "match")

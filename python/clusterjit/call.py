@@ -450,10 +450,10 @@ class Function(Generic[P, R]):
         if known.test:
             if len(args) == arrays and not kwargs:
                 addresses = known.test(args + outs)
-            else:
-                found = known.match(args, kwargs)
-                if found is not None:
-                    addresses, late = known.test(found[0] + outs), found[1]
+            elif known.match:  # another thread may be about to make it
+                found = known.match(args, kwargs, outs)
+                if found:
+                    addresses, late = found
         if addresses is None:
             addresses, entry, late = self._find(args, kwargs, outs)
         handle = entry.current() if stream is None else stream_handle(stream)
@@ -484,8 +484,8 @@ class Function(Generic[P, R]):
                 entry = self._entry(key, keys, args, kwargs, outs)
                 self._last = key, Known(keys), entry, len(arrays) if len(arrays) == len(args) and not kwargs else None
             elif known.test is None:
-                known.match = matcher(args, kwargs, _is_array, late or ())
                 known.learn(arrays, outs, addresses)
+                known.match = matcher(args, kwargs, bool(outs), _is_array, late or (), known.test)
         return addresses, entry, late
 
     def _entry(self, key: list[Any], keys: list[Any], args: Any, kwargs: Any, outs: Any) -> _Entry[R]:

@@ -32,36 +32,37 @@ def unrolled(text: str, count: int, names: dict[str, Any], **lists: Sequence[Any
 
 
 @functools.lru_cache(maxsize=None)
-def _matcher_code(count: int, names: tuple[str, ...], kinds: str) -> CodeType:
+def _matcher_code(count: int, names: tuple[str, ...], kinds: str, outs: bool) -> CodeType:
     """Of `count` arguments by position and some by name, each an array ("a"), a value ("v"), or a number that may be another one ("n")."""
     def each(text: str, kind: str) -> str:
         return "".join(text.replace("#", str(i)) for i, own in enumerate(kinds) if own == kind)
 
-    arguments = [f"v{i}, " for i in range(len(kinds))]
-    values = "".join(f"kwargs[{name!r}], " for name in names)
+    positional = "".join(f"v{i}, " for i in range(count))
+    named = "; ".join(f"v{count + i} = kwargs[{name!r}]" for i, name in enumerate(names))
     numbers = ", ".join(f"{names[i - count]!r}: v{i}" for i, kind in enumerate(kinds) if kind == "n")
     text = f"""
-def call(args, kwargs):
-    if len(kwargs) != {len(names)}: return None
+def call(args, kwargs, outs):
+    if len(kwargs) != {len(names)} or {"not outs" if outs else "outs"}: return None
     try:
-        [{"".join(arguments[:count])}] = args
-        [{"".join(arguments[count:])}] = [{values}]
+        [{positional}] = args
+        {named}
     except (ValueError, KeyError):
         return None
 {each("    if type(v#) is not type#: return None" + chr(10), "n")}
 {each("    if v# is not value# and (type(v#) is not type# or v# != value#): return None" + chr(10), "v")}
-    return ({each("v#, ", "a")}), {f"{{{numbers}}}" if numbers else "None"}
+    return test(({each("v#, ", "a")}){" + outs" if outs else ""}), {f"{{{numbers}}}" if numbers else "None"}
 """
     return compile(text, "<for arguments as before>", "exec")
 
 
-def matcher(args: Sequence[Any], kwargs: dict[str, Any], is_array: Callable[[Any], bool], late: Container[str]) -> Any:
-    """A function of a later call's `args` and `kwargs`: its arrays, and its values of the names in `late` or None, if all other
-    arguments are those of this call; None if they are not."""
+def matcher(args: Sequence[Any], kwargs: dict[str, Any], outs: bool, is_array: Callable[[Any], bool], late: Container[str], test: Any) -> Any:
+    """A function of a later call's `args`, `kwargs` and `outs`: what `test` says of its arrays, and its values of the names in `late` or
+    None, if all other arguments are those of this call; None if they are not."""
     values = [list(value) if type(value) is list else value for value in (*args, *kwargs.values())]
     places = [*[""] * len(args), *kwargs]
     kinds = "".join("a" if is_array(value) else "n" if place in late else "v" for place, value in zip(places, values))
     scope: dict[str, Any] = {f"value{i}": value for i, value in enumerate(values) if kinds[i] == "v"}  # arrays are not kept alive
     scope.update((f"type{i}", type(value)) for i, value in enumerate(values))
-    exec(_matcher_code(len(args), tuple(kwargs), kinds), scope)
+    scope["test"] = test
+    exec(_matcher_code(len(args), tuple(kwargs), kinds, outs), scope)
     return scope["call"]
