@@ -4,7 +4,7 @@
 #include <string.h>
 
 collective_model gpus_model_of(const cj_params *params) {
-    static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
+    static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32, CJ_U16, CJ_U8};
     static const struct {
         const char      *family;
         cj_collective_op op;

@@ -86,6 +86,7 @@ static const cj_param_info combining[] = {
 static const cj_param_info moving[] = {
 #define PARAM(id, ...) [GPUS_##id] = {__VA_ARGS__},
 #define MOVES PARAM
+#define GPUS_DTYPES "f32 f16 bf16 i32 u32 u16 u8"
 #include "params.def"
 };
 

@@ -60,7 +60,9 @@ void cj__gpus_open_arrays(gpus_kernel *k) {
 
 static uint32_t unit_bytes(const gpus_shape *s) { return s->each * s->bytes; }
 
-// A single half is the lower one of its word, beside 0.
+// A single half, or byte, is the lowest one of its word, beside 0.
+static const char *type_apart(const gpus_shape *s) { return unit_bytes(s) == 2 ? "b16" : "b8"; }
+
 static void load_unit(const gpus_kernel *k, cj_reg at, cj_reg *words) {
     cj_func *f = k->f;
     if (unit_bytes(&k->s) > 2) {
@@ -69,7 +71,7 @@ static void load_unit(const gpus_kernel *k, cj_reg at, cj_reg *words) {
         return;
     }
     cj_reg half = cj_register(f, "b16", "half");
-    cj__load(f, cj_always(), "ld.global", "b16", &half, 1, at, 0);
+    cj__load(f, cj_always(), "ld.global", type_apart(&k->s), &half, 1, at, 0);
     words[0] = cj_let(f, "b32", "word", "cvt.u32.u16 $1, $2;", half);
 }
 
@@ -80,7 +82,7 @@ static void store_unit(const gpus_kernel *k, cj_reg at, const cj_reg *words) {
         return;
     }
     cj_reg half = cj_let(f, "b16", "half", "cvt.u16.u32 $1, $2;", words[0]);
-    cj__store(f, cj_always(), "st.global", "b16", &half, 1, at, 0);
+    cj__store(f, cj_always(), "st.global", type_apart(&k->s), &half, 1, at, 0);
 }
 
 // ---- the loop

@@ -26,14 +26,14 @@
 //                             unit  --stores-->  the root's out
 #include "collectives.h"
 
-enum { PER_WORD = 2 };  // elements in a word, at most
+enum { PER_WORD = 4, COMBINED = 2 };  // elements in a word, at most; of those that are combined
 
 // A piece of x or out: the unit of one GPU's part.
 typedef struct piece {
     cj_reg   at;      // its address, less `offset`
     uint32_t offset;
     cj_reg   exists;  // cj_always(), or whether the unit is inside x
-    cj_reg   second;  // of halves, alone in their word: whether there is a second one; or cj_always()
+    cj_reg   more[PER_WORD - 1];  // of elements of a word that are loaded one by one: whether there is a second one, …; or cj_always()
 } piece;
 
 // Whose part: GPU 0, 1, …, or no part; or PEER + i: that of peer i, so PEER is the own one.
@@ -47,6 +47,9 @@ typedef struct place {
 } place;
 
 static bool is_half(const gpus_shape *s) { return s->bytes == 2; }
+
+// Elements of a word of which each has a load of its own; 1: the word is loaded at once.
+static uint32_t apart(const gpus_shape *s) { return s->words == 1 ? 4 / s->bytes : 1; }
 
 // Elements from a GPU's part to the next one's.
 static uint32_t stride(const gpus_shape *s) { return s->shots == 2 ? s->units * s->each : s->stride; }
@@ -66,10 +69,10 @@ static piece piece_of(const gpus_kernel *k, cj_reg base, cj_reg unit, int part) 
     if (part >= PEER) element = cj_mad(f, "element", cj__gpus_peer(k, (uint32_t)(part - PEER)), stride(s), element);
     if (s->shots == 2) within = element;
     if (s->shots == 2) p.exists = cj_lt(f, "exists", within, s->count - before);
-    p.second = p.exists;
-    if (is_half(s) && s->words == 1 && s->count % PER_WORD) {
-        const uint32_t end = s->count - (s->shots == 2 ? before : 0);
-        p.second = cj_lt(f, "second", within, end - 1);
+    for (uint32_t i = 1; i < apart(s); i++) {
+        static const char *const names[] = {"second", "third", "fourth"};
+        const uint32_t           end = s->count - (s->shots == 2 ? before : 0);
+        p.more[i - 1] = s->count % apart(s) ? cj_lt(f, names[i - 1], within, end > i ? end - i : 0) : p.exists;
     }
     if (!cj_is_none(base)) p.at = cj_mad_wide(f, "at", element, s->bytes, base);
     return p;
@@ -81,32 +84,41 @@ static cj_reg join(cj_func *f, cj_reg low, cj_reg high) {
     return cj_let(f, "b32", "word", "mov.b32 $1, {$2, $3};", low, high);
 }
 
+static const char *type_apart(const gpus_shape *s) { return is_half(s) ? "b16" : "b8"; }
+
 // 0 where the piece does not exist.
 static void load_unit(const gpus_kernel *k, const piece *p, cj_reg *words) {
     cj_func *f = k->f;
-    if (k->s.words > 1 || !is_half(&k->s)) {
+    if (apart(&k->s) == 1) {
         cj_registers(f, "b32", "word", k->s.words, words);
         for (uint32_t w = 0; w < k->s.words && !cj_is_always(p->exists); w++) cj_set(f, words[w], 0);
         cj__load(f, p->exists, "ld.global", "b32", words, k->s.words, p->at, p->offset);
         return;
     }
-    cj_reg half[PER_WORD];
-    for (unsigned i = 0; i < PER_WORD; i++) half[i] = cj_let(f, "b16", "half", "mov.b16 $1, $2;", 0);
-    cj__load(f, p->exists, "ld.global", "b16", &half[0], 1, p->at, p->offset);
-    cj__load(f, p->second, "ld.global", "b16", &half[1], 1, p->at, p->offset + 2);
-    words[0] = join(f, half[0], half[1]);
+    const uint32_t count = apart(&k->s);
+    cj_reg         part[PER_WORD];
+    for (uint32_t i = 0; i < count; i++) part[i] = cj_let(f, "b16", is_half(&k->s) ? "half" : "byte", "mov.b16 $1, $2;", 0);
+    for (uint32_t i = 0; i < count; i++)
+        cj__load(f, i ? p->more[i - 1] : p->exists, "ld.global", type_apart(&k->s), &part[i], 1, p->at, p->offset + i * k->s.bytes);
+    for (uint32_t i = 0; count == PER_WORD && i < COMBINED; i++) {
+        cj_reg upper = cj_let(f, "b16", "upper", "shl.b16 $1, $2, 8;", part[2 * i + 1]);
+        part[i] = cj_let(f, "b16", "half", "or.b16 $1, $2, $3;", part[2 * i], upper);
+    }
+    words[0] = join(f, part[0], part[1]);
 }
 
 static void store_unit(const gpus_kernel *k, const piece *p, const cj_reg *words) {
     cj_func *f = k->f;
-    if (k->s.words > 1 || !is_half(&k->s)) {
+    if (apart(&k->s) == 1) {
         cj__store(f, cj_always(), "st.global", "b32", words, k->s.words, p->at, p->offset);
         return;
     }
-    cj_reg half[PER_WORD] = {cj_register(f, "b16", "half"), cj_register(f, "b16", "half")};
+    cj_reg half[COMBINED] = {cj_register(f, "b16", "half"), cj_register(f, "b16", "half")}, part[PER_WORD] = {half[0], half[1]};
     cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], words[0]);
-    cj__store(f, cj_always(), "st.global", "b16", &half[0], 1, p->at, p->offset);
-    cj__store(f, p->second, "st.global", "b16", &half[1], 1, p->at, p->offset + 2);
+    for (uint32_t i = 0; apart(&k->s) == PER_WORD && i < PER_WORD; i++)
+        part[i] = i % 2 ? cj_let(f, "b16", "byte", "shr.b16 $1, $2, 8;", half[i / 2]) : half[i / 2];
+    for (uint32_t i = 0; i < apart(&k->s); i++)
+        cj__store(f, i ? p->more[i - 1] : cj_always(), "st.global", type_apart(&k->s), &part[i], 1, p->at, p->offset + i * k->s.bytes);
 }
 
 // The numbers in a word, in the type in which they are combined.
@@ -122,14 +134,14 @@ static unsigned widen(const gpus_kernel *k, cj_reg word, cj_reg *number) {
     number[1] = cj_f32(f, "number");
     cj__half_widen(f, k->s.type, number[0], bits);
     cj__half_widen(f, k->s.type, number[1], above);
-    return PER_WORD;
+    return COMBINED;
 }
 
 static cj_reg narrow(const gpus_kernel *k, const cj_reg *number) {
     cj_func *f = k->f;
     if (!is_half(&k->s)) return cj_let(f, "b32", "word", "mov.b32 $1, $2;", number[0]);
-    cj_reg half[PER_WORD];
-    for (unsigned i = 0; i < PER_WORD; i++) {
+    cj_reg half[COMBINED];
+    for (unsigned i = 0; i < COMBINED; i++) {
         half[i] = cj_register(f, "b16", "half");
         cj__half_round(f, k->s.type, half[i], number[i]);
     }
@@ -181,7 +193,7 @@ static void send_parts(const gpus_kernel *k, const place *here, cj_reg *own) {
 // In pairs of neighbours, as a cluster's collectives are.
 void cj__gpus_fold(const gpus_kernel *k, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS], cj_reg *words) {
     for (uint32_t w = 0; w < k->s.words; w++) {
-        cj_reg   number[PER_WORD][CJ_BOX_GPUS], of_one[PER_WORD];
+        cj_reg   number[COMBINED][CJ_BOX_GPUS], of_one[COMBINED];
         unsigned each = 1;
         for (uint32_t q = 0; q < k->s.gpus; q++) {
             each = widen(k, got[q][w], of_one);

@@ -7,9 +7,9 @@
 static const struct gpus_dtype {
     const char *type;
     uint32_t    bytes;
-} dtypes[] = {{"f32", 4}, {"f16", 2}, {"bf16", 2}, {"s32", 4}, {"u32", 4}};
+} dtypes[] = {{"f32", 4}, {"f16", 2}, {"bf16", 2}, {"s32", 4}, {"u32", 4}, {"u16", 2}, {"u8", 1}};
 
-static const uint32_t alignments[] = {16, 8, 4, 2};
+static const uint32_t alignments[] = {16, 8, 4, 2, 1};
 
 enum { GPUS_NO_COUNT = 4096 };  // the parameter's default
 enum { TAGS_AUTO, TAGS_WORDS, TAGS_BLOCKS };

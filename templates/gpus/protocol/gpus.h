@@ -26,7 +26,7 @@ enum { GPUS_WORDS = 4, GPUS_PAIR = 16 };  // 32 bits each, of a message; bytes o
 // What a plan comes to.
 typedef struct gpus_shape {
     const gpus_op *op;
-    const char    *type;       // of an element: "f32", "f16", "bf16", "s32", "u32"
+    const char    *type;       // of an element: "f32", "f16", "bf16", "s32", "u32"; of what only moves also "u16", "u8"
     uint32_t       gpus, bytes, count, words;  // words of a message; an element's bytes
     uint32_t       stride;     // elements from a part of x or out to the next
     uint32_t       each;       // elements of a message
