@@ -12,6 +12,11 @@ static const char *const names[] = {"all-reduce", "reduce-scatter", "all-gather"
 
 // ncclDataType_t and ncclRedOp_t, which never change.
 static const int types[] = {[CJ_F32] = 7, [CJ_I32] = CJ_NCCL_I32, [CJ_U32] = 3, [CJ_F16] = 6, [CJ_BF16] = 9};
+
+// Of what is only moved the type is one of bytes where NCCL, or this table, has none.
+static bool     is_known(cj_dtype type) { return (size_t)type < sizeof types / sizeof *types && types[type]; }
+static int      type_of(const cj_gpus_desc *desc) { return is_known(desc->dtype) ? types[desc->dtype] : CJ_NCCL_U8; }
+static uint64_t count_of(const cj_gpus_desc *desc) { return is_known(desc->dtype) ? desc->count : desc->count * cj_dtype_size(desc->dtype); }
 static const int operations[] = {[CJ_COMBINE_SUM] = CJ_NCCL_SUM, [CJ_COMBINE_MIN] = 3, [CJ_COMBINE_MAX] = 2};
 
 // ---- the descriptions of the ranks
@@ -62,13 +67,14 @@ static void *at(cj_ptr address, uint64_t bytes) { return (void *)(uintptr_t)(add
 static cj_status all_to_all(cj_nccl_ranks *n, const cj_gpus_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream,
                             cj_error *error) {
     const uint64_t part = desc->count * cj_dtype_size(desc->dtype);
-    const int      type = types[desc->dtype];
+    const uint64_t count = count_of(desc);
+    const int      type = type_of(desc);
     cj_status      status = CJ_OK;
     REFUSE_IF(x == out, "out: an all-to-all by NCCL cannot write to x" CJ_HINT "give an array of its own");
     TRY(CJ_NCCL(n, error, GroupStart, ()));
     for (uint32_t q = 0; q < n->size && !status; q++) {
-        status = CJ_NCCL(n, error, Send, (at(x, q * part), desc->count, type, (int)q, n->comm, stream));
-        if (!status) status = CJ_NCCL(n, error, Recv, (at(out, q * part), desc->count, type, (int)q, n->comm, stream));
+        status = CJ_NCCL(n, error, Send, (at(x, q * part), count, type, (int)q, n->comm, stream));
+        if (!status) status = CJ_NCCL(n, error, Recv, (at(out, q * part), count, type, (int)q, n->comm, stream));
     }
     const cj_status ended = CJ_NCCL(n, status ? NULL : error, GroupEnd,
                                     ());  // also after a failure: else the group stays open
@@ -84,14 +90,11 @@ static cj_status barrier(cj_nccl_ranks *n, cj_stream stream, cj_error *error) {
 cj_status cj__gpus_by_nccl(cj_gpus *gpus, const cj_gpus_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream,
                            cj_error *error) {
     cj_nccl_ranks *n = &gpus->nccl;
-    FAIL_IF(gpus->failed, CJ_DRIVER,
-            "an earlier call of these %" PRIu32 " GPUs failed" CJ_HINT "cj_gpus_check says how; make a new cj_gpus",
-            gpus->count);
     TRY(agree(gpus, desc, error));
     const void  *from = at(x, 0);
     void        *to = at(out, 0);
-    const size_t count = desc->count;
-    const int    type = desc->op == CJ_GPUS_BARRIER ? 0 : types[desc->dtype];
+    const size_t count = desc->op == CJ_GPUS_BARRIER ? 0 : count_of(desc);
+    const int    type = desc->op == CJ_GPUS_BARRIER ? 0 : type_of(desc);
     const int    operation = desc->op <= CJ_GPUS_REDUCE_SCATTER ? operations[desc->combine] : 0;
     switch (desc->op) {
     case CJ_GPUS_ALLREDUCE: return CJ_NCCL(n, error, AllReduce, (from, to, count, type, operation, n->comm, stream));

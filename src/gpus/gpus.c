@@ -14,7 +14,12 @@
 
 _Static_assert(CJ_GPUS_MAX == CJ_BOX_GPUS && CJ_GPUS_MAX <= CJ_TOGETHER_MAX, "a box has a hello of each GPU");
 
-enum { MAIL_BYTES = 8 << 20, MAIL_LEAST = 1024, MAIL_MOST = 1 << 30, LIMIT = 1 << 25, TIMEOUT_MS = 60000 };
+enum { MAIL_BYTES = 8 << 20, MAIL_LEAST = 1024, MAIL_MOST = 1 << 30, TIMEOUT_MS = 60000 };
+
+// Polls until a thread gives up: some 20 s on a GPU. The CPU device executes a poll in some 9 us, so that it takes 10 s (Xeon, November 2026).
+enum { LIMIT_GPU = 1 << 25, LIMIT_CPU = 1 << 20 };
+
+static uint64_t default_limit(const cj_device *device) { return strcmp(cj_device_kind(device), "cpu") ? LIMIT_GPU : LIMIT_CPU; }
 
 // ---- boxes
 
@@ -49,13 +54,13 @@ static cj_status connect(cj_gpus *gpus, cj_error *error) {
     return CJ_OK;
 }
 
-cj_status cj__gpus_make(const cj_gpus_options *options, cj_gpus **made, cj_error *error) {
+cj_status cj__gpus_make(const cj_device *device, const cj_gpus_options *options, cj_gpus **made, cj_error *error) {
     const uint64_t mail = options && options->mail_bytes ? options->mail_bytes : MAIL_BYTES;
-    const uint64_t limit = options && options->limit ? options->limit : LIMIT;
+    const uint64_t limit = options && options->limit ? options->limit : default_limit(device);
     REFUSE_IF(mail < MAIL_LEAST || mail > MAIL_MOST || mail % MAIL_LEAST,
               "mail_bytes: %" PRIu64 " is no multiple of %d from %d to %d" CJ_HINT "0 is %d", mail, MAIL_LEAST,
               MAIL_LEAST, MAIL_MOST, MAIL_BYTES);
-    REFUSE_IF(limit > UINT32_MAX, "limit: %" PRIu64 " is above 2^32 - 1" CJ_HINT "0 is 2^25", limit);
+    REFUSE_IF(limit > UINT32_MAX, "limit: %" PRIu64 " is above 2^32 - 1" CJ_HINT "0 is %" PRIu64, limit, default_limit(device));
     *made = cj__calloc(1, sizeof **made);
     if (!*made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for a cj_gpus");
     (*made)->mail_bytes = mail;
@@ -72,10 +77,11 @@ cj_status cj_gpus_create(cj_device *const *device, uint32_t count, const cj_gpus
     *gpus = NULL;
     SIZED_OR_NULL(cj_gpus_options, options);
     REFUSE_IF(count < 2 || count > CJ_GPUS_MAX,
-              "count: %" PRIu32 " devices work together, but 2 to %d can" CJ_HINT "give each device once", count,
+              "count: %" PRIu32 " devices work together, but 2 to %d can" CJ_HINT "give a device for each rank; one device needs no cj_gpus", count,
               CJ_GPUS_MAX);
-    for (uint32_t r = 0; r < count; r++) REQUIRE(device[r]);
-    TRY(cj__gpus_make(options, &made, error));
+    for (uint32_t r = 0; r < count; r++)
+        REFUSE_IF(!device[r], "device: that of rank %" PRIu32 " of %" PRIu32 " is NULL" CJ_HINT "give an open device for each rank", r, count);
+    TRY(cj__gpus_make(device[0], options, &made, error));
     made->count = made->local = count;
     memcpy(made->device, device, count * sizeof *device);
     const cj_status status = connect(made, error);

@@ -77,8 +77,8 @@ struct cj_gpus {
 
 // ---- gpus.c
 
-// A cj_gpus without devices, with the options that are given or the defaults.
-cj_status cj__gpus_make(const cj_gpus_options *options, cj_gpus **made, cj_error *error);
+// A cj_gpus without devices, with the options that are given or the defaults for devices of this kind.
+cj_status cj__gpus_make(const cj_device *device, const cj_gpus_options *options, cj_gpus **made, cj_error *error);
 cj_status cj__gpus_make_box(cj_gpus *gpus, uint32_t index, cj_error *error);  // of the device with that index
 size_t    cj__gpus_box_bytes(const cj_gpus *gpus);
 
@@ -86,24 +86,6 @@ size_t    cj__gpus_box_bytes(const cj_gpus *gpus);
 
 // Room for one more in a list of things of `bytes`.
 cj_status cj__gpus_grow(void **list, size_t count, size_t *room, size_t bytes, cj_error *error);
-
-// ---- run.c
-
-// The kernels of these parameters, one a device of this process, which the first call loads.
-cj_status cj__gpus_find(cj_gpus *gpus, const cj_params *params, cj_gpus_loaded **found, cj_error *error);
-
-// `count` elements, `at` elements into each part, straight between registered arrays. The first call with these sizes loads kernels.
-cj_status cj__gpus_run_straight(cj_gpus *gpus, const cj_gpus_desc *desc, uint64_t at, uint64_t count, const cj_ptr *x, const cj_ptr *out,
-                                const cj_stream *stream, cj_error *error);
-
-// ---- product.c
-
-void cj__gpus_destroy_products(cj_gpus *gpus);
-
-// ---- process.c
-
-// The ranks of several processes exchange their boxes: all are where `box` says, or go unreached with a reason.
-cj_status cj__gpus_join(cj_gpus *gpus, cj_device *device, const cj_gpus_exchange *exchange, cj_error *error);
 
 // ---- route.c
 
@@ -114,10 +96,64 @@ typedef struct cj_gpus_route {
     uint32_t    shots;  // of an all-reduce; 0: the plan chooses
 } cj_gpus_route;
 
-// `why` may be NULL: nothing is written then.
+// INVALID_ARGUMENT for what is wrong whatever the arrays.
+cj_status cj__gpus_check_desc(const cj_gpus *gpus, const cj_gpus_desc *desc, cj_error *error);
+
+// The same bytes in elements of a type that kernels have: of what only moves the widest that all addresses (multiples of `align`) and the
+// size of a part are multiples of.
+cj_gpus_desc cj__gpus_as_words(const cj_gpus_desc *desc, uint32_t align);
+
+// Of a description that was checked, as words. `why` may be NULL: nothing is written then.
 // `registered`: the arrays are, at the same place on this process's ranks.
 cj_status cj__gpus_route(const cj_gpus *gpus, const cj_gpus_desc *desc, bool registered, cj_gpus_route *route, char *why, size_t size,
                          cj_error *error);
+
+// ---- run.c
+
+// The kernels of these parameters, one a device of this process, which the first call loads.
+cj_gpus_loaded *cj__gpus_known(const cj_gpus *gpus, const cj_params *params);  // NULL: none yet
+cj_status cj__gpus_load(cj_gpus *gpus, const cj_params *key, const cj_params *params, cj_gpus_loaded **found, cj_error *error);  // kept by `key`
+cj_status cj__gpus_find(cj_gpus *gpus, const cj_params *params, cj_gpus_loaded **found, cj_error *error);
+
+// A call of cj_gpus_run: nothing of it is refused after cj__gpus_prepare, unless a driver or NCCL does.
+typedef struct cj_gpus_collective {
+    const cj_gpus_desc *given;
+    cj_gpus_desc        desc;  // as words
+    cj_gpus_route       route;
+    bool                registered;
+    size_t              known;                   // kernels and descriptions before it
+    cj_kernel          *kernel[2][CJ_GPUS_MAX];  // of its launches, and of the last one if there are several
+} cj_gpus_collective;
+
+cj_status cj__gpus_prepare(cj_gpus *gpus, const cj_gpus_desc *desc, const cj_ptr *x, const cj_ptr *out, cj_gpus_collective *call, cj_error *error);
+cj_status cj__gpus_go(cj_gpus *gpus, const cj_gpus_collective *call, const cj_ptr *x, const cj_ptr *out, const cj_stream *stream, cj_error *error);
+
+// Whether kernels of this description have a plan.
+cj_status cj__gpus_plan_check(const cj_gpus *gpus, const cj_gpus_desc *desc, const cj_gpus_route *route, cj_error *error);
+
+// `count` elements, `at` elements into each part, straight between registered arrays. The first call with these sizes loads kernels.
+cj_status cj__gpus_run_straight(cj_gpus *gpus, const cj_gpus_desc *desc, uint64_t at, uint64_t count, const cj_ptr *x, const cj_ptr *out,
+                                const cj_stream *stream, cj_error *error);
+
+// ---- launch.c
+
+cj_status cj__gpus_check_failed(const cj_gpus *gpus, cj_error *error);  // DRIVER: an earlier call failed
+cj_status cj__gpus_check_ranks(const cj_gpus *gpus, cj_error *error);   // the same, and UNSUPPORTED: not all ranks reach each other
+
+// ---- spans.c
+
+// INVALID_ARGUMENT names an array that is missing, not aligned, or overlaps another one, but for the forms in place.
+cj_status cj__gpus_check_arrays(const cj_gpus *gpus, const cj_gpus_desc *desc, const cj_ptr *x, const cj_ptr *out, cj_error *error);
+cj_status cj__gpus_check_spans(const cj_gpus *gpus, const cj_gpus_desc *desc, const cj_ptr *x, const cj_ptr *out, cj_error *error);
+
+// ---- product.c
+
+void cj__gpus_destroy_products(cj_gpus *gpus);
+
+// ---- process.c
+
+// The ranks of several processes exchange their boxes: all are where `box` says, or go unreached with a reason.
+cj_status cj__gpus_join(cj_gpus *gpus, cj_device *device, const cj_gpus_exchange *exchange, cj_error *error);
 
 // ---- memory.c
 

@@ -4,6 +4,7 @@
 
 #include "device.h"
 #include "error.h"
+#include "family.h"
 #include "gpus_state.h"
 #include "together.h"
 
@@ -28,20 +29,44 @@ static void add_boxes(const cj_gpus *gpus, uint32_t i, arguments *a) {
     add(a, gpus->limit);
 }
 
+// A kernel stores to as many boxes as its text has GPUs, and as far in them as its mail.
+static cj_status check_kernel(const cj_gpus *gpus, const cj_kernel *kernel, uint32_t rank, cj_error *error) {
+    const cj_params *params = &cj_kernel_plan(kernel)->params;
+    REFUSE_IF(!params->family->mail, "the kernel of rank %" PRIu32 " is of the family %s, which is of one GPU" CJ_HINT
+              "give a kernel of allreduce, allreducenorm or another family of several GPUs", rank, params->family->name);
+    REFUSE_IF(params->value[0] != gpus->count, "gpus: the kernel of rank %" PRIu32 " is of %" PRIu64 " GPUs, and these are %" PRIu32 CJ_HINT
+              "load it with gpus=%" PRIu32, rank, params->value[0], gpus->count, gpus->count);
+    REFUSE_IF(params->value[params->family->mail] != gpus->mail_bytes,
+              "mail: the kernel of rank %" PRIu32 " is of boxes with %" PRIu64 " bytes of mail, and these have %" PRIu64 CJ_HINT
+              "load it with mail=%" PRIu64 ", or make the cj_gpus with that mail_bytes", rank, params->value[params->family->mail],
+              gpus->mail_bytes, gpus->mail_bytes);
+    return CJ_OK;
+}
+
+cj_status cj__gpus_check_failed(const cj_gpus *gpus, cj_error *error) {
+    FAIL_IF(gpus->failed, CJ_DRIVER, "an earlier launch of these %" PRIu32 " GPUs failed" CJ_HINT "cj_gpus_check says how; make a new cj_gpus",
+            gpus->count);
+    return CJ_OK;
+}
+
+cj_status cj__gpus_check_ranks(const cj_gpus *gpus, cj_error *error) {
+    FAIL_IF(!gpus->mail, CJ_UNSUPPORTED, "%s" CJ_HINT "fused calls, and kernels that a program launches, need GPUs that all reach each other; "
+            "of the collectives cj_gpus_run goes by NCCL, and with it cj_gpus_reduce, cj_gpus_histogram and the products", gpus->unreached);
+    return cj__gpus_check_failed(gpus, error);
+}
+
 static cj_status check_launch(const cj_gpus *gpus, cj_kernel *const *kernel, uint32_t count, cj_error *error) {
     REQUIRE(gpus);
     REQUIRE(kernel);
     REFUSE_IF(!count || count > gpus->local,
               "count: %" PRIu32 " kernels for %" PRIu32 " devices" CJ_HINT "give one a device", count, gpus->local);
-    FAIL_IF(!gpus->mail, CJ_UNSUPPORTED, "%s" CJ_HINT "cj_gpus_run goes by NCCL", gpus->unreached);
-    FAIL_IF(gpus->failed, CJ_DRIVER,
-            "an earlier launch of these %" PRIu32 " GPUs failed" CJ_HINT "cj_gpus_check says how; make a new cj_gpus",
-            gpus->count);
+    TRY(cj__gpus_check_ranks(gpus, error));
     for (uint32_t r = 0; r < count; r++) {
         REQUIRE(kernel[r]);
         REFUSE_IF(cj__kernel_device(kernel[r]) != gpus->device[r],
                   "the kernel of rank %" PRIu32 " was loaded on another device" CJ_HINT "load it on that of the rank",
                   gpus->first + r);
+        TRY(check_kernel(gpus, kernel[r], gpus->first + r, error));
     }
     return CJ_OK;
 }

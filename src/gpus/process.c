@@ -255,7 +255,7 @@ cj_status cj_gpus_create_rank(cj_device *device, const cj_gpus_exchange *exchang
               exchange->size, CJ_GPUS_MAX);
     REFUSE_IF(exchange->rank >= exchange->size, "rank: %" PRIu32 " is not below size %" PRIu32, exchange->rank,
               exchange->size);
-    TRY(cj__gpus_make(options, &made, error));
+    TRY(cj__gpus_make(device, options, &made, error));
     return end(made, cj__gpus_join(made, device, exchange, error), gpus);
 }
 
@@ -276,7 +276,7 @@ cj_status cj_gpus_create_nccl(cj_device *device, void *communicator, const cj_gp
     REQUIRE(gpus);
     *gpus = NULL;
     SIZED_OR_NULL(cj_gpus_options, options);
-    TRY(cj__gpus_make(options, &made, error));
+    TRY(cj__gpus_make(device, options, &made, error));
     return end(made, join_by_nccl(made, device, communicator, error), gpus);
 }
 
@@ -288,7 +288,7 @@ cj_status cj_gpus_create_env(cj_device *device, const cj_gpus_options *options, 
     *gpus = NULL;
     SIZED_OR_NULL(cj_gpus_options, options);
     TRY(check_kind(device, error));  // before it waits for anybody
-    TRY(cj__gpus_make(options, &made, error));
+    TRY(cj__gpus_make(device, options, &made, error));
     cj_status status = cj__bootstrap_open(made->timeout_ms, &made->bootstrap, &exchange.rank, &exchange.size, error);
     exchange.user = made->bootstrap;
     if (!status && exchange.size > CJ_GPUS_MAX)

@@ -3,11 +3,9 @@
 // that has room for it, and NCCL is not predicted faster; else NCCL, or several launches.
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "error.h"
 #include "gpus_state.h"
-#include "sized.h"
 
 enum { MAIL_PER_BYTE = 2, UNIT = 16 };  // a word of a message has its epoch beside it; bytes of a message
 
@@ -18,21 +16,46 @@ static uint64_t room(const cj_gpus *gpus, bool two_shots) {
     return two_shots ? slots / 2 * gpus->count * UNIT : slots * UNIT;
 }
 
-static cj_status check(const cj_gpus *gpus, const cj_gpus_desc *desc, cj_error *error) {
-    const bool is_known = desc->dtype == CJ_F32 || desc->dtype == CJ_F16 || desc->dtype == CJ_BF16 ||
-                          desc->dtype == CJ_I32 || desc->dtype == CJ_U32;
-    const char *name = cj_dtype_name(desc->dtype);
+// ---- descriptions
+
+// Kernels that only move have any type; those that combine have five.
+static cj_status check_type(const cj_gpus_desc *desc, cj_error *error) {
+    const bool combines = desc->op <= CJ_GPUS_REDUCE_SCATTER, is_known = desc->dtype == CJ_F32 || desc->dtype == CJ_F16 ||
+                          desc->dtype == CJ_BF16 || desc->dtype == CJ_I32 || desc->dtype == CJ_U32;
+    const char    *name = cj_dtype_name(desc->dtype);
+    const uint64_t most = name && cj_dtype_size(desc->dtype) > 4 ? 1 << 27 : 1 << 28;
+    REFUSE_IF(!name, "dtype: %d is not a cj_dtype", (int)desc->dtype);
+    REFUSE_IF(combines && !is_known, "dtype: %s is none of f32, f16, bf16, i32, u32, which GPUs combine" CJ_HINT
+              "all-gather, all-to-all and broadcast have every type", name);
+    REFUSE_IF(!desc->count, "count: 0 is below 1: there is nothing to move");
+    REFUSE_IF(desc->count > most, "count: %" PRIu64 " is above 2^%d" CJ_HINT "do it in several calls", desc->count, most >> 28 ? 28 : 27);
+    return CJ_OK;
+}
+
+cj_status cj__gpus_check_desc(const cj_gpus *gpus, const cj_gpus_desc *desc, cj_error *error) {
     REFUSE_IF((uint32_t)desc->op > CJ_GPUS_BARRIER, "op: %d is none of cj_gpus_op", (int)desc->op);
     if (desc->op == CJ_GPUS_BARRIER) return CJ_OK;
-    REFUSE_IF(!is_known, "dtype: %s is none of f32, f16, bf16, i32, u32", name ? name : "a number outside cj_dtype");
-    REFUSE_IF(!desc->count, "count: 0 is below 1: there is nothing to move");
-    REFUSE_IF(desc->count > 1 << 28, "count: %" PRIu64 " is above 2^28" CJ_HINT "do it in several calls", desc->count);
+    TRY(check_type(desc, error));
     REFUSE_IF((uint32_t)desc->memory > CJ_GPUS_MEMORY_REGISTERED, "memory: %d is none of cj_gpus_memory", (int)desc->memory);
     REFUSE_IF((uint32_t)desc->combine > CJ_COMBINE_MAX, "combine: %d is none of sum, min, max", (int)desc->combine);
     REFUSE_IF(desc->root >= gpus->count,
               "root: %" PRIu32 " is no rank of %" PRIu32 " GPUs" CJ_HINT "ranks begin at 0: choose one below gpus",
               desc->root, gpus->count);
+    REFUSE_IF(desc->op == CJ_GPUS_ALLREDUCE && desc->shots == 1 && desc->memory == CJ_GPUS_MEMORY_REGISTERED,
+              "shots: 1 goes through mail alone, and memory is registered" CJ_HINT
+              "in registered memory each GPU combines its part: leave shots out");
     return CJ_OK;
+}
+
+cj_gpus_desc cj__gpus_as_words(const cj_gpus_desc *desc, uint32_t align) {
+    cj_gpus_desc as = *desc;
+    if (desc->op <= CJ_GPUS_REDUCE_SCATTER || desc->op == CJ_GPUS_BARRIER) return as;
+    const size_t size = cj_dtype_size(desc->dtype);
+    if (desc->dtype == CJ_F32 || desc->dtype == CJ_F16 || desc->dtype == CJ_BF16 || desc->dtype == CJ_I32) return as;
+    const uint64_t bytes = desc->count * size, all = bytes | align, word = all % 4 == 0 ? 4 : all % 2 == 0 ? 2 : 1;
+    as.dtype = word == 4 ? CJ_U32 : word == 2 ? CJ_U16 : CJ_U8;
+    as.count = bytes / word;
+    return as;
 }
 
 // ---- what each way is predicted to take
@@ -83,7 +106,8 @@ static bool takes_nccl(const cj_gpus *gpus, const cj_gpus_desc *desc, bool fits,
 }
 
 static bool takes_arrays(const cj_gpus *gpus, const cj_gpus_desc *desc, bool registered, const prediction *takes) {
-    if (!gpus->mail || desc->op == CJ_GPUS_BARRIER || desc->memory == CJ_GPUS_MEMORY_MAIL || desc->shots == 1) return false;
+    if (!gpus->mail || desc->op == CJ_GPUS_BARRIER || desc->memory == CJ_GPUS_MEMORY_MAIL) return false;
+    if (desc->op == CJ_GPUS_ALLREDUCE && desc->shots == 1) return false;
     if (desc->memory == CJ_GPUS_MEMORY_REGISTERED || !registered) return registered;
     const bool by_nccl = gpus->nccl.library.version && !desc->ordered && takes->nccl < takes->arrays;
     return takes->arrays < takes->mail && !by_nccl;
@@ -104,7 +128,6 @@ static void divide(const cj_gpus *gpus, const cj_gpus_desc *desc, uint64_t most,
 
 cj_status cj__gpus_route(const cj_gpus *gpus, const cj_gpus_desc *desc, bool registered, cj_gpus_route *route, char *why, size_t size,
                          cj_error *error) {
-    TRY(check(gpus, desc, error));
     const bool     moves = desc->op != CJ_GPUS_BARRIER;
     const uint64_t element = moves ? cj_dtype_size(desc->dtype) : 1, count = moves ? desc->count : 0;
     const uint64_t most = room(gpus, desc->op == CJ_GPUS_ALLREDUCE && desc->shots != 1);
@@ -123,27 +146,5 @@ cj_status cj__gpus_route(const cj_gpus *gpus, const cj_gpus_desc *desc, bool reg
     if (direct || takes_nccl(gpus, desc, fits, &takes))
         *route = (cj_gpus_route){.way = direct ? CJ_GPUS_BY_MEMORY : CJ_GPUS_BY_NCCL, .piece = desc->count, .launches = 1};
     if (why) explain(gpus, &given, route, &takes, most, why, size);
-    return CJ_OK;
-}
-
-cj_status cj_gpus_about(const cj_gpus *gpus, const cj_gpus_desc *desc, cj_gpus_info *info, cj_error *error) {
-    cj_gpus_info found = {CJ_INIT(found)};
-    REQUIRE(gpus);
-    SIZED_OR_NULL(cj_gpus_desc, desc);
-    TRY(cj__sized_check(info, "cj_gpus_info", error));
-    found.rank = gpus->first;
-    found.count = gpus->count;
-    found.local = gpus->local;
-    found.nccl = (uint32_t)gpus->nccl.library.version;
-    found.mail_bytes = gpus->mail_bytes;
-    memcpy(found.reach, gpus->reach, sizeof found.reach);
-    memcpy(found.unreached, gpus->unreached, sizeof found.unreached);
-    if (desc) {
-        cj_gpus_route route;
-        TRY(cj__gpus_route(gpus, desc, desc->memory == CJ_GPUS_MEMORY_REGISTERED, &route, found.why, sizeof found.why, error));
-        found.way = route.way;
-        found.launches = route.launches;
-    }
-    cj__sized_write(info, &found, sizeof found);
     return CJ_OK;
 }

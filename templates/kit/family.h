@@ -49,6 +49,7 @@ struct cj_family {
     const cj_param_info *param;
     size_t               param_count;  // at most CJ_PARAM_MAX
     const void          *own;          // what a family has of its own that shares plan and emit with others
+    uint32_t             mail;  // of kernels of several GPUs: which parameter is `mail`, where `gpus` is the first; 0: of one
     const char          *arch;  // the target where a caller names none and the device has its compute capability;
                                 // NULL: the newest that the device runs
 

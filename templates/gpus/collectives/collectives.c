@@ -92,7 +92,7 @@ static const cj_param_info moving[] = {
 
 #define GPUS_FAMILY(id, params, summary, ...) \
     const cj_family cj__family_##id = {       \
-        CJ_FAMILY(#id, summary, params, cj__gpus_plan, emit_gpus), .own = &(const gpus_op){.name = #id, __VA_ARGS__}}
+        CJ_FAMILY(#id, summary, params, cj__gpus_plan, emit_gpus), .mail = GPUS_MAIL, .own = &(const gpus_op){.name = #id, __VA_ARGS__}}
 
 GPUS_FAMILY(allreduce, combining, "GPUs: each gets the sum (min, max) of all", .moves = true, .combines = true,
             .from_all = true);

@@ -427,4 +427,5 @@ static const cj_param_info params[] = {
 };
 
 const cj_family cj__family_allreducenorm = {
-    CJ_FAMILY("allreducenorm", "GPUs: the sum of all and a residual, and its norm along rows", params, cj__gpus_norm_plan, emit)};
+    CJ_FAMILY("allreducenorm", "GPUs: the sum of all and a residual, and its norm along rows", params, cj__gpus_norm_plan, emit),
+    .mail = NORM_MAIL};

@@ -286,6 +286,7 @@ static const cj_param_info softmax[] = {
 // own: there are labels.
 const cj_family cj__family_shardedcrossentropy = {
     CJ_FAMILY("shardedcrossentropy", "GPUs: loss and gradient of rows of logits whose columns are sharded", labelled,
-              cj__gpus_sharded_plan, emit), .own = labelled};
+              cj__gpus_sharded_plan, emit), .mail = SHARDED_MAIL, .own = labelled};
 const cj_family cj__family_shardedsoftmax = {
-    CJ_FAMILY("shardedsoftmax", "GPUs: softmax of rows whose columns are sharded", softmax, cj__gpus_sharded_plan, emit)};
+    CJ_FAMILY("shardedsoftmax", "GPUs: softmax of rows whose columns are sharded", softmax, cj__gpus_sharded_plan, emit),
+    .mail = SHARDED_MAIL};

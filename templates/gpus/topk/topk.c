@@ -272,8 +272,11 @@ static cj_status refuse(const topk_shape *s, const cj_limits *limits, cj_error *
     REFUSE_IF(s->grid > limits->sm_count,
               "grid: %" PRIu32 " blocks wait for each other, but %" PRIu32 " are on the GPU at once" CJ_HINT "choose at most so many", s->grid,
               limits->sm_count);
+    REFUSE_IF(s->used > s->mail && s->rows == 1,
+              "k: %" PRIu32 " of a row take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
+              "a row goes in one launch: make mail larger, or k smaller", s->k, s->used, s->mail);
     REFUSE_IF(s->used > s->mail,
-              "rows: %" PRIu32 " of %" PRIu32 " take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
+              "rows: %" PRIu32 " of k = %" PRIu32 " candidates take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
               "make mail larger, or take fewer rows a launch", s->rows, s->k, s->used, s->mail);
     return CJ_OK;
 }
@@ -299,4 +302,5 @@ static const cj_param_info params[] = {
 };
 
 const cj_family cj__family_shardedtopk = {
-    CJ_FAMILY("shardedtopk", "GPUs: the k largest of rows whose columns are sharded, of the k largest of each", params, plan_topk, emit)};
+    CJ_FAMILY("shardedtopk", "GPUs: the k largest of rows whose columns are sharded, of the k largest of each", params, plan_topk, emit),
+    .mail = TOPK_MAIL};

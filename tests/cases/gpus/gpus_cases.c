@@ -87,9 +87,11 @@ static const uint64_t counts[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33
 
 void cj_test_gpus_all(cj_gpus *gpus, const cj_stream *stream, uint64_t *random, unsigned draws) {
     static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
+    static const cj_dtype moved[] = {CJ_F32, CJ_BF16, CJ_F64, CJ_I64, CJ_U64, CJ_I16, CJ_U16, CJ_I8, CJ_U8, CJ_E4M3};
     for (unsigned i = 0; i < draws; i++) {
         cj_gpus_desc desc = {CJ_INIT(desc), .op = (cj_gpus_op)(i % CJ_GPUS_BARRIER), .block = 64};
         desc.dtype = dtypes[cj_test_random(random) % CJ_TEST_COUNT(dtypes)];
+        if (desc.op > CJ_GPUS_REDUCE_SCATTER) desc.dtype = moved[cj_test_random(random) % CJ_TEST_COUNT(moved)];
         desc.count = counts[cj_test_random(random) % CJ_TEST_COUNT(counts)];
         desc.grid = (uint32_t)(cj_test_random(random) % 4);
         if (cj_test_random(random) % 3 == 0) desc.memory = CJ_GPUS_MEMORY_REGISTERED;

@@ -127,7 +127,7 @@ static cj_gpus         *gpus;
 #define GOOD_cj_cpu_heap_state(name) SIZED_DATA(cj_cpu_heap_state)
 #define GOOD_cj_entry_info(name) SIZED_DATA(cj_entry_info)
 #define GOOD_cj_cpu_stats(name) SIZED_DATA(cj_cpu_stats)
-#define GOOD_cj_gpus_desc(name) SIZED_DATA(cj_gpus_desc)
+#define GOOD_cj_gpus_desc(name) (&(cj_gpus_desc){CJ_INIT(cj_gpus_desc), .count = 8})
 #define GOOD_cj_gpus_exchange(name) SIZED_DATA(cj_gpus_exchange)
 #define GOOD_cj_gpus_info(name) SIZED_DATA(cj_gpus_info)
 #define GOOD_cj_gpus_options(name) SIZED_DATA(cj_gpus_options)

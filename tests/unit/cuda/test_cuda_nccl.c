@@ -268,7 +268,8 @@ static void register_some(member *m) {
     if (!m->status) m->status = cj_gpus_register(m->gpus, &memory, m->desc.count ? m->desc.count : REGISTERED, &m->error);
     for (uint32_t q = 0; q < RANKS && !m->status; q++) m->ok = (!q || m->ok) && m->gpus->region[0].at[q] == registered[q];
     const cj_gpus_desc gather = {CJ_INIT(gather), .op = CJ_GPUS_ALL_GATHER, .count = 128, .memory = CJ_GPUS_MEMORY_REGISTERED};
-    if (!m->status) m->status = cj_gpus_run(m->gpus, &gather, &memory, &memory, NULL, &m->error);
+    const cj_ptr own = memory + m->rank * gather.count * sizeof(float);  // in place
+    if (!m->status) m->status = cj_gpus_run(m->gpus, &gather, &own, &memory, NULL, &m->error);
     if (!m->status) m->status = cj_gpus_unregister(m->gpus, &memory, &m->error);
     cj_gpus_free(m->gpus, &memory);
 }
