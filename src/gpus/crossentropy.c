@@ -30,11 +30,11 @@ cj_status cj_gpus_crossentropy(cj_gpus *gpus, const cj_gpus_crossentropy_desc *d
     TRY(cj__call_real(&params, "smoothing", desc->smoothing, error));
     TRY(cj__call_word(&params, "gradient", WORDS(yes), desc->gradient != 0, error));
     if (desc->scale != 0) TRY(cj__call_real(&params, "scale", desc->scale, error));
-    TRY(cj__gpus_array(gpus, &call, "x", arrays->x, bytes, true, error));
-    TRY(cj__gpus_array(gpus, &call, "label", arrays->label, (uint32_t)cj_dtype_size(label), false, error));
-    TRY(cj__gpus_array(gpus, &call, "loss", arrays->loss, sizeof(float), false, error));
-    TRY(cj__gpus_array(gpus, &call, "lse", arrays->lse, sizeof(float), false, error));
-    if (desc->gradient) TRY(cj__gpus_array(gpus, &call, "dx", arrays->dx, bytes, true, error));
+    TRY(cj__gpus_array(gpus, &call, (cj_gpus_array){"x", arrays->x, bytes, desc->columns, true}, error));
+    TRY(cj__gpus_array(gpus, &call, (cj_gpus_array){"label", arrays->label, (uint32_t)cj_dtype_size(label), 1, false}, error));
+    TRY(cj__gpus_array(gpus, &call, (cj_gpus_array){"loss", arrays->loss, sizeof(float), 1, false}, error));
+    TRY(cj__gpus_array(gpus, &call, (cj_gpus_array){"lse", arrays->lse, sizeof(float), 1, false}, error));
+    if (desc->gradient) TRY(cj__gpus_array(gpus, &call, (cj_gpus_array){"dx", arrays->dx, bytes, desc->columns, true}, error));
     return cj__gpus_call_run(gpus, &params, &call, stream, error);
 }
 
@@ -47,7 +47,7 @@ cj_status cj_gpus_softmax(cj_gpus *gpus, const cj_gpus_softmax_desc *desc, const
     cj_gpus_call   call = {.count = 0};
     TRY(describe("shardedsoftmax", desc->rows, desc->columns, desc->dtype, desc->block, desc->grid, &params, error));
     TRY(cj__call_word(&params, "log", WORDS(yes), desc->log != 0, error));
-    TRY(cj__gpus_array(gpus, &call, "x", x, bytes, true, error));
-    TRY(cj__gpus_array(gpus, &call, "y", y, bytes, true, error));
+    TRY(cj__gpus_array(gpus, &call, (cj_gpus_array){"x", x, bytes, desc->columns, true}, error));
+    TRY(cj__gpus_array(gpus, &call, (cj_gpus_array){"y", y, bytes, desc->columns, true}, error));
     return cj__gpus_call_run(gpus, &params, &call, stream, error);
 }

@@ -31,11 +31,11 @@ cj_status cj_gpus_norm(cj_gpus *gpus, const cj_gpus_norm_desc *desc, const cj_gp
     cj_params      params;
     cj_gpus_call   call = {.count = 0};
     TRY(describe(desc, &params, error));
-    TRY(cj__gpus_array(gpus, &call, "x", arrays->x, bytes, true, error));
-    if (desc->residual) TRY(cj__gpus_array(gpus, &call, "residual", arrays->residual, bytes, true, error));
-    TRY(cj__gpus_array(gpus, &call, "sum", arrays->sum, bytes, true, error));
-    TRY(cj__gpus_array(gpus, &call, "y", arrays->y, bytes, true, error));
-    if (desc->weight) TRY(cj__gpus_array(gpus, &call, "weight", arrays->weight, bytes, true, error));
-    if (desc->bias) TRY(cj__gpus_array(gpus, &call, "bias", arrays->bias, bytes, true, error));
+    TRY(cj__gpus_array(gpus, &call, (cj_gpus_array){"x", arrays->x, bytes, desc->columns, true}, error));
+    if (desc->residual) TRY(cj__gpus_array(gpus, &call, (cj_gpus_array){"residual", arrays->residual, bytes, desc->columns, true}, error));
+    TRY(cj__gpus_array(gpus, &call, (cj_gpus_array){"sum", arrays->sum, bytes, desc->columns, true}, error));
+    TRY(cj__gpus_array(gpus, &call, (cj_gpus_array){"y", arrays->y, bytes, desc->columns, true}, error));
+    if (desc->weight) TRY(cj__gpus_array(gpus, &call, (cj_gpus_array){"weight", arrays->weight, bytes, 0, true}, error));
+    if (desc->bias) TRY(cj__gpus_array(gpus, &call, (cj_gpus_array){"bias", arrays->bias, bytes, 0, true}, error));
     return cj__gpus_call_run(gpus, &params, &call, stream, error);
 }

@@ -30,14 +30,15 @@ cj_status cj_gpus_topk(cj_gpus *gpus, const cj_topk_desc *desc, const cj_ptr *x,
     cj_gpus_call    call = {.count = 0}, given = call;
     REFUSE_IF(!desc->k || !desc->columns, "%s: 0 is below 1: there is nothing to choose", desc->k ? "columns" : "k");
     TRY(describe(desc, &params, error));
-    TRY(cj__gpus_array(gpus, &given, "x", x, bytes, false, error));
+    TRY(cj__gpus_array(gpus, &given, (cj_gpus_array){"x", x, bytes, 0, false}, error));
     for (unsigned time = 0; time < 2; time++) {  // what is read, and what is written
-        TRY(cj__gpus_array(gpus, &call, "values", values, bytes, false, error));
-        TRY(cj__gpus_array(gpus, &call, "indices", indices, index_bytes, false, error));
+        TRY(cj__gpus_array(gpus, &call, (cj_gpus_array){"values", values, bytes, desc->k, false}, error));
+        TRY(cj__gpus_array(gpus, &call, (cj_gpus_array){"indices", indices, index_bytes, desc->k, false}, error));
     }
+    TRY(cj__gpus_call_prepare(gpus, &params, &call, error));  // before the first launch writes to the results
     TRY(cj__topk_describe(desc, &part, error));
     TRY(cj__gpus_find(gpus, &part, &own, error));
     for (uint32_t r = 0; r < gpus->local; r++)
         TRY(cj__topk_run(own->kernel[r], desc, x[r], values[r], indices[r], stream ? stream[r] : NULL, error));
-    return cj__gpus_call_run(gpus, &params, &call, stream, error);
+    return cj__gpus_call_launch(gpus, &call, stream, error);
 }

@@ -94,6 +94,8 @@ static cj_status refuse(const cj_plan *plan, const norm_shape *s, const cj_limit
               "choose more threads or a larger cluster; rows of whole 16 bytes, aligned so, and with tags=words may be longest",
               s->columns, most * s->block * s->cluster * s->unit.each, s->cluster, s->block);
     const uint64_t set = cj__gpus_set_bytes(s->mail, s->by_blocks);
+    REFUSE_IF(s->used > set && s->rows == 1, "columns: %" PRIu32 " of a row take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
+              "a row goes in one launch: make mail larger", s->columns, s->used, set);
     REFUSE_IF(s->used > set,
               "rows: %" PRIu32 " of %" PRIu32 " columns take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
               "make mail larger, or take fewer rows a launch", s->rows, s->columns, s->used, set);

@@ -215,6 +215,7 @@ static void a_call_that_is_refused_has_written_nothing(void **state) {
     const cj_reduce_desc    reduce = {CJ_INIT(reduce), .n = 64};
     const cj_reduce_desc    unknown = {CJ_INIT(unknown), .n = 64, .dtype = (cj_dtype)999};
     const cj_histogram_desc histogram = {CJ_INIT(histogram), .n = 64, .bins = 8, .dtype = CJ_U32};
+    const cj_topk_desc      topk = {CJ_INIT(topk), .rows = 1, .columns = 64, .k = 60};
     const cj_ptr            one[] = {y[0], y[0], y[0]}, odd[] = {y[0], y[1], y[2] + 2}, x_odd[] = {x[0], x[1], x[2] + 2};
     fill();
     refuse(cj_gpus_reduce(gpus, &reduce, x, one, NULL, &error), &error, "out: 4 bytes of rank 0");
@@ -222,6 +223,10 @@ static void a_call_that_is_refused_has_written_nothing(void **state) {
     refuse(cj_gpus_reduce(gpus, &reduce, x_odd, y, NULL, &error), &error, "x: ");
     refuse(cj_gpus_reduce(gpus, &unknown, x, y, NULL, &error), &error, "dtype: 999 is not a cj_dtype");
     refuse(cj_gpus_histogram(gpus, &histogram, x, one, NULL, &error), &error, "out: 32 bytes of rank 0");
+    cj_gpus     *few = make(1024, 0);
+    const cj_ptr indices[] = {y[0] + 4096, y[1] + 4096, y[2] + 4096};
+    refuse(cj_gpus_topk(few, &topk, x, y, indices, NULL, &error), &error, "k: 60 of a row take");
+    cj_gpus_destroy(few);
     expect_untouched();
 }
 
