@@ -44,7 +44,8 @@ typedef struct cj_gpus cj_gpus;
 typedef struct cj_gpus_options {
     CJ_STRUCT_SIZE(cj_gpus_options);
     uint64_t mail_bytes;  // of a set of mail, a multiple of 1024, 1024 to 2^30; 0: 8 MiB. Each device has three sets
-    uint64_t limit;       // times that a thread looks for a peer's message before it gives up, below 2^32; 0: 2^25, some 20 s
+    // Times that a thread looks for a peer's message before it gives up, below 2^32; 0: some 20 s, of GPUs 2^25, of CPU devices 2^20.
+    uint64_t limit;
     uint32_t timeout_ms;  // of one process a GPU: how long a rank waits for the others when it exchanges with them; 0: 60000
 } cj_gpus_options;
 
@@ -130,11 +131,11 @@ typedef enum cj_gpus_memory {
 typedef struct cj_gpus_desc {
     CJ_STRUCT_SIZE(cj_gpus_desc);
     cj_gpus_op    op;       // [all-reduce]
-    cj_dtype      dtype;    // f32, f16, bf16, i32, u32 [f32]
-    uint64_t      count;    // elements, 1 to 2^28; none of a barrier
+    cj_dtype      dtype;    // f32, f16, bf16, i32, u32; of all-gather, all-to-all and broadcast every type [f32]
+    uint64_t      count;    // elements, 1 to 2^28, of types of 8 bytes to 2^27; none of a barrier
     cj_combine_op combine;  // sum, min, max [sum]; halves are combined in f32 and rounded once
     uint32_t      root;     // of broadcast [0]
-    uint32_t      shots;    // of all-reduce: 1 or 2 [chosen for the size]
+    uint32_t      shots;    // of all-reduce: 1, through mail alone, or 2 [chosen for the size]
     uint32_t      block, grid;  // threads, blocks [chosen for the size]
     bool          ordered;  // never by NCCL, which combines in an order of its own [false]
     // What peers write. Registered: `out` of all but reduce-scatter, and x of all-reduce, reduce-scatter and broadcast; they lie at
@@ -143,7 +144,9 @@ typedef struct cj_gpus_desc {
 } cj_gpus_desc;
 
 // Launches on all devices of this process: x[i], out[i] and stream[i] are those of the i-th. x[i] and out[i] are aligned to an
-// element; 16 bytes are faster. out[i] may be x[i] where both have the same size, except of an all-to-all by NCCL or in pieces.
+// element, on all ranks to the same multiples of up to 16 bytes; 16 are faster. Arrays overlap nothing that is written, but for the forms in
+// place: out[i] may be x[i] of all-reduce, broadcast and an all-to-all through mail; x of an all-gather may be the rank's own part of its
+// out, and out of a reduce-scatter the rank's own part of its x. INVALID_ARGUMENT names arrays of this process that overlap otherwise.
 // Everything is combined in one order, as in a cluster: all devices get the same bits, in each run; NCCL has an order of its own.
 // stream[i]: NULL for the default one, as is `stream` for that of all. The first call with a description loads its kernels, or compares
 // it between the ranks, and cannot be captured. Arrays that are larger than the mail go in pieces: several launches, one after the other.
@@ -152,8 +155,8 @@ CJ_API cj_status cj_gpus_run(cj_gpus *gpus, const cj_gpus_desc *desc, const cj_p
                              const cj_stream *stream, cj_error *error);
 
 // The same with kernels of the families allreduce, reducescatter, …: kernel[i] on the i-th device of this process, `count` of them
-// from the first on. `count` below that of the devices leaves the others out, as a rank that never comes. x, out: as above, NULL
-// for a barrier. UNSUPPORTED where not all ranks reach each other's mailboxes.
+// from the first on, with the parameters gpus and mail of this cj_gpus. `count` below that of the devices leaves the others out, as a
+// rank that never comes. x, out: as above, NULL for a barrier. UNSUPPORTED where not all ranks reach each other's mailboxes.
 CJ_API cj_status cj_gpus_launch(cj_gpus *gpus, cj_kernel *const *kernel, uint32_t count, const cj_ptr *x,
                                 const cj_ptr *out, const cj_stream *stream, cj_error *error);
 
@@ -206,11 +209,16 @@ CJ_API cj_status cj_gpus_launch_arrays(cj_gpus *gpus, cj_kernel *const *kernel, 
                                        const cj_ptr *const *array, uint32_t arrays, const cj_stream *stream,
                                        cj_error *error);
 
+// The same parameters with as many rows as a launch has room for in this mail: all of them, or fewer, and then with block and cluster set, so
+// that launches one after the other give the bits of one. The typed calls divide their rows so. `params` are of allreducenorm or a family
+// below it; gpus and mail are set. INVALID_ARGUMENT: there is no plan for one row either.
+CJ_API cj_status cj_gpus_divide(const cj_gpus *gpus, const cj_params *params, cj_params *piece, cj_error *error);
+
 // All-reduce, residual and norm of rows: sum = residual + x[0] + x[1] + … of all devices, in f32, rounded once; y = the norm of `sum`
 // as it is written, as cj_norm_desc says it. All devices get the same bits, in each run. Begin with CJ_INIT.
 typedef struct cj_gpus_norm_desc {
     CJ_STRUCT_SIZE(cj_gpus_norm_desc);
-    uint64_t     rows, columns;  // 1 to 2^20 each, contiguous; the mail limits their product
+    uint64_t     rows, columns;  // 1 to 2^20 each, contiguous; more rows than mail has room for go in several launches
     cj_dtype     dtype;          // of all arrays: f32, f16, bf16 [f32]
     cj_norm_kind kind;           // [RMS]
     int          residual, weight, bias;  // whether there are such
@@ -273,7 +281,7 @@ CJ_API cj_status cj_gpus_softmax(cj_gpus *gpus, const cj_gpus_softmax_desc *desc
 // values[r], indices[r] on each device = the k largest (smallest) of rows that are sharded in the same way, in order, and their columns
 // of all devices: as cj_topk_launch, and one launch more that merges; the first call with a description makes the kernels of both.
 // desc.columns: of each device, at least k; without kth and unsorted. All devices get the same bits. k = 1 is the arg-max. A candidate
-// takes 16 bytes of mail: mail_bytes limits rows * k.
+// takes 16 bytes of mail: more rows than it has room for are merged in several launches.
 CJ_API cj_status cj_gpus_topk(cj_gpus *gpus, const cj_topk_desc *desc, const cj_ptr *x, const cj_ptr *values, const cj_ptr *indices,
                               const cj_stream *stream, cj_error *error);
 

@@ -48,7 +48,8 @@ class Gpus(Ranks):
     :meth:`of`.
 
     Its calls are made by all ranks in the same order. ``close`` it on all ranks, after their work. Arrays are contiguous, of f32, f16 or
-    bf16 (those of the collectives, of `topk` and of `reduce` also of i32 and u32), each on the device of its rank. A call takes this
+    bf16 (those of the collectives, of `topk` and of `reduce` also of i32 and u32; of `all_gather`, `all_to_all` and `broadcast` of any),
+    each on the device of its rank. A call takes this
     rank's array and gives its result; of :meth:`of` it takes a list of all ranks' arrays and gives a list. Each takes ``out=``, of the
     form of its result, and ``stream=``, this rank's or a list of all ranks' (default: the arrays' current ones). There is no ``plan``: the
     library keeps the kernel of each description that a call was made with.

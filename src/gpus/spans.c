@@ -20,7 +20,7 @@ cj_status cj__gpus_check_arrays(const cj_gpus *gpus, const cj_gpus_desc *desc, c
 
 // ---- overlaps
 
-static bool meet(cj_ptr a, uint64_t a_bytes, cj_ptr b, uint64_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; }
+static bool overlap(cj_ptr a, uint64_t a_bytes, cj_ptr b, uint64_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; }
 
 // In place: a thread loads a unit of x before it stores to the same bytes of out, and no other thread and no peer reads them.
 static bool is_in_place(cj_gpus_op op, uint32_t rank, uint64_t part, cj_ptr x, cj_ptr out) {
@@ -42,11 +42,11 @@ cj_status cj__gpus_check_spans(const cj_gpus *gpus, const cj_gpus_desc *desc, co
         const uint32_t rank = gpus->first + i;
         const bool     is_read = desc->op != CJ_GPUS_BROADCAST || rank == desc->root;
         for (uint32_t k = 0; k < gpus->local; k++) {
-            REFUSE_IF(k > i && meet(out[i], to, out[k], to),
+            REFUSE_IF(k > i && overlap(out[i], to, out[k], to),
                       "out: %" PRIu64 " bytes of rank %" PRIu32 " at 0x%" PRIx64 " and of rank %" PRIu32 " at 0x%" PRIx64 " overlap" CJ_HINT
                       "give each rank an array of its own: all ranks write theirs at the same time",
                       to, rank, (uint64_t)out[i], gpus->first + k, (uint64_t)out[k]);
-            REFUSE_IF(is_read && meet(x[i], in, out[k], to) && !(k == i && is_in_place(desc->op, rank, part, x[i], out[i])),
+            REFUSE_IF(is_read && overlap(x[i], in, out[k], to) && !(k == i && is_in_place(desc->op, rank, part, x[i], out[i])),
                       "x: %" PRIu64 " bytes of rank %" PRIu32 " at 0x%" PRIx64 " overlap out of rank %" PRIu32 ", %" PRIu64 " bytes at 0x%" PRIx64 CJ_HINT
                       "give arrays that do not overlap, or %s",
                       in, rank, (uint64_t)x[i], gpus->first + k, to, (uint64_t)out[k], in_place(desc->op));

@@ -65,6 +65,12 @@ class gpus {
     void run(const cj_gpus_desc &desc, const pointers &x, const pointers &out, const streams &on = {}) const {
         call(cj_gpus_run, get(), &desc, list(x), list(out), list(on));
     }
+    // The parameters of a fused kernel with as many rows as a launch has room for.
+    cj_params divide(const cj_params &params) const {
+        cj_params piece{};
+        call(cj_gpus_divide, get(), &params, &piece);
+        return piece;
+    }
     void norm(const cj_gpus_norm_desc &desc, const cj_gpus_norm_arrays &arrays, const streams &on = {}) const {
         call(cj_gpus_norm, get(), &desc, &arrays, list(on));
     }

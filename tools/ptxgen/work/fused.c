@@ -22,6 +22,8 @@ typedef struct state {
     cj_ptr         at[CJ_GPUS_ARRAYS][CJ_GPUS_MAX];        // of the GPUs of this process
     unsigned char *data[CJ_GPUS_MAX][CJ_GPUS_ARRAYS];      // of all GPUs: what is read; of this process's: what was found
     double        *expected[CJ_GPUS_MAX][CJ_GPUS_ARRAYS];  // of what is written, on all GPUs
+    cj_kernel     *last[CJ_GPUS_MAX];                      // of the last rows, where a launch has room for fewer than all of them
+    uint64_t       piece;                                  // rows of a launch
 } state;
 
 static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for the arrays of several GPUs"); }
@@ -49,14 +51,30 @@ static int open_array(state *s, unsigned i) {
     return CODE_OK;
 }
 
+// The command's kernel is that of a launch, which may have room for some of the rows alone.
+static int divide(workload *w, state *s) {
+    cj_params params, last;
+    char      rows[24];
+    cj_error  error;
+    if (cj_gpus_divide(s->ranks.gpus, &w->params, &params, &error)) return message_failure(&error);
+    s->piece = cj_params_get(&params, "rows");
+    if (s->piece == s->model.rows) return CODE_OK;
+    w->params = last = params;
+    snprintf(rows, sizeof rows, "%" PRIu64, s->model.rows % s->piece);
+    if (!(s->model.rows % s->piece)) return CODE_OK;
+    if (cj_params_set(&last, "rows", rows, &error)) return message_failure(&error);
+    for (uint32_t r = 0; r < s->ranks.local; r++)
+        if (cj_kernel_create(s->ranks.device[r], &last, &s->last[r], &error)) return message_failure(&error);
+    return CODE_OK;
+}
+
 static int open_fused(workload *w) {
     state *s = w->state = calloc(1, sizeof *s);
     if (!s) return no_memory();
-    int code = workload_plan_check(w);
-    if (code) return code;
     fused_model_make(&s->model, &w->params);
     w->copies = 1;
-    code = ranks_open(w, s->model.gpus, &s->ranks);
+    int code = ranks_open(w, s->model.gpus, &s->ranks);
+    if (!code) code = divide(w, s);
     for (unsigned i = 0; i < s->model.count && !code; i++) {
         code = open_array(s, i);
         *(s->model.array[i].written ? &w->bytes_written : &w->bytes_read) += (double)bytes(s, i);
@@ -72,6 +90,7 @@ static void close_fused(workload *w) {
         cj_gpus_free(s->ranks.gpus, s->at[i]);
         for (uint32_t g = 0; g < s->model.gpus; g++) free(s->data[g][i]), free(s->expected[g][i]);
     }
+    for (uint32_t r = 0; r < CJ_GPUS_MAX; r++) cj_kernel_destroy(s->last[r]);
     ranks_close(&s->ranks);
     free(s);
 }
@@ -92,11 +111,19 @@ static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream
     state          *s = w->state;
     const cj_stream streams[CJ_GPUS_MAX] = {stream};
     const cj_ptr   *array[CJ_GPUS_ARRAYS];
+    cj_ptr          from[CJ_GPUS_ARRAYS][CJ_GPUS_MAX];
     cj_status       status = ranks_load(&s->ranks, kernel, error);
     (void)copy;
-    for (unsigned i = 0; i < s->model.count; i++) array[i] = s->at[i];
-    return status ? status
-                  : cj_gpus_launch_arrays(s->ranks.gpus, s->ranks.kernel, s->ranks.local, array, s->model.count, streams, error);
+    for (uint64_t row = 0; row < s->model.rows && !status; row += s->piece) {
+        cj_kernel *const *kernels = s->model.rows - row < s->piece ? s->last : s->ranks.kernel;
+        for (unsigned i = 0; i < s->model.count; i++) {
+            const uint64_t before = s->model.array[i].rows == s->model.rows ? row * bytes(s, i) / s->model.rows : 0;
+            for (uint32_t r = 0; r < s->ranks.local; r++) from[i][r] = s->at[i][r] + before;
+            array[i] = from[i];
+        }
+        status = cj_gpus_launch_arrays(s->ranks.gpus, kernels, s->ranks.local, array, s->model.count, streams, error);
+    }
+    return status;
 }
 
 static const char *text_of(cj_dtype type, const void *from, uint64_t index, char buffer[ELEMENT_TEXT]) {
@@ -145,7 +172,9 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
 static void print(const workload *w, const cj_kernel *kernel) {
     const state *s = w->state;
     (void)kernel;
-    printf("GPUs: %" PRIu32 ", %" PRIu64 " rows of %" PRIu64 "\n", s->model.gpus, s->model.rows, s->model.columns);
+    printf("GPUs: %" PRIu32 ", %" PRIu64 " rows of %" PRIu64, s->model.gpus, s->model.rows, s->model.columns);
+    if (s->piece < s->model.rows) printf(", up to %" PRIu64 " in a launch", s->piece);
+    puts("");
     for (unsigned i = 0; i < s->model.count; i++) {
         const fused_array *a = &s->model.array[i];
         char               text[ELEMENT_TEXT];
