@@ -49,5 +49,7 @@ says 64 "--collective goes with --gpus" run reduce --collective all-gather
 says 64 "--tile is for one GPU" run gemm --gpus 2 --tile 64x64
 says 64 "--collective is 'gather'" run gemm --gpus 2 --m 8 --n 8 --k 8 --collective gather
 says 64 "m: 7 rows are no multiple of the 2 ranks" run gemm --gpus 2 --m 7 --n 8 --k 8
+says 64 "allreduce of several GPUs has no clusters to compare" compare allreduce --gpus 2
+says 64 "shardedtopk of several GPUs has no clusters" compare shardedtopk --gpus 2
 says 64 "no forms to compare" compare gemm --gpus 2 --m 8 --n 8 --k 8
 exit 0

@@ -265,13 +265,26 @@ static int refuse_cluster(const args_family *family) {
     return CODE_OK;
 }
 
+static bool has_param(const args_family *family, const char *name) {
+    for (size_t i = 0; i < cj_family_param_count(family->params.family); i++)
+        if (!strcmp(cj_family_param(family->params.family, i)->name, name)) return true;
+    return false;
+}
+
+static int refuse_without_clusters(const args_family *family) {
+    if (has_param(family, "cluster") || !has_param(family, "gpus")) return CODE_OK;
+    return message_error(CJ_INVALID_ARGUMENT, "%s of several GPUs has no clusters to compare\nof several GPUs compare takes reduce, histogram and "
+                                              "allreducenorm; bench times the other families", cj_family_name(family->params.family));
+}
+
 int cmd_compare(int argc, char **argv) {
     study_options o = {.device = "auto", .forms = true, .kernels = COMPARE_SIZES};
     args_family   family;
     comparison    c = {0};
     plot          p = {0};
     args_parse(&compare_spec, argc, argv, &o, &family);
-    int code = refuse_cluster(&family);
+    int code = refuse_without_clusters(&family);
+    if (!code) code = refuse_cluster(&family);
     if (!code && o.plot) code = plot_open(&p, o.plot);
     if (!code) code = compare_open(&c, &o, &family);
     if (!code) code = compare(&c, &p);
