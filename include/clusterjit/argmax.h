@@ -24,6 +24,8 @@ typedef struct cj_argmax_desc {
     uint32_t block;    // threads a block, a multiple of 32, 32 to 1024 [chosen for the row]
     uint32_t parts;    // of a row, each of a block or a cluster, 1 to 4096 [chosen for rows and columns]
     uint32_t lanes;    // of a warp that have a row: 8, 16 or 32 [chosen; a block or more where cluster, block or parts is set]
+    cj_dtype dtype;    // CJ_F32, CJ_F16, CJ_BF16, CJ_I32 or CJ_U32 [f32]
+    uint32_t align;    // bytes that x is a multiple of: 16, 8, 4 or 2, no less than an element [16]
 } cj_argmax_desc;
 
 typedef struct cj_argmax cj_argmax;
@@ -33,8 +35,8 @@ typedef struct cj_argmax cj_argmax;
 CJ_API cj_status cj_argmax_create(cj_device *device, const cj_argmax_desc *desc, cj_argmax **argmax, cj_error *error);
 CJ_API void      cj_argmax_destroy(cj_argmax *argmax);  // NULL is allowed; its launches must have ended
 
-// out[r] = the index, a uint32_t, of the largest element of row r of x, f32. Of equal elements it is the first; NaN is greater
-// than any number, all NaN are equal, and -0 equals 0. Device pointers: x aligned to 16 bytes, out to 4; they do not overlap.
+// out[r] = the index, a uint32_t, of the largest element of row r of x. Of equal elements it is the first; NaN is greater
+// than any number, all NaN are equal, and -0 equals 0. Device pointers: x as `align` says, out aligned to 4 bytes; they do not overlap.
 // INVALID_ARGUMENT for an array that is NULL or not aligned. Asynchronous on `stream`; allocates nothing. Launches on different
 // streams need no order.
 CJ_API cj_status cj_argmax_run(cj_argmax *argmax, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error);

@@ -134,7 +134,7 @@ def meanvar(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan
 @Function
 def argmin(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
     """The index, i64, of the first least element of ``x``, flattened. ``out``: i64 of shape (2,), whose second element it is. NaN is passed
-    over.
+    over, where NumPy's is the first NaN.
 
     >>> import clusterjit, numpy
     >>> int(clusterjit.argmin(numpy.array([3.0, -2.0, 5.0, -2.0])))
@@ -146,9 +146,10 @@ def argmin(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None,
 
 @Function
 def argmax(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The index of the first greatest element: of ``x`` flattened (i64), or with ``axis=-1`` of each row of f32 (u32); ``topk(x, 1)``
-    finds those of rows of other dtypes. NaN is passed over, but is the greatest of a row. ``out``: without ``axis`` i64 of shape (2,),
-    whose second element it is.
+    """The index of the first greatest element: of ``x`` flattened, contiguous, of any dtype (i64), or with ``axis=-1`` of each row of f32,
+    f16, bf16, i32 or u32 (u32). Without ``axis`` NaN is passed over, where NumPy's is the first NaN; of a row NaN is the greatest, as
+    NumPy's is: ``argmax(x.reshape(1, -1), axis=-1)`` has NumPy's answer for all of ``x``. ``out``: without ``axis`` i64 of shape (2,), whose
+    second element it is.
 
     >>> import clusterjit, numpy
     >>> x = numpy.array([[1, 7, 2], [9, 0, 9]], numpy.float32)
@@ -158,8 +159,8 @@ def argmax(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None,
     if axis is None:
         return _reduce(x, "argmax", out)
     last_axis(x, axis)
-    of_dtype(x, "f32")
-    fields = {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "stride": row_stride(x)}
+    of_dtype(x, "f32", "f16", "bf16", "i32", "u32")
+    fields = {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "stride": row_stride(x), "dtype": x.dtype, "align": x.align}
     return Request("argmax", fields, {"x": x}, {"out": Out(x.shape[:-1], "u32", out[0] if out else None)})
 
 

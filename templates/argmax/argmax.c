@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// argmax: the index of the largest element of each row of a matrix, f32.
+// argmax: the index of the largest element of each row of a matrix.
 //
 // Algorithm. A row is read once: by some lanes of a warp; by a block; by the blocks of a cluster; or in parts, by several
-// blocks or clusters. An element becomes a key: a u32 of the same order, in which -0 equals 0 and every NaN is one key above all
+// blocks or clusters. An element becomes a key (kit/vector.h): a u32 of the same order, in which -0 equals 0 and every NaN is one key above all
 // numbers. A thread keeps its largest key and the column of it; it sees columns in rising order and replaces only by a larger key, so of equal
 // elements the first stays. Threads combine 64-bit values: the key, and below it the complement of the column; the largest one
 // is the first of the largest elements, in whatever order they combine.
+//
+// Elements of f16 and bf16 are compared as f32, in which order and NaN are the same, and the thread's largest alone becomes a key: that
+// takes 6 instructions an element where keys take 10. A thread begins with the least key of its type at column 0: where no
+// element of a row is larger, all are equal, and 0 is the answer.
 //
 // Rows of a few elements have 1 to 8 lanes, each of which loads elements by themselves: for most of these rows a line holds several.
 //
@@ -43,14 +47,14 @@ static void write_head(const argmax_kernel *k, cj_builder *b) {
 // Derived arguments in the order of the plan.
 static void declare(argmax_kernel *k, cj_builder *b) {
     cj_func *f = k->f = cj__entry(k->plan, b);
-    k->x = cj_param(f, "u64", "x", "const float x[rows][stride]");
+    k->x = cj_param(f, "u64", "x", "const T x[rows][stride]");
     k->out = cj_param(f, "u64", "out", "uint32_t out[rows]");
     k->columns = cj_param(f, "u64", "columns", "elements of a row");
     k->stride = cj_param(f, "u64", "stride", "elements from row to row");
     if (k->lanes) k->rows = cj_param(f, "u64", "rows", "rows of the matrix");
     if (k->parts > 1) k->piece = cj_param(f, "u64", "piece", "vectors of a part");
     k->workspace = cj_param(f, "u64", "workspace", k->parts > 1 ? "the parts' mailboxes" : "not used");
-    cj__registers(k->plan, f, ARGMAX_REGISTERS, k->peeled);
+    cj__registers(k->plan, f, ARGMAX_REGISTERS, k->s.peeled);
 }
 
 // The group of lanes, the block or the cluster, and of which row (and part) it is.
@@ -142,7 +146,7 @@ static void write_out(const argmax_kernel *k, cj_reg writes, const cj_partial *p
     CJ_IF(k->f, writes, "done") {
         cj_reg index = cj_let(k->f, "u32", "index", "cvt.u32.u64 $1, $2;\nnot.b32 $1, $1;", partial->value[0]);
         cj_reg out = cj__load_pointer(k->f, k->out, "out");
-        cj_ptx(k->f, "st.global.u32 [$1], $2;", cj_mad_wide(k->f, "out_at", k->row, ARGMAX_BYTES, out), index);
+        cj_ptx(k->f, "st.global.u32 [$1], $2;", cj_mad_wide(k->f, "out_at", k->row, ARGMAX_INDEX, out), index);
     }
 }
 
@@ -167,18 +171,13 @@ static void emit_blocks(argmax_kernel *k, const cj_push *push, const cj_partials
     write_out(k, leads, &partial);
 }
 
-static bool rows_are_aligned(const cj_plan *plan) {
-    const uint64_t columns = plan->params.value[ARGMAX_COLUMNS], stride = cj__stride(plan, ARGMAX_STRIDE, columns);
-    return !(columns % ARGMAX_WIDTH) && (plan->params.value[ARGMAX_ROWS] == 1 || !(stride % ARGMAX_WIDTH));
-}
-
 static void emit_argmax(const cj_plan *plan, cj_builder *b) {
     argmax_kernel k = {.plan = plan,
                        .block = plan->block.x,
                        .cluster = plan->cluster.x,
                        .parts = (unsigned)plan->params.value[ARGMAX_PARTS],
                        .lanes = (unsigned)plan->params.value[ARGMAX_LANES],
-                       .peeled = !rows_are_aligned(plan)};
+                       .s = cj__argmax_shape(plan)};
     write_head(&k, b);
     declare(&k, b);
     cj_func          *f = k.f;

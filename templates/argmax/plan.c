@@ -2,11 +2,27 @@
 // From argmax's parameters the threads that read a row: some lanes of a warp, a block, a cluster, or several of these, its parts.
 #include "argmax.h"
 
-static uint64_t vectors_of(const cj_plan *plan) {
-    return cj__ceil_div(plan->params.value[ARGMAX_COLUMNS], ARGMAX_WIDTH);
+argmax_shape cj__argmax_shape(const cj_plan *plan) {
+    static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};  // in the order of the parameter's words
+    const uint64_t       *value = plan->params.value, columns = value[ARGMAX_COLUMNS];
+    const uint64_t        starts = value[ARGMAX_ROWS] > 1 ? cj__stride(plan, ARGMAX_STRIDE, columns) : 0;  // of rows
+    argmax_shape          s = {.dtype = dtypes[value[ARGMAX_DTYPE]]};
+    s.bytes = (unsigned)cj_dtype_size(s.dtype);
+    s.width = ARGMAX_LOAD / s.bytes;
+    s.peeled = cj__load_width(value[ARGMAX_ALIGN], s.bytes, columns | starts) < s.width;
+    return s;
 }
 
-// Vectors need lanes enough for head and tail.
+static uint64_t vectors_of(const cj_plan *plan) {
+    return cj__ceil_div(plan->params.value[ARGMAX_COLUMNS], cj__argmax_shape(plan).width);
+}
+
+// Lanes that read vectors, at least: the first threads of a row take an element each of its head and tail, each shorter than a vector.
+static unsigned least_lanes(const cj_plan *plan) {
+    const argmax_shape s = cj__argmax_shape(plan);
+    return s.peeled ? 2 * s.width : ARGMAX_LANES_LEAST;
+}
+
 bool cj__argmax_is_short(const cj_plan *plan) {
     const uint64_t lanes = plan->params.value[ARGMAX_LANES];
     return lanes && lanes <= ARGMAX_LANES_LEAST && plan->params.value[ARGMAX_COLUMNS] <= lanes * ARGMAX_EACH;
@@ -25,7 +41,7 @@ static uint64_t choose_lanes(const cj_plan *plan, const cj_limits *limits) {
     if (vectors > ARGMAX_WARP * ARGMAX_FLIGHT && (plan->params.value[ARGMAX_COLUMNS] > ARGMAX_WARP_COLUMNS ||
                                                   rows < (uint64_t)limits->sm_count * ARGMAX_WARPS_PER_SM))
         return 0;
-    while (lanes > ARGMAX_LANES_LEAST &&
+    while (lanes > least_lanes(plan) &&
            (vectors < lanes || (vectors <= lanes / 2 * ARGMAX_FLIGHT &&
                                 rows * (lanes / 2) >= (uint64_t)limits->sm_count * ARGMAX_LANES_PER_SM)))
         lanes /= 2;
@@ -77,10 +93,10 @@ static cj_status choose_shape(cj_plan *plan, const cj_limits *limits, bool clust
               "lanes: %" PRIu64 " is neither 0 nor a power of two" CJ_HINT "choose one of these, or leave it at its default",
               lanes);
     value[ARGMAX_LANES] = lanes;
-    REFUSE_IF(lanes && lanes < ARGMAX_LANES_LEAST && !cj__argmax_is_short(plan),
-              "lanes: %" PRIu64 " have rows of up to %" PRIu64 " elements, not of %" PRIu64 CJ_HINT
-              "choose 8, 16 or 32 lanes, or leave it at its default",
-              lanes, lanes * ARGMAX_EACH, value[ARGMAX_COLUMNS]);
+    REFUSE_IF(lanes && lanes < least_lanes(plan) && !cj__argmax_is_short(plan),
+              "lanes: %" PRIu64 " have rows of up to %" PRIu64 " elements, not of %" PRIu64 "; longer ones need %u at least" CJ_HINT
+              "choose more lanes, 32 at most, or leave it at its default",
+              lanes, lanes * ARGMAX_EACH, value[ARGMAX_COLUMNS], least_lanes(plan));
     value[ARGMAX_BLOCK] = cj__asked_or(plan, ARGMAX_BLOCK, choose_block(plan, lanes));
     if (lanes) {
         value[ARGMAX_CLUSTER] = 0;
@@ -118,6 +134,6 @@ cj_status cj__argmax_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
         CJ_DERIVE(plan, cj__round_up(cj__ceil_div(vectors_of(plan), value[ARGMAX_PARTS]), LINE));
         plan->workspace_bytes = value[ARGMAX_ROWS] * cj__gather_bytes(value[ARGMAX_PARTS], ARGMAX_WORDS);
     }
-    cj__name_entry(plan, "argmax_f32");
+    cj__name_entry(plan, "argmax_%s", CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

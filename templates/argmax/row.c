@@ -13,6 +13,73 @@ typedef struct edge {
     cj_reg inside, column, x;
 } edge;
 
+// ---- elements
+
+static bool is_half(const argmax_kernel *k) { return k->s.bytes == 2; }
+
+// Of a load: the words of a vector, or one element.
+static const char *word_type(const argmax_kernel *k) { return k->s.dtype == CJ_F32 ? "f32" : "b32"; }
+
+static const char *element_type(const argmax_kernel *k) { return is_half(k) ? "b16" : word_type(k); }
+
+static cj_reg load_element(const argmax_kernel *k, cj_reg when, cj_reg at, int64_t offset) {
+    cj_reg x = cj_register(k->f, element_type(k), "x");
+    cj__load(k->f, when, "ld.global.nc", element_type(k), &x, 1, at, offset);
+    return x;
+}
+
+// best = x, column = that of element e after column first, if x is larger and `inside` holds. f32: best is a key.
+static void compare_f32(cj_func *f, cj_reg inside, cj_reg x, cj_reg first, unsigned e, cj_reg best, cj_reg column) {
+    cj_reg nan = cj_let(f, "pred", "is_nan", "setp.nan.f32 $1, $2, $2;", x);
+    cj_reg plus = cj_let(f, "b32", "plus_zero", "add.f32 $1, $2, 0f00000000; // -0 becomes 0", x);
+    cj_reg flip = cj_let(f, "b32", "flip", "shr.s32 $1, $2, 31;\nor.b32 $1, $1, 0x80000000;", plus);
+    cj_reg number = cj_let(f, "u32", "number", "xor.b32 $1, $2, $3; // of the order of the floats", plus, flip);
+    cj_reg key = cj_let(f, "u32", "key", "selp.u32 $1, 0xffffffff, $2, $3;", number, nan);
+    cj_reg larger = cj_let(f, "pred", "larger", "setp.gt.and.u32 $1, $2, $3, $4;", key, best, inside);
+    cj_set_if(f, larger, best, key);
+    cj_ptx(f, "@$1 add.u32 $2, $3, $4;", larger, column, first, e);
+}
+
+// Of f16 and bf16, as f32: best is the number itself, which the first NaN replaces for good, as all NaN become the same bits.
+static void compare_half(cj_func *f, cj_reg inside, cj_reg x, cj_reg first, unsigned e, cj_reg best, cj_reg column) {
+    cj_reg plus = cj_let(f, "f32", "plus_zero", "add.f32 $1, $2, 0f00000000; // -0 becomes 0", x);
+    cj_reg most = cj_let(f, "f32", "most", "max.NaN.f32 $1, $2, $3;", best, plus);
+    cj_reg larger = cj_let(f, "pred", "larger", "setp.ne.and.b32 $1, $2, $3, $4;", most, best, inside);
+    cj_set_if(f, larger, best, most);
+    cj_ptx(f, "@$1 add.u32 $2, $3, $4;", larger, column, first, e);
+}
+
+static void compare_integer(cj_func *f, cj_dtype dtype, cj_reg inside, cj_reg x, cj_reg first, unsigned e, cj_reg best,
+                            cj_reg column) {
+    cj_reg key = cj__key_of_integer(f, dtype, x);
+    cj_reg larger = cj_let(f, "pred", "larger", "setp.gt.and.u32 $1, $2, $3, $4;", key, best, inside);
+    cj_set_if(f, larger, best, key);
+    cj_ptx(f, "@$1 add.u32 $2, $3, $4;", larger, column, first, e);
+}
+
+static void write_compare(const argmax_kernel *k, cj_reg inside, cj_reg x, cj_reg first, unsigned e, cj_reg best,
+                          cj_reg column) {
+    if (is_half(k))
+        compare_half(k->f, inside, x, first, e, best, column);
+    else if (k->s.dtype == CJ_F32)
+        compare_f32(k->f, inside, x, first, e, best, column);
+    else
+        compare_integer(k->f, k->s.dtype, inside, x, first, e, best, column);
+}
+
+// What no element is less than. A thread without elements has it at column 0, and so has a row of such elements alone.
+static cj_reg least(const argmax_kernel *k, const char *name) {
+    if (is_half(k)) return cj_let(k->f, "f32", name, "mov.b32 $1, 0fFF800000; // -infinity");
+    return cj_mov(k->f, "u32", name, 0);
+}
+
+static cj_reg pack(const argmax_kernel *k, cj_reg best, cj_reg column) {
+    cj_reg key = is_half(k) ? cj__key_of_float(k->f, best) : best;
+    return cj_let(k->f, "u64", "value", "not.b32 $2, $2;\nmov.b64 $1, {$2, $3};", column, key);
+}
+
+// ---- long rows
+
 static cj_reg load_number(const argmax_kernel *k, cj_var param, const char *name) {
     return cj_cvt(k->f, "u32", name, cj_let(k->f, "u64", name, "ld.param.u64 $1, [$2];", param));
 }
@@ -20,13 +87,13 @@ static cj_reg load_number(const argmax_kernel *k, cj_var param, const char *name
 static void write_peel(const argmax_kernel *k, row *r, cj_reg columns) {
     cj_func *f = k->f;
     cj_step(f, "the row is a head up to a multiple of 16 bytes, vectors, and a tail");
-    cj_reg number = cj_shr(f, "number", cj_cvt(f, "u32", "low", r->at), 2);
-    cj_reg above = cj_let(f, "u32", "above", "neg.s32 $1, $2;\nand.b32 $1, $1, 3;", number);
+    cj_reg number = cj_shr(f, "number", cj_cvt(f, "u32", "low", r->at), cj__log2(k->s.bytes));
+    cj_reg above = cj_let(f, "u32", "above", "neg.s32 $1, $2;\nand.b32 $1, $1, $3;", number, k->s.width - 1);
     r->head = cj_min(f, "head", above, columns);
     cj_reg after_head = cj_sub(f, "after_head", columns, r->head);
-    r->vectors = cj_div(f, "vectors", after_head, ARGMAX_WIDTH);
-    r->edges = cj_add(f, "edges", r->head, cj_and(f, "tail", after_head, ARGMAX_WIDTH - 1));
-    r->body = cj_mad_wide(f, "body", r->head, ARGMAX_BYTES, r->at);
+    r->vectors = cj_div(f, "vectors", after_head, k->s.width);
+    r->edges = cj_add(f, "edges", r->head, cj_and(f, "tail", after_head, k->s.width - 1));
+    r->body = cj_mad_wide(f, "body", r->head, k->s.bytes, r->at);
 }
 
 static row write_row(const argmax_kernel *k) {
@@ -37,18 +104,18 @@ static row write_row(const argmax_kernel *k) {
     cj_reg   columns = load_number(k, k->columns, "columns");
     if (k->lanes) columns = cj_select(f, "u32", "columns", k->there, columns, 0);
     cj_reg first = cj_mul(f, "first", cj_cvt(f, "u64", "row", k->row), stride);
-    r.at = r.body = cj_mad(f, "row_at", first, ARGMAX_BYTES, x);
-    if (k->peeled)
+    r.at = r.body = cj_mad(f, "row_at", first, k->s.bytes, x);
+    if (k->s.peeled)
         write_peel(k, &r, columns);
     else
-        r.vectors = cj_div(f, "vectors", columns, ARGMAX_WIDTH);
+        r.vectors = cj_div(f, "vectors", columns, k->s.width);
     return r;
 }
 
 // Loaded first, compared last: it arrives meanwhile.
 static edge load_edge(const argmax_kernel *k, const row *r) {
     cj_func *f = k->f;
-    edge     e = {.x = cj_f32(f, "edge")};
+    edge     e = {.x = cj_register(f, element_type(k), "edge")};
     cj_step(f, "the first threads of the row load its head and tail, an element each");
     cj_reg number = k->in_row;
     if (k->parts > 1) {
@@ -58,30 +125,24 @@ static edge load_edge(const argmax_kernel *k, const row *r) {
     cj_reg in_tail = cj_ge(f, "in_tail", number, r->head);
     e.inside = cj_lt(f, "has_edge", number, r->edges);
     e.column = cj_mov(f, "u32", "edge_column", number);
-    cj_ptx(f, "@$1 mad.lo.u32 $2, $3, $4, $2;", in_tail, e.column, r->vectors, ARGMAX_WIDTH);
-    cj_reg at = cj_mad_wide(f, "edge_at", e.column, ARGMAX_BYTES, r->at);
-    cj__load(f, e.inside, "ld.global.nc", "f32", &e.x, 1, at, 0);
+    cj_ptx(f, "@$1 mad.lo.u32 $2, $3, $4, $2;", in_tail, e.column, r->vectors, k->s.width);
+    cj_reg at = cj_mad_wide(f, "edge_at", e.column, k->s.bytes, r->at);
+    cj__load(f, e.inside, "ld.global.nc", element_type(k), &e.x, 1, at, 0);
     return e;
-}
-
-// best, column = those of element x at column first + e, if its key is larger and `inside` holds.
-static void write_compare(const argmax_kernel *k, cj_reg inside, cj_reg x, cj_reg first, unsigned e, cj_reg best,
-                          cj_reg column) {
-    cj_func *f = k->f;
-    cj_reg   nan = cj_let(f, "pred", "is_nan", "setp.nan.f32 $1, $2, $2;", x);
-    cj_reg   plus = cj_let(f, "b32", "plus_zero", "add.f32 $1, $2, 0f00000000; // -0 becomes 0", x);
-    cj_reg   flip = cj_let(f, "b32", "flip", "shr.s32 $1, $2, 31;\nor.b32 $1, $1, 0x80000000;", plus);
-    cj_reg   number = cj_let(f, "u32", "number", "xor.b32 $1, $2, $3; // of the order of the floats", plus, flip);
-    cj_reg   key = cj_let(f, "u32", "key", "selp.u32 $1, 0xffffffff, $2, $3;", number, nan);
-    cj_reg   larger = cj_let(f, "pred", "larger", "setp.gt.and.u32 $1, $2, $3, $4;", key, best, inside);
-    cj_set_if(f, larger, best, key);
-    cj_ptx(f, "@$1 add.u32 $2, $3, $4;", larger, column, first, e);
 }
 
 // Vectors of a thread that are in flight: lanes of a row have no more than it takes.
 static unsigned flight_of(const argmax_kernel *k) {
-    const uint64_t vectors = cj__ceil_div(k->plan->params.value[ARGMAX_COLUMNS], ARGMAX_WIDTH);
+    const uint64_t vectors = cj__ceil_div(k->plan->params.value[ARGMAX_COLUMNS], k->s.width);
     return k->lanes ? (unsigned)cj__least(cj__ceil_div(vectors, k->lanes), ARGMAX_FLIGHT) : ARGMAX_FLIGHT;
+}
+
+static void numbers_of(const argmax_kernel *k, const cj_reg word[ARGMAX_LOADED], cj_reg x[ARGMAX_WIDTH_MOST]) {
+    for (unsigned w = 0; w < ARGMAX_LOADED; w++)
+        if (is_half(k))
+            cj__numbers_of_word(k->f, k->s.dtype, word[w], &x[2 * w]);
+        else
+            x[w] = word[w];
 }
 
 // One round of a thread's vectors, `step` vectors apart; first: the thread's first vector; end: that of none.
@@ -89,24 +150,23 @@ static void write_round(const argmax_kernel *k, const row *r, cj_reg first, cj_r
                         cj_reg column) {
     cj_func       *f = k->f;
     const unsigned flight = flight_of(k);
-    cj_reg         inside[ARGMAX_FLIGHT], vector[ARGMAX_FLIGHT], x[ARGMAX_FLIGHT][ARGMAX_WIDTH];
+    cj_reg         inside[ARGMAX_FLIGHT], vector[ARGMAX_FLIGHT], word[ARGMAX_FLIGHT][ARGMAX_LOADED], x[ARGMAX_WIDTH_MOST];
     for (unsigned j = 0; j < flight; j++) {
         vector[j] = cj_add(f, "vector", first, j * step);
         inside[j] = cj_lt(f, "inside", vector[j], end);
-        cj_reg at = cj_mad_wide(f, "at", vector[j], ARGMAX_WIDTH * ARGMAX_BYTES, r->body);
-        for (unsigned e = 0; e < ARGMAX_WIDTH; e++) x[j][e] = cj_f32(f, "x");
-        cj__load(f, inside[j], "ld.global.nc", "f32", x[j], ARGMAX_WIDTH, at, 0);
+        cj_reg at = cj_mad_wide(f, "at", vector[j], ARGMAX_LOAD, r->body);
+        for (unsigned w = 0; w < ARGMAX_LOADED; w++) word[j][w] = cj_register(f, word_type(k), "x");
+        cj__load(f, inside[j], "ld.global.nc", word_type(k), word[j], ARGMAX_LOADED, at, 0);
     }
     for (unsigned j = 0; j < flight; j++) {
-        cj_reg before = k->peeled ? cj_mad(f, "column", vector[j], ARGMAX_WIDTH, r->head)
-                                  : cj_mul(f, "column", vector[j], ARGMAX_WIDTH);
-        for (unsigned e = 0; e < ARGMAX_WIDTH; e++) write_compare(k, inside[j], x[j][e], before, e, best, column);
+        cj_reg before = k->s.peeled ? cj_mad(f, "column", vector[j], k->s.width, r->head)
+                                    : cj_mul(f, "column", vector[j], k->s.width);
+        numbers_of(k, word[j], x);
+        for (unsigned e = 0; e < k->s.width; e++) write_compare(k, inside[j], x[e], before, e, best, column);
     }
 }
 
-static cj_reg pack(const argmax_kernel *k, cj_reg best, cj_reg column) {
-    return cj_let(k->f, "u64", "value", "not.b32 $2, $2;\nmov.b64 $1, {$2, $3};", column, best);
-}
+// ---- short rows
 
 // A short row: every lane takes some of its elements, each by a load of its own, all of them in flight.
 static cj_reg write_short(const argmax_kernel *k) {
@@ -120,20 +180,19 @@ static cj_reg write_short(const argmax_kernel *k) {
         cj_step(f, "each lane loads the elements of its row");
     cj_reg stride = cj_let(f, "u64", "stride", "ld.param.u64 $1, [$2];", k->stride);
     cj_reg first = cj_mul(f, "first", cj_cvt(f, "u64", "row", k->row), stride);
-    cj_reg row_at = cj_mad(f, "row_at", first, ARGMAX_BYTES, cj__load_pointer(f, k->x, "x"));
-    cj_reg at = cj_mad_wide(f, "at", k->in_row, ARGMAX_BYTES, row_at);
+    cj_reg row_at = cj_mad(f, "row_at", first, k->s.bytes, cj__load_pointer(f, k->x, "x"));
+    cj_reg at = cj_mad_wide(f, "at", k->in_row, k->s.bytes, row_at);
     if (columns % k->lanes) {
         inside = cj_pred(f, "inside");
         cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $4;", inside, k->in_row, columns % k->lanes, k->there);
     }
-    for (unsigned j = 0; j < loads; j++) {
-        x[j] = cj_f32(f, "x");
-        cj__load(f, j + 1 < loads ? k->there : inside, "ld.global.nc", "f32", &x[j], 1, at,
-                 (int64_t)j * k->lanes * ARGMAX_BYTES);
-    }
-    cj_reg best = cj_mov(f, "u32", "best", 0), column = cj_mov(f, "u32", "best_column", 0);
     for (unsigned j = 0; j < loads; j++)
-        write_compare(k, j + 1 < loads ? k->there : inside, x[j], k->in_row, j * k->lanes, best, column);
+        x[j] = load_element(k, j + 1 < loads ? k->there : inside, at, (int64_t)j * k->lanes * k->s.bytes);
+    cj_reg best = least(k, "best"), column = cj_mov(f, "u32", "best_column", 0);
+    for (unsigned j = 0; j < loads; j++) {
+        cj_reg number = cj__number_of(f, k->s.dtype, x[j]);
+        write_compare(k, j + 1 < loads ? k->there : inside, number, k->in_row, j * k->lanes, best, column);
+    }
     return pack(k, best, column);
 }
 
@@ -152,16 +211,16 @@ cj_reg cj__argmax_thread(const argmax_kernel *k, const cj_partials *kind) {
     const unsigned step = k->lanes ? k->lanes : k->block * (k->cluster ? k->cluster : 1);
     const row      r = write_row(k);
     edge           last = {.inside = cj_none()};
-    cj_reg         best = cj_mov(k->f, "u32", "best", 0), column = cj_mov(k->f, "u32", "best_column", 0), first, end;
-    if (k->peeled) last = load_edge(k, &r);
-    cj_step(k->f, "each thread takes every %uth vector of %u elements; %u are in flight", step, ARGMAX_WIDTH,
+    cj_reg         best = least(k, "best"), column = cj_mov(k->f, "u32", "best_column", 0), first, end;
+    if (k->s.peeled) last = load_edge(k, &r);
+    cj_step(k->f, "each thread takes every %uth vector of %u elements; %u are in flight", step, k->s.width,
             flight_of(k));
     write_piece(k, &r, &first, &end);
     CJ_FOR(k->f, i, "u32", "i", first, end, step * flight_of(k)) write_round(k, &r, i, end, step, best, column);
     const cj_partial body = {{pack(k, best, column)}};
-    if (!k->peeled) return body.value[0];
-    cj_reg edge_best = cj_mov(k->f, "u32", "edge_best", 0);
-    write_compare(k, last.inside, last.x, last.column, 0, edge_best, last.column);
+    if (!k->s.peeled) return body.value[0];
+    cj_reg edge_best = least(k, "edge_best"), x = cj__number_of(k->f, k->s.dtype, last.x);
+    write_compare(k, last.inside, x, last.column, 0, edge_best, last.column);
     const cj_partial beside = {{pack(k, edge_best, last.column)}};
     kind->combine(kind, &body, &beside);
     return body.value[0];

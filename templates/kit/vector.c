@@ -54,3 +54,33 @@ void cj__keep_loads(cj_func *f, cj_reg never, const char *type, const cj_reg *lo
     if (count) cj_ptx(f, "setp.eq.and.$3 $1, $2, 1, $1;", never, all, type);
     cj_ptx(f, "@$1 exit; // no thread does: ptxas moves no load over it, so all are on their way together", never);
 }
+
+// ---- elements as numbers and keys
+
+bool cj__is_float(cj_dtype dtype) { return dtype == CJ_F32 || dtype == CJ_F16 || dtype == CJ_BF16; }
+
+const char *cj__number_type(cj_dtype dtype) { return cj__is_float(dtype) ? "f32" : dtype == CJ_I32 ? "s32" : "u32"; }
+
+cj_reg cj__number_of(cj_func *f, cj_dtype dtype, cj_reg element) {
+    if (cj_dtype_size(dtype) == 4) return element;
+    if (dtype == CJ_F16) return cj_let(f, "f32", "number", "cvt.f32.f16 $1, $2;", element);
+    return cj_let(f, "f32", "number", "mov.b32 $1, {0, $2};", element);
+}
+
+void cj__numbers_of_word(cj_func *f, cj_dtype dtype, cj_reg word, cj_reg number[2]) {
+    cj_reg low = cj_register(f, "b16", "low_half"), high = cj_register(f, "b16", "high_half");
+    cj_ptx(f, "mov.b32 {$1, $2}, $3;", low, high, word);
+    number[0] = cj__number_of(f, dtype, low);
+    number[1] = cj__number_of(f, dtype, high);
+}
+
+cj_reg cj__key_of_float(cj_func *f, cj_reg real) {
+    cj_reg bits = cj_let(f, "u32", "bits", "mov.b32 $1, $2;", real);
+    cj_reg sign = cj_let(f, "u32", "sign", "shr.s32 $1, $2, 31;", bits);
+    return cj_xor(f, "key", bits, cj_or(f, "flips", sign, 0x80000000));
+}
+
+cj_reg cj__key_of_integer(cj_func *f, cj_dtype dtype, cj_reg number) {
+    return dtype == CJ_I32 ? cj_let(f, "u32", "key", "xor.b32 $1, $2, 0x80000000;", number)
+                           : cj_let(f, "u32", "key", "mov.b32 $1, $2;", number);
+}

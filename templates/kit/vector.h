@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses of memory of one, two or four registers at once, under a predicate or not.
+// Accesses of memory of one, two or four registers at once, under a predicate or not; and what is loaded, of f32, f16, bf16, i32 or u32, as numbers of
+// 32 bits (those of 16 bits are widened to f32) and as keys.
 #ifndef CJ_TEMPLATES_VECTOR_H
 #define CJ_TEMPLATES_VECTOR_H
 
@@ -35,5 +36,22 @@ cj_span cj__span(cj_func *f, cj_reg begin, cj_reg end, unsigned vector_bytes);
 // loads, all of which have arrived then. It may be 0 where the loads are under predicates and `never` depends on what these depend on: ptxas
 // leaves the exit after such loads by itself. Not between a barrier's arrival and its wait.
 void cj__keep_loads(cj_func *f, cj_reg never, const char *type, const cj_reg *loaded, unsigned count);
+
+// ---- elements as numbers and keys
+
+bool        cj__is_float(cj_dtype dtype);     // f32, f16 or bf16
+const char *cj__number_type(cj_dtype dtype);  // what an element is compared as: "f32", "s32" or "u32"
+
+// An element in a register of its own (b16 of f16 and bf16) as that type.
+cj_reg cj__number_of(cj_func *f, cj_dtype dtype, cj_reg element);
+
+// Two elements of 16 bits, of a word that has both: that of the lower address first.
+void cj__numbers_of_word(cj_func *f, cj_dtype dtype, cj_reg word, cj_reg number[2]);
+
+// Keys are u32 numbers in the order of the elements. Of an f32 that is not -0, in a b32 or f32: its bits, all of them flipped below zero, the
+// sign elsewhere; so a NaN whose sign is 0 is greater than any number.
+cj_reg cj__key_of_float(cj_func *f, cj_reg real);
+
+cj_reg cj__key_of_integer(cj_func *f, cj_dtype dtype, cj_reg number);
 
 #endif

@@ -16,16 +16,14 @@
 static unsigned each_of(const topk_kernel *k) { return k->s.loads * k->s.width; }
 static unsigned blocks_of(const topk_kernel *k) { return k->s.cluster ? k->s.cluster : 1; }
 
-static bool is_float(const topk_kernel *k) { return k->s.dtype != CJ_I32 && k->s.dtype != CJ_U32; }
-
 unsigned cj__topk_round(const topk_kernel *k) { return TOPK_SLICES * k->s.slice * blocks_of(k); }
 
 const char *cj__topk_register(const topk_kernel *k) {
     if (k->s.bytes == 2) return "b16";
-    return is_float(k) ? "f32" : "b32";
+    return cj__is_float(k->s.dtype) ? "f32" : "b32";
 }
 
-const char *cj__topk_number(const topk_kernel *k) { return is_float(k) ? "f32" : "b32"; }
+const char *cj__topk_number(const topk_kernel *k) { return cj__is_float(k->s.dtype) ? "f32" : "b32"; }
 
 // ---- elements
 
@@ -73,41 +71,23 @@ void cj__topk_load_next(const topk_kernel *k, unsigned i) {
 
 // ---- numbers and keys
 
-static const char *number_type(const topk_kernel *k) {
-    return is_float(k) ? "f32" : k->s.dtype == CJ_I32 ? "s32" : "u32";
-}
-
-// An element as what it is compared as.
-static cj_reg number_of(const topk_kernel *k, cj_reg element) {
-    if (k->s.bytes == 4) return element;
-    if (k->s.dtype == CJ_F16) return cj_let(k->f, "f32", "number", "cvt.f32.f16 $1, $2;", element);
-    return cj_let(k->f, "f32", "number", "mov.b32 $1, {0, $2};", element);
-}
-
 // Elements of slice i, `count` from `first` on: whole loads.
 static void numbers_of(const topk_kernel *k, unsigned i, unsigned first, unsigned count, cj_reg *number) {
     const cj_reg *from = &k->element[i][first / in_register(k)];
     for (unsigned e = 0; e < count; e += in_register(k), from++) {
         if (!is_packed(k)) {
-            number[e] = number_of(k, *from);
+            number[e] = cj__number_of(k->f, k->s.dtype, *from);
             continue;
         }
-        cj_reg low = cj_register(k->f, "b16", "low_half"), high = cj_register(k->f, "b16", "high_half");
-        cj_ptx(k->f, "mov.b32 {$1, $2}, $3;", low, high, *from);
-        number[e] = number_of(k, low);
-        number[e + 1] = number_of(k, high);
+        cj__numbers_of_word(k->f, k->s.dtype, *from, &number[e]);
     }
 }
 
 unsigned cj__topk_key_low(const topk_kernel *k) { return k->s.dtype == CJ_BF16 ? 16 : k->s.dtype == CJ_F16 ? 13 : 0; }
 
-// Of a float: its bits, all of them flipped below zero, the sign elsewhere.
 static cj_reg key_of_real(const topk_kernel *k, cj_reg real, cj_reg nan) {
-    cj_func *f = k->f;
-    cj_ptx(f, "@$1 mov.b32 $2, 0x7fc00000; // NaN is the greatest, whatever its bits", nan, real);
-    cj_reg bits = cj_let(f, "u32", "bits", "mov.b32 $1, $2;", real);
-    cj_reg sign = cj_let(f, "u32", "sign", "shr.s32 $1, $2, 31;", bits);
-    return cj_xor(f, "key", bits, cj_or(f, "flips", sign, 0x80000000));
+    cj_ptx(k->f, "@$1 mov.b32 $2, 0x7fc00000; // NaN is the greatest, whatever its bits", nan, real);
+    return cj__key_of_float(k->f, real);
 }
 
 static cj_reg ordered(const topk_kernel *k, cj_reg key) {
@@ -118,10 +98,8 @@ static cj_reg ordered(const topk_kernel *k, cj_reg key) {
 static cj_reg key_of(const topk_kernel *k, cj_reg number) {
     cj_func *f = k->f;
     cj_reg   key;
-    if (k->s.dtype == CJ_I32) {
-        key = cj_let(f, "u32", "key", "xor.b32 $1, $2, 0x80000000;", number);
-    } else if (k->s.dtype == CJ_U32) {
-        key = cj_let(f, "u32", "key", "mov.b32 $1, $2;", number);
+    if (!cj__is_float(k->s.dtype)) {
+        key = cj__key_of_integer(f, k->s.dtype, number);
     } else {
         cj_reg real = cj_let(f, "f32", "real", "add.f32 $1, $2, 0f00000000; // -0 becomes 0", number);
         cj_reg nan = cj_let(f, "pred", "is_nan", "setp.nan.f32 $1, $2, $2;", real);
@@ -133,7 +111,7 @@ static cj_reg key_of(const topk_kernel *k, cj_reg number) {
 // An f16 above zeros is read as an f32 here: their order is the same, but NaN and infinity are numbers of f32.
 cj_reg cj__topk_key_of_bits(const topk_kernel *k, cj_reg bits) {
     cj_func *f = k->f;
-    if (!is_float(k)) return key_of(k, bits);
+    if (!cj__is_float(k->s.dtype)) return key_of(k, bits);
     cj_reg number = cj_let(f, "f32", "number", "mov.b32 $1, $2;", bits);
     if (k->s.dtype != CJ_F16) return key_of(k, number);
     cj_reg real = cj_let(f, "f32", "real", "add.f32 $1, $2, 0f00000000; // -0 becomes 0", number);
@@ -147,7 +125,7 @@ void cj__topk_set_bound(const topk_kernel *k) {
     cj_func *f = k->f;
     cj_reg   key = cj_let(f, "b32", "bound_key", k->s.smallest ? "not.b32 $1, $2;" : "mov.b32 $1, $2;", k->threshold);
     if (k->s.dtype == CJ_I32) key = cj_xor(f, "bound_bits", key, 0x80000000);
-    if (is_float(k)) {
+    if (cj__is_float(k->s.dtype)) {
         cj_reg sign = cj_let(f, "b32", "sign", "shr.s32 $1, $2, 31;", key);
         cj_reg flips = cj_or(f, "flips", cj_let(f, "b32", "same", "not.b32 $1, $2;", sign), 0x80000000);
         key = cj_xor(f, "bound_bits", key, flips);
@@ -163,7 +141,7 @@ void cj__topk_set_bound(const topk_kernel *k) {
 static cj_reg passes_bound(const topk_kernel *k, cj_reg number, cj_reg also) {
     const char *comparison = k->s.smallest ? "lt" : "gt";
     return cj_let(k->f, "pred", "passes", "setp.$5$6.or.$7 $1, $2, $3, $4;", number, k->bound, also, comparison,
-                  is_float(k) ? "u" : "", number_type(k));
+                  cj__is_float(k->s.dtype) ? "u" : "", cj__number_type(k->s.dtype));
 }
 
 // ---- the first threshold
@@ -179,7 +157,7 @@ static cj_reg find_greatest(const topk_kernel *k) {
         numbers_of(k, slice, of_slice * s->width, s->width, number);
         if (!l) cj_ptx(k->f, "mov.b32 $1, $2;", best, number[0]);
         for (unsigned e = !l; e < s->width; e++)
-            cj_ptx(k->f, l ? "@$1 $2.$3 $4, $4, $5;" : "$2.$3 $4, $4, $5;", inside, op, number_type(k), best, number[e]);
+            cj_ptx(k->f, l ? "@$1 $2.$3 $4, $4, $5;" : "$2.$3 $4, $4, $5;", inside, op, cj__number_type(k->s.dtype), best, number[e]);
     }
     cj_reg key = key_of(k, best);
     cj_set_if(k->f, cj_ge(k->f, "none", k->column[0][0], k->end), key, 0);
@@ -266,7 +244,7 @@ void cj__topk_sift_tail(const topk_kernel *k) {
     cj_reg at = cj_mad_wide(f, "at", column, s->bytes, k->base), element = cj_register(f, type, "element");
     cj_ptx(f, "mov.b$1 $2, 0;", 8 * s->bytes, element);
     cj_ptx(f, "@$1 ld.global.nc.$2 $3, [$4];", inside, type, element, at);
-    sift_element(k, column, 0, inside, number_of(k, element));
+    sift_element(k, column, 0, inside, cj__number_of(k->f, k->s.dtype, element));
     cj_ptx(f, "bar.warp.sync 0xffffffff; // B11: lanes whose elements are out of bounds are with the others again");
     cj_ptx(f, "bar.sync 0; // B12: all threads are done with a selection after the last round");
 }

@@ -52,6 +52,7 @@ static const struct {
     {"crossentropy", "crossentropy_warp", "sm_90", "rows=300 columns=64 warps=1 label=i32"},
     {"argmax", "argmax_block", "sm_80", "columns=1000 block=64"},
     {"argmax", "argmax_lanes", "sm_90", "rows=300 columns=76"},
+    {"argmax", "argmax_bf16", "sm_90", "rows=300 columns=5 dtype=bf16 align=2"},
     {"scan", "scan_short_rows", "sm_90", "rows=1000 columns=100"},
     {"scan", "scan_cluster", "sm_90", "columns=1000 block=64 loads=1 cluster=4"},
     {"topk", "topk_warp", "sm_90", "rows=9 columns=7 k=3"},

@@ -12,16 +12,21 @@ static void any_shape_and_stride_is_right(void **state) {
 
 static void rows_of_every_kind_and_size_are_right(void **state) {
     (void)state;
-    if (!cj_test_few()) cj_test_argmax_boundaries(cj_test_device, cj_test_seed());
+    if (cj_test_few()) return;
+    for (unsigned turn = 0; turn < 5; turn++) {  // each size with each type
+        cj_test_argmax_boundaries(cj_test_device, cj_test_seed() + turn);
+        cj_test_argmax_aligned(cj_test_device, cj_test_seed() + turn);
+    }
 }
 
 static void long_rows_of_every_kind_are_right(void **state) {
     (void)state;
     for (int fill = 0; fill < CJ_ARGMAX_FILLS; fill++) {
-        cj_test_argmax(cj_test_device, "rows=5 columns=65536", (cj_argmax_fill)fill, 1);
+        cj_test_argmax(cj_test_device, "rows=5 columns=65536", (cj_argmax_fill)fill, 0, 1);
         if (cj_test_few()) return;
-        cj_test_argmax(cj_test_device, "rows=2 columns=2^21+4", (cj_argmax_fill)fill, 2);
-        cj_test_argmax(cj_test_device, "rows=3 columns=1000003 cluster=16", (cj_argmax_fill)fill, 3);
+        cj_test_argmax(cj_test_device, "rows=2 columns=2^21+4", (cj_argmax_fill)fill, 0, 2);
+        cj_test_argmax(cj_test_device, "rows=3 columns=1000003 cluster=16", (cj_argmax_fill)fill, 0, 3);
+        cj_test_argmax(cj_test_device, "rows=3 columns=1000003 dtype=bf16 align=2", (cj_argmax_fill)fill, 5, 4);
     }
 }
 

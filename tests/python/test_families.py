@@ -108,6 +108,23 @@ def test_argmax_of_rows(rng):
     assert (cj.argmax(x, axis=-1) == x.argmax(-1)).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.uint32])
+@pytest.mark.parametrize("skip", [0, 1])
+def test_argmax_of_rows_of_any_type_that_begin_anywhere(rng, dtype, skip):
+    x = (rng.integers(0, 2**30, 3 * 300 + skip) - (2**29 if dtype != np.uint32 else 0)).astype(np.int32 if dtype != np.uint32 else dtype)
+    x = (x if dtype in (np.int32, np.uint32) else x / 2**18).astype(dtype)[skip:].reshape(3, 300)
+    assert (cj.argmax(x, axis=-1) == x.argmax(-1)).all()
+    assert (cj.argmax(x[:, :77], axis=-1) == x[:, :77].argmax(-1)).all()
+    assert cj.argmax(np.zeros(9, dtype)[1:].reshape(2, 4), axis=-1).tolist() == [0, 0]
+    with cj.argmax.plan(x, axis=-1) as plan:
+        assert (plan(x) == x.argmax(-1)).all()
+
+
+def test_argmax_of_rows_refuses_other_types():
+    with pytest.raises(cj.UnsupportedType, match="its dtype is i64; it must be f32 or f16 or bf16 or i32 or u32"):
+        cj.argmax(np.zeros((2, 3), np.int64), axis=-1)
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.float64])
 def test_scans(rng, dtype):
     x = rng.integers(1, 4, odd_shape(rng)).astype(dtype)
@@ -521,6 +538,8 @@ def test_nan_is_passed_over():
     x = np.array([np.nan, 3, 1, np.nan, 2], np.float32)
     assert (float(cj.min(x)), float(cj.max(x)), int(cj.argmin(x)), int(cj.argmax(x))) == (1, 3, 2, 1)
     assert cj.argmax(x[None], axis=-1).tolist() == [np.argmax(x)] == [0]  # but not of rows
+    half = x.astype(np.float16)
+    assert cj.argmax(half[None], axis=-1).tolist() == [0]
 
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmax_backward", "log_softmax_backward", "rms_norm", "layer_norm",

@@ -5,8 +5,6 @@
 #include "call.h"
 #include "error.h"
 
-enum { LOAD = 16 };  // bytes that x is aligned to
-
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
     const cj_argmax_desc *desc = from;
     cj_status             status = cj__call_family(params, "argmax", error);
@@ -17,13 +15,17 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status) status = cj__call_number(params, "block", desc->block, error);
     if (!status) status = cj__call_number(params, "parts", desc->parts, error);
     if (!status) status = cj__call_number(params, "lanes", desc->lanes, error);
+    if (!status) status = cj__call_dtype(params, "dtype", desc->dtype, error);
+    if (!status) status = cj__call_number(params, "align", desc->align, error);
     return status;
 }
 
 CALL_HANDLE(cj_argmax)
 
-static cj_status run(cj_kernel *kernel, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
-    cj_status status = cj__call_array("x", x, LOAD, NULL, error);
+static cj_status run(cj_kernel *kernel, const cj_argmax_desc *desc, cj_ptr x, cj_ptr out, cj_stream stream,
+                     cj_error *error) {
+    const uint32_t align = cj__call_align(desc->align, desc->dtype);
+    cj_status      status = cj__call_array("x", x, align, "say in align what it is a multiple of", error);
     if (!status) status = cj__call_array("out", out, sizeof(uint32_t), NULL, error);
     if (status) return status;
     void *arguments[] = {&x, &out};
@@ -32,12 +34,12 @@ static cj_status run(cj_kernel *kernel, cj_ptr x, cj_ptr out, cj_stream stream, 
 
 cj_status cj_argmax_run(cj_argmax *argmax, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error) {
     REQUIRE(argmax);
-    return run(argmax->call.kernel, x, out, stream, error);
+    return run(argmax->call.kernel, &argmax->desc, x, out, stream, error);
 }
 
 typedef struct CALL_KEY call_key {
     uint64_t rows, columns, stride;
-    uint32_t cluster, block, parts, lanes;
+    uint32_t cluster, block, parts, lanes, dtype, align;
 } call_key;
 
 _Static_assert(sizeof(call_key) <= CALL_KEY_BYTES, "the key fits");
@@ -47,8 +49,8 @@ cj_status cj_argmax_launch(cj_device *device, const cj_argmax_desc *desc, cj_ptr
     REQUIRE(device);
     SIZED(cj_argmax_desc, desc);
     cj_kernel     *kernel;
-    const call_key key = {desc->rows,  desc->columns, desc->stride, desc->cluster,
-                          desc->block, desc->parts,   desc->lanes};
+    const call_key key = {desc->rows,  desc->columns, desc->stride, desc->cluster, desc->block,
+                          desc->parts, desc->lanes,   (uint32_t)desc->dtype, desc->align};
     cj_status      status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);
-    return status ? status : run(kernel, x, out, stream, error);
+    return status ? status : run(kernel, desc, x, out, stream, error);
 }

@@ -6,25 +6,29 @@
 
 #include <clusterjit/clusterjit.h>
 
-// The contents of rows: random values; few different values; one value; rising or falling values; NaN, infinities,
-// zeros of both signs and subnormals.
+// The contents of rows: random values; few different values; one value; the least of the type; rising or falling values; NaN,
+// infinities, zeros of both signs and subnormals.
 typedef enum cj_argmax_fill {
     CJ_ARGMAX_RANDOM,
     CJ_ARGMAX_FEW,
     CJ_ARGMAX_EQUAL,
+    CJ_ARGMAX_LEAST,
     CJ_ARGMAX_RISING,
     CJ_ARGMAX_FALLING,
     CJ_ARGMAX_WILD,
     CJ_ARGMAX_FILLS
 } cj_argmax_fill;
 
-// One kernel, launched twice: `words` are the family's parameters as "name=value" words. Fails the running test at the
+// One kernel, launched twice: `words` are the family's parameters as "name=value" words; x begins `shift` elements after a multiple of 256 bytes. Fails the running test at the
 // first wrong row, or if bytes after the results were written.
-void cj_test_argmax(cj_device *device, const char *words, cj_argmax_fill fill, uint64_t seed);
+void cj_test_argmax(cj_device *device, const char *words, cj_argmax_fill fill, unsigned shift, uint64_t seed);
 
-// Rows around a load, a round and two rounds of a small block, alone, in clusters and in parts, and of some lanes; rows begin at
+// Rows of every type around a load, a round and two rounds of a small block, alone, in clusters and in parts, and of some lanes; rows begin at
 // any element.
 void cj_test_argmax_boundaries(cj_device *device, uint64_t seed);
+
+// Rows that begin and end at multiples of 16 bytes, as above.
+void cj_test_argmax_aligned(cj_device *device, uint64_t seed);
 
 // Rows of which the plan takes each of its forms.
 void cj_test_argmax_chosen(cj_device *device, uint64_t seed);

@@ -10,6 +10,7 @@ static void rows_of_every_kind_and_size_are_right(void **state) {
     for (unsigned schedule = 0; schedule < 6; schedule++) {
         cj_test_watch(schedule);
         cj_test_argmax_boundaries(cj_test_device, schedule);
+        cj_test_argmax_aligned(cj_test_device, schedule);
     }
 }
 
@@ -39,7 +40,8 @@ static void impossible_shapes_are_refused_by_name(void **state) {
     cj_test_refused("argmax", CJ_INVALID_ARGUMENT, "columns=100 stride=99", "stride: 99 is below the 100 columns");
     cj_test_refused("argmax", CJ_CONTRACT, "rows=2^30 cluster=4", "more blocks");
     cj_test_refused("argmax", CJ_INVALID_ARGUMENT, "lanes=24", "lanes: 24 is neither 0 nor a power of two");
-    cj_test_refused("argmax", CJ_INVALID_ARGUMENT, "lanes=4 columns=33", "lanes: 4 have rows of up to 32 elements");
+    cj_test_refused("argmax", CJ_INVALID_ARGUMENT, "lanes=4 columns=33", "lanes: 4 have rows of up to 32 elements, not of 33; longer ones need 8 at least");
+    cj_test_refused("argmax", CJ_INVALID_ARGUMENT, "lanes=8 columns=65 dtype=f16", "longer ones need 16 at least");
     cj_test_refused("argmax", CJ_INVALID_ARGUMENT, "lanes=8 parts=3", "parts: 3 is asked for");
     cj_test_refused("argmax", CJ_INVALID_ARGUMENT, "lanes=32 cluster=2", "cluster: 2 is asked for");
 }

@@ -110,6 +110,7 @@ static const char *const kernels[] = {
     "argmax rows=2 columns=1301 block=64 cluster=0 parts=3",
     "argmax rows=2 columns=1301 block=64 cluster=2 parts=2",
     "argmax rows=9 columns=77 lanes=8",
+    "argmax rows=2 columns=1301 dtype=bf16 align=2 block=64 cluster=2 parts=2",
     "sample rows=2 columns=300 top-k=20 top-p=0.9 block=64",
     "sample rows=2 columns=600 top-k=20 top-p=0.9 block=64 cluster=2",
     "sample rows=1 columns=600 top-p=0.9 block=64 cluster=2",

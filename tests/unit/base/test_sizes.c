@@ -294,7 +294,7 @@ static void what_callers_give(void **state) {
              INPUT(cj_gpus_norm_desc, residual, take_gpus_norm_desc, false, .rows = 1, .columns = 32),
              INPUT(cj_gpus_gemm_desc, chunks, take_gpus_gemm_desc, false, .m = 2, .n = 4, .k = 4, .dtype = CJ_TF32, .b = CJ_GEMM_COLUMN),
              INPUT(cj_gpus_norm_arrays, weight, take_gpus_norm_arrays, false, .x = two, .sum = more, .y = more),
-             INPUT(cj_argmax_desc, block, make_argmax, false, .columns = N),
+             INPUT(cj_argmax_desc, dtype, make_argmax, false, .columns = N),
              INPUT(cj_crossentropy_desc, smoothing, make_crossentropy, false, .shape = ROWS),
              INPUT(cj_exchange_desc, block, make_exchange, false, .n = N),
              INPUT(cj_gemm_desc, bias, make_gemm, false, .m = 16, .n = 16, .k = 16, .dtype = CJ_BF16),

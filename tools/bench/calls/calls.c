@@ -84,7 +84,8 @@ static const field sample_fields[] = {COUNT(cj_sample_desc, rows),
                                       COUNT(cj_sample_desc, draft),
                                       {0}};
 static const field argmax_fields[] = {
-    COUNT(cj_argmax_desc, rows), COUNT(cj_argmax_desc, columns), COUNT(cj_argmax_desc, stride), {0}};
+    COUNT(cj_argmax_desc, rows),   COUNT(cj_argmax_desc, columns), FIELD(cj_argmax_desc, dtype, DTYPE, NULL),
+    COUNT(cj_argmax_desc, stride), COUNT(cj_argmax_desc, align),   {0}};
 static const field scan_fields[] = {COUNT(cj_scan_desc, rows),
                                     COUNT(cj_scan_desc, columns),
                                     FIELD(cj_scan_desc, op, NUMBER, "sum min max product"),

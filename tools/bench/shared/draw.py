@@ -296,10 +296,13 @@ def sample_request(rows, columns, dtype, stride, begin=0, top_k=0, top_p=0, min_
 
 
 def draw_argmax(rng, limits):
-    rows, columns = draw_rows_columns(rng, limits, 4, (VOCABULARY, VOCABULARY, ROUTER, HIDDEN))
-    stride = draw_stride(rng, columns)
-    arrays = (Array("x", "f32", rows, columns, stride, rng.choice(["normal", "coarse"])), Array("out", "u32", 1, rows, rows))
-    return Request("argmax", "argmax", words_of(rows=rows, columns=columns, stride=stride if stride != columns else None), arrays, {})
+    dtype = rng.choice(["f32", "f32", "bf16", "f16", "i32"])
+    rows, columns = draw_rows_columns(rng, limits, SIZE[dtype], (VOCABULARY, VOCABULARY, ROUTER, HIDDEN))
+    stride, offset = draw_stride(rng, columns), draw_offset(rng, dtype)
+    x = Array("x", dtype, rows, columns, stride, rng.choice(["normal", "coarse"]), offset)
+    words = words_of(rows=rows, columns=columns, dtype=dtype, stride=stride if stride != columns else None,
+                     align=alignment([x]) if alignment([x]) < 16 else None)
+    return Request("argmax", "argmax", words, (x, Array("out", "u32", 1, rows, rows)), {})
 
 
 def draw_length(rng, limits, size):

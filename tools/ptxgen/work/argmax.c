@@ -15,23 +15,27 @@
 enum { POISON = 0xa5 };
 
 typedef struct argmax {
-    uint64_t  rows, columns, stride, wrong;
-    source    source;
-    float    *input;
-    uint32_t *found, *expected;  // expected: of every set; made by the first check
-    cj_ptr   *x, *out;  // of each set
+    cj_dtype       type;
+    size_t         bytes;  // of an element
+    uint64_t       rows, columns, stride, wrong;
+    source         source;
+    unsigned char *input;
+    element       *row;               // one, widened
+    uint32_t      *found, *expected;  // expected: of every set; made by the first check
+    cj_ptr        *x, *out;           // of each set
 } argmax;
 
 static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for an argmax"); }
 
-static size_t span(const argmax *a) { return (size_t)((a->rows - 1) * a->stride + a->columns) * sizeof *a->input; }
+static size_t span(const argmax *a) { return (size_t)((a->rows - 1) * a->stride + a->columns) * a->bytes; }
 
 static int allocate(workload *w, argmax *a) {
     w->copies = workload_copies(w, (double)span(a));
     a->input = malloc(span(a));
+    a->row = malloc(a->columns * sizeof *a->row);
     a->found = malloc(a->rows * sizeof *a->found);
-    if (!a->input || !a->found) return no_memory();
-    w->bytes_read = (double)a->rows * (double)a->columns * sizeof *a->input;
+    if (!a->input || !a->row || !a->found) return no_memory();
+    w->bytes_read = (double)a->rows * (double)a->columns * (double)a->bytes;
     w->bytes_written = (double)a->rows * sizeof *a->found;
     w->whole = true;
     int code = sets_alloc(w, span(a), &a->x);
@@ -41,14 +45,16 @@ static int allocate(workload *w, argmax *a) {
 static int open_argmax(workload *w) {
     argmax *a = w->state = calloc(1, sizeof *a);
     if (!a) return no_memory();
-    int code = workload_open_matrix(w, &a->source, CJ_F32);
+    a->type = workload_dtype(w);
+    a->bytes = cj_dtype_size(a->type);
+    int code = workload_open_matrix(w, &a->source, a->type);
     if (code) return code;
     a->rows = cj_params_get(&w->params, "rows");
     a->columns = cj_params_get(&w->params, "columns");
     a->stride = cj_params_get(&w->params, "stride");
     if (!a->stride) a->stride = a->columns;
     code = allocate(w, a);
-    if (!code) code = source_read_rows(&a->source, a->input, span(a) / sizeof *a->input);
+    if (!code) code = source_read_rows(&a->source, a->input, span(a) / a->bytes);
     return code ? code : sets_write(w, a->x, a->input, span(a));
 }
 
@@ -59,6 +65,7 @@ static void close_argmax(workload *w) {
     sets_free(w, a->out);
     source_close(&a->source);
     free(a->input);
+    free(a->row);
     free(a->found);
     free(a->expected);
     free(a);
@@ -75,12 +82,21 @@ static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream
     return cj_kernel_launch(kernel, stream, arguments, 2, error);
 }
 
-// The first of the largest; NaN is greater than any number.
+// Whether a comes after b in the order of the elements; NaN is greater than any number.
+static bool is_greater(const argmax *m, element a, element b) {
+    switch (element_kind_of(m->type)) {
+    case ELEMENT_FLOAT: return !isnan(b.f) && (isnan(a.f) || a.f > b.f);
+    case ELEMENT_SIGNED: return a.i > b.i;
+    default: return a.u > b.u;
+    }
+}
+
+// The first of the largest.
 static uint32_t first_greatest(const argmax *a, uint64_t row) {
-    const float *x = a->input + row * a->stride;
-    uint32_t     best = 0;
+    uint32_t best = 0;
+    element_widen(a->type, a->input + row * a->stride * a->bytes, a->columns, a->row);
     for (uint32_t i = 1; i < a->columns; i++)
-        if (!isnan(x[best]) && (isnan(x[i]) || x[i] > x[best])) best = i;
+        if (is_greater(a, a->row[i], a->row[best])) best = i;
     return best;
 }
 
