@@ -13,9 +13,9 @@ Each takes ``out=``, the array or the tuple of arrays that it writes, and ``stre
 :class:`Plan` for loops. Further keywords set what the plan would choose: ``sum(x, cluster=4)``; a wrong one is answered with the list.
 The plans of softmax, log_softmax, rms_norm, layer_norm, their ``_backward`` and cross_entropy have no such parameters.
 
-What differs from NumPy: sum, prod, min, max, mean and argmin are of all elements (``axis=None``, the default), argmax also of rows of f32
-(``axis=-1``); ``topk(x, 1)`` has maxima of rows of other dtypes. min, max, argmin and argmax of all elements pass over NaN, where
-NumPy's give it.
+What differs from NumPy: sum, prod, min, max, mean and argmin are of all elements (``axis=None``, the default), argmax also of rows
+(``axis=-1``); ``topk(x, 1)`` has maxima of rows. min, max, argmin and argmax of all elements pass over NaN, where NumPy's give it; in
+argmax of rows NaN is the greatest, as in NumPy.
 
 :class:`Kernel` launches kernels of your own, :func:`check` finds what is wrong with their text, and :func:`device` opens a device and
 watches its launches. :mod:`clusterjit.torch` has operators that torch.compile and autograd know, :mod:`clusterjit.gpus` the
