@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits of targets as plain data: CUDA C++ Programming Guide, "Compute Capabilities", and of each capability's data
-// centre part (sm_86: A10, sm_89: L40S, sm_110: Jetson T5000, sm_120: RTX 5090, sm_121: GB10) what differs from part to
-// part. A target with a suffix (sm_90a, sm_100f) has the limits of its capability.
+// centre part (sm_86: A10, sm_87: Jetson AGX Orin, sm_89: L40S, sm_110: Jetson T5000, sm_120: RTX 5090, sm_121: GB10) what differs
+// from part to part; the guide has no sm_88, and CCCL's arch_traits.h gives it the limits of sm_86. A target with a suffix (sm_90a, sm_100f) has the limits of its capability.
 #include <clusterjit/kernel.h>
 #include <stdbool.h>
 #include <string.h>
@@ -20,6 +20,8 @@
     X("sm_75",    75,  40, 1024,   16,     KIB(64),  KIB(64),  0,       0,       0,       MIB(4),   GIB(16))  \
     X("sm_80",    80, 108, 2048,   32,     KIB(163), KIB(164), KIB(1),  0,       0,       MIB(40),  GIB(80))  \
     X("sm_86",    86,  72, 1536,   16,     KIB(99),  KIB(100), KIB(1),  0,       0,       MIB(6),   GIB(24))  \
+    X("sm_87",    87,  16, 1536,   16,     KIB(163), KIB(164), KIB(1),  0,       0,       MIB(4),   GIB(64))  \
+    X("sm_88",    88,  72, 1536,   16,     KIB(99),  KIB(100), KIB(1),  0,       0,       MIB(6),   GIB(24))  \
     X("sm_89",    89, 142, 1536,   24,     KIB(99),  KIB(100), KIB(1),  0,       0,       MIB(96),  GIB(48))  \
     X("sm_90",    90, 132, 2048,   32,     KIB(227), KIB(228), KIB(1),  8,      16,       MIB(60),  GIB(140)) \
     X("sm_100",  100, 148, 2048,   32,     KIB(227), KIB(228), KIB(1),  8,      16,       MIB(126), GIB(180)) \

@@ -69,7 +69,7 @@ static const kernel kernels[] = {
     {"sample", "rows=200 columns=65536 top-p=0.9 distribution=yes draft=yes top=5 log-probability=yes"},
 };
 
-static const char *const targets[] = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_120"};
+static const char *const targets[] = {"sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_120"};
 
 static void kernels_fit_and_assemble_for_every_older_or_smaller_target(void **state) {
     (void)state;

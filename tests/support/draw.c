@@ -9,7 +9,7 @@
 
 enum { TEXT_SIZE = 256, WEIGHTS_MAX = 27, USUAL = 3 };
 
-static const char *const targets[] = {"sm_75",  "sm_80",   "sm_86",  "sm_89",  "sm_90",  "sm_90a",
+static const char *const targets[] = {"sm_75",  "sm_80",   "sm_86",  "sm_87",  "sm_88",  "sm_89", "sm_90", "sm_90a",
                                       "sm_100", "sm_100a", "sm_103", "sm_110", "sm_120", "sm_121"};
 static const char *const reals[] = {"0", "1", "-1", "0.5", "0.1", "1e-5", "0.125", "3.75", "-100", "1e30"};
 

@@ -40,7 +40,7 @@ static int by_calculator(const cj_limits *limits, const cj_kernel_use *use) {
 
 static void blocks_are_counted_as_cuda_does(void **state) {
     (void)state;
-    static const char *const on[] = {"sm_75", "a100", "sm_86", "sm_89", "h200", "b200", "sm_103", "rtx5090", "sm_121"};
+    static const char *const on[] = {"sm_75", "a100", "sm_86", "sm_87", "sm_88", "sm_89", "h200", "b200", "sm_103", "rtx5090", "sm_121"};
     uint64_t                 random = cj_test_seed();
     for (int i = 0; i < 50000; i++) {
         cj_limits limits;

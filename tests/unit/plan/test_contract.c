@@ -146,14 +146,15 @@ static void targets_have_limits(void **state) {
     static const struct {
         const char *arch;
         uint32_t    capability, threads, shared;
-    } later[] = {{"sm_100f", 100, 2048, 228}, {"sm_103f", 103, 2048, 228}, {"sm_110", 110, 1536, 228},
-                 {"sm_110a", 110, 1536, 228}, {"sm_121", 121, 1536, 100},  {"sm_121f", 121, 1536, 100}};
-    for (size_t i = 0; i < CJ_TEST_COUNT(later); i++) {
-        cj_test_ok(cj_limits_builtin(later[i].arch, &limits, &error), &error);
-        assert_int_equal(limits->compute_capability, later[i].capability);
-        assert_int_equal(limits->max_threads_per_sm, later[i].threads);
-        assert_int_equal(limits->shared_per_sm, later[i].shared * 1024);
-        assert_int_equal(limits->max_cluster_portable, 8);
+    } others[] = {{"sm_100f", 100, 2048, 228}, {"sm_103f", 103, 2048, 228}, {"sm_110", 110, 1536, 228},
+                  {"sm_87", 87, 1536, 164},    {"sm_88", 88, 1536, 100},
+                  {"sm_110a", 110, 1536, 228}, {"sm_121", 121, 1536, 100},  {"sm_121f", 121, 1536, 100}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(others); i++) {
+        cj_test_ok(cj_limits_builtin(others[i].arch, &limits, &error), &error);
+        assert_int_equal(limits->compute_capability, others[i].capability);
+        assert_int_equal(limits->max_threads_per_sm, others[i].threads);
+        assert_int_equal(limits->shared_per_sm, others[i].shared * 1024);
+        assert_int_equal(limits->max_cluster_portable, others[i].capability < 90 ? 0 : 8);
         assert_non_null(strstr(limits->name, "(built in)"));
     }
 }
@@ -162,8 +163,8 @@ static void a_target_without_limits_is_refused(void **state) {
     (void)state;
     const cj_limits *limits = NULL;
     cj_error         error = {0};
-    assert_int_equal(cj_limits_builtin("sm_87", &limits, &error), CJ_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.message, "'sm_87' is not a target with built-in limits"));
+    assert_int_equal(cj_limits_builtin("sm_70", &limits, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "'sm_70' is not a target with built-in limits"));
     assert_null(limits);
 }
 
@@ -184,7 +185,7 @@ static void a_device_gets_the_newest_target_that_it_runs(void **state) {
     static const struct {
         uint32_t    capability;
         const char *arch;
-    } rows[] = {{75, "sm_75"},   {80, "sm_80"},   {87, "sm_86"},  {90, "sm_90"},
+    } rows[] = {{75, "sm_75"},   {80, "sm_80"},   {87, "sm_87"},  {88, "sm_88"},  {90, "sm_90"},
                 {103, "sm_103"}, {110, "sm_110"}, {121, "sm_121"}};
     for (size_t i = 0; i < CJ_TEST_COUNT(rows); i++) {
         assert_string_equal(cj_limits_arch(&(cj_limits){.compute_capability = rows[i].capability}), rows[i].arch);
