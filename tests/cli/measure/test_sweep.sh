@@ -22,8 +22,22 @@ for words in '--only scans' '--no-compile products' '--shapes 0' '--device cpu -
     python3 "$sweep" $words >"$dir/out" 2>"$dir/err"
     [[ $? == 2 ]] || failed "sweep $words" 'it is no usage error'
 done
+while IFS='|' read -r words says; do
+    # shellcheck disable=SC2086
+    python3 "$sweep" --device cpu $words >"$dir/out" 2>"$dir/err"
+    [[ $? == 2 && $(<"$dir/err") == *"$says"* ]] || failed "sweep $words" "it does not say: $says"
+done <<'END_OF_WORDS'
+--bytes 0|--bytes: 0 is 0 bytes; it is 1K to 16G
+--bytes -5|--bytes: -5 is -5 bytes; it is 1K to 16G
+--bytes 1.5M|--bytes: 1.5M is not a whole number, or one with K, M or G after it
+--budget -1|--budget: -1 is not a number of seconds above 0
+--budget nan|--budget: nan is not a number of seconds above 0
+--shapes 0|--shapes: 0 is outside 1 to 1000000
+--rounds many|--rounds: many is not a whole number
+END_OF_WORDS
 python3 "$sweep" --device cpu --library "$dir/none.so" >"$dir/out" 2>"$dir/err"
-[[ $? == 77 ]] || failed sweep 'without a library it does not say that there is nothing to measure'
+[[ $? == 77 && $(<"$dir/err") == *"--library: there is no $dir/none.so"* ]] ||
+    failed sweep 'without a library it does not say that there is nothing to measure'
 python3 "$sweep" --list --no-compile --only scan --shapes 1 >"$dir/out" 2>"$dir/err" || failed sweep '--no-compile needs a family'
 
 # --- ours now over ours before
@@ -43,6 +57,22 @@ END_OF_CHECK
 1.00  b
       3.00, now 3.00 us; form=direct"* ]] || failed sweep "--before shows other ratios"
 
+# --- what decides is shown
+python3 - "$here/../../../tools/bench" >"$dir/out" 2>"$dir/err" <<'END_OF_CHECK' || failed sweep 'the worst cannot be shown'
+import sys
+sys.path.insert(0, sys.argv[1])
+from shared import judge
+
+row = {"family": "scan", "label": "a", "plan": "form=direct", "note": "", "share": 0.5, "bound": "memory",
+       "sides": {"ours": {"turns": 4, "alone": 5}, "eager": {"turns": 4.4, "alone": 8}, "compile": {"turns": 6, "alone": 4.5}},
+       "turns": {"best": "eager", "ratio": 1.1}, "alone": {"best": "compile", "ratio": 0.9}, "decided": "alone", "ratio": 0.9}
+judge.show_worst([row])
+judge.show_families([row], ["scan"])
+END_OF_CHECK
+[[ $(<"$dir/out") == "0.90  a
+      alone ours 5.00 us, compile 4.50; in turns ours 4.00 us, eager 4.40; memory, 0.50 of the ceiling; form=direct
+family "*" compile 1" ]] || failed sweep "the mode that decides is not shown"
+
 # --- compiling in other processes
 python3 "$here/sweep_ahead.py" "$here/../../../tools/bench" >"$dir/out" 2>"$dir/err" || failed sweep 'a job is lost, or done at the wrong time'
 ((failures == 0)) || finish
@@ -55,6 +85,8 @@ drawn=$(python3 "$sweep" --list --device cpu --seed 7 --shapes 2 --bytes 32K | g
 python3 "$sweep" --device cpu --library "$CJ_LIBRARY" --seed 7 --shapes 2 --bytes 32K --json "$dir/json" >"$dir/out" 2>"$dir/err" ||
     failed sweep 'ours is wrong'
 [[ $(<"$dir/out") == *"$drawn shapes, 0 wrong, 0 refused"* ]] || failed sweep 'not all shapes ran'
+python3 "$sweep" --device cpu --library "$CJ_LIBRARY" --seed 7 --shapes 1 --budget 1e-9 >"$dir/out" 2>"$dir/err"
+[[ $? == 77 && $(<"$dir/err") == *"was measured: the budget of 1e-09 s was spent before the first"* ]] || failed sweep 'nothing was measured, and it does not say so'
 python3 -m json.tool "$dir/json" >"$dir/out" || failed sweep 'its JSON is none'
 python3 "$here/sweep_planted.py" "$here/../../../tools/bench" "$CJ_LIBRARY" >"$dir/out" 2>"$dir/err" || failed sweep 'something wrong is not found'
 finish

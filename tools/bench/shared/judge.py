@@ -12,6 +12,7 @@ from shared.ours import die, progress, say
 
 COPIES, GRAPH_US, GRAPH_CALLS = 256, 2000, 1536  # at most so many inputs in rotation; a graph's least time; its most calls
 SIDE_MS, SLOW_MS, LAUNCH_US = 5, 400, 5          # a round of one side; all of a slow one's; a shorter call is launch latency
+MODES = {"turns": "in turns", "alone": "alone"}  # sides are measured in
 JSON_SECONDS = 10                                # from one writing of --json's file to the next
 PEER_TOLERANCE = {"f64": 1e-9, "f32": 4e-3, "f16": 2e-2, "bf16": 6e-2, "e4m3": 0.2}  # of the largest element
 GOALS = {  # of best peer over ours: least, 10 % quantile, median
@@ -251,18 +252,19 @@ def measure(pt, library, request, options, seed, ceilings, reasons):
 
 
 def judge(row, request, ceilings):
-    """Ratios in both modes, the best peer and what bounds ours."""
+    """Ratios in both modes, the best peer of each, which mode decides, and what bounds ours."""
     ours = row["sides"].get("ours")
     theirs = {name: side for name, side in row["sides"].items() if name != "ours"}
     if not ours:
         return
     row["share"], row["bound"] = share_of_ceiling(request, min(ours["turns"], ours["alone"]), ceilings)
-    for mode in ("turns", "alone"):
+    for mode in MODES:
         if theirs:
             best = min(theirs, key=lambda name: theirs[name][mode])
             row[mode] = {"best": best, "ratio": theirs[best][mode] / ours[mode]}
     if theirs:
-        row["ratio"] = min(row["turns"]["ratio"], row["alone"]["ratio"])
+        row["decided"] = min(MODES, key=lambda mode: row[mode]["ratio"])
+        row["ratio"] = row[row["decided"]]["ratio"]
 
 
 # ---- all
@@ -330,7 +332,7 @@ def show_families(rows, families):
     print(f"{'family':<13} {'shapes':>6} {'least':>12} {'10 %':>12} {'median':>12}   {'goal':<13}   best peer, how often")
     for family in families:
         measured = [row for row in rows if row["family"] == family and "ratio" in row]
-        ratios, best = [row["ratio"] for row in measured], collections.Counter(row["turns"]["best"] for row in measured)
+        ratios, best = [row["ratio"] for row in measured], collections.Counter(deciding(row)["best"] for row in measured)
         if not ratios:
             print(f"{family:<13} {0:>6}")
             continue
@@ -340,18 +342,28 @@ def show_families(rows, families):
               f"{' '.join(f'{goal:g}' for goal in GOALS[family]):<13}   " + ", ".join(f"{name} {n}" for name, n in best.most_common()))
 
 
+def deciding(row):
+    """The best peer and its ratio in the mode in which ours is worse."""
+    return row[row["decided"]]
+
+
+def times_of(row, mode):
+    ours, best = row["sides"]["ours"], row[mode]["best"]
+    return f"{MODES[mode]} ours {ours[mode]:.2f} us, {best} {row['sides'][best][mode]:.2f}"
+
+
 def show_worst(rows, count=10):
+    """A ratio is of the mode that stands first: the best peer's time over ours."""
     for row in sorted((row for row in rows if "ratio" in row), key=lambda row: row["ratio"])[:count]:
-        ours, best = row["sides"]["ours"], row["turns"]["best"]
-        print(f"{row['ratio']:.2f}  {row['label']}\n      ours {ours['turns']:.2f} us ({ours['alone']:.2f} alone), {best} "
-              f"{row['sides'][best]['turns']:.2f}; {row['bound']}, {row['share']:.2f} of the ceiling; {row['plan']}"
-              + (f" ({row['note']})" if row["note"] else ""))
+        modes = sorted(MODES, key=lambda mode: mode != row["decided"])
+        print(f"{row['ratio']:.2f}  {row['label']}\n      {'; '.join(times_of(row, mode) for mode in modes)}; "
+              f"{row['bound']}, {row['share']:.2f} of the ceiling; {row['plan']}" + (f" ({row['note']})" if row["note"] else ""))
 
 
 def show_before(rows, before, count=10):
     """Ours against ours of another run, of the shapes that both have: times over the times before."""
     def us(row):
-        return min(row["sides"]["ours"][mode] for mode in ("turns", "alone"))
+        return min(row["sides"]["ours"][mode] for mode in MODES)
     earlier = {row["label"]: us(row) for row in before["rows"] if "ours" in row["sides"]}
     both = sorted((us(row) / earlier[row["label"]], earlier[row["label"]], us(row), row) for row in rows
                   if "ours" in row["sides"] and row["label"] in earlier)
