@@ -61,6 +61,7 @@ def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: d
         same_shape(a, {"c": c}, shape)
         if addend.order != order and left.rows > 1 and right.columns > 1:
             raise c.refuse("it lies by", f"{addend.order}s", f"; the result by {order}s", COPY)
+    if addend and c and beta != 0:  # with beta 0 BLAS reads no C, whose NaN would stay
         fields.update(adds_c=True, ldc=addend.line, stride_c=addend.stride)
     if bias is not None:
         of_dtype(bias, "bf16" if result in _8_BITS else result)
@@ -88,7 +89,7 @@ def matmul(a: Array, b: Array, *, c: Optional[Array] = None, bias: Optional[Arra
     f16, bf16, f32 (multiplied as tf32), float8_e4m3fn or float8_e5m2; ``c`` and the result: (..., m, n); ``bias``: (n,);
     ``activation``: "relu", "gelu" (tanh), "silu". Rows or columns of each are contiguous (a.T is taken as it is), lines begin at
     multiples of 16 bytes. Of f32 and float8 ``a`` lies by rows, ``b`` by columns. ``scale_a``, ``scale_b``, ``scale_d``: one f32 each,
-    of float8.
+    of float8. With ``beta=0`` ``c`` is not read, as in BLAS: its NaN do not reach the result.
 
     >>> import clusterjit, numpy
     >>> a, b = numpy.full((16, 32), 0.5, numpy.float16), numpy.ones((32, 8), numpy.float16)

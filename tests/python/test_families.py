@@ -409,6 +409,16 @@ def test_matmul_with_its_epilogue(rng, activation):
     near(found, references.activation(0.5 * (a64 @ b64) + 2 * c64 + bias64, activation), 2e-2)
 
 
+def test_with_beta_0_matmul_reads_no_c(rng):
+    (a, a64), (b, b64) = draw(rng, (24, 32), np.float16), draw(rng, (32, 16), np.float16)
+    c = np.full((24, 16), np.nan, np.float16)
+    near(cj.matmul(a, b, c=c, beta=0.0), a64 @ b64, 2e-2)
+    with cj.matmul.plan(a, b, c=c, beta=0.0) as plan:
+        near(plan(a, b, c), a64 @ b64, 2e-2)
+    with pytest.raises(cj.InvalidArgument, match="its shape"):  # it is held against the others all the same
+        cj.matmul(a, b, c=c[:5], beta=0.0)
+
+
 def test_matmul_of_float32_and_of_float8(rng):
     (a, a64), (b, b64) = draw(rng, (16, 32)), draw(rng, (24, 32))
     near(cj.matmul(a, b.T), a64 @ b64.T, 2e-2)
