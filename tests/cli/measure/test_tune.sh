@@ -61,6 +61,14 @@ gives 'Kept: ' tune "${problem[@]}" --cluster 1 --cluster-n 1
 CJ_MADE_UP_FAST='block=128' gives 'Kept: block=128' tune topk --device cpu --rows 3 --columns 200 --k 5 --form sift
 [[ $(wc -l <"$dir/cache/tuning-1.txt") == 3 ]] || failed tune 'the damaged line is still there'
 
+# The numbers of a dry run add up: lines of the table and those that are left out are the candidates; --json has all of them.
+many=(softmax --device cpu --rows 4 --columns 300 --dry-run)
+gives ' more were right; --verbose shows them' tune "${many[@]}"
+lines=$(grep -c '^\(direct\|stream\|spread\)' "$dir/out") left=$(sed -n 's/ more were right.*//p' "$dir/out") all=$(sed -n 's/.*: \([0-9]*\) candidates$/\1/p' "$dir/out")
+((lines + left == all)) || failed tune "$lines lines and $left more are not $all candidates"
+gives '"candidates"' tune "${many[@]}" --json
+[[ $(python3 -c 'import json, sys; print(len(json.load(sys.stdin)["candidates"]))' <"$dir/out") == "$all" ]] || failed tune "--json has not all $all candidates"
+
 # Where nothing is faster than the plan any more, what was kept goes; so does what is to be forgotten.
 CJ_MADE_UP_FAST='' gives 'nothing is kept' tune topk --device cpu --rows 3 --columns 200 --k 5 --form sift
 ptxgen=$real

@@ -141,15 +141,26 @@ static void add_line(table *rows, const tune *t, const candidate *c, bool timed)
     }
 }
 
+// Whether candidate i of the ranking has a line in the table.
+static bool is_shown(const tune *t, const tune_options *o, size_t i) {
+    return i < SHOWN || o->verbose || t->ranking[i] == tune_plan(t);
+}
+
 static int print_candidates(const tune *t, const tune_options *o) {
     table *rows = table_new();
+    size_t left = 0;
     for (size_t i = 0; i < t->open_count; i++)
         table_column(rows, cj_family_param(t->s.w.params.family, t->open[i])->name, TABLE_RIGHT);
     for (size_t i = 0; !o->dry_run && i < COLUMNS; i++)
         table_column(rows, columns[i].name, *columns[i].name ? TABLE_RIGHT : TABLE_LEFT);
     for (size_t i = 0; i < t->ranked; i++)
-        if (i < SHOWN || o->verbose || t->ranking[i] == tune_plan(t)) add_line(rows, t, t->ranking[i], !o->dry_run);
-    return table_print(rows);
+        if (is_shown(t, o, i))
+            add_line(rows, t, t->ranking[i], !o->dry_run);
+        else
+            left++;
+    const int code = table_print(rows);
+    if (!code && left) printf("%zu more were right; --verbose shows them\n", left);
+    return code;
 }
 
 static void print_refusals(const tune *t) {
