@@ -21,7 +21,7 @@ typedef enum cj_rows_out { CJ_ROWS_OUT_SAME, CJ_ROWS_OUT_F32, CJ_ROWS_OUT_F16, C
 // may begin while the kernel before it on the stream still runs, reads nothing before that one has ended, and lets the
 // next kernel do the same.
 typedef struct cj_rows {
-    uint64_t    rows, columns;  // 1 to 2^26 and 1 to 2^28
+    uint64_t    rows, columns;  // 1 to 2^31 - 1 and 1 to 2^28
     cj_dtype    dtype;          // of matrices and columns that are read: CJ_F32, CJ_F16, CJ_BF16 [f32]
     cj_rows_out out;            // of matrices and sums over rows that are written [that of those read]
     uint64_t    stride;         // elements from row to row of matrices that are read, columns to 2^29 [columns]

@@ -136,13 +136,19 @@ static unsigned blocks_at_once(const choice *c) {
 }
 
 // Where an SM shall have few blocks at once, each has shared memory that it does not use: more blocks would not fit.
-static void plan_direct_grid(choice *c) {
+static cj_status plan_direct_grid(choice *c, cj_error *error) {
     const row_shape *s = c->s;
     const unsigned   most = c->limits->shared_per_block_optin;
     const unsigned   at_once = asked_or(c, ROW_AT_ONCE, blocks_at_once(c));
-    c->plan->grid = (cj_dim3){(uint32_t)(cj__ceil_div(c->rows, s->rows_per_block) * cj__row_blocks(s)), 1, 1};
+    const uint64_t   groups = cj__ceil_div(c->rows, s->rows_per_block);
+    FAIL_IF(groups * cj__row_blocks(s) > INT32_MAX, CJ_CONTRACT,
+            "rows: %" PRIu64 " of %u blocks each are more blocks than the 2^31 - 1 of a grid" CJ_HINT
+            "split the rows over several launches",
+            c->rows, cj__row_blocks(s));
+    c->plan->grid = (cj_dim3){(uint32_t)(groups * cj__row_blocks(s)), 1, 1};
     c->plan->params.value[ROW_AT_ONCE] = at_once ? at_once : CJ_PARAM_AUTO;
     if (at_once) c->plan->dynamic_shared = (uint32_t)cj__least(c->limits->shared_per_sm / (at_once + 1), most);
+    return CJ_OK;
 }
 
 static cj_status plan_grid(choice *c, cj_error *error) {
@@ -157,7 +163,7 @@ static cj_status plan_grid(choice *c, cj_error *error) {
     else if (s->form == ROW_STREAM)
         plan_stream_grid(c);
     else
-        plan_direct_grid(c);
+        TRY(plan_direct_grid(c, error));
     REFUSE_IF(plan->grid.x % blocks, "grid: %" PRIu32 " is not a multiple of %s's %u blocks" CJ_HINT "%" PRIu64 " is",
               plan->grid.x, s->cluster ? "the cluster" : "a row", blocks, cj__round_up(plan->grid.x, blocks));
     return CJ_OK;

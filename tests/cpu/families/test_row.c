@@ -263,13 +263,13 @@ static void check_largest(const char *family, const char *shape, const char *arc
     cj_text_free(cj_test_emit(name, words, arch));
 }
 
-// Nothing overflows in what is planned and written for them.
+// Nothing overflows in what is planned and written for them. Rows of several blocks each are as many as a grid has blocks for.
 static void the_largest_shapes_are_planned(void **state) {
     (void)state;
-    static const char *const shapes[] = {"rows=67108864 columns=1",
-                                         "rows=67108864 columns=8192",
+    static const char *const shapes[] = {"rows=2147483647 columns=1",
+                                         "rows=2147483647 columns=8192",
                                          "rows=67108864 columns=131072",
-                                         "rows=67108864 columns=10001 align=4",
+                                         "rows=536870911 columns=10001 align=4",
                                          "rows=1 columns=268435456",
                                          "rows=1 columns=268435455 align=4",
                                          "rows=200 columns=268435456 stride=536870912 out-stride=536870912"};
@@ -431,6 +431,7 @@ static void impossible_rows_are_refused_by_name(void **state) {
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(rows); i++)
         cj_test_refused(rows[i].family, CJ_INVALID_ARGUMENT, rows[i].words, rows[i].says);
+    cj_test_refused("softmax", CJ_CONTRACT, "rows=2^31-1 columns=40000 form=direct cluster=4", "more blocks than the 2^31 - 1 of a grid");
 }
 
 static void missing_and_misaligned_arrays_are_refused_by_name(void **state) {
