@@ -84,7 +84,7 @@ typedef struct cj_gemm_desc {
     uint64_t      m, n, k;             // A is m x k, B k x n, C and D m x n; 1 to 2^30
     cj_dtype      dtype;               // of A and B: CJ_F16, CJ_BF16; CJ_TF32; CJ_E4M3, CJ_E5M2
     cj_gemm_order a, b, d;             // C lies as D does [rows]; CJ_TF32, CJ_E4M3, CJ_E5M2: A by rows, B by columns
-    uint64_t      lda, ldb, ldc, ldd;  // from one row (column) to the next, multiples of 16 bytes [as close as can be]
+    uint64_t      lda, ldb, ldc, ldd;  // elements from one row (column) to the next [without gaps]
     bool          adds_c;              // false: beta C is not added and C is not read
     cj_gemm_tile  tile;                // rows by columns of D; with D in columns: columns by rows
     uint32_t      cluster;             // blocks of a cluster one below the other, 1, 2 or 4 [chosen]
@@ -98,14 +98,19 @@ typedef struct cj_gemm_desc {
     cj_gemm_activation activation;  // [none]
     uint32_t           batch;       // products of this size [1]
 
-    // Elements from one product's matrix to the next one's, multiples of 16 bytes; 0 (not of D, nor of both A and B): all
-    // products have this matrix in common.
+    // Elements from one product's matrix to the next one's; 0 (not of D, nor of both A and B): all products have this matrix in
+    // common.
     uint64_t stride_a, stride_b, stride_c, stride_d;
 
     cj_gemm_form form;  // MMA and SKINNY have no clusters: cluster is 0; parts split K [chosen]
+
+    // Bytes that the address of each matrix is a multiple of: 16, 8, 4, 2, 1, at least an element's [16]. The one-call function reads
+    // the addresses instead. Where an address, a line or a stride is no multiple of 16 bytes, form is MMA, and copies are as small
+    // as that asks for: of at most 8 or 4 bytes, and below 4 of elements.
+    uint32_t align_a, align_b, align_c, align_d;
 } cj_gemm_desc;
 
-// Device pointers: of matrices multiples of 16; of the bias of an element; of scales (f32) of 4. c may be d where both
+// Device pointers: of matrices multiples of what the description's align says; of the bias of an element; of scales (f32) of 4. c may be d where both
 // have one type, and is not used without adds_c, nor is bias without a bias. The scales are those of CJ_E4M3 and
 // CJ_E5M2, in A, B and D, and are not used without such: alpha is multiplied by those of A and B, elements of D by D's
 // before they are rounded. NULL: 1.

@@ -142,7 +142,8 @@ static void emit_wgmma(const cj_plan *plan, cj_builder *b) {
 // ---- the forms
 
 static uint64_t choose_form(const cj_plan *plan, const cj_limits *limits) {
-    if (strcmp(plan->arch, "sm_90a")) return GEMM_FORM_MMA;
+    uint32_t align;
+    if (strcmp(plan->arch, "sm_90a") || cj__gemm_unaligned(&plan->params, &align)) return GEMM_FORM_MMA;
     return cj__skinny_pays(&plan->params, limits) ? GEMM_FORM_SKINNY : GEMM_FORM_WGMMA;
 }
 
@@ -171,11 +172,24 @@ static cj_status check_swap(const cj_params *p, cj_error *error) {
     return CJ_OK;
 }
 
+// Tensor maps, and the loads of the form skinny, take 16 bytes at a time.
+static cj_status check_align(const cj_params *p, cj_error *error) {
+    char        form[16];
+    uint32_t    align;
+    const char *name = cj__gemm_unaligned(p, &align);
+    REFUSE_IF(name && p->value[GEMM_FORM] != GEMM_FORM_MMA,
+              "%s: %" PRIu32 " bytes, but form=%s takes addresses and lines that are multiples of %d" CJ_HINT
+              "form=mma takes any; or store the matrix with gaps between its lines",
+              name, align, cj_params_word(p, "form", form, sizeof form), GEMM_ALIGN);
+    return CJ_OK;
+}
+
 static cj_status plan_gemm(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     uint64_t *value = plan->params.value;
     if (!value[GEMM_FORM]) value[GEMM_FORM] = choose_form(plan, limits);
     TRY(check_tile(&plan->params, error));
     TRY(check_swap(&plan->params, error));
+    TRY(check_align(&plan->params, error));
     if (value[GEMM_FORM] == GEMM_FORM_SKINNY) return cj__skinny_plan(plan, limits, error);
     if (value[GEMM_FORM] == GEMM_FORM_MMA) return cj__mma_plan(plan, limits, error);
     return cj__gemm_plan(plan, limits, clusters, error);

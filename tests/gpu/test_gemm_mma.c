@@ -10,6 +10,12 @@ static void random_problems_are_right(void **state) {
     cj_test_gemm_random_mma(cj_test_device, cj_test_few() ? 4 : 48, cj_test_few() ? 200 : 700, &random);
 }
 
+static void every_alignment_is_right(void **state) {
+    (void)state;
+    uint64_t random = cj_test_seed();
+    cj_test_gemm_unaligned(cj_test_device, 1, &random);
+}
+
 static void are_right(const char *const *words, size_t count) {
     uint64_t random = 1;
     for (size_t i = 0; i < count; i++) cj_test_gemm(cj_test_device, words[i], &random);
@@ -28,6 +34,11 @@ static void large_problems_are_right(void **state) {
         "form=mma m=3000 n=4500 k=1040 dtype=e4m3 b=column tile=64x128 out=e4m3 bias=n activation=relu",
         "form=mma m=3000 n=4500 k=1040 dtype=e5m2 dtype-b=e4m3 b=column c=yes",
         "form=mma m=700 n=900 k=520 batch=9 shared=b c=yes",
+        "m=2999 n=4501 k=521 align=2 b=column",
+        "m=3001 n=1999 k=1023 align=2 dtype=f16 a=column c=yes bias=n activation=gelu",
+        "m=3000 n=4500 k=521 align=4 dtype=tf32 b=column",
+        "m=3001 n=4501 k=1041 align=1 dtype=e4m3 b=column bias=n",
+        "m=4096 n=11 k=4096 align-b=2 align-d=2",
     };
     are_right(words, cj_test_few() ? 0 : CJ_TEST_COUNT(words));
 }
@@ -64,6 +75,7 @@ static void dependent_launches_wait_for_each_other(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_problems_are_right),
+        cmocka_unit_test(every_alignment_is_right),
         cmocka_unit_test(large_problems_are_right),
         cmocka_unit_test(tiles_whose_k_is_shared_are_right),
         cmocka_unit_test(nan_and_infinity_pass_through),

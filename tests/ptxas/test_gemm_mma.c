@@ -57,6 +57,27 @@ static void every_type_assembles_in_the_largest_tiles(void **state) {
     }
 }
 
+static void every_alignment_assembles(void **state) {
+    (void)state;
+    static const char *const words[] = {"tile=64x64 align=2 c=yes bias=n activation=gelu",
+                                        "tile=64x128 align=2 a=column b=column d=column c=yes batch=2",
+                                        "tile=128x64 align-b=2 align-d=2 bias=m activation=silu parts=3",
+                                        "tile=32x128 align=2 a=column out=f32",
+                                        "tile=16x128 align=2 b=column",
+                                        "tile=128x256 align=4 c=yes bias=n",
+                                        "tile=128x128 align=4 dtype=tf32 b=column",
+                                        "tile=256x128 align=8 a=column",
+                                        "tile=64x64 align=1 dtype=e4m3 b=column out=e4m3 c=yes bias=n activation=gelu",
+                                        "tile=64x128 align=4 dtype=e4m3 dtype-b=e5m2 b=column"};
+    static const char *const on[] = {"sm_80", "sm_89", "sm_90", "sm_120"};
+    for (size_t i = 0; i < CJ_TEST_COUNT(words) * CJ_TEST_COUNT(on); i++) {
+        char        params[200];
+        const char *target = on[i % CJ_TEST_COUNT(on)], *said = words[i / CJ_TEST_COUNT(on)];
+        snprintf(params, sizeof params, "form=mma %s", said);
+        if (has(target, said, "64x64") && cj_test_mine(i)) assemble(params, target);
+    }
+}
+
 static void every_tile_of_a_few_rows_assembles(void **state) {
     (void)state;
     static const char *const skinny[] = {"16x64", "16x32", "16x16"};
@@ -76,6 +97,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_tile_assembles_for_every_target),
         cmocka_unit_test(every_type_assembles_in_the_largest_tiles),
+        cmocka_unit_test(every_alignment_assembles),
         cmocka_unit_test(every_tile_of_a_few_rows_assembles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,6 +84,41 @@ static cj_status describe_lines(const cj_gemm_desc *desc, cj_params *params, cj_
     return differs ? cj_params_set(params, "lines", is_cut ? "cut" : "whole", error) : CJ_OK;
 }
 
+// Bytes of an element of a matrix; 1 where the description has no type, which is refused.
+static uint32_t element_of(const cj_gemm_desc *desc, unsigned which) {
+    static const uint8_t out[] = {0, 2, 2, 4, 1, 1};  // in the order of cj_gemm_out
+    const uint32_t       of_a = (uint32_t)cj_dtype_size(desc->dtype), asked = (unsigned)desc->out < sizeof out ? out[desc->out] : 0;
+    const uint32_t       of_d = asked ? asked : of_a == 1 ? 2 : of_a;
+    const uint32_t       bytes = which < GEMM_MAP_C ? of_a : which == GEMM_MAP_C && of_d == 1 ? 2 : of_d;
+    return bytes ? bytes : 1;
+}
+
+// Bytes that all lines of a matrix begin at multiples of, 16 at most and at least an element's, if its address is a multiple of `address`.
+static uint32_t align_of(const cj_gemm_desc *desc, unsigned which, uint64_t address) {
+    const uint64_t length[GEMM_MAPS] = {desc->a ? desc->m : desc->k, desc->b ? desc->k : desc->n, desc->d ? desc->m : desc->n,
+                                        desc->d ? desc->m : desc->n};
+    const uint64_t leading[GEMM_MAPS] = {desc->lda, desc->ldb, desc->ldc, desc->ldd};
+    const uint64_t stride[GEMM_MAPS] = {desc->stride_a, desc->stride_b, desc->stride_c, desc->stride_d};
+    const uint32_t element = element_of(desc, which);
+    const uint64_t line = leading[which] ? leading[which] : length[which], product = desc->batch > 1 ? stride[which] : 0;
+    const uint64_t bits = address | line * element | product * element | GEMM_ALIGN, least = bits & -bits;
+    return least > element ? (uint32_t)least : element;
+}
+
+static cj_status describe_align(const cj_gemm_desc *desc, cj_params *params, cj_error *error) {
+    static const char *const names[GEMM_MAPS] = {"align-a", "align-b", "align-c", "align-d"};
+    const uint32_t           said[GEMM_MAPS] = {desc->align_a, desc->align_b, desc->align_c, desc->align_d};
+    cj_status                status = CJ_OK;
+    for (unsigned i = 0; !status && i < GEMM_MAPS; i++) {
+        const uint32_t align = align_of(desc, i, said[i]);
+        if (said[i] > GEMM_ALIGN || said[i] & (said[i] - 1))
+            return cj__fail(error, CJ_INVALID_ARGUMENT, "align_%c: %" PRIu32 " is none of 16, 8, 4, 2, 1" CJ_HINT "0 stands for 16", "abcd"[i],
+                            said[i]);
+        if (align < GEMM_ALIGN && (i != GEMM_MAP_C || desc->adds_c)) status = cj__call_number(params, names[i], align, error);
+    }
+    return status;
+}
+
 static cj_status describe(const void *from, cj_params *params, cj_error *error) {
     const cj_gemm_desc *desc = from;
     cj_status           status = cj__call_family(params, "gemm", error);
@@ -103,7 +138,8 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status) status = cj__call_number(params, "parts", desc->parts, error);
     if (!status) status = describe_results(desc, params, error);
     if (!status) status = describe_lines(desc, params, error);
-    return status ? status : check_leading(desc, error);
+    if (!status) status = check_leading(desc, error);
+    return status ? status : describe_align(desc, params, error);
 }
 
 // ---- tensor maps
@@ -117,14 +153,13 @@ typedef struct matrix {
     uint64_t    stride;
 } matrix;
 
-enum { ALIGNMENT = 16 };
-
 #define STRIDE_END (UINT64_C(1) << 40)  // bytes: a tensor map's strides are below this
 
 // Checks a distance in elements, `what` of the matrix (ld, stride_), which must be at least `least`.
-static cj_status check_distance(const char *what, const matrix *x, uint64_t distance, uint64_t least, uint32_t bytes,
+static cj_status check_distance(const char *what, const matrix *x, uint64_t distance, uint64_t least, const gemm_map *m,
                                 cj_error *error) {
-    const uint64_t aligned = ALIGNMENT / bytes, end = STRIDE_END / bytes;
+    const uint32_t bytes = m->type->bytes;
+    const uint64_t aligned = m->align / bytes, end = STRIDE_END / bytes;
     if (distance >= end)
         return cj__fail(error, CJ_INVALID_ARGUMENT,
                         "%s%s: %" PRIu64 " elements of %" PRIu32 " bytes are not below the 2^40 bytes of a tensor map,"
@@ -136,33 +171,37 @@ static cj_status check_distance(const char *what, const matrix *x, uint64_t dist
                         x->name, distance, least);
     if (distance % aligned == 0) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT,
-             "%s%s: %" PRIu64 " elements of %" PRIu32 " bytes are not a multiple of %d bytes", what, x->name, distance,
-             bytes, ALIGNMENT);
+             "%s%s: %" PRIu64 " elements of %" PRIu32 " bytes are not a multiple of the %" PRIu32 " bytes that the kernel was made for", what,
+             x->name, distance, bytes, m->align);
     cj__hint(error,
-             "let rows (columns, products) of %s begin %" PRIu64 " elements apart: what lies between them is not read",
-             x->name, (distance + aligned - 1) / aligned * aligned);
+             "make it with a smaller align-%s, or let rows (columns, products) of %s begin %" PRIu64
+             " elements apart: what lies between them is not read",
+             x->name, x->name, (distance + aligned - 1) / aligned * aligned);
     return CJ_INVALID_ARGUMENT;
 }
 
 // Products that are written must not overlap. `leading` has been checked.
 static cj_status check_stride(unsigned which, const matrix *x, const gemm_map *m, uint64_t leading, cj_error *error) {
     const uint64_t rows = m->dims[1], end = STRIDE_END / m->type->bytes;
-    if (which != GEMM_MAP_D) return check_distance("stride_", x, x->stride, 1, m->type->bytes, error);
+    if (which != GEMM_MAP_D) return check_distance("stride_", x, x->stride, 1, m, error);
     if (rows - 1 > end / leading)
         return cj__fail(error, CJ_INVALID_ARGUMENT,
                         "ld%s: %" PRIu64 " times %" PRIu64 " elements of %" PRIu32 " bytes are not below the 2^40 bytes"
                         " that can be from one product to the next",
                         x->name, rows, leading, m->type->bytes);
-    return check_distance("stride_", x, x->stride, (rows - 1) * leading + m->length, m->type->bytes, error);
+    return check_distance("stride_", x, x->stride, (rows - 1) * leading + m->length, m, error);
 }
+
+static const char align_hint[] =
+    "say in the description's align_a, align_b, align_c, align_d (align-a … of parameters) what it is a multiple of, at least an element's bytes";
 
 // What a launch is given of one matrix: the elements from a line to the next, and its map as numbers.
 static cj_status check_matrix(const gemm_shape *g, unsigned which, const matrix *x, gemm_map *m, uint64_t *leading,
                               cj_error *error) {
     cj__gemm_map(g, which, m);
     *leading = x->leading ? x->leading : m->length;
-    cj_status status = cj__call_array(x->name, x->address, ALIGNMENT, NULL, error);
-    if (!status) status = check_distance("ld", x, *leading, m->length, m->type->bytes, error);
+    cj_status status = cj__call_array(x->name, x->address, m->align, align_hint, error);
+    if (!status) status = check_distance("ld", x, *leading, m->length, m, error);
     return status || m->rank < 3 ? status : check_stride(which, x, m, *leading, error);
 }
 
@@ -320,12 +359,14 @@ cj_status cj_gemm_run(cj_gemm *gemm, const cj_gemm_operands *operands, cj_stream
 typedef struct CALL_KEY call_key {
     uint32_t m, n, k, dtype, cluster, cluster_n, dtype_b, batch;
     uint8_t  a, b, d, adds_c, tile, split, parts, out, bias, activation, shares, form;
+    uint8_t  align[GEMM_MAPS];  // of addresses and lines
 } call_key;
 
 _Static_assert(sizeof(call_key) <= CALL_KEY_BYTES, "the key fits");
 
 static call_key key_of(const cj_gemm_desc *d) {
-    return (call_key){.m = cj__call_u32(d->m),
+    const uint32_t align[GEMM_MAPS] = {d->align_a, d->align_b, d->align_c, d->align_d};
+    call_key       key = {.m = cj__call_u32(d->m),
                       .n = cj__call_u32(d->n),
                       .k = cj__call_u32(d->k),
                       .dtype = (uint32_t)d->dtype,
@@ -345,15 +386,25 @@ static call_key key_of(const cj_gemm_desc *d) {
                       .activation = cj__call_u8(d->activation),
                       .shares = (uint8_t)(!d->stride_a + 2 * !d->stride_b + 4 * !d->stride_c),
                       .form = cj__call_u8(d->form)};
+    for (unsigned i = 0; i < GEMM_MAPS; i++) key.align[i] = (uint8_t)align_of(d, i, align[i]);
+    return key;
 }
+
+// The alignment that an address has, for a kernel of that.
+static uint32_t align_here(cj_ptr address) { return (uint32_t)((address | GEMM_ALIGN) & -(address | GEMM_ALIGN)); }
 
 cj_status cj_gemm_launch(cj_device *device, const cj_gemm_desc *desc, const cj_gemm_operands *operands,
                          cj_stream stream, cj_error *error) {
     REQUIRE(device);
     SIZED(cj_gemm_desc, desc);
     SIZED(cj_gemm_operands, operands);
-    cj_kernel     *kernel;
-    const call_key key = key_of(desc);
-    cj_status      status = cj__call_kernel(device, describe, desc, &key, sizeof key, stream, &kernel, error);
+    cj_kernel   *kernel;
+    cj_gemm_desc here = *desc;
+    here.align_a = align_here(operands->a);
+    here.align_b = align_here(operands->b);
+    here.align_c = desc->adds_c ? align_here(operands->c) : GEMM_ALIGN;
+    here.align_d = align_here(operands->d);
+    const call_key key = key_of(&here);
+    cj_status      status = cj__call_kernel(device, describe, &here, &key, sizeof key, stream, &kernel, error);
     return status ? status : cj_gemm_kernel_launch(device, kernel, desc, operands, stream, error);
 }

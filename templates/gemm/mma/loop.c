@@ -5,6 +5,10 @@
 // one are loaded (ldmatrix): those of A into another set of registers, each one of B as soon as it is multiplied; at the last slice
 // those of the next stage. The copies of the stage that is `stages` - 1 steps ahead start during the first three slices.
 //
+// Elements that no copy takes (load.c) are loaded into registers at the first slice, as the stage that is to be written is free then, and
+// stored before the last slice: the barrier there publishes them as it does the copies. Of both operands in turn, A's are stored
+// and B's loaded at the second slice.
+//
 // Barriers, and why each is needed and enough:
 //   cp.async.wait_group  this thread's chunks of the stage that is read next have come. Each step commits one group, empty or not,
 //                        so that the count is the same in each.
@@ -141,15 +145,39 @@ static void start_copies(const loop *l, uint32_t from, uint32_t to) {
     }
 }
 
+static bool loads(const loop *l) { return l->copies[0].loads || l->copies[1].loads; }
+static bool copies(const loop *l) { return !l->copies[0].loads || !l->copies[1].loads; }
+
+static void store_loaded(const loop *l, unsigned operand) { cj__mma_copies_store(l->k, &l->copies[operand], l->ahead); }
+
+// What is started at a slice for the stage that is ahead: copies by thirds; where there are loads, all at once, so that they are on their way
+// as long as can be; or loads of A and of B in turn.
+static void bring(const loop *l, uint32_t slice) {
+    const uint32_t lines = copy_lines(l), turns = loads(l) ? 1 : MMA_SLICES - 1;
+    if (!cj__mma_loads_in_turn(l->k->base.g)) {
+        if (slice < turns) start_copies(l, lines * slice / turns, lines * (slice + 1) / turns);
+        return;
+    }
+    if (slice == 0) start_copies(l, 0, l->copies[0].count);
+    if (slice != 1) return;
+    store_loaded(l, 0);
+    start_copies(l, l->copies[0].count, lines);
+}
+
+// Stores the loads that wait: before the wait for the stage that is read next, which may be the one that they belong to.
+static void store_last(const loop *l) {
+    for (unsigned i = cj__mma_loads_in_turn(l->k->base.g); i < 2; i++) store_loaded(l, i);
+}
+
 static void commit(const loop *l) {
     for (uint32_t i = 0; i < 2; i++) cj__mma_copies_next(l->k, &l->copies[i]);
     next_stage(l, l->write);
-    cj_ptx(l->k->base.f, "cp.async.commit_group;");
+    if (copies(l)) cj_ptx(l->k->base.f, "cp.async.commit_group;");
 }
 
 static void wait(const loop *l) {
-    cj_ptx(l->k->base.f, "cp.async.wait_group $1; // this thread's chunks of the next stage have come,",
-           l->k->base.g->stages - 2);
+    if (copies(l))
+        cj_ptx(l->k->base.f, "cp.async.wait_group $1; // this thread's chunks of the next stage have come,", l->k->base.g->stages - 2);
     cj_ptx(l->k->base.f, "bar.sync 0; // and those of all threads, which have read the stage before");
 }
 
@@ -175,7 +203,8 @@ static void fill_stages(loop *l) {
     cj_step(l->k->base.f, "all stages but one are filled");
     for (uint32_t i = 0; i + 1 < l->k->base.g->stages; i++) {
         cj_ptx(l->k->base.f, "setp.gt.u32 $1, $2, $3;", l->ahead, l->left, i);
-        start_copies(l, 0, copy_lines(l));
+        for (uint32_t slice = 0; slice + 1 < MMA_SLICES; slice++) bring(l, slice);
+        store_last(l);
         commit(l);
     }
     wait(l);
@@ -186,7 +215,6 @@ static void fill_stages(loop *l) {
 
 static void step(loop *l) {
     cj_func       *f = l->k->base.f;
-    const uint32_t lines = copy_lines(l);
     cj_ptx(f, "setp.ge.u32 $1, $2, $3;", l->ahead, l->left, l->k->base.g->stages);
     for (uint32_t slice = 0; slice < MMA_SLICES; slice++) {
         const bool is_last = slice + 1 == MMA_SLICES;
@@ -194,13 +222,14 @@ static void step(loop *l) {
         if (is_last) {
             cj_update(f, l->left, "sub", 1);
             cj_ptx(f, "setp.ne.u32 $1, $2, 0;", l->more, l->left);
+            store_last(l);
             wait(l);
             next_stage(l, l->read);
             enter_stage(l);
         }
         const cj_reg more = is_last ? l->more : cj_always();
         load_fragments(l, &l->a, more, (slice + 1) % MMA_SLICES);
-        if (!is_last) start_copies(l, lines * slice / (MMA_SLICES - 1), lines * (slice + 1) / (MMA_SLICES - 1));
+        if (!is_last) bring(l, slice);
         if (slice + 2 == MMA_SLICES) commit(l);
         multiply(l, slice, more);
     }

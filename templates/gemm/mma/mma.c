@@ -4,7 +4,8 @@
 // Algorithm. A block computes one tile of D, or, with split-K, one part of its K. All its threads copy steps of A and B, 128 bytes
 // of K each, into stages of shared memory (cp.async, copy.c); all its warps load fragments of a stage into registers
 // (ldmatrix) and multiply them (mma.sync, loop.c), each for its own part of the tile. Then each warp turns its sums into
-// values, arranges 16 rows of them in shared memory, where the stages were, and stores whole chunks of 16 bytes (results.c).
+// values, arranges 16 rows of them in shared memory, where the stages were, and stores whole chunks of 16 bytes (results.c). Where
+// addresses or lines are no multiples of 16 bytes, copies and chunks are of 8 or 4 bytes; below 4, elements go through registers (load.c).
 //
 //            shared memory of a block                         registers of a warp
 //   A rows   | stage 0 | stage 1 | …   128 x 128 bytes   --ldmatrix-->  64 x 32 bytes  \  mma.sync
@@ -23,6 +24,19 @@
 // share their reads in L2.
 #include "mma.h"
 
+static void write_align_of(const char *name, const gemm_operand *o, cj_builder *b) {
+    if (cj__mma_piece_loads(o))
+        cj_head(b, "  %s comes by elements, through registers", name);
+    else if (o->align < GEMM_ALIGN)
+        cj_head(b, "  %s comes by copies of %" PRIu32 " bytes", name, o->align);
+}
+
+static void write_align(const gemm_shape *g, cj_builder *b) {
+    write_align_of("A", &g->a, b);
+    write_align_of("B", &g->b, b);
+    if (g->d_align < GEMM_ALIGN) cj_head(b, "  D leaves by %" PRIu32 " bytes", g->d_align);
+}
+
 static void write_head(const mma_kernel *k, cj_builder *b) {
     const gemm_shape *g = k->base.g;
     const mma_tile   *t = k->tile;
@@ -34,7 +48,8 @@ static void write_head(const mma_kernel *k, cj_builder *b) {
     cj_head(b, "  A lies by %s, B by %s%s", g->a.order == CJ_BY_K ? "k" : "rows",
             g->b.order == CJ_BY_K ? "k" : "columns",
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");
-    if (cj__gemm_has_tail(g)) cj_head(b, "  D's lines end within 16 bytes: lanes store their last elements");
+    write_align(g, b);
+    if (cj__mma_has_tail(g)) cj_head(b, "  D's lines end within %" PRIu32 " bytes: lanes store their last elements", g->d_align);
     cj_head(b, "%s", "");
     cj_head(b,
             "Launch: block %" PRIu32 " threads, %" PRIu32 " bytes of shared memory, a block for each part of a tile.",
@@ -45,7 +60,7 @@ static void write_head(const mma_kernel *k, cj_builder *b) {
 // converts on some targets, it spills where a number of blocks is asked for.
 static void limit_registers(const mma_kernel *k) {
     enum { MOST = 255 };  // that a thread can have
-    const uint32_t sums = cj__mma_sums(k->tile), others = (uint32_t)cj__gemm_constants.mma_registers;
+    const uint32_t sums = cj__mma_sums(k->tile) + cj__mma_loads(k->base.g, k->tile), others = (uint32_t)cj__gemm_constants.mma_registers;
     if (k->base.g->a.type->bytes > 1) cj__registers(k->base.plan, k->base.f, sums < MMA_SUMS_MAX ? sums + others : MOST, true);
 }
 

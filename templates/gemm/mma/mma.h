@@ -4,7 +4,8 @@
 //
 //   mma.h  plan.c     its tiles, what a tile costs, what is refused, the launch
 //          kernel.c   parameters, thread identity, the order of tiles
-//          copy.c     global memory to stages
+//          copy.c     global memory to stages: whose copies they are
+//          load.c     and the elements that no copy takes
 //          loop.c     stages to sums: the mainloop
 //          results.c  sums to D, split-K
 //          mma.c      the algorithm, emit
@@ -27,6 +28,8 @@ enum {
     MMA_BOX_BYTES = GEMM_BOX * GEMM_ROW,  // of 64 lines in a stage, where they lie by line
     MMA_FRAGMENTS = 4,                    // of MMA_LINES lines, that a warp has of an operand at most
     MMA_SUMS_MAX = 128,                   // of a thread
+    MMA_COPY_LEAST = 4,                   // bytes that cp.async copies at least: elements of less aligned lines are loaded into registers
+    MMA_LOADED_MAX = 128,                 // of a stage, by a thread
     MMA_PAD = 16                          // bytes after each row of a staged result: rows begin in different banks
 };
 
@@ -36,6 +39,22 @@ extern const mma_tile cj__mma_tiles[MMA_ALL_TILES];
 
 static inline uint32_t cj__mma_warps(const mma_tile *t) { return t->warps_m * t->warps_n; }
 static inline uint32_t cj__mma_sums(const mma_tile *t) { return t->m / t->warps_m * (t->n / t->warps_n) / GEMM_WARP; }
+
+// Bytes of an operand's line that a thread brings into a stage at a time, 16 or what its alignment allows; and as how many elements it
+// loads them into registers, 0 where cp.async copies them.
+static inline uint32_t cj__mma_piece(const gemm_operand *o) { return o->align > MMA_COPY_LEAST ? o->align : MMA_COPY_LEAST; }
+static inline uint32_t cj__mma_piece_loads(const gemm_operand *o) { return o->align < MMA_COPY_LEAST ? MMA_COPY_LEAST / o->type->bytes : 0; }
+
+// Whether those of A are stored before those of B are loaded: both of 8 bits have no registers at once where ptxas converts them.
+static inline bool cj__mma_loads_in_turn(const gemm_shape *g) {
+    return cj__mma_piece_loads(&g->a) + cj__mma_piece_loads(&g->b) > MMA_COPY_LEAST;
+}
+
+// Elements of a stage that wait in a thread's registers at once. Where there are such, more than two stages have no use.
+uint32_t cj__mma_loads(const gemm_shape *g, const mma_tile *t);
+
+// Whether lines of D end within the bytes that a lane stores at a time.
+static inline bool cj__mma_has_tail(const gemm_shape *g) { return g->n * g->d_type->bytes % g->d_align != 0; }
 
 // Bytes of shared memory in which a warp arranges MMA_LINES rows of its results.
 static inline uint32_t cj__mma_result_row(const gemm_shape *g, const mma_tile *t) {
@@ -90,16 +109,19 @@ void cj__mma_multiply(cj_func *f, const gemm_type *a_type, const gemm_type *b_ty
 
 // ---- copies (copy.c)
 
-// A thread's copies of an operand: each stage gets `count` chunks of it, `lines` lines of the stage apart, in each of `boxes`.
+// A thread's copies of an operand: each stage gets `count` pieces of it, `lines` lines of the stage apart, in each of `boxes`. Where
+// `loads` is not 0, a piece comes as so many elements, which wait in registers until they are stored.
 typedef struct mma_copies {
     const gemm_operand *operand;
     uint32_t            count, lines, boxes, first;  // first: bytes from the stage to the operand's part of it
-    cj_reg at, pass, next;        // the first chunk of the next stage; bytes to the next line, and to the next stage
-    cj_reg left;                  // by K: elements from the chunk to the end of K; by line: lines of K
+    uint32_t            piece, loads;
+    cj_reg at, pass, next;        // the first piece of the next stage; bytes to the next line, and to the next stage
+    cj_reg left;                  // by K: elements from the piece to the end of K; by line: lines of K
     cj_reg inside;                // by K: lines of the matrix from this thread's first one on
-    cj_reg size[MMA_FRAGMENTS];   // by line: bytes of the matrix in the chunk of each box
-    cj_reg to;                    // where the first chunk lies in stage 0
+    cj_reg size[MMA_FRAGMENTS];   // by line: bytes of the matrix in the piece of each box
+    cj_reg to;                    // where the first piece lies in stage 0
     cj_reg from, bytes, line_to;  // within a stage
+    cj_reg loaded[MMA_LOADED_MAX];
 } mma_copies;
 
 void cj__mma_copies_begin(const mma_kernel *k, mma_copies *c, const gemm_operand *operand);
@@ -109,6 +131,17 @@ void cj__mma_copies_begin(const mma_kernel *k, mma_copies *c, const gemm_operand
 void cj__mma_copies_stage(const mma_kernel *k, const mma_copies *c, cj_reg stage);
 void cj__mma_copies_line(const mma_kernel *k, const mma_copies *c, cj_reg when, uint32_t i);
 void cj__mma_copies_next(const mma_kernel *k, const mma_copies *c);
+
+// Stores the elements that were loaded for a stage, by threads for which `when` holds.
+void cj__mma_copies_store(const mma_kernel *k, const mma_copies *c, cj_reg when);
+
+// Where the i-th line of a stage lies, which cj__mma_copies_stage began, and how far from that its piece of a box.
+cj_reg   cj__mma_line_at(const mma_kernel *k, const mma_copies *c, uint32_t i);
+uint32_t cj__mma_line_offset(const mma_copies *c, uint32_t i, uint32_t box);
+
+// Of elements that are loaded (load.c): their registers; a piece of `size` bytes of the matrix; and into the stage.
+void cj__mma_load_begin(const mma_kernel *k, mma_copies *c);
+void cj__mma_load(const mma_kernel *k, const mma_copies *c, cj_reg when, uint32_t i, uint32_t box, cj_reg size);
 
 // ---- the mainloop and the results (loop.c, results.c)
 

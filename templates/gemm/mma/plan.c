@@ -56,7 +56,14 @@ static bool converts(const gemm_shape *g, unsigned target) {
     return g->a.type->bytes == 1 && target >= TARGET_CONVERTS && target < TARGET_CONVERTS_END;
 }
 
+// Elements that wait for their stage have registers beside the sums of a tile of 64x128.
+static bool has_registers_to_load(const gemm_shape *g) {
+    const uint32_t loads = cj__mma_loads(g, &cj__mma_tiles[g->tile]);
+    return !loads || (loads <= MMA_LOADED_MAX && loads + cj__mma_sums(&cj__mma_tiles[g->tile]) <= (uint32_t)gpu->mma_loaded_sums);
+}
+
 static bool has_registers(const gemm_shape *g, unsigned target) {
+    if (!has_registers_to_load(g)) return false;
     return cj__mma_sums(&cj__mma_tiles[g->tile]) <= (uint32_t)(converts(g, target) ? MMA_SUMS_MAX / 2 : MMA_SUMS_MAX);
 }
 
@@ -70,8 +77,10 @@ static uint32_t stages_most(const gemm_shape *g, const cj_limits *limits) {
     return stages_in(g, limits->shared_per_block_optin);
 }
 
-// As many as leave room for two blocks of 4 warps on an SM, if those are enough; else as many as fit.
+// As many as leave room for two blocks of 4 warps on an SM, if those are enough; else as many as fit. Elements in registers are one step
+// ahead, whatever the stages.
 static uint32_t stages_of(const gemm_shape *g, const cj_limits *limits) {
+    if (cj__mma_loads(g, &cj__mma_tiles[g->tile])) return GEMM_STAGES_MIN;
     const uint32_t most = stages_most(g, limits);
     const uint32_t paired = stages_in(g, limits->shared_per_sm / 2 - limits->shared_reserved);
     const bool     pairs = cj__mma_warps(&cj__mma_tiles[g->tile]) == 4 && paired >= gpu->mma_paired_stages;
@@ -80,11 +89,19 @@ static uint32_t stages_of(const gemm_shape *g, const cj_limits *limits) {
 
 // ---- the choice
 
-// Clocks of a step of a block: its products, or its bytes from L2, whichever takes longer.
+// Clocks in which an SM accesses memory for a step of an operand, if that is not by 16 bytes: a warp's copy of a piece each, or its loads and
+// a store into the stage.
+static double access_clocks(const gemm_operand *o) {
+    const uint32_t pieces = o->lines * GEMM_ROW / cj__mma_piece(o), loads = cj__mma_piece_loads(o);
+    return o->align < GEMM_ALIGN ? (double)pieces / GEMM_WARP * (1 + loads) * gpu->mma_access : 0;
+}
+
+// Clocks of a step of a block: its products, its bytes from L2, or its accesses, whichever takes longest.
 static double step_clocks(const gemm_shape *g) {
     const double products = (double)g->tile_m * g->tile_n * g->step / gpu->mma_products;
     const double width = g->a.type->bytes == 1 ? 0.5 : g->a.type->bytes == 4 ? 2 : 1;
-    return fmax(products * width, (double)(g->tile_m + g->tile_n) * GEMM_ROW / gpu->mma_l2_bytes);
+    const double copies = fmax((double)(g->tile_m + g->tile_n) * GEMM_ROW / gpu->mma_l2_bytes, access_clocks(&g->a) + access_clocks(&g->b));
+    return fmax(products * width, copies);
 }
 
 // Rounds of blocks on all SMs, each of which takes its steps and its end. Split-K adds the sums' way through L2.
@@ -170,6 +187,10 @@ static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error
     const uint64_t *value = plan->params.value, blocks = cj__gemm_tile_count(g) * g->parts;
     cj_status       status = cj__mma_check_target(plan, g, error);
     if (!status) status = cj__mma_check_given(&plan->params, "mma", error);
+    REFUSE_IF(!status && !has_registers_to_load(g),
+              "tile: %" PRIu32 "x%" PRIu32 " leaves no registers for elements of A and B that no copy takes (align-a, align-b)" CJ_HINT
+              "64x64 does; or leave tile at its default",
+              g->tile_m, g->tile_n);
     REFUSE_IF(!status && !has_registers(g, cj__target_number(plan)),
               "tile: %" PRIu32 "x%" PRIu32 " leaves no registers to convert 8-bit floats, as %s must" CJ_HINT
               "64x128, 128x64 and smaller tiles have half as many sums",

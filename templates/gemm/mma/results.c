@@ -3,7 +3,8 @@
 //
 // A lane has of each 16 rows by 8 columns the elements (row, column) = (l / 4, 2 (l % 4)), the next column, and both of the row 8
 // below. 16 rows at a time become values (value.c), are rounded and arranged in the warp's own shared memory; then each lane
-// stores chunks of 16 bytes of a row, and of the last chunk of a line only what D has of it.
+// stores chunks of 16 bytes of a row (or of as many as D's address and lines are multiples of), and of the last chunk of a line only
+// what D has of it.
 //
 // bar.warp.sync: all lanes have written the rows before others read them, and, once more, read them before the next 16 are
 // written. The first one also orders the reads of C, which may be D, before the stores: a warp reads and writes the same elements.
@@ -150,10 +151,15 @@ static void load_pair(const results *r, cj_reg when, cj_reg at, uint32_t offset,
         pair[i] = cj_let(f, "f32", "addend", "cvt.f32.$3 $1, $2;", half[i], r->k->base.g->c_type->name);
 }
 
-// This lane's elements of a row of C. Where lines end within 16 bytes a pair may be half out of bounds.
+// Whether two elements of C side by side are one load: none is half out of bounds, and they lie at a multiple of their size.
+static bool has_pairs(const gemm_shape *g) {
+    return !cj__mma_has_tail(g) && g->d_align >= 2 * g->d_type->bytes && g->c_align >= 2 * g->c_type->bytes;
+}
+
+// This lane's elements of a row of C.
 static void load_addends(const results *r, cj_reg is_row, cj_reg row, cj_reg column, cj_reg addend[2 * EIGHTS_MAX]) {
     cj_func       *f = r->k->base.f;
-    const uint32_t bytes = r->k->base.g->c_type->bytes, step = cj__gemm_has_tail(r->k->base.g) ? 1 : 2;
+    const uint32_t bytes = r->k->base.g->c_type->bytes, step = has_pairs(r->k->base.g) ? 2 : 1;
     cj_reg         at = cj__mma_element_at(f, r->c, row, r->c_pitch, column, bytes);
     for (uint32_t i = 0; i < 2 * eights(r->k); i += step) {
         const uint32_t offset = i / 2 * MMA_COLUMNS + i % 2;
@@ -194,40 +200,60 @@ static void take_row(const results *r, cj_reg row, cj_reg column, const cj_reg *
 static void store_end(const results *r, cj_reg left, cj_reg from, cj_reg to) {
     const uint32_t bytes = r->k->base.g->d_type->bytes;
     cj_func       *f = r->k->base.f;
-    for (uint32_t i = 0; i < MMA_CHUNK / bytes - 1; i++) {
+    for (uint32_t i = 0; i < r->k->base.g->d_align / bytes - 1; i++) {
         cj_reg x = cj_register(f, bytes == 4 ? "b32" : "b16", "end"), is_there = cj_gt(f, "is_there", left, i);
         cj_ptx(f, "@$1 ld.shared.b$2 $3, [$4 + $5];", is_there, 8 * bytes, x, from, i * bytes);
         cj_ptx(f, "@$1 st.global.b$2 [$3 + $4], $5;", is_there, 8 * bytes, to, i * bytes, x);
     }
 }
 
-// Each lane's chunks of the rows from `first` on.
-static void store_rows(const results *r, cj_reg first) {
+// A whole chunk from shared memory to D.
+static void store_chunk(const results *r, cj_reg is_row, cj_reg is_whole, cj_reg from, uint32_t offset, cj_reg to) {
+    const uint32_t    bytes = r->k->base.g->d_align, words = bytes > 4 ? bytes / 4 : 1;
+    const char *const type = bytes == 1 ? "b8" : bytes == 2 ? "b16" : "b32";
+    cj_func          *f = r->k->base.f;
+    cj_reg            x[4];
+    for (uint32_t j = 0; j < words; j++) x[j] = cj_register(f, bytes < 4 ? "b16" : "b32", "chunk_of_d");
+    cj__load(f, cj_always(), "ld.shared", type, x, words, from, offset);
+    cj__store(f, cj_and(f, "stores", is_row, is_whole), "st.global", type, x, words, to, 0);
+}
+
+// A lane's chunk of every row that is `rows` after another, from row `down` after `first` on: of this one it lies at `from`.
+static void store_column(const results *r, cj_reg from, cj_reg down, cj_reg first, cj_reg column, uint32_t rows) {
     const mma_kernel *k = r->k;
     const gemm_shape *g = k->base.g;
-    const uint32_t    bytes = g->d_type->bytes, elements = MMA_CHUNK / bytes, chunks = warp_columns(k) / elements;
-    const uint32_t    rows = GEMM_WARP / chunks;
+    const uint32_t    bytes = g->d_type->bytes, elements = g->d_align / bytes;
     cj_func          *f = k->base.f;
-    cj_reg            chunk = cj_and(f, "chunk", k->base.lane, chunks - 1),
-           down = cj_shr(f, "down", k->base.lane, cj__gemm_log2(chunks));
-    cj_reg from = cj_mad(f, "from", chunk, MMA_CHUNK, cj_mad(f, "from", down, cj__mma_result_row(g, k->tile), r->own));
-    cj_reg column = cj_let(f, "s32", "chunk_column", "mad.lo.s32 $1, $2, $3, $4;", chunk, elements, r->column);
-    cj_reg left = cj_sub(f, "columns_left", r->n, column),
-           row = cj_let(f, "s32", "store_row", "add.s32 $1, $2, $3;", down, first);
-    cj_reg to = cj__mma_element_at(f, r->d, row, r->d_pitch, column, bytes),
-           is_whole = cj_ge(f, "is_whole", left, elements);
-    cj_reg pass = cj_mul(f, "pass", r->d_pitch, rows);
+    cj_reg            left = cj_sub(f, "columns_left", r->n, column);
+    cj_reg            row = cj_let(f, "s32", "store_row", "add.s32 $1, $2, $3;", down, first);
+    cj_reg            to = cj__mma_element_at(f, r->d, row, r->d_pitch, column, bytes);
+    cj_reg            is_whole = cj_ge(f, "is_whole", left, elements), pass = cj_mul(f, "pass", r->d_pitch, rows);
     for (uint32_t i = 0; i < ROWS; i += rows) {
-        cj_reg x[4], is_row = cj_gt(f, "is_row", r->m, i ? cj_add(f, "store_row", row, i) : row);
-        for (uint32_t j = 0; j < 4; j++) x[j] = cj_b32(f, "chunk_of_d");
-        cj__load(f, cj_always(), "ld.shared", "b32", x, 4, from, i * cj__mma_result_row(g, k->tile));
-        cj__store(f, cj_and(f, "stores", is_row, is_whole), "st.global", "b32", x, 4, to, 0);
-        if (cj__gemm_has_tail(g)) {
+        cj_reg is_row = cj_gt(f, "is_row", r->m, i ? cj_add(f, "store_row", row, i) : row);
+        store_chunk(r, is_row, is_whole, from, i * cj__mma_result_row(g, k->tile), to);
+        if (cj__mma_has_tail(g)) {
             cj_reg end = cj_let(f, "pred", "is_end", "setp.lt.and.s32 $1, $2, $3, $4;", left, elements, is_row);
             CJ_IF(f, end, "stored")
             store_end(r, left, i ? cj_add(f, "end_from", from, i * cj__mma_result_row(g, k->tile)) : from, to);
         }
         if (i + rows < ROWS) to = cj_add(f, "to", to, pass);
+    }
+}
+
+// Each lane's chunks of the rows from `first` on: where a row has more chunks than the warp has lanes, several of each row.
+static void store_rows(const results *r, cj_reg first) {
+    const mma_kernel *k = r->k;
+    const gemm_shape *g = k->base.g;
+    const uint32_t    elements = g->d_align / g->d_type->bytes, all = warp_columns(k) / elements;
+    const uint32_t    chunks = all < GEMM_WARP ? all : GEMM_WARP, rows = GEMM_WARP / chunks;
+    cj_func          *f = k->base.f;
+    cj_reg            chunk = cj_and(f, "chunk", k->base.lane, chunks - 1),
+           down = cj_shr(f, "down", k->base.lane, cj__gemm_log2(chunks));
+    cj_reg from = cj_mad(f, "from", chunk, g->d_align, cj_mad(f, "from", down, cj__mma_result_row(g, k->tile), r->own));
+    cj_reg column = cj_let(f, "s32", "chunk_column", "mad.lo.s32 $1, $2, $3, $4;", chunk, elements, r->column);
+    for (uint32_t i = 0; i < all; i += chunks) {
+        cj_reg own = i ? cj_add(f, "chunk_from", from, i * g->d_align) : from;
+        store_column(r, own, down, first, i ? cj_add(f, "chunk_column", column, i * elements) : column, rows);
     }
 }
 

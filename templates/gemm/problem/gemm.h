@@ -81,6 +81,8 @@ enum {
     GEMM_SHARED_ALIGN = 1024,  // bytes after which a swizzle pattern repeats: the stages begin at a multiple
     GEMM_STORE_BYTES = GEMM_WARP_ROWS * GEMM_ROW,  // a warp's buffer for a subtile of results
     GEMM_BEYOND = 1 << 30,     // a row that no matrix has
+    GEMM_LEADING_MAX = INT32_MAX,
+    GEMM_ALIGN = 16,           // bytes that addresses and lines are multiples of, where nothing else is said
     GEMM_CLEARED = 16,         // bytes that a thread clears at a time
     GEMM_MBARRIER_BYTES = 512  // static shared memory: the mbarriers, at most
 };
@@ -129,6 +131,7 @@ typedef struct gemm_operand {
     cj_matrix_order  order;
     bool             shared;   // one matrix for all products of a batch
     bool             is_cut;   // its lines begin within the 128 bytes that L2 reads at once
+    uint32_t         align;    // bytes that its address and its lines are multiples of, 16 at most
     uint64_t         extent;   // lines of the matrix
     uint32_t         lines;    // and of a tile
     uint32_t         bytes;    // of a stage
@@ -144,6 +147,7 @@ typedef struct gemm_operand {
 typedef struct gemm_shape {
     gemm_operand     a, b;
     const gemm_type *c_type, *d_type;  // the bias has C's type
+    uint32_t         c_align, d_align;
     uint64_t         m, n, k, batches;
     bool             flipped, turned, adds_c, shared_c;
     bool             in_turn;  // the parameter consumers asks for it
@@ -192,6 +196,9 @@ static inline uint32_t cj__gemm_splits(const gemm_shape *g) { return g->split * 
 void      cj__gemm_problem(const cj_params *params, gemm_shape *g);
 void      cj__gemm_swap(gemm_shape *g);  // becomes D' = B' A', of which D lies in columns
 bool      cj__gemm_can_swap(const gemm_shape *g);
+
+// The parameter that says of a matrix that its address or its lines are no multiples of 16 bytes, and of how many they are; NULL: none does.
+const char *cj__gemm_unaligned(const cj_params *params, uint32_t *align);
 cj_status cj__gemm_check_problem(const cj_params *params, const gemm_shape *g, cj_error *error);
 
 // How far a result may be from the exact one, relative to the size of what is added up.
@@ -278,7 +285,7 @@ enum { GEMM_MAP_A, GEMM_MAP_B, GEMM_MAP_C, GEMM_MAP_D, GEMM_MAPS };
 typedef struct gemm_map {
     const gemm_type     *type;
     cj_tensormap_swizzle swizzle;
-    uint32_t             rank;
+    uint32_t             rank, align;
     uint64_t             length;  // elements of the matrix's lines; D's map may have fewer
     uint64_t             dims[3];
     uint32_t             box[3];

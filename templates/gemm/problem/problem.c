@@ -37,9 +37,15 @@ void cj__gemm_swap(gemm_shape *g) {
 // 8-bit results have no fragments that are transposed, and lines of 16 bytes a warp.
 bool cj__gemm_can_swap(const gemm_shape *g) { return g->d_type->bytes > 1; }
 
-static bool is_cut(uint64_t lines, const gemm_operand *o, uint64_t k) {
-    const uint64_t length = o->order == CJ_BY_K ? k : o->extent;
+static bool is_cut(uint64_t lines, const gemm_operand *o, uint64_t k, uint64_t leading) {
+    const uint64_t length = leading ? leading : o->order == CJ_BY_K ? k : o->extent;
     return lines == GEMM_LINES_CUT || (lines == GEMM_LINES_AUTO && length * o->type->bytes % GEMM_ROW != 0);
+}
+
+// What align says of all matrices is of none less than an element.
+static uint32_t align_of(const cj_params *p, unsigned param, uint32_t bytes) {
+    const uint64_t own = p->value[param];
+    return own ? 2u * GEMM_ALIGN >> own : (uint32_t)cj__most(GEMM_ALIGN >> p->value[GEMM_ALIGN_ALL], bytes);
 }
 
 void cj__gemm_problem(const cj_params *p, gemm_shape *g) {
@@ -49,13 +55,17 @@ void cj__gemm_problem(const cj_params *p, gemm_shape *g) {
     *g = (gemm_shape){.a = {.type = &types[a],
                             .order = value[GEMM_A] ? CJ_BY_LINE : CJ_BY_K,
                             .shared = shared[value[GEMM_SHARED]].a,
-                            .extent = value[GEMM_M]},
+                            .extent = value[GEMM_M],
+                            .align = align_of(p, GEMM_ALIGN_A, types[a].bytes)},
                       .b = {.type = &types[b],
                             .order = value[GEMM_B] ? CJ_BY_K : CJ_BY_LINE,
                             .shared = shared[value[GEMM_SHARED]].b,
-                            .extent = value[GEMM_N]},
+                            .extent = value[GEMM_N],
+                            .align = align_of(p, GEMM_ALIGN_B, types[b].bytes)},
                       .c_type = &types[types[d].bytes == 1 ? BF16 : d],
                       .d_type = &types[d],
+                      .c_align = align_of(p, GEMM_ALIGN_C, types[types[d].bytes == 1 ? BF16 : d].bytes),
+                      .d_align = align_of(p, GEMM_ALIGN_D, types[d].bytes),
                       .m = value[GEMM_M],
                       .n = value[GEMM_N],
                       .k = value[GEMM_K],
@@ -69,8 +79,8 @@ void cj__gemm_problem(const cj_params *p, gemm_shape *g) {
                       .teams = 1,
                       .cluster_m = 1,
                       .cluster_n = 1};
-    g->a.is_cut = is_cut(value[GEMM_LINES], &g->a, g->k);
-    g->b.is_cut = is_cut(value[GEMM_LINES], &g->b, g->k);
+    g->a.is_cut = is_cut(value[GEMM_LINES], &g->a, g->k, value[GEMM_LDA]);
+    g->b.is_cut = is_cut(value[GEMM_LINES], &g->b, g->k, value[GEMM_LDB]);
     g->step = GEMM_ROW / g->a.type->bytes;
     g->steps = cj__ceil_div(g->k, g->step);
     if (g->flipped) transpose(g);
@@ -86,6 +96,58 @@ static cj_status check_order(bool refused, const char *which, const char *order,
     return CJ_OK;
 }
 
+// A matrix as the parameters describe it.
+typedef struct said {
+    unsigned         align, leading;  // parameters
+    const gemm_type *type;
+    uint32_t         bytes;   // of which its address and lines are multiples
+    uint64_t         length;  // of a line
+    bool             used;
+} said;
+
+// A, B, C and D as they are called, not as the kernel computes them.
+static void find_said(const cj_params *p, const gemm_shape *g, said x[GEMM_MAPS]) {
+    const uint64_t     *value = p->value;
+    const gemm_operand *a = g->flipped ? &g->b : &g->a, *b = g->flipped ? &g->a : &g->b;
+    const uint64_t      line = value[GEMM_D] ? value[GEMM_M] : value[GEMM_N];
+    x[0] = (said){GEMM_ALIGN_A, GEMM_LDA, a->type, a->align, value[GEMM_A] ? value[GEMM_M] : value[GEMM_K], true};
+    x[1] = (said){GEMM_ALIGN_B, GEMM_LDB, b->type, b->align, value[GEMM_B] ? value[GEMM_K] : value[GEMM_N], true};
+    x[2] = (said){GEMM_ALIGN_C, GEMM_LDC, g->c_type, g->c_align, line, g->adds_c};
+    x[3] = (said){GEMM_ALIGN_D, GEMM_LDD, g->d_type, g->d_align, line, true};
+}
+
+const char *cj__gemm_unaligned(const cj_params *p, uint32_t *align) {
+    gemm_shape g;
+    said       x[GEMM_MAPS];
+    cj__gemm_problem(p, &g);
+    find_said(p, &g, x);
+    for (unsigned i = 0; i < GEMM_MAPS; i++) {
+        *align = x[i].bytes;
+        if (x[i].used && x[i].bytes < GEMM_ALIGN)
+            return cj_family_param(p->family, p->value[x[i].align] ? x[i].align : GEMM_ALIGN_ALL)->name;
+    }
+    return NULL;
+}
+
+static cj_status check_lines(const cj_params *p, const gemm_shape *g, cj_error *error) {
+    said x[GEMM_MAPS];
+    find_said(p, g, x);
+    for (unsigned i = 0; i < GEMM_MAPS; i++) {
+        const uint64_t    leading = p->value[x[i].leading];
+        const char *const align = cj_family_param(p->family, x[i].align)->name;
+        const char *const name = cj_family_param(p->family, x[i].leading)->name;
+        REFUSE_IF(x[i].bytes < x[i].type->bytes, "%s: %" PRIu32 " bytes are less than an element of %s, %" PRIu32 CJ_HINT "leave %s at its default",
+                  align, x[i].bytes, x[i].type->name, x[i].type->bytes, align);
+        if (!leading) continue;
+        REFUSE_IF(leading < x[i].length, "%s: %" PRIu64 " elements are less than the %" PRIu64 " that follow each other" CJ_HINT
+                  "leave %s at its default for lines without gaps", name, leading, x[i].length, name);
+        REFUSE_IF(leading * x[i].type->bytes % x[i].bytes,
+                  "%s: %" PRIu64 " elements of %" PRIu32 " bytes are not a multiple of %" PRIu32 " bytes" CJ_HINT
+                  "say in %s what they are multiples of", name, leading, x[i].type->bytes, x[i].bytes, align);
+    }
+    return CJ_OK;
+}
+
 #define SHARED_HINT CJ_HINT "shared says which matrices all products of a batch have in common"
 
 cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_error *error) {
@@ -93,6 +155,7 @@ cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_err
     const gemm_type *a = &types[value[GEMM_DTYPE]];
     TRY(check_order(a->bytes != 2 && value[GEMM_A], "a", "column", a, "row", error));
     TRY(check_order(a->bytes != 2 && !value[GEMM_B], "b", "row", g->b.type, "column", error));
+    TRY(check_lines(p, g, error));
     REFUSE_IF(value[GEMM_SHARED] && g->batches == 1, "shared: with batch 1 there is nobody to share with" SHARED_HINT);
     REFUSE_IF(shared[value[GEMM_SHARED]].c && !value[GEMM_C],
               "shared: names C, which there is none of with c=no" SHARED_HINT);

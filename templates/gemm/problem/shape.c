@@ -142,6 +142,7 @@ void cj__gemm_map(const gemm_shape *g, unsigned which, gemm_map *map) {
                                                : CJ_TENSORMAP_SWIZZLE_32B;
     map->length = map->dims[0];
     if ((which == GEMM_MAP_D || is_last) && cj__gemm_has_tail(g)) map->dims[0] = columns_of_whole_units(g);
+    map->align = which == GEMM_MAP_A ? g->a.align : which == GEMM_MAP_B ? g->b.align : which == GEMM_MAP_C ? g->c_align : g->d_align;
     map->rank = g->batches > 1 && !shared[which] ? 3 : 2;
     map->dims[2] = g->batches;
     map->box[2] = 1;

@@ -13,17 +13,20 @@
 #include "test.h"
 
 enum { POISON = 0xff, SAMPLES_LEAST = 400, ALIGNED_BYTES = 16, NAME = 16 };
+enum { GUARD = 2 * ALIGNED_BYTES };  // bytes before a matrix whose address is no multiple of 16, and less after each one
 
 // Products of elements that are computed in f64: of all elements of D, or of as many as this limit allows.
 static const double CHECKED = 0x1p24;
 
-// A matrix of each product on both sides: `lines` lines of `length` elements each, rows or columns.
+// A matrix of each product on both sides: `lines` lines of `length` elements each, rows or columns. In the device's memory it ends where
+// its allocation does, so that the CPU device reports what is read or written after it, and begins `skew` bytes after that.
 typedef struct matrix {
     const gemm_number_type *type;
     bool                    by_columns;
     uint64_t                lines, length, leading, products, stride;
     unsigned char          *at;
-    cj_ptr                  device;
+    cj_ptr                  device, memory;
+    uint32_t                align, skew;
 } matrix;
 
 enum { A, B, C, BIAS, D, MATRICES };
@@ -43,7 +46,9 @@ typedef struct problem {
     cj_gemm_desc       desc;  // the leading dimensions and strides
 } problem;
 
-static size_t bytes_of(const matrix *x) { return (size_t)(x->products * x->stride) * x->type->bytes; }
+static size_t bytes_of(const matrix *x) {
+    return (size_t)((x->products - 1) * x->stride + (x->lines - 1) * x->leading + x->length) * x->type->bytes;
+}
 
 static void *element(const matrix *x, uint64_t product, uint64_t row, uint64_t column) {
     const uint64_t first = x->products > 1 ? product * x->stride : 0;
@@ -70,21 +75,34 @@ static void fill_matrix(matrix *x, uint64_t *random) {
                             random_real(random));
 }
 
+// What the plan takes: align-a … or align, but at least an element.
+static uint32_t align_of(const problem *p, unsigned which, const gemm_number_type *type) {
+    static const char *const names[] = {"align-a", "align-b", "align-c", NULL, "align-d"};
+    const uint64_t           own = names[which] ? cj_params_get(&p->params, names[which]) : 1, all = cj_params_get(&p->params, "align");
+    const uint32_t           align = own ? 2u * ALIGNED_BYTES >> own : (uint32_t)ALIGNED_BYTES >> all;
+    return align > type->bytes ? align : type->bytes;
+}
+
 static void make_matrix(problem *p, unsigned which, const gemm_number_type *type, bool by_columns, uint64_t rows,
                         uint64_t columns, uint64_t products, uint64_t *random) {
-    const uint64_t unit = ALIGNED_BYTES / type->bytes;
     matrix        *x = &p->matrix[which];
+    const uint32_t align = align_of(p, which, type);
+    const uint64_t unit = align / type->bytes;
     cj_error       error = {0};
     *x = (matrix){.type = type,
                   .by_columns = by_columns,
                   .lines = by_columns ? columns : rows,
                   .length = by_columns ? rows : columns,
-                  .products = products};
+                  .products = products,
+                  .align = align,
+                  .skew = align < ALIGNED_BYTES ? GUARD - ALIGNED_BYTES + align : 0};
     x->leading = (x->length + unit - 1 + cj_test_random(random) % 3 * unit) / unit * unit;
-    x->stride = x->lines * x->leading + cj_test_random(random) % 2 * unit;
+    x->stride = (x->lines * x->leading + unit - 1 + cj_test_random(random) % 2 * unit) / unit * unit;
     x->at = malloc(bytes_of(x));
     assert_non_null(x->at);
-    cj_test_ok(cj_mem_alloc(p->device, bytes_of(x), &x->device, &error), &error);
+    cj_test_ok(cj_mem_alloc(p->device, x->skew + bytes_of(x), &x->memory, &error), &error);
+    cj_test_ok(cj_mem_fill(p->device, x->memory, POISON, x->skew + bytes_of(x), NULL, &error), &error);
+    x->device = x->memory + x->skew;
     fill_matrix(x, random);
 }
 
@@ -150,7 +168,7 @@ static void open_problem(problem *p, cj_device *device, const char *words, uint6
 
 static void close_problem(problem *p) {
     for (size_t i = 0; i < MATRICES; i++) {
-        cj_mem_free(p->device, p->matrix[i].device);
+        cj_mem_free(p->device, p->matrix[i].memory);
         free(p->matrix[i].at);
     }
     cj_mem_free(p->device, p->scales);
@@ -215,11 +233,16 @@ static void check_element(const problem *p, uint64_t product, uint64_t row, uint
              p->desc.ldb, p->desc.ldc, p->desc.ldd);
 }
 
-// The bytes between the lines of D must not change.
+// The bytes before D and between its lines must not change.
 static void check_gaps(const problem *p) {
     const matrix *d = &p->matrix[D];
     const size_t  bytes = d->type->bytes;
-    for (uint64_t at = 0; at < d->products * d->stride; at++) {
+    unsigned char before[GUARD];
+    cj_error      error = {0};
+    if (d->skew) cj_test_ok(cj_mem_read(p->device, before, d->memory, d->skew, NULL, &error), &error);
+    for (uint32_t i = 0; i < d->skew; i++)
+        if (before[i] != POISON) fail_msg("%s: written %u bytes before D", p->words, d->skew - i);
+    for (uint64_t at = 0; at < bytes_of(d) / bytes; at++) {
         const uint64_t line = at % d->stride / d->leading, within = at % d->stride % d->leading;
         if (line < d->lines && within < d->length) continue;
         for (size_t i = 0; i < bytes; i++)
@@ -342,15 +365,17 @@ static void what_is_refused(problem *p) {
     const refusal refusals[] = {
         {"m: 0", {.n = 1, .k = 1, .dtype = CJ_BF16}, 0},
         {"dtype", {.m = 1, .n = 1, .k = 1, .dtype = CJ_F64}, 0},
-        {"cluster", {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .cluster = 3}, 0},
-        {"split: 12 times 2", {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .cluster = 2, .split = 12}, 0},
+        {"cluster", {.m = 8, .n = 8, .k = 8, .dtype = CJ_BF16, .cluster = 3}, 0},
+        {"split: 12 times 2", {.m = 8, .n = 8, .k = 8, .dtype = CJ_BF16, .cluster = 2, .split = 12}, 0},
         {"parts", {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .parts = 65}, 0},
-        {"lda: 41", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .lda = 41}, 0},
         {"ldb: 8", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .ldb = 8}, 0},
-        {"ldd: 42", {.m = 40, .n = 42, .k = 40, .dtype = CJ_BF16, .ldb = 48}, 0},
-        {"a: 0x", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16}, 2},
-        {"lda: 41", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .lda = 41, .form = CJ_GEMM_FORM_MMA}, 0},
-        {"a: 0x", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .form = CJ_GEMM_FORM_MMA}, 2},
+        {"a: 0x", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16}, 1},
+        {"a: 0x", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .form = CJ_GEMM_FORM_MMA}, 1},
+        {"align-a: 2 bytes, but form=wgmma", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .lda = 41, .form = CJ_GEMM_FORM_WGMMA}, 0},
+        {"align-a: 8 bytes, but form=wgmma", {.m = 40, .n = 48, .k = 48, .dtype = CJ_BF16, .form = CJ_GEMM_FORM_WGMMA}, 8},
+        {"align-d: 4 bytes, but form=skinny",
+         {.m = 8, .n = 50, .k = 48, .dtype = CJ_BF16, .b = CJ_GEMM_COLUMN, .form = CJ_GEMM_FORM_SKINNY},
+         0},
         {"cluster: 2, but form=mma",
          {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .cluster = 2, .form = CJ_GEMM_FORM_MMA},
          0},
@@ -362,12 +387,10 @@ static void what_is_refused(problem *p) {
          {.m = 40, .n = 48, .k = 48, .dtype = CJ_TF32, .a = CJ_GEMM_COLUMN, .b = CJ_GEMM_COLUMN},
          0},
         {"dtype-b: e5m2 has no effect with dtype=bf16", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .dtype_b = CJ_E5M2}, 0},
-        {"lda: 40 elements of 1 bytes", {.m = 40, .n = 48, .k = 40, .dtype = CJ_E4M3, .b = CJ_GEMM_COLUMN}, 0},
         {"out: 9", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .out = (cj_gemm_out)9}, 0},
         {"activation: 7", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .activation = (cj_gemm_activation)7}, 0},
         {"bias: NULL", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .bias = CJ_GEMM_BIAS_N}, 0},
         {"stride_a, stride_b: both 0", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .batch = 2}, 0},
-        {"stride_a: 1601", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .batch = 2, .stride_a = 1601}, 0},
         {"stride_d: 1904 elements are less than the 1920",
          {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .batch = 2, .stride_a = 1600, .stride_d = 1904},
          0},
@@ -434,6 +457,22 @@ static void operands_that_are_refused(problem *p) {
     }
 }
 
+// A handle does not ask the addresses: they are as its description says.
+static void a_handle_is_for_its_alignment(problem *p) {
+    cj_gemm_desc     desc = {CJ_INIT(desc), .m = 40, .n = 72, .k = 99, .dtype = CJ_BF16};
+    cj_gemm_operands operands = operands_of(p);
+    cj_gemm         *gemm = NULL;
+    cj_error         error = {0};
+    cj_test_ok(cj_gemm_create(p->device, &desc, &gemm, &error), &error);
+    operands.b += 8;
+    assert_int_equal(cj_gemm_run(gemm, &operands, NULL, &error), CJ_INVALID_ARGUMENT);
+    if (!strstr(error.message, "b: 0x") || !strstr(error.hint, "align_b")) fail_msg("%s %s", error.message, error.hint);
+    cj_gemm_destroy(gemm);
+    desc.align_b = 12;
+    assert_int_equal(cj_gemm_create(p->device, &desc, &gemm, &error), CJ_INVALID_ARGUMENT);
+    if (!strstr(error.message, "align_b: 12 is none of 16")) fail_msg("%s", error.message);
+}
+
 // The problem gives what the description leaves out: leading dimensions, and, with a batch, strides.
 static void call(problem *p, const cj_gemm_desc *said, uint64_t *random) {
     cj_gemm_operands operands = operands_of(p);
@@ -448,6 +487,8 @@ static void call(problem *p, const cj_gemm_desc *said, uint64_t *random) {
     desc.stride_b = p->matrix[B].products > 1 ? p->desc.stride_b : 0;
     desc.stride_c = p->matrix[C].products > 1 ? p->desc.stride_c : 0;
     desc.stride_d = p->desc.stride_d;
+    desc.align_a = p->matrix[A].align, desc.align_b = p->matrix[B].align;
+    desc.align_c = p->matrix[C].align, desc.align_d = p->matrix[D].align;
     send_all(p);
     cj_test_ok(cj_gemm_create(p->device, &desc, &gemm, &error), &error);
     for (int time = 0; time < 3; time++) {
@@ -502,6 +543,9 @@ void cj_test_gemm_calls(cj_device *device) {
          {.dtype = CJ_BF16, .b = CJ_GEMM_COLUMN, .bias = CJ_GEMM_BIAS_N, .activation = CJ_GEMM_GELU}},
         {"m=66 n=72 k=104 b=column d=column bias=m activation=gelu",
          {.dtype = CJ_BF16, .b = CJ_GEMM_COLUMN, .d = CJ_GEMM_COLUMN, .bias = CJ_GEMM_BIAS_M, .activation = CJ_GEMM_GELU}},
+        {"m=41 n=73 k=99 align=2 c=yes bias=n", {.dtype = CJ_BF16, .adds_c = true, .bias = CJ_GEMM_BIAS_N}},
+        {"m=70 n=11 k=64 dtype=f16 align-b=2 align-d=2 b=column batch=2 d=column",
+         {.dtype = CJ_F16, .b = CJ_GEMM_COLUMN, .d = CJ_GEMM_COLUMN, .batch = 2}},
         {"m=40 n=72 k=50 dtype=f16 batch=2 out=f32 activation=relu",
          {.dtype = CJ_F16, .batch = 2, .out = CJ_GEMM_OUT_F32, .activation = CJ_GEMM_RELU}},
     };
@@ -514,6 +558,7 @@ void cj_test_gemm_calls(cj_device *device) {
         call(&p, &desc, &random);
         if (!i) what_is_refused(&p);
         if (!i) operands_that_are_refused(&p);
+        if (!i) a_handle_is_for_its_alignment(&p);
         close_problem(&p);
     }
 }

@@ -31,6 +31,10 @@ void cj_test_gemm_random_mma(cj_device *device, size_t count, uint32_t most, uin
 // in 16 of these.
 void cj_test_gemm_ragged(cj_device *device, size_t stride, uint64_t *random);
 
+// Every type with every alignment that it can have, in each of its layouts, with sizes around those of pieces, steps and tiles, in turn
+// with C, batches, split-K, and matrices of which one alone is not aligned: every `stride`th of them; with CJ_FEW, one in 16 of these.
+void cj_test_gemm_unaligned(cj_device *device, size_t stride, uint64_t *random);
+
 // The typed calls: create and run, and in one call; what they refuse, by name.
 void cj_test_gemm_calls(cj_device *device);
 

@@ -80,15 +80,20 @@ void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_
 
 // The form mma: its tiles, and parts. 8-bit floats, which sm_90 converts, have the smaller tiles.
 static void draw_mma(uint64_t *random, const char *types, char *words, size_t size) {
+    const bool  is_narrow = strstr(types, "dtype=e") != NULL;
+    const char *align = strstr(types, "tf32") ? PICK(random, "", " align=8", " align=4", " align-b=4")
+                                              : PICK(random, "", "", " align=8", " align=4", " align-d=4 align-c=8", " align-b=4", " align=2",
+                                                     " align=1", " align-a=2");
     const char *small = PICK(random, "auto", "64x128", "128x64", "64x64", "32x128", "16x128");
     const char *any = PICK(random, "128x256", "256x128", "128x128", "64x256", small, small);
-    snprintf(words, size, "form=mma tile=%s parts=%s", strstr(types, "dtype=e") ? small : any,
-             PICK(random, "0", "1", "1", "2", "3", "7"));
+    const char *by_elements = is_narrow ? PICK(random, "auto", "64x64") : PICK(random, "auto", "64x64", "32x128", "16x128");
+    const char *tile = strstr(align, "=2") || strstr(align, "=1") ? by_elements : is_narrow ? small : any;
+    snprintf(words, size, "form=mma tile=%s parts=%s%s", tile, PICK(random, "0", "1", "1", "2", "3", "7"), align);
 }
 
 void cj_test_gemm_random_mma(cj_device *device, size_t count, uint32_t most, uint64_t *random) {
     for (size_t i = 0; i < count; i++) {
-        char types[64], blocks[80], words[360];
+        char types[64], blocks[100], words[360];
         draw_types(random, types, sizeof types);
         draw_mma(random, types, blocks, sizeof blocks);
         draw_problem(random, most, types, blocks, words, sizeof words);
@@ -121,5 +126,24 @@ void cj_test_gemm_ragged(cj_device *device, size_t stride, uint64_t *random) {
                  by_columns ? lines : length, draw(random, 1, 200), outs[i % TYPES], orders[by_columns],
                  ways[way % CJ_TEST_COUNT(ways)]);
         if (cj_test_chosen(way, 16)) cj_test_gemm(device, words, random);
+    }
+}
+
+// ---- matrices that are aligned to less than 16 bytes
+
+void cj_test_gemm_unaligned(cj_device *device, size_t stride, uint64_t *random) {
+    static const uint32_t sizes[] = {1, 2, 3, 7, 8, 9, 15, 17, 31, 32, 33, 63, 64, 65, 66, 127, 129, 131};
+    static const char *const types[] = {"a=row b=row", "dtype=f16 a=column b=row", "a=row b=column", "dtype=f16 a=column b=column",
+                                        "dtype=tf32 b=column", "dtype=e4m3 b=column", "dtype=e5m2 dtype-b=e4m3 b=column"};
+    static const char *const aligns[] = {"align=2", "align=4", "align=8", "align=1", "align-b=4 align-d=4", "align-a=8"};
+    static const char *const ways[] = {"", "c=yes bias=n", "d=column c=yes bias=m activation=gelu", "out=f32 batch=3", "parts=3 c=yes",
+                                       "out=e4m3 c=yes batch=2 shared=b", "out=f32 d=column c=yes parts=2 batch=2", "stages=3"};
+    enum { TYPES = CJ_TEST_COUNT(types), KINDS = TYPES * CJ_TEST_COUNT(aligns), COUNT = CJ_TEST_COUNT(sizes) };
+    for (size_t i = 0; i < KINDS * CJ_TEST_COUNT(ways); i += stride) {
+        char words[240];
+        snprintf(words, sizeof words, "form=mma m=%u n=%u k=%u %s %s %s", sizes[draw(random, 0, COUNT - 1)], sizes[draw(random, 0, COUNT - 1)],
+                 sizes[draw(random, 0, COUNT - 1)] + 64 * draw(random, 0, 2), types[i % TYPES], aligns[i / TYPES % CJ_TEST_COUNT(aligns)],
+                 ways[i / KINDS]);
+        if (cj_test_chosen(i / stride, 16)) cj_test_gemm(device, words, random);
     }
 }

@@ -82,6 +82,13 @@ static void every_type_and_batch_is_right(void **state) {
     are_right(words, CJ_TEST_COUNT(words));
 }
 
+static void every_alignment_is_right(void **state) {
+    (void)state;
+    uint64_t random = cj_test_seed();
+    cj_test_watch(1);
+    cj_test_gemm_unaligned(cj_test_device, 5, &random);
+}
+
 static void random_problems_are_right(void **state) {
     (void)state;
     uint64_t random = cj_test_seed();
@@ -124,6 +131,12 @@ static void what_cannot_be_is_refused_by_name(void **state) {
         {"form=mma tile=128x256 stages=5", NULL, "5 stages of 49152 bytes", CJ_CONTRACT},
         {"form=mma dtype=e4m3 b=column tile=128x128", NULL, "tile: 128x128 leaves no registers", CJ_INVALID_ARGUMENT},
         {"form=mma dtype=tf32 a=column b=column", NULL, "a: column", CJ_INVALID_ARGUMENT},
+        {"form=mma tile=128x128 align=2", NULL, "tile: 128x128 leaves no registers for elements", CJ_INVALID_ARGUMENT},
+        {"align-a=2 dtype=tf32 b=column", NULL, "align-a: 2 bytes are less than an element of tf32, 4", CJ_INVALID_ARGUMENT},
+        {"form=skinny m=8 b=column align-d=4", NULL, "align-d: 4 bytes, but form=skinny", CJ_INVALID_ARGUMENT},
+        {"form=wgmma align=8", NULL, "align: 8 bytes, but form=wgmma", CJ_INVALID_ARGUMENT},
+        {"k=100 lda=99", NULL, "lda: 99 elements are less than the 100", CJ_INVALID_ARGUMENT},
+        {"n=99 align-b=2 ldb=99 ldd=99", NULL, "ldd: 99 elements of 2 bytes are not a multiple of 16 bytes", CJ_INVALID_ARGUMENT},
         {"form=mma m=2^20 n=2^20 batch=2^20", NULL, "1048576 times", CJ_INVALID_ARGUMENT},
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
@@ -147,7 +160,7 @@ static void the_form_follows_the_target(void **state) {
         {"sm_80", "", true, false},        {"sm_86", "cluster=0", true, false}, {"sm_89", "cluster-n=1", true, false},
         {"sm_90", "split=1", true, true},  {"sm_90a", "", false, true},         {"sm_90a", "form=mma", true, true},
         {"sm_100", "parts=2", true, true}, {"sm_103", "", true, true},          {"sm_120", "sums=apart", true, true},
-        {"sm_121", "", true, true}};
+        {"sm_121", "", true, true},        {"sm_90a", "align-d=8", true, true}, {"sm_90a", "align-c=8", false, true}};
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_params        params;
         cj_plan          plan;
@@ -193,6 +206,7 @@ int main(void) {
         cmocka_unit_test(every_end_of_k_is_right),
         cmocka_unit_test(every_epilogue_is_right),
         cmocka_unit_test(every_type_and_batch_is_right),
+        cmocka_unit_test(every_alignment_is_right),
         cmocka_unit_test(random_problems_are_right),
         cmocka_unit_test(nan_and_infinity_pass_through),
         cmocka_unit_test(dependent_launches_wait_for_each_other),

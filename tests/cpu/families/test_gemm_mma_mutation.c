@@ -18,6 +18,9 @@ static const char *const kernels[] = {
     "form=mma m=30 n=130 k=130 tile=16x128 stages=4 dtype=tf32 b=column bias=n",
     "form=mma m=70 n=70 k=260 tile=64x64 stages=3 parts=4 batch=2 shared=b",
     "form=mma m=60 n=70 k=700 tile=32x128 stages=3 dtype=e4m3 b=column out=e4m3 c=yes parts=2",
+    "form=mma m=41 n=43 k=199 tile=64x64 stages=2 align=2 c=yes",
+    "form=mma m=33 n=37 k=397 tile=64x64 stages=2 align=1 dtype=e4m3 b=column parts=2",
+    "form=mma m=61 n=70 k=331 tile=64x64 stages=3 align-a=4 align-b=2",
     "form=skinny m=10 n=70 k=328 b=column tile=16x64 c=yes",
 };
 
@@ -52,7 +55,7 @@ static void open_kernel(const char *words, kernel *k) {
     for (unsigned i = 0; i < GEMM_MAPS; i++) {
         gemm_map map;
         cj__gemm_map(&k->shape, i, &map);
-        k->leading[i] = (map.length * map.type->bytes + 15) / 16 * 16 / map.type->bytes;
+        k->leading[i] = (map.length * map.type->bytes + map.align - 1) / map.align * map.align / map.type->bytes;
         k->stride[i] = k->leading[i] * map.dims[1];
         assert_true(k->stride[i] * map.type->bytes * (map.rank > 2 ? map.dims[2] : 1) <= BYTES);
         fill(map.type, numbers);

@@ -120,6 +120,9 @@ static const field gemm_fields[] = {COUNT(cj_gemm_desc, m),
                                     COUNT(cj_gemm_desc, cluster_n),
                                     COUNT(cj_gemm_desc, split),
                                     COUNT(cj_gemm_desc, parts),
+                                    COUNT(cj_gemm_desc, align_a),
+                                    COUNT(cj_gemm_desc, align_b),
+                                    COUNT(cj_gemm_desc, align_d),
                                     FIELD(cj_gemm_desc, form, NUMBER, "auto wgmma mma skinny"),
                                     {0}};
 
