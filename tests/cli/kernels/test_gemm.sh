@@ -43,6 +43,23 @@ refuses 4 "$none" tune "${problem[@]}" --dry-run --arch sm_75
 refuses 4 "$none" bench "${problem[@]}" --rounds 1 --arch sm_75
 refuses 4 "$none" compare "${problem[@]}" --rounds 1 --arch sm_75
 
+# --- addresses and lines that are no multiples of 16 bytes
+odd=(gemm --device cpu --m 33 --n 35 --k 199 --hazards on)
+for align in 8 4 2; do
+    gives 'kernel: gemm_mma_bf16' run "${odd[@]}" --align $align --c yes
+done
+gives 'kernel: gemm_mma_e4m3' run "${odd[@]}" --align 1 --dtype e4m3 --b column
+gives 'kernel: gemm_mma_bf16' run "${odd[@]}" --align-b 2 --ldb 41 --ldd 40 --bias n
+gives 'Work: ' bench "${odd[@]}" --rounds 1 --align 2 --lda 211
+gives 'No verdict' compare "${odd[@]}" --rounds 1 --align 2
+gives 'candidate' tune "${odd[@]}" --dry-run --align 2
+gives '  A comes by elements, through registers' emit gemm --align-a 2
+gives '  B comes by copies of 4 bytes' emit gemm --align-b 4
+refuses 64 'lda: 199 elements of 2 bytes are not a multiple of 16 bytes' run "${odd[@]}" --lda 199
+refuses 64 'lda: 198 elements are less than the 199' run "${odd[@]}" --align 2 --lda 198
+refuses 64 'align: 2 bytes, but form=wgmma takes' run "${odd[@]}" --align 2 --form wgmma
+refuses 64 'align-a: 2 bytes are less than an element of tf32, 4' run "${odd[@]}" --dtype tf32 --b column --align-a 2
+
 # --- what makes no sense
 refuses 64 'only where those of K follow each other' run "${problem[@]}" --dtype tf32
 refuses 64 'dtype-b: e5m2 has no effect with dtype=' run "${problem[@]}" --dtype-b e5m2

@@ -124,7 +124,9 @@ EXPORT int cublasLtMatmulPreferenceCreate(void **made) { return (*made = malloc(
 EXPORT int cublasLtMatmulPreferenceDestroy(void *wish) { return free(wish), 0; }
 
 EXPORT int cublasLtMatmulPreferenceSetAttribute(void *wish, int which, const void *value, size_t size) {
-    return !wish || which != CUBLAS_WISH_WORKSPACE || !value || size != sizeof(size_t) ? INVALID : 0;
+    const bool aligns = which >= CUBLAS_WISH_ALIGN_A && which <= CUBLAS_WISH_ALIGN_D;
+    const bool is_known = aligns || which == CUBLAS_WISH_WORKSPACE;
+    return !wish || !is_known || !value || size != (aligns ? sizeof(uint32_t) : sizeof(size_t)) ? INVALID : 0;
 }
 
 // As in the real library: fast accumulation must be asked for with 8-bit types, and scale factors must be at multiples

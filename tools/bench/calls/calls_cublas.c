@@ -29,10 +29,11 @@ int calls_cublas_open(cj_device *device, const char *words, cublas **made, unsig
         return CJ_UNSUPPORTED;
     }
     const bool          by_columns = desc.b == CJ_GEMM_COLUMN;
-    const cublas_matrix d = {out_of(&desc), false, desc.m, desc.n, desc.ldd, 0};
-    cublas_problem      problem = {.matrix = {[CUBLAS_A] = {desc.dtype, false, desc.m, desc.k, desc.lda, 0},
+    const cublas_matrix d = {out_of(&desc), false, desc.m, desc.n, desc.ldd, 0, desc.align_d};
+    cublas_problem      problem = {.matrix = {[CUBLAS_A] = {desc.dtype, false, desc.m, desc.k, desc.lda, 0, desc.align_a},
                                               [CUBLAS_B] = {desc.dtype, by_columns, by_columns ? desc.n : desc.k,
-                                                       by_columns ? desc.k : desc.n, desc.ldb, 0},
+                                                       by_columns ? desc.k : desc.n, desc.ldb, 0,
+                                                       desc.align_b},
                                               [CUBLAS_C] = d,
                                               [CUBLAS_D] = d},
                                    .batch = 1,

@@ -120,12 +120,25 @@ static int describe_product(cublas *c) {
     return status | set_number(c, CUBLAS_EPILOGUE, (plain & ~CUBLAS_EPILOGUE_PLAIN) | CUBLAS_EPILOGUE_BIAS);
 }
 
+// Algorithms that take addresses as they are: without this, those for multiples of 256 bytes, too.
+static int wish_for_addresses(const cublas *c, bool by_columns) {
+    const int first = by_columns ? CUBLAS_A : CUBLAS_B, second = by_columns ? CUBLAS_B : CUBLAS_A;
+    const int of[CUBLAS_MATRICES] = {first, second, CUBLAS_C, CUBLAS_D};
+    int       status = 0;
+    for (int i = 0; i < CUBLAS_MATRICES; i++) {
+        const uint32_t align = c->problem.matrix[of[i]].align;
+        if (align) status |= c->wish_set(c->wish, CUBLAS_WISH_ALIGN_A + i, &align, sizeof align);
+    }
+    return status;
+}
+
 static int choose(cublas *c, unsigned *algorithms) {
     const bool by_columns = c->problem.matrix[CUBLAS_D].by_columns;
     void *first = c->layout[by_columns ? CUBLAS_A : CUBLAS_B], *second = c->layout[by_columns ? CUBLAS_B : CUBLAS_A];
     const size_t room = WORKSPACE;
     int          found = 0, status = c->wish_create(&c->wish);
     if (!status) status = c->wish_set(c->wish, CUBLAS_WISH_WORKSPACE, &room, sizeof room);
+    if (!status) status = wish_for_addresses(c, by_columns);
     if (!status)
         status = c->choose(c->handle, c->product, first, second, c->layout[CUBLAS_C], c->layout[CUBLAS_D], c->wish,
                            CUBLAS_ALGORITHMS, c->choice, &found);

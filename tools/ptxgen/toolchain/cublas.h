@@ -12,6 +12,7 @@ typedef struct cublas_matrix {
     cj_dtype type;
     bool     by_columns;
     uint64_t lines, length, leading, stride;
+    uint32_t align;  // bytes that its address is a multiple of; 0: 256, as cj_mem_alloc's are
 } cublas_matrix;
 
 enum { CUBLAS_A, CUBLAS_B, CUBLAS_C, CUBLAS_D, CUBLAS_MATRICES };

@@ -27,7 +27,8 @@ typedef struct matrix {
     uint64_t       lines, length, leading, products, stride;
     unsigned char *host;    // the elements for reading and writing
     unsigned char *normal;  // PATTERN numbers of the type; shared with another matrix of the same type
-    cj_ptr        *at;      // of each set
+    uint32_t       align;   // bytes that its address and lines are multiples of, and no more than that below 16
+    cj_ptr        *memory;  // of each set: the matrix begins `align` bytes after it, if these are fewer than 16
 } matrix;
 
 // The factors of fp8 matrices, in the device's memory.
@@ -149,21 +150,33 @@ static double value(const gemm *g, unsigned which, uint64_t product, uint64_t ro
 
 // ---- the workload
 
-static uint64_t aligned(uint64_t count, cj_dtype type) {
-    const uint64_t unit = ALIGNED_BYTES / cj_dtype_size(type);
+static uint64_t skew_of(const matrix *x) { return x->align < ALIGNED_BYTES ? x->align : 0; }
+
+static cj_ptr address_of(const matrix *x, unsigned copy) { return x->memory[copy] + skew_of(x); }
+
+static uint64_t aligned(const matrix *x, uint64_t count) {
+    const uint64_t unit = x->align / cj_dtype_size(x->type);
     return (count + unit - 1) / unit * unit;
 }
 
-static void shape_matrix(matrix *x, cj_dtype type, bool by_columns, uint64_t rows, uint64_t columns,
+// What the plan takes: at least an element's bytes.
+static uint32_t align_of(const workload *w, const char *param, cj_dtype type) {
+    const uint64_t own = cj_params_get(&w->params, param), all = cj_params_get(&w->params, "align");
+    const uint32_t align = own ? 2u * ALIGNED_BYTES >> own : (uint32_t)ALIGNED_BYTES >> all, least = (uint32_t)cj_dtype_size(type);
+    return align > least ? align : least;
+}
+
+static void shape_matrix(matrix *x, cj_dtype type, uint32_t align, uint64_t leading, bool by_columns, uint64_t rows, uint64_t columns,
                          uint64_t products) {
     *x = (matrix){.type = type,
                   .is_there = true,
                   .by_columns = by_columns,
                   .lines = by_columns ? columns : rows,
                   .length = by_columns ? rows : columns,
-                  .products = products};
-    x->leading = aligned(x->length, type);
-    x->stride = x->lines * x->leading;
+                  .products = products,
+                  .align = align};
+    x->leading = leading ? leading : aligned(x, x->length);
+    x->stride = aligned(x, x->lines * x->leading);
 }
 
 static cj_dtype type_of(const workload *w, const char *param, cj_dtype otherwise) {
@@ -202,11 +215,12 @@ static void read_params(const workload *w, gemm *g) {
     g->bias = (unsigned)cj_params_get(&w->params, "bias");
     g->activation = (cj_gemm_activation)cj_params_get(&w->params, "activation");
     const bool a = cj_params_get(&w->params, "a"), b = cj_params_get(&w->params, "b");
-    shape_matrix(&g->matrix[A], type[A], a, g->m, g->k, each[A] ? g->batch : 1);
-    shape_matrix(&g->matrix[B], type[B], b, g->k, g->n, each[B] ? g->batch : 1);
-    shape_matrix(&g->matrix[C], type[C], d, g->m, g->n, each[C] ? g->batch : 1);
-    shape_matrix(&g->matrix[BIAS], type[BIAS], false, 1, g->bias == 2 ? g->m : g->n, 1);
-    shape_matrix(&g->matrix[D], type[D], d, g->m, g->n, g->batch);
+    const cj_params *p = &w->params;
+    shape_matrix(&g->matrix[A], type[A], align_of(w, "align-a", type[A]), cj_params_get(p, "lda"), a, g->m, g->k, each[A] ? g->batch : 1);
+    shape_matrix(&g->matrix[B], type[B], align_of(w, "align-b", type[B]), cj_params_get(p, "ldb"), b, g->k, g->n, each[B] ? g->batch : 1);
+    shape_matrix(&g->matrix[C], type[C], align_of(w, "align-c", type[C]), cj_params_get(p, "ldc"), d, g->m, g->n, each[C] ? g->batch : 1);
+    shape_matrix(&g->matrix[BIAS], type[BIAS], ALIGNED_BYTES, 0, false, 1, g->bias == 2 ? g->m : g->n, 1);
+    shape_matrix(&g->matrix[D], type[D], align_of(w, "align-d", type[D]), cj_params_get(p, "ldd"), d, g->m, g->n, g->batch);
     g->matrix[C].is_there = cj_params_get(&w->params, "c");
     g->matrix[BIAS].is_there = g->bias;
     g->alpha = 1;
@@ -247,7 +261,7 @@ static int allocate(workload *w, gemm *g) {
         matrix *x = &g->matrix[i];
         if (!x->is_there) continue;
         x->host = malloc(bytes_of(x));
-        int code = x->host ? sets_alloc(w, bytes_of(x), &x->at) : no_memory();
+        int code = x->host ? sets_alloc(w, skew_of(x) + bytes_of(x), &x->memory) : no_memory();
         if (code) return code;
     }
     if (cj_mem_alloc(w->device, SCALES * ALIGNED_BYTES, &g->scales, &error)) return message_failure(&error);
@@ -257,13 +271,20 @@ static int allocate(workload *w, gemm *g) {
     return CODE_OK;
 }
 
+static int send(const workload *w, const matrix *x) {
+    cj_error error;
+    for (unsigned copy = 0; copy < w->copies; copy++)
+        if (cj_mem_write(w->device, address_of(x, copy), x->host, bytes_of(x), NULL, &error)) return message_failure(&error);
+    return CODE_OK;
+}
+
 static int upload(workload *w, gemm *g) {
     int code = CODE_OK;
     for (unsigned i = 0; !code && i < D; i++) {
         const matrix *x = &g->matrix[i];
         if (!x->is_there) continue;
         code = fill_matrix(g, i);
-        if (!code) code = sets_write(w, x->at, x->host, bytes_of(x));
+        if (!code) code = send(w, x);
     }
     return code;
 }
@@ -294,7 +315,7 @@ static void close_gemm(workload *w) {
     gemm *g = w->state;
     if (!g) return;
     for (unsigned i = 0; i < MATRICES; i++) {
-        sets_free(w, g->matrix[i].at);
+        sets_free(w, g->matrix[i].memory);
         free(g->matrix[i].host);
     }
     for (unsigned i = MATRICES; i-- > 0;) free_normal(g, &g->matrix[i]);
@@ -306,20 +327,20 @@ static void close_gemm(workload *w) {
 
 static cj_status poison(workload *w, unsigned copy, cj_error *error) {
     const gemm *g = w->state;
-    return cj_mem_fill(w->device, g->matrix[D].at[copy], POISON, bytes_of(&g->matrix[D]), NULL, error);
+    return cj_mem_fill(w->device, address_of(&g->matrix[D], copy), POISON, bytes_of(&g->matrix[D]), NULL, error);
 }
 
 static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
     const gemm            *g = w->state;
     const matrix          *x = g->matrix;
     const cj_gemm_operands operands = {CJ_INIT(operands),
-                                       .a = x[A].at[copy],
-                                       .b = x[B].at[copy],
-                                       .c = x[C].is_there ? x[C].at[copy] : 0,
-                                       .d = x[D].at[copy],
+                                       .a = address_of(&x[A], copy),
+                                       .b = address_of(&x[B], copy),
+                                       .c = x[C].is_there ? address_of(&x[C], copy) : 0,
+                                       .d = address_of(&x[D], copy),
                                        .alpha = g->alpha,
                                        .beta = g->beta,
-                                       .bias = x[BIAS].is_there ? x[BIAS].at[copy] : 0,
+                                       .bias = x[BIAS].is_there ? address_of(&x[BIAS], copy) : 0,
                                        .scale_a = place_of_scale(g, SCALE_A),
                                        .scale_b = place_of_scale(g, SCALE_B),
                                        .scale_d = place_of_scale(g, SCALE_D)};
@@ -401,7 +422,7 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
     gemm         *g = w->state;
     const matrix *d = &g->matrix[D];
     cj_error      error;
-    if (cj_mem_read(w->device, d->host, d->at[copy], bytes_of(d), NULL, &error)) return message_failure(&error);
+    if (cj_mem_read(w->device, d->host, address_of(d, copy), bytes_of(d), NULL, &error)) return message_failure(&error);
     *verdict = (workload_verdict){.ok = true, .bound = cj_kernel_plan(kernel)->error_bound};
     int code = expect(g);
     for (uint64_t i = 0; !code && i < checked(g); i++) check_element(g, place_of(g, i), g->expected[i], verdict);
@@ -453,7 +474,8 @@ static void describe(const gemm *g, cublas_problem *problem) {
     for (unsigned i = 0; i < CUBLAS_MATRICES; i++) {
         const matrix *x = &g->matrix[from[i]];
         problem->matrix[i] = (cublas_matrix){x->type,   x->by_columns, x->lines,
-                                             x->length, x->leading,    x->products > 1 ? x->stride : 0};
+                                             x->length, x->leading,    x->products > 1 ? x->stride : 0,
+                                             (uint32_t)skew_of(x)};
     }
 }
 
@@ -483,8 +505,8 @@ static cj_status launch_cublas(workload *w, unsigned way, unsigned copy, cj_stre
     const gemm           *g = w->state;
     const matrix         *x = g->matrix;
     const cublas_operands operands = {
-        .matrix = {x[A].at[copy], x[B].at[copy], x[C].is_there ? x[C].at[copy] : 0, x[D].at[copy]},
-        .bias = x[BIAS].is_there ? x[BIAS].at[copy] : 0};
+        .matrix = {address_of(&x[A], copy), address_of(&x[B], copy), x[C].is_there ? address_of(&x[C], copy) : 0, address_of(&x[D], copy)},
+        .bias = x[BIAS].is_there ? address_of(&x[BIAS], copy) : 0};
     return cublas_launch(g->cublas, way, &operands, stream, error);
 }
 
@@ -501,7 +523,7 @@ static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_out
     const bool    batch = g->batch > 1;
     (void)kernel;
     workload_output found = {
-        .name = "d", .type = d->type, .at = d->at[0], .dims = 2 + batch, .extent = {g->batch}, .stride = {d->stride}};
+        .name = "d", .type = d->type, .at = address_of(d, 0), .dims = 2 + batch, .extent = {g->batch}, .stride = {d->stride}};
     found.extent[batch] = g->m, found.stride[batch] = d->by_columns ? 1 : d->leading;
     found.extent[batch + 1] = g->n, found.stride[batch + 1] = d->by_columns ? d->leading : 1;
     list[0] = found;
