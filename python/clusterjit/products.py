@@ -55,14 +55,15 @@ def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: d
               "a": left.order, "b": right.order, "d": order, "lda": left.line, "ldb": right.line, "out": result,
               "ldd": target.line if target else 0, "activation": _activation(activation), "batch": batch,
               "stride_a": left.stride, "stride_b": right.stride,
-              "stride_d": (target.stride if target else left.rows * right.columns) if batch > 1 else 0}
+              "stride_d": (target.stride if target else left.rows * right.columns) if batch > 1 else 0,
+              "align_a": a.align, "align_b": b.align, "align_d": given.align if given is not None else 0}
     if addend and c:
         of_dtype(c, summed)
         same_shape(a, {"c": c}, shape)
         if addend.order != order and left.rows > 1 and right.columns > 1:
             raise c.refuse("it lies by", f"{addend.order}s", f"; the result by {order}s", COPY)
     if addend and c and beta != 0:  # with beta 0 BLAS reads no C, whose NaN would stay
-        fields.update(adds_c=True, ldc=addend.line, stride_c=addend.stride)
+        fields.update(adds_c=True, ldc=addend.line, stride_c=addend.stride, align_c=c.align)
     if bias is not None:
         of_dtype(bias, "bf16" if result in _8_BITS else result)
         same_shape(a, {"bias": bias}, (right.columns,))
@@ -87,9 +88,10 @@ def matmul(a: Array, b: Array, *, c: Optional[Array] = None, bias: Optional[Arra
            scale_d: Optional[Array] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
     """``activation(alpha * a @ b + beta * c + bias)`` on tensor cores, with sums in f32. ``a``: (..., m, k), ``b``: (..., k, n), of
     f16, bf16, f32 (multiplied as tf32), float8_e4m3fn or float8_e5m2; ``c`` and the result: (..., m, n); ``bias``: (n,);
-    ``activation``: "relu", "gelu" (tanh), "silu". Rows or columns of each are contiguous (a.T is taken as it is), lines begin at
-    multiples of 16 bytes. Of f32 and float8 ``a`` lies by rows, ``b`` by columns. ``scale_a``, ``scale_b``, ``scale_d``: one f32 each,
-    of float8. With ``beta=0`` ``c`` is not read, as in BLAS: its NaN do not reach the result.
+    ``activation``: "relu", "gelu" (tanh), "silu". Rows or columns of each are contiguous (a.T is taken as it is); those of all begin at
+    multiples of 16 bytes, or the product takes longer. Of f32 and float8 ``a`` lies by rows, ``b`` by columns. ``scale_a``,
+    ``scale_b``, ``scale_d``: one f32 each, of float8. With ``beta=0`` ``c`` is not read, as in BLAS: its NaN do not
+    reach the result.
 
     >>> import clusterjit, numpy
     >>> a, b = numpy.full((16, 32), 0.5, numpy.float16), numpy.ones((32, 8), numpy.float16)

@@ -419,6 +419,23 @@ def test_with_beta_0_matmul_reads_no_c(rng):
         cj.matmul(a, b, c=c[:5], beta=0.0)
 
 
+@pytest.mark.parametrize("m,n,k", [(5, 3, 7), (33, 11, 64), (40, 48, 101)])
+def test_matmul_and_linear_of_any_size_and_address(rng, m, n, k):
+    def moved(x):
+        """A copy that begins an element after a multiple of 16 bytes."""
+        flat = np.empty(x.size + 9, x.dtype)[1:]
+        flat[:x.size] = x.ravel()
+        return flat[:x.size].reshape(x.shape)
+
+    (a, a64), (b, b64) = (draw(rng, size, np.float16) for size in ((m, k), (k, n)))
+    for left, right in ((a, b), (a, moved(b)), (moved(a), b), (moved(a), moved(b))):
+        near(cj.matmul(left, right, dtype=np.float32), a64 @ b64, 1e-4)
+        near(cj.linear(left, right.T.copy(), dtype=np.float32), a64 @ b64, 1e-4)
+        out = moved(np.zeros((m, n), np.float16))
+        assert cj.matmul(left, right, out=out) is out
+        near(out, a64 @ b64, 1e-2)
+
+
 def test_matmul_of_float32_and_of_float8(rng):
     (a, a64), (b, b64) = draw(rng, (16, 32)), draw(rng, (24, 32))
     near(cj.matmul(a, b.T), a64 @ b64.T, 2e-2)
