@@ -198,6 +198,12 @@ def show_list(requests):
             print(f"  {words or PLAN:<70}" + (f" {clocks / MHZ:.2f} us" if clocks else ""))
 
 
+def is_aligned(request):
+    """Whether tensor maps take its matrices: only then is there a choice of kernels that the model knows."""
+    matrices = [array for array in request.arrays if array and array.name != "bias"]
+    return all(not array.offset and array.stride * draw.SIZE[array.dtype] % 16 == 0 for array in matrices)
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, help="of the draw [a fresh one, which is printed]")
@@ -210,8 +216,8 @@ def parse():
     options = parser.parse_args()
     if options.seed is None:
         options.seed = random.SystemRandom().randrange(1 << 32)
-    drawn = draw.draw(options.seed, 2 * max(0, options.shapes), LIMITS, ["product"])
-    large = [request for request in drawn if judge.operations(request) > 2 * LEAST]
+    drawn = draw.draw(options.seed, 3 * max(0, options.shapes), LIMITS, ["product"])
+    large = [request for request in drawn if judge.operations(request) > 2 * LEAST and is_aligned(request)]
     options.requests = (gemm_kernels.KNOWN if options.known else []) + large[:options.shapes]
     return options if options.requests else parser.error("without --known, --shapes is at least 1")
 

@@ -371,20 +371,27 @@ def draw_product(rng, limits):
     b = "row" if dtype != "e4m3" and rng.random() < 0.25 else "column"
     out = rng.choice(["bf16", "f32"]) if dtype == "e4m3" else rng.choice([dtype, dtype, dtype, "f32"])
     bias, activation = rng.random() < 0.3, rng.choice(["none"] * 6 + ["relu", "gelu", "silu"])
-    return product_request(m, n, k, dtype, b, out, bias, activation, rng.choice([0, 0, 0, 1]))
+    pad, unaligned = rng.choice([0, 0, 0, 1]), rng.random() < 0.25
+    gaps = [rng.choice([0, 0, 1, rng.randint(1, 15)]) for _ in range(3)] if unaligned else None
+    offsets = [draw_offset(rng, of) for of in (dtype, dtype, out)] if unaligned else [0, 0, 0]
+    return product_request(m, n, k, dtype, b, out, bias, activation, pad, gaps, offsets)
 
 
-def product_request(m, n, k, dtype="bf16", b="column", out=None, bias=False, activation="none", pad=0):
-    """With `pad` lines have gaps of 16 bytes between them."""
+def product_request(m, n, k, dtype="bf16", b="column", out=None, bias=False, activation="none", pad=0, gaps=None, offsets=(0, 0, 0)):
+    """Lines of A, B and D begin at multiples of 16 bytes, with `pad` after gaps of 16 bytes; or, with `gaps`, so many elements after the
+    end of the line before, wherever that is. `offsets`: elements before A, B and D."""
     out = out or dtype
-    of_16, of_16_out = 16 // SIZE[dtype], 16 // SIZE[out]
-    lda, ldd = round_up(k, of_16) + pad * of_16, round_up(n, of_16_out) + pad * of_16_out
-    ldb = round_up(k if b == "column" else n, of_16) + pad * of_16
-    arrays = (Array("a", dtype, m, k, lda, "normal"),
-              Array("b", dtype, n, k, ldb, "normal") if b == "column" else Array("b", dtype, k, n, ldb, "normal"),
-              Array("d", out, m, n, ldd), Array("bias", out, 1, n, n, "normal") if bias else None)
+
+    def leading(which, length, of):
+        return length + gaps[which] if gaps else round_up(length, 16 // SIZE[of]) + pad * (16 // SIZE[of])
+
+    lda, ldb, ldd = leading(0, k, dtype), leading(1, k if b == "column" else n, dtype), leading(2, n, out)
+    lines = (n, k) if b == "column" else (k, n)
+    arrays = (Array("a", dtype, m, k, lda, "normal", offsets[0]), Array("b", dtype, *lines, ldb, "normal", offsets[1]),
+              Array("d", out, m, n, ldd, "", offsets[2]), Array("bias", out, 1, n, n, "normal") if bias else None)
+    at = {f"align_{array.name}": alignment([array]) for array in arrays[:3] if alignment([array]) < 16}
     words = words_of(m=m, n=n, k=k, dtype=dtype, b=b, lda=lda, ldb=ldb, ldd=ldd, out=out, bias="n" if bias else None,
-                     activation=activation if activation != "none" else None)
+                     activation=activation if activation != "none" else None, **at)
     return Request("product", "gemm", words, arrays, {"m": m, "n": n, "k": k, "b": b, "activation": activation})
 
 
