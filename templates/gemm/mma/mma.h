@@ -29,7 +29,7 @@ enum {
     MMA_FRAGMENTS = 4,                    // of MMA_LINES lines, that a warp has of an operand at most
     MMA_SUMS_MAX = 128,                   // of a thread
     MMA_COPY_LEAST = 4,                   // bytes that cp.async copies at least: elements of less aligned lines are loaded into registers
-    MMA_LOADED_MAX = 128,                 // of a stage, by a thread
+    MMA_LOADED_MAX = 96,                  // of a stage, by a thread at once: with 128 of 8 bits ptxas spilled on sm_89 and sm_90
     MMA_PAD = 16                          // bytes after each row of a staged result: rows begin in different banks
 };
 

@@ -131,6 +131,7 @@ static void what_cannot_be_is_refused_by_name(void **state) {
         {"form=mma tile=128x256 stages=5", NULL, "5 stages of 49152 bytes", CJ_CONTRACT},
         {"form=mma dtype=e4m3 b=column tile=128x128", NULL, "tile: 128x128 leaves no registers", CJ_INVALID_ARGUMENT},
         {"form=mma dtype=tf32 a=column b=column", NULL, "a: column", CJ_INVALID_ARGUMENT},
+        {"form=mma tile=32x128 align=1 dtype=e4m3 b=column", NULL, "tile: 32x128 leaves no registers for elements", CJ_INVALID_ARGUMENT},
         {"form=mma tile=128x128 align=2", NULL, "tile: 128x128 leaves no registers for elements", CJ_INVALID_ARGUMENT},
         {"align-a=2 dtype=tf32 b=column", NULL, "align-a: 2 bytes are less than an element of tf32, 4", CJ_INVALID_ARGUMENT},
         {"form=skinny m=8 b=column align-d=4", NULL, "align-d: 4 bytes, but form=skinny", CJ_INVALID_ARGUMENT},
