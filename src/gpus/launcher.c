@@ -43,7 +43,7 @@ static const struct launcher *find(void) {
 // The port that the launcher gives the ranks; -1 if it gives none. MASTER_PORT is torchrun's own; the next one is ours.
 static cj_status read_port(int32_t *port, cj_error *error) {
     const bool is_own = cj__getenv("CLUSTERJIT_PORT");
-    uint32_t   said;
+    uint32_t   said = 0;
     *port = -1;
     if (!is_own && !cj__getenv("MASTER_PORT")) return CJ_OK;
     TRY(is_own ? read_number("CLUSTERJIT_PORT", UINT16_MAX, &said, error) : read_number("MASTER_PORT", UINT16_MAX - 1, &said, error));
