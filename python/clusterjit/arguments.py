@@ -27,6 +27,14 @@ def assign(structure: Any, kind: Any, name: str, value: Any) -> None:
         raise InvalidArgument.of(name, value, *_limit(kind, value)) from None
 
 
+def described(kind: str, fields: Mapping[str, Any]) -> Any:
+    """A structure of the library's with these fields, of which it names one that cannot hold its value."""
+    structure, members = sized(kind), dict(ffi.typeof(kind).fields)
+    for name, value in fields.items():
+        assign(structure, members[name].type, name, value)
+    return structure
+
+
 _WHOLE = re.compile(r"(unsigned |signed )?(char|short|int|long|long long)|u?int\d+_t|size_t|_Bool")
 
 

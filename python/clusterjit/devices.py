@@ -174,7 +174,7 @@ class Device:
             _free(self.handle, address)
         spans: list[int] = []
         try:
-            for begin, size in _merged(addresses, sizes):
+            for begin, size in merged(addresses, sizes):
                 call(_wrap, self.handle, begin, size, self._unused)
                 spans.append(begin)
             self.check(start(addresses, stream, late, thread.error))
@@ -219,7 +219,7 @@ _free = lib.cj_mem_free
 _wrap = ffi.cast("cj_status (*)(cj_device *, uintptr_t, size_t, cj_ptr *, cj_error *)", lib.cj_mem_wrap)  # of an address as an int
 
 
-def _merged(addresses: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, int]]:
+def merged(addresses: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, int]]:
     """The same bytes in spans that do not overlap: the address and the size of each."""
     merged: list[tuple[int, int]] = []
     for begin, size in sorted(zip(addresses, sizes)):

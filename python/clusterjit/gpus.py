@@ -10,29 +10,24 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Collection, Iterator, NamedTuple, Optional, Sequence, Union
 
 from ._library import call, dtype_number, ffi, lib, made, sized, text
-from .arrays import READERS, Array, Shape, View, address_of, dtype_name, reader_of, stream_handle
-from .devices import Device, device
+from .about import Info as Info, about
+from .arguments import described
+from .arrays import READERS, Shape, View, address_of, dtype_name, reader_of, stream_handle
+from .borrowed import Part, refuse_overlaps, wrap
+from .devices import Device, device, merged
 from .errors import Closed, Error, InvalidArgument, UnsupportedType
 from .exchange import Exchange, Gather
 from .families import ARITHMETIC
 from .ranks import Ranks
 from .shapes import at_least_1, ends, of_dtype, positive
 
-_REACH = ("none", "own", "peer", "ipc")
+_OPS = {"all_reduce": lib.CJ_GPUS_ALLREDUCE, "reduce_scatter": lib.CJ_GPUS_REDUCE_SCATTER, "all_gather": lib.CJ_GPUS_ALL_GATHER,
+        "all_to_all": lib.CJ_GPUS_ALL_TO_ALL, "broadcast": lib.CJ_GPUS_BROADCAST}
 _COMBINE = {"sum": 0, "min": 1, "max": 2}
 _NORMS = {"rms": lib.CJ_NORM_RMS, "layer": lib.CJ_NORM_LAYER}
-
-
-class Info(NamedTuple):
-    """Which ranks there are, how the first of this process reaches each ("own", "peer", "ipc", "none"), and why some do not."""
-
-    rank: int
-    ranks: int
-    reach: tuple[str, ...]
-    unreached: str
 
 
 class _Registered(NamedTuple):
@@ -104,7 +99,7 @@ class Gpus(Ranks):
         """One process a GPU, over any exchange of bytes: ``gather(mine)`` gives what all ranks gave, in the order of ranks."""
         own = on if isinstance(on, Device) else device(on)
         exchange = Exchange(rank, size, gather)
-        options = sized("cj_gpus_options", {"mail_bytes": mail_bytes, "limit": limit})
+        options = described("cj_gpus_options", {"mail_bytes": mail_bytes, "limit": limit})
         try:
             return cls(made("cj_gpus *", lib.cj_gpus_create_rank, own.handle, exchange.structure, options), [own], exchange)
         except Error:
@@ -117,7 +112,7 @@ class Gpus(Ranks):
         """One process a GPU: the ranks of an ncclComm_t of that device, an address, which stays valid until ``close``. What GPUs do not
         reach, and what the mailboxes have no room for, goes by NCCL."""
         own = on if isinstance(on, Device) else device(on)
-        options = sized("cj_gpus_options", {"mail_bytes": mail_bytes, "limit": limit, "timeout_ms": timeout_ms})
+        options = described("cj_gpus_options", {"mail_bytes": mail_bytes, "limit": limit, "timeout_ms": timeout_ms})
         return cls(made("cj_gpus *", lib.cj_gpus_create_nccl, own.handle, ffi.cast("void *", communicator), options), [own])
 
     @classmethod
@@ -126,7 +121,7 @@ class Gpus(Ranks):
         rank, size, local = (ffi.new("uint32_t *") for _ in range(3))
         call(lib.cj_gpus_env, rank, size, local)
         own = on if isinstance(on, Device) else device(on or f"gpu:{local[0]}")
-        options = sized("cj_gpus_options", {"mail_bytes": mail_bytes, "limit": limit, "timeout_ms": timeout_ms})
+        options = described("cj_gpus_options", {"mail_bytes": mail_bytes, "limit": limit, "timeout_ms": timeout_ms})
         return cls(made("cj_gpus *", lib.cj_gpus_create_env, own.handle, options), [own])
 
     @classmethod
@@ -140,7 +135,7 @@ class Gpus(Ranks):
         2
         """
         own = [one if isinstance(one, Device) else device(one) for one in devices]
-        options = sized("cj_gpus_options", {"mail_bytes": mail_bytes, "limit": limit})
+        options = described("cj_gpus_options", {"mail_bytes": mail_bytes, "limit": limit})
         handles = ffi.new("cj_device *[]", [one.handle for one in own])
         return cls(made("cj_gpus *", lib.cj_gpus_create, handles, len(own), options), own)
 
@@ -153,10 +148,23 @@ class Gpus(Ranks):
         ...     gpus.info.reach
         ('own', 'peer')
         """
-        found = sized("cj_gpus_info")
-        call(lib.cj_gpus_about, self._open(), ffi.NULL, found)
-        reach = tuple(_REACH[found.reach[r]] for r in range(min(found.count, 8)))
-        return Info(found.rank, found.count, reach, text(found.unreached))
+        return about(self._open())
+
+    def about(self, function: str, x: Any, op: str = "sum", *, root: int = 0, ordered: bool = False, registered: bool = False) -> Info:
+        """The same, and which way :meth:`all_reduce` or another collective, named by ``function``, goes of such arrays. Nothing is launched.
+        ``registered``: the call's arrays will be registered ones.
+
+        >>> import clusterjit.gpus, numpy
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"], mail_bytes=1024) as gpus:
+        ...     info = gpus.about("all_reduce", [numpy.ones(1000, numpy.float32)] * 2)
+        ...     info.mail_bytes, info.way, info.launches
+        (1024, 'pieces', 16)
+        """
+        if function not in _OPS:
+            raise InvalidArgument.of("function", function, f"is none of {', '.join(_OPS)}")
+        memory = lib.CJ_GPUS_MEMORY_REGISTERED if registered else lib.CJ_GPUS_MEMORY_ANY
+        desc = self._describe(function, x, op, root, ordered, memory)[0]
+        return about(self.handle, desc)
 
     def all_reduce(self, x: Any, op: str = "sum", *, ordered: bool = False, out: Any = None, stream: Any = None) -> Any:
         """The sum ("min", "max") of all ranks' x, to all. x is this rank's array, or a list of all ranks' of :meth:`of`.
@@ -170,7 +178,7 @@ class Gpus(Ranks):
         array([[8., 8.],
                [4., 8.]], dtype=float32)
         """
-        return self._run(lib.CJ_GPUS_ALLREDUCE, x, lambda shape: shape, op, ordered=ordered, out=out, stream=stream)
+        return self._run("all_reduce", x, lambda shape: shape, op, ordered=ordered, out=out, stream=stream)
 
     def reduce_scatter(self, x: Any, op: str = "sum", *, ordered: bool = False, out: Any = None, stream: Any = None) -> Any:
         """Rank r gets the sum of the parts r of all ranks' x, along its first axis, which is as long as there are ranks.
@@ -181,7 +189,7 @@ class Gpus(Ranks):
         ...     gpus.reduce_scatter(x)[1]
         array([4., 8.], dtype=float32)
         """
-        return self._run(lib.CJ_GPUS_REDUCE_SCATTER, x, lambda shape: shape[1:], op, ordered=ordered, out=out, stream=stream)
+        return self._run("reduce_scatter", x, lambda shape: shape[1:], op, ordered=ordered, out=out, stream=stream)
 
     def all_gather(self, x: Any, *, out: Any = None, stream: Any = None) -> Any:
         """What all ranks have, along a new first axis.
@@ -192,7 +200,7 @@ class Gpus(Ranks):
         ...     gpus.all_gather(x)[0].shape
         (2, 2, 2)
         """
-        return self._run(lib.CJ_GPUS_ALL_GATHER, x, lambda shape: (self.info.ranks, *shape), out=out, stream=stream)
+        return self._run("all_gather", x, lambda shape: (self.info.ranks, *shape), out=out, stream=stream)
 
     def all_to_all(self, x: Any, *, out: Any = None, stream: Any = None) -> Any:
         """Rank r gets x[r] of each rank.
@@ -204,7 +212,7 @@ class Gpus(Ranks):
         array([[1., 5.],
                [7., 3.]], dtype=float32)
         """
-        return self._run(lib.CJ_GPUS_ALL_TO_ALL, x, lambda shape: shape, out=out, stream=stream)
+        return self._run("all_to_all", x, lambda shape: shape, out=out, stream=stream)
 
     def broadcast(self, x: Any, root: int = 0, *, out: Any = None, stream: Any = None) -> Any:
         """What rank `root` has.
@@ -216,7 +224,7 @@ class Gpus(Ranks):
         array([[7., 3.],
                [0., 6.]], dtype=float32)
         """
-        return self._run(lib.CJ_GPUS_BROADCAST, x, lambda shape: shape, root=root, out=out, stream=stream)
+        return self._run("broadcast", x, lambda shape: shape, root=root, out=out, stream=stream)
 
     # ---- memory that all ranks know
 
@@ -242,13 +250,12 @@ class Gpus(Ranks):
         try:
             for i, array in enumerate(own):
                 addresses[i] = address_of(array)
-                if self.devices[i].kind == "cpu" and not self._is_registered(i, addresses[i]):
-                    addresses[i] = made("cj_ptr", lib.cj_mem_wrap, self.devices[i].handle, ffi.cast("void *", addresses[i]), size)
-                    wrapped.append((self.devices[i], addresses[i]))
+                if self.devices[i].kind == "cpu" and not self._is_registered(self.devices[i], addresses[i], size):
+                    wrapped.append((self.devices[i].handle, wrap(self.devices[i].handle, addresses[i], size)))
             self._calling(lib.cj_gpus_register, handle, addresses, size)
         except BaseException:
-            for device_, memory in wrapped:
-                lib.cj_mem_free(device_.handle, memory)
+            for own_handle, memory in wrapped:
+                lib.cj_mem_free(own_handle, memory)
             raise
         self._registered[tuple(addresses)] = _Registered(addresses, size, own)
 
@@ -367,6 +374,8 @@ class Gpus(Ranks):
         first, index = self._views({"x": x})["x"], dtype_name(index_dtype)
         if index not in ("i64", "u32"):
             raise UnsupportedType.of("index_dtype", index, "is none of i64, u32")
+        if k == 0:
+            raise InvalidArgument.of("k", k, "is below 1: there is nothing to choose", "give 1 or more")
         shape = (*first.shape[:-1], k)
         fields = {**self._rows(first), "k": k, "smallest": not largest, "index_u32": index == "u32"}
         writes = {"values": (shape, first.dtype), "indices": (shape, index)}
@@ -510,61 +519,64 @@ class Gpus(Ranks):
     def _fused(self, function: Any, kind: str, fields: dict[str, Any], given: dict[str, Any], writes: dict[str, tuple[Shape, str]],
                out: Any, stream: Any, structure: Optional[str] = None) -> Any:
         """A typed call. Its arrays are parameters in this order, or fields of `structure`. `out` is like the result."""
-        handle, desc = self._open(), sized(kind, fields)
+        handle, desc = self._open(), described(kind, fields)
         arrays = {name: self._of_ranks(name, array) for name, array in given.items() if array is not None}
         views = [self._view(own, i, "x") for i, own in enumerate(arrays["x"])]
         arrays.update(self._targets(out, writes, views))
         streams = self._streams(stream, [view.reader.current(view.device) for view in views])
-        with contextlib.ExitStack() as stack:
-            known: dict[Any, Any] = {}
-            at = {name: stack.enter_context(self._addresses(own, known)) for name, own in arrays.items()}
+        with self._borrowed(arrays, writes) as at:
             call(function, handle, desc, *([sized(structure, at)] if structure else at.values()), streams)
         rows = [tuple(arrays[name][i] for name in writes) for i in range(len(views))]
         ranks = rows if len(writes) > 1 else [row[0] for row in rows]
         return ranks if isinstance(given["x"], (list, tuple)) else ranks[0]
 
-    def _run(self, which: int, x: Any, shape_of: Callable[[tuple[int, ...]], tuple[int, ...]], op: str = "sum", root: int = 0,
-             ordered: bool = False, out: Any = None, stream: Any = None) -> Any:
-        handle, own = self._open(), x if isinstance(x, (list, tuple)) else [x]
+    def _describe(self, function: str, x: Any, op: str, root: int, ordered: bool, memory: int = 0) -> tuple[Any, list[Any], list[View]]:
+        """A collective of these arrays, which are this process's ranks', and their views."""
+        self._open()
+        own = list(x) if isinstance(x, (list, tuple)) else [x]
         if op not in _COMBINE:
             raise InvalidArgument.of("op", op, f"is none of {', '.join(_COMBINE)}")
         self._views({"x": x})
         views = [self._view(array, i) for i, array in enumerate(own)]
-        parts = which in (lib.CJ_GPUS_REDUCE_SCATTER, lib.CJ_GPUS_ALL_TO_ALL)
+        parts = function in ("reduce_scatter", "all_to_all")
         if parts and views[0].shape[:1] != (self.info.ranks,):
             raise views[0].refuse_shape(f"its first axis must be {self.info.ranks}, as there are ranks")
         count = views[0].bytes // views[0].size // (self.info.ranks if parts else 1)
-        desc = sized("cj_gpus_desc", {"op": which, "dtype": dtype_number(views[0].dtype), "count": count,
-                                      "combine": _COMBINE[op], "root": root, "ordered": ordered})
+        desc = described("cj_gpus_desc", {"op": _OPS[function], "dtype": dtype_number(views[0].dtype), "count": count, "combine": _COMBINE[op],
+                                          "root": root, "ordered": ordered, "memory": memory})
+        return desc, own, views
+
+    def _run(self, function: str, x: Any, shape_of: Callable[[tuple[int, ...]], tuple[int, ...]], op: str = "sum", root: int = 0,
+             ordered: bool = False, out: Any = None, stream: Any = None) -> Any:
+        desc, own, views = self._describe(function, x, op, root, ordered)
         outs = self._targets(out, {"out": (shape_of(views[0].shape), views[0].dtype)}, views)["out"]
         streams = self._streams(stream, [view.reader.current(view.device) for view in views])
-        known: dict[Any, Any] = {}
-        with self._addresses(own, known) as read, self._addresses(outs, known) as written:
-            call(lib.cj_gpus_run, handle, desc, read, written, streams)
+        with self._borrowed({"x": own, "out": outs}) as at:
+            call(lib.cj_gpus_run, self.handle, desc, at["x"], at["out"], streams)
         return outs if isinstance(x, (list, tuple)) else outs[0]
 
-    def _is_registered(self, index: int, pointer: int) -> bool:
-        return any(0 <= pointer - one.addresses[index] < one.size for one in self._registered.values())
+    def _is_registered(self, own: Device, address: int, size: int) -> bool:
+        return any(0 <= address - begin <= one.size - size for one in self._registered.values() for begin, device_ in zip(one.addresses, self.devices)
+                   if device_.handle == own.handle)
 
     @contextlib.contextmanager
-
-    def _addresses(self, arrays: Sequence[Array], known: Optional[dict[Any, Any]] = None) -> Iterator[Any]:
-        """Where kernels find the arrays: those in the host's memory are the CPU device's while they run. `known`: those of the same
-        call that are so already; an array may be that of several ranks."""
-        found, known = ffi.new("cj_ptr[]", len(arrays)), {} if known is None else known
-        wrapped = []
+    def _borrowed(self, arrays: dict[str, list[Any]], writes: Collection[str] = ()) -> Iterator[dict[str, Any]]:
+        """Where kernels find the arrays of a call: those in the host's memory are the CPU device's meanwhile. Of those that overlap spans are
+        borrowed, unless one is in `writes`, which is refused."""
+        found = {name: ffi.new("cj_ptr[]", [address_of(array) for array in own]) for name, own in arrays.items()}
+        parts: dict[Any, list[Part]] = {}
+        for name, own in arrays.items():
+            for i, array in enumerate(own):
+                size = READERS[type(array)].view(array, name, i).bytes if self.devices[i].kind == "cpu" else 0
+                if size and not self._is_registered(self.devices[i], found[name][i], size):
+                    parts.setdefault(self.devices[i].handle, []).append(Part(found[name][i], size, name, i))
+        borrowed = []
         try:
-            for i, array in enumerate(arrays):
-                own, address = self.devices[i], address_of(array)
-                place = int(ffi.cast("uintptr_t", own.handle)), address
-                if own.kind == "cpu" and self._is_registered(i, address):
-                    known[place] = address  # it stays the CPU device's
-                if own.kind == "cpu" and place not in known:
-                    size = READERS[type(array)].view(array, "x", i).bytes
-                    known[place] = made("cj_ptr", lib.cj_mem_wrap, own.handle, ffi.cast("void *", address), size)
-                    wrapped.append((own, known[place]))
-                found[i] = known.get(place, address)
+            for handle, mine in parts.items():
+                refuse_overlaps(mine, writes)
+                for begin, size in merged([part.begin for part in mine], [part.size for part in mine]):
+                    borrowed.append((handle, wrap(handle, begin, size)))
             yield found
         finally:
-            for own, memory in wrapped:
-                lib.cj_mem_free(own.handle, memory)
+            for handle, begin in borrowed:
+                lib.cj_mem_free(handle, begin)

@@ -6,8 +6,8 @@ import math
 from typing import Any, Callable, Sequence
 
 from ._library import dtype_number, ffi
-from .arrays import Array, Shape, View, reader_of, stream_handle
-from .call import Out, check_out
+from .arrays import Array, Shape, View, stream_handle
+from .call import Out, check_out, view_of
 from .devices import Device
 from .errors import InvalidArgument
 from .shapes import contiguous
@@ -24,7 +24,7 @@ class Ranks:
         return own
 
     def _view(self, array: Array, index: int, name: str = "x") -> View:
-        view: View = reader_of(array, name).view(array, name, index)
+        view = view_of(array, name, index)
         if view.device != self.devices[index].ordinal:
             raise view.refuse("it is in", view.place, f", and this rank is {self.devices[index]!r}", "move it there")
         contiguous(view)

@@ -6,9 +6,10 @@ import builtins
 import math
 from typing import Any, Optional
 
-from .arrays import Shape, View
+from .arrays import NAMES, Shape, View
 from .errors import InvalidArgument, UnsupportedType
 
+_NOT_OF_NUMPY = ("bf16", "e4m3", "e5m2")
 COPY = "copy it: numpy.ascontiguousarray(x), x.contiguous()"
 
 def row_stride(x: View) -> int:
@@ -70,8 +71,10 @@ def same_dtype(x: View, *others: Optional[View]) -> None:
 
 def of_dtype(x: Optional[View], *dtypes: str) -> None:
     if x is not None and x.dtype not in dtypes:
+        numpys = next((dtype for dtype in dtypes if dtype not in _NOT_OF_NUMPY), None)
+        hint = f"convert it: {x.name}.astype(numpy.{NAMES[numpys]}), " if numpys else "convert it: "
         raise x.refuse("its dtype is", x.dtype, f"; it must be {' or '.join(dtypes)}",
-                       "convert it: x.astype(numpy.float32), x.to(torch.float32)", UnsupportedType)
+                       f"{hint}{x.name}.to(torch.{NAMES[numpys or dtypes[0]]})", UnsupportedType)
 
 
 def positive(name: str, value: float) -> float:

@@ -53,7 +53,40 @@ def test_collectives_are_numpys(three, rng):
         numpy.testing.assert_array_equal(three.all_to_all(x)[rank], numpy.stack([of[rank] for of in x]))
         numpy.testing.assert_array_equal(three.broadcast(x, 2)[rank], x[2])
     three.check()
-    assert three.info == gpus.Info(0, RANKS, ("own", "peer", "peer"), "")
+    assert three.info == gpus.Info(0, RANKS, ("own", "peer", "peer"), "", RANKS, 0, 8 << 20)
+
+
+def test_the_way_of_a_collective_is_told(rng):
+    long, short = draw(rng, RANKS, 400), draw(rng, RANKS, 4)
+    with gpus.Gpus.of(["cpu"] * RANKS, mail_bytes=2048) as small:
+        info = small.info
+        assert (info.mail_bytes, info.way, info.launches, info.why) == (2048, "", 0, "")
+        for name in ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast"):
+            found = small.about(name, short)
+            assert found[:7] == info[:7] and (found.way, found.launches) == ("mail", 1) and found.why, name
+        found = small.about("all_reduce", long, "max", ordered=True)
+        assert found.way == "pieces" and found.launches > 1
+        found = small.about("all_reduce", long, registered=True)
+        assert (found.way, found.launches) == ("memory", 1)
+        with pytest.raises(clusterjit.InvalidArgument, match="root: 3"):
+            small.about("broadcast", short, root=3)
+        with pytest.raises(clusterjit.InvalidArgument, match="function: 'gather' is none of all_reduce, "):
+            small.about("gather", short)
+    with pytest.raises(clusterjit.Closed):
+        small.about("all_reduce", short)
+
+
+def test_fused_calls_in_several_launches_give_the_bits_of_one(three, rng):
+    x, residual = draw(rng, 133, 40), [rng.standard_normal((133, 40)).astype(numpy.float32)] * RANKS
+    label = [rng.integers(0, 40 * RANKS, 133)] * RANKS
+    with gpus.Gpus.of(["cpu"] * RANKS, mail_bytes=4096) as small:  # room for fewer rows of each
+        for name, arguments, keywords in (("norm", (x,), {"residual": residual}), ("softmax", (x,), {}), ("topk", (x, 7), {}),
+                                          ("cross_entropy", (x, label), {"gradient": True})):
+            for mine, wanted in zip(flat(getattr(small, name)(*arguments, **keywords)), flat(getattr(three, name)(*arguments, **keywords))):
+                numpy.testing.assert_array_equal(mine, wanted, err_msg=name)
+        with pytest.raises(clusterjit.InvalidArgument, match="mail"):
+            small.norm(draw(rng, 1, 8192))
+        small.check()
 
 
 def test_a_norm_of_the_sum_is_numpys(three, rng):
@@ -142,7 +175,7 @@ def test_each_call_writes_to_out_on_a_stream(three, rng):
         for mine, theirs in zip(flat(out), flat(wanted)):
             numpy.testing.assert_array_equal(mine, theirs, err_msg=name)
     public = {name for name in vars(gpus.Gpus) if not name.startswith(("_", "from_"))}
-    assert public - calls_of(x, a, b, a).keys() == {"of", "info", "register", "unregister", "barrier", "check", "close"}
+    assert public - calls_of(x, a, b, a).keys() == {"of", "info", "about", "register", "unregister", "barrier", "check", "close"}
 
 
 def test_outs_and_streams_are_refused_by_name(three, rng):
@@ -222,6 +255,59 @@ def test_what_does_not_fit_is_refused_by_name(three, rng):
     three.close()
     with pytest.raises(clusterjit.Closed):
         three.all_reduce(x)
+
+
+def test_numbers_are_refused_with_their_limits(three, rng):
+    x, label = draw(rng, 4, 4), [numpy.zeros(4, numpy.int64)] * RANKS
+    for call, field, value, limit in (
+            (lambda: three.topk(x, 0), "k", "0", "is below 1: there is nothing to choose"),
+            (lambda: three.topk(x, -1), "k", "-1", "is outside 0 to 4294967295"),
+            (lambda: three.topk(x, 1.5), "k", "1.5", "is no whole number"),
+            (lambda: three.histogram(x, 0), "bins", "0", "is below 1"),
+            (lambda: three.histogram(x, -1), "bins", "-1", "is below 1"),
+            (lambda: three.broadcast(x, -1), "root", "-1", "is outside 0 to 4294967295"),
+            (lambda: three.all_reduce(x, ordered=5), "ordered", "5", "is outside 0 to 1"),
+            (lambda: three.cross_entropy(x, label, ignore=2**40), "ignore", "1099511627776", "is outside -2147483648 to 2147483647"),
+            (lambda: three.cross_entropy(x, label, smoothing="a"), "smoothing", "a", "is no number"),
+            (lambda: gpus.Gpus.of(["cpu"] * 2, mail_bytes=-1), "mail_bytes", "-1", "is outside 0 to 18446744073709551615"),
+            (lambda: three.all_reduce([one[:0] for one in x]), "x", "(0, 4)", "has no elements; at least one is needed"),
+            (lambda: three.softmax([one[:, :0].copy() for one in x]), "x", "(4, 0)", "has no elements; at least one is needed")):
+        with pytest.raises(clusterjit.InvalidArgument) as caught:
+            call()
+        assert (caught.value.field, caught.value.value, caught.value.limit) == (field, value, limit)
+        assert caught.value.hint
+    with pytest.raises(clusterjit.UnsupportedType) as caught:
+        three.cross_entropy(x, [one.astype(numpy.int16) for one in label])
+    assert caught.value.hint == "convert it: label.astype(numpy.int64), label.to(torch.int64)"
+
+
+def test_arrays_that_overlap_are_refused_but_in_place(three, rng):
+    long = draw(rng, 5, 4)
+    first, second = [one[:4] for one in long], [one[1:] for one in long]
+    for call, message in ((lambda: three.all_reduce(first, out=second), "x: 64 bytes of rank 0 at .* overlap out of rank 0"),
+                          (lambda: three.softmax(first, out=second), "x: 64 bytes of rank 0 at .* overlap y of rank 0"),
+                          (lambda: three.softmax(first, out=[first[0]] * RANKS), "x: .* of rank 0 at .* overlap y of rank 1"),
+                          (lambda: three.norm(first, out=[(one, one) for one in first]), "sum: .* of rank 0 at .* overlap y of rank 0"),
+                          (lambda: three.all_reduce(first, out=[long[0][:4]] * RANKS), "out: .* of rank 0 .* and of rank 1 .* overlap")):
+        with pytest.raises(clusterjit.InvalidArgument, match=message) as caught:
+            call()
+        assert "cj_" not in caught.value.hint
+    softmax = three.softmax(first)
+    three.softmax(first, out=first)
+    numpy.testing.assert_array_equal(first, softmax)
+    parts = draw(rng, RANKS, 5)
+    wanted = numpy.stack([parts[rank][rank] for rank in range(RANKS)])
+    three.all_gather([parts[rank][rank] for rank in range(RANKS)], out=parts)
+    numpy.testing.assert_array_equal(parts, [wanted] * RANKS)
+    three.reduce_scatter(parts, out=[parts[rank][rank] for rank in range(RANKS)])
+    for rank in range(RANKS):
+        numpy.testing.assert_allclose(parts[rank][rank], RANKS * wanted[rank], rtol=1e-5)
+    three.register([one[1:4] for one in long])
+    for rows in (slice(0, 2), slice(3, 5)):  # which begin before it, and end after it
+        with pytest.raises(clusterjit.InvalidArgument, match="are wrapped") as caught:
+            three.softmax([one[rows] for one in long])
+        assert "unregister" in caught.value.hint
+    three.softmax([one[2:4] for one in long], out=[one[2:4] for one in long])
 
 
 def gather_all(group, rank, found):
