@@ -30,6 +30,14 @@ watched "the product, then reduce-scatter, 32 x 16 x 24" run gemm --gpus 4 --m 3
 watched "all-gather, then the product" run gemm --gpus 2 --m 32 --n 16 --k 24 --collective all-gather --b column
 watched '"gpus": 2' run reduce --gpus 2 --n 100 --json
 says 0 "Rate:" bench reduce --gpus 2 --n 1000 --rounds 1
+for family in reduce histogram "gemm --m 32 --n 16 --k 16" "allreduce --count 100"; do
+    says 0 "GPUs: 3; bytes and rates are those of each" bench ${family/32/33} --gpus 3 --rounds 1
+done
+says 0 '"figures_of": "each GPU"' bench gemm --gpus 2 --m 32 --n 16 --k 16 --rounds 1 --json
+one=$("$CJ_PTXGEN" bench reduce --n 1000 --rounds 1 --device cpu)
+case $one in *GPUs:*) fail "one GPU is told as several: $one" ;; esac
+says 0 "GPUs: 2; bytes and rates are those of each" compare histogram --gpus 2 --n 1000 --rounds 1
+says 0 '"gpus": 2,' compare reduce --gpus 2 --n 1000 --rounds 1 --json
 says 0 "No verdict" compare histogram --gpus 2 --n 1000 --rounds 1
 
 watched "3 rows of 1000, up to 2 in a launch" run allreducenorm --gpus 3 --rows 3 --columns 1000 --dtype f32 --mail 65536

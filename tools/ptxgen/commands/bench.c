@@ -72,6 +72,7 @@ static int print_text(const study *s, const variant *v) {
            p->grid.x, p->grid.y, p->grid.z, p->block.x, p->block.y, p->block.z, p->cluster.x, v->sms,
            cj_device_limits(s->w.device)->sm_count);
     printf("Device: %s (%s)\n", cj_device_name(s->w.device), cj_device_reason(s->w.device));
+    study_print_gpus(s);
     printf("Time: %s, half of the rounds from %s to %s (%u rounds of %u launch%s, %s)\n", figure_time(t->median, median),
            figure_time(t->low, low), figure_time(t->high, high), t->rounds, t->launches, t->launches == 1 ? "" : "es",
            measure_clock(s->w.device));
@@ -100,7 +101,7 @@ static void put_rounds(plot *p, const char *name, const contender *c) {
 static int draw(const study *s, const variant *v, plot *p) {
     const peer *beside = s->peer.race ? &s->peer : NULL;
     char        title[256];
-    snprintf(title, sizeof title, "%s on %s", cj_family_name(s->w.params.family), cj_device_name(s->w.device));
+    study_title(s, title, sizeof title);
     put_rounds(p, "ours", v->race);
     if (beside) put_rounds(p, "peer", beside->race);
     fputs("set title ", p->script);

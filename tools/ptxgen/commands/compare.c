@@ -164,6 +164,7 @@ static int print_table(const comparison *c) {
     const study *s = &c->s;
     char         read[FIGURE_TEXT], copy[FIGURE_TEXT], cell[CELL];
     printf("%s on %s (%s)\n", cj_family_name(s->w.params.family), cj_device_name(s->w.device), cj_device_reason(s->w.device));
+    study_print_gpus(s);
     if (s->gpu)
         printf("The ceiling: read %s, copy %s\n", figure_rate(s->read_ceiling, "B", read),
                figure_rate(s->copy_ceiling, "B", copy));
@@ -233,7 +234,7 @@ static void label_text(const comparison *c, const line *l, char label[CELL]) {
 
 static int draw(const comparison *c, plot *p) {
     char title[256], label[CELL];
-    snprintf(title, sizeof title, "%s on %s", cj_family_name(c->s.w.params.family), cj_device_name(c->s.w.device));
+    study_title(&c->s, title, sizeof title);
     fputs("set title ", p->script);
     plot_string(p, title);
     fprintf(p->script, "\nset xlabel '%sblocks a cluster'\nset ylabel 'time of a launch (us, %s)'\nset yrange [0:*]\nset key off\n"

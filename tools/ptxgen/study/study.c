@@ -5,6 +5,7 @@
 #include <clusterjit/gpus.h>
 #include <clusterjit/occupancy.h>
 #include <clusterjit/tuning.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,6 +286,26 @@ static void add_work(json_t *object, const workload *w) {
     if (w->unit) json_object_set_new(object, "unit", json_string(w->unit));
 }
 
+// The buffers, bytes and operations of a workload of several GPUs are those of one of them, and so are the rates: all have as much to do.
+static void add_gpus(json_t *object, const workload *w) {
+    const uint32_t gpus = workload_gpus(w);
+    if (!object || !gpus) return;
+    json_object_set_new(object, "gpus", json_integer((json_int_t)gpus));
+    json_object_set_new(object, "figures_of", json_string("each GPU"));
+}
+
+void study_print_gpus(const study *s) {
+    const uint32_t gpus = workload_gpus(&s->w);
+    if (gpus) printf("GPUs: %" PRIu32 "; bytes and rates are those of each\n", gpus);
+}
+
+void study_title(const study *s, char *text, size_t size) {
+    const uint32_t gpus = workload_gpus(&s->w);
+    char           times[16] = "";
+    if (gpus) snprintf(times, sizeof times, "%" PRIu32 " x ", gpus);
+    snprintf(text, size, "%s on %s%s", cj_family_name(s->w.params.family), times, cj_device_name(s->w.device));
+}
+
 static json_t *rounds_json(const contender *c) {
     json_t *rounds = json_array();
     for (unsigned i = 0; rounds && i < c->time.rounds; i++) json_array_append_new(rounds, json_real(c->round[i]));
@@ -309,6 +330,7 @@ json_t *study_json(const study *s) {
                                "time_source", measure_clock(s->w.device), "read_ceiling",
                                output_json_real(s->gpu ? s->read_ceiling : (double)NAN), "copy_ceiling",
                                output_json_real(s->gpu ? s->copy_ceiling : (double)NAN));
+    add_gpus(object, &s->w);
     if (!s->own) add_work(object, &s->w);
     if (object && s->peer.w) json_object_set_new(object, "peer", peer_json(&s->peer));
     return object;

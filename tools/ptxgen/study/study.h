@@ -102,6 +102,10 @@ double   study_waves(const variant *v);       // grid size / blocks that the dev
 double study_rate(const variant *v);                   // bytes a second, of those that any kernel must move
 double study_share(const study *s, const variant *v);  // of the ceiling, from 0 to slightly more than 1; 0: not known
 
+// What is measured, and where: the title of a plot. And of several GPUs a line that says how many.
+void study_title(const study *s, char *text, size_t size);
+void study_print_gpus(const study *s);
+
 json_t *study_json(const study *s);  // everything except the variants, and fields of the variants themselves
 json_t *study_json_variant(const study *s, const variant *v);
 

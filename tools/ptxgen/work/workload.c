@@ -126,6 +126,11 @@ cj_dtype workload_dtype(const workload *w) {
     return type;
 }
 
+uint32_t workload_gpus(const workload *w) {
+    const uint64_t of_family = cj_params_get(&w->params, "gpus");
+    return w->gpus || of_family == UINT64_MAX ? w->gpus : (uint32_t)of_family;
+}
+
 bool workload_has_word(const workload *w, const char *param, const char *word) {
     char buffer[32];
     return !strcmp(cj_params_word(&w->params, param, buffer, sizeof buffer), word);

@@ -126,6 +126,9 @@ workload_output workload_output_rows(const char *name, cj_dtype type, cj_ptr at,
 // The type of elements that the parameter `dtype` names.
 cj_dtype workload_dtype(const workload *w);
 
+// How many GPUs the problem is of, by --gpus or by the family's parameter: 0 for one.
+uint32_t workload_gpus(const workload *w);
+
 // Whether the parameter has this word for its value.
 bool workload_has_word(const workload *w, const char *param, const char *word);
 
