@@ -35,16 +35,17 @@ static bool loads_from(const gpus_shape *s, uint32_t q) {
 
 static void declare_all(gpus_kernel *k, bool of_all, const char *name, cj_var *param) {
     for (uint32_t q = 0; q < (of_all ? k->s.gpus : 1); q++) {
-        char text[16];
+        char text[16], what[24];
         snprintf(text, sizeof text, of_all ? "%s_%" PRIu32 : "%s", name, q);
-        param[q] = cj_param(k->f, "u64", text, of_all && !q ? "of GPU 0" : of_all ? "of that GPU" : "this GPU's");
+        snprintf(what, sizeof what, of_all ? "%s of GPU %" PRIu32 : "%s of this GPU", name, q);
+        param[q] = cj_param(k->f, "u64", text, what);
     }
 }
 
 void cj__gpus_declare_arrays(gpus_kernel *k) {
     declare_all(k, loads_from_all(&k->s), "x", k->from_param);
     declare_all(k, stores_to_all(&k->s), "out", k->to_param);
-    k->what_param = cj_param(k->f, "u64", "arrays", "which they are: the same on all GPUs");
+    k->what_param = cj_param(k->f, "u64", "arrays", "a hash of where x and out lie in registered memory: the same on all GPUs");
 }
 
 void cj__gpus_open_arrays(gpus_kernel *k) {

@@ -21,11 +21,12 @@
 void cj__gpus_declare(gpus_kernel *k) {
     cj_func *f = k->f;
     for (uint32_t q = 0; q < k->s.gpus; q++) {
-        char name[16];
+        char name[16], what[40];
         snprintf(name, sizeof name, "box_%" PRIu32, q);
-        k->box_param[q] = cj_param(f, "u64", name, q ? "of that GPU" : "the box of GPU 0");
+        snprintf(what, sizeof what, "the mailbox of GPU %" PRIu32, q);
+        k->box_param[q] = cj_param(f, "u64", name, what);
     }
-    k->rank_param = cj_param(f, "u64", "rank", "of this GPU");
+    k->rank_param = cj_param(f, "u64", "rank", "the number of this GPU");
     k->limit_param = cj_param(f, "u64", "limit", "polls after which a thread gives up");
     cj_param(f, "u64", "workspace", "not used");
 }
