@@ -38,10 +38,11 @@ static cj_status no_library(const char *named, cj_error *error) {
     const char *why = dlerror();
     return cj__fail(error, CJ_UNSUPPORTED,
                     "NCCL was not found: %s%.300s (dlopen: %.300s)" CJ_HINT
-                    "install NCCL 2.27 or later (the CUDA toolkit's, or pip install nvidia-nccl-cu13), or set "
-                    "CLUSTERJIT_NCCL to the "
-                    "path of libnccl.so.2",
-                    named ? "CLUSTERJIT_NCCL=" : "looked for ", named ? named : "libnccl.so.2, libnccl.so",
+                    "install NCCL 2.27 or later for the whole system (libnccl2 of NVIDIA's repository), or set CLUSTERJIT_NCCL to the path of "
+                    "libnccl.so.2: that of pip install nvidia-nccl-cu13 is nvidia/nccl/lib/libnccl.so.2 in site-packages, where no loader "
+                    "looks; it is found if the program has loaded it before, as import torch does",
+                    named ? "CLUSTERJIT_NCCL=" : "looked for ",
+                    named ? named : "libnccl.so.2 and libnccl.so among loaded libraries, in LD_LIBRARY_PATH and in the system's folders",
                     why ? why : "no reason");
 }
 

@@ -109,6 +109,7 @@ static void libraries_that_do_not_do_are_refused_by_name(void **state) {
     say(cj_gpus_create_nccl(device, comm, NULL, &gpus, &error), CJ_UNSUPPORTED, &error,
         "CLUSTERJIT_NCCL=/nowhere/libnccl.so.2");
     assert_contains(error.hint, "2.27");
+    assert_contains(error.hint, "nvidia/nccl/lib/libnccl.so.2 in site-packages, where no loader looks");
     setenv("CLUSTERJIT_NCCL", "libm.so.6", 1);
     say(cj_gpus_create_nccl(device, comm, NULL, &gpus, &error), CJ_UNSUPPORTED, &error, "ncclGetVersion is missing");
     setenv("CLUSTERJIT_NCCL", CJ_FAKE_NCCL, 1);
