@@ -426,6 +426,16 @@ void structures_say_their_size() {
     static_assert(std::is_trivially_copyable_v<cj_reduce_desc> && std::is_standard_layout_v<cj_reduce_desc>);
 }
 
+void rows_are_divided_for_the_mail() {
+    const clusterjit::gpus both({device("cpu"), device("cpu")});
+    const auto             rows_of = [](const cj_params &of) { return cj_params_get(&of, "rows"); };
+    const cj_params        large = *clusterjit::parameters("shardedsoftmax", {{"rows", "300000"}, {"columns", "64"}, {"gpus", "2"}}).get();
+    const cj_params        piece = both.divide(large), same = both.divide(piece);
+    EXPECT(rows_of(large) == 300000 && rows_of(piece) > 1 && rows_of(piece) < 300000 && rows_of(same) == rows_of(piece));
+    EXPECT(cj_params_get(&piece, "mail") == 8 << 20);
+    EXPECT(error_of([&] { both.divide(*clusterjit::parameters("softmax", {}).get()); }).status() == CJ_INVALID_ARGUMENT);
+}
+
 void several_devices_work_as_one() {
     const clusterjit::gpus            both({device("cpu"), device("cpu")});
     const clusterjit::gpus::pointers  x = both.allocate(1024), y = both.allocate(1024), sum = both.allocate(1024);
@@ -515,6 +525,7 @@ int main() {
     kernels_are_written_in_lambdas();
     a_builders_error_names_the_line_of_the_program();
     several_devices_work_as_one();
+    rows_are_divided_for_the_mail();
     ranks_need_others_that_answer();
     what_work_throws_comes_out_of_time();
     std::printf("%d failed\n", failures);
