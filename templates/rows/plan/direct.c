@@ -155,8 +155,10 @@ static unsigned direct_held(const choice *c) {
     return asked_or(c, ROW_VECTORS, passing ? PASSING_HELD / c->op->inputs : cj__row_held_most(c));
 }
 
-// Sums over so many rows that blocks share an SM.
-static bool are_sums_pieces_small(const choice *c) { return c->s->totals && c->rows >= SUMS_PIECE_ROWS; }
+// Sums over so many rows, of no more than so many columns, that small blocks are faster.
+static bool are_sums_pieces_small(const choice *c) {
+    return c->s->totals && c->rows >= SUMS_PIECE_ROWS && c->s->columns <= SUMS_PIECE_COLUMNS;
+}
 
 // A block has a few warps at least. If rows are so many that all SMs are full of blocks of two warps, the warps that a row with
 // little in a load needs are enough, and others hold two vectors a thread: more warps would have few bytes in flight.

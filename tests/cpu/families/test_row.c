@@ -348,6 +348,7 @@ static void rows_that_begin_anywhere_take_the_blocks_that_are_fastest(void **sta
         {"rmsnorm", "rows=1304 columns=205727 stride=205791 residual=yes", "direct", 16, 15, 7},
         {"rmsnorm", "rows=57298 columns=5839 dtype=bf16 pass=backward weight-gradient=yes", "direct", 0, 23, 1},
         {"rmsnorm", "rows=24134 columns=22245 dtype=bf16 pass=backward weight-gradient=yes", "direct", 0, 4, 22},
+        {"rmsnorm", "rows=262 columns=2046162 dtype=f16 pass=backward weight-gradient=yes", "direct", 0, 16, 250},
         {"rmsnorm", "rows=1 columns=979077 dtype=bf16 pass=backward weight-gradient=yes", "direct", 0, 16, 240},
     };
     const cj_limits *limits;
