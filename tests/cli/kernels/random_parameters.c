@@ -50,7 +50,9 @@ static uint64_t below(uint64_t *state, uint64_t end) { return random_bits(state)
 
 // From low to high; as often of few digits as of many, and then the neighbours of powers of two.
 static uint64_t some(uint64_t *state, uint64_t low, uint64_t high) {
-    uint64_t span = high - low + 1, bits = 0;
+    const bool     whole = high - low == UINT64_MAX;  // all numbers of 64 bits: all but the last, so that their number is one, too
+    const uint64_t span = high - low + !whole;
+    uint64_t       bits = 0;
     while (span >> bits > 1) bits++;
     const uint64_t power = UINT64_C(1) << below(state, bits + 1);
     if (power + 1 >= low && power + 1 <= high && !below(state, 4)) {

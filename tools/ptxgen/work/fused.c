@@ -53,9 +53,13 @@ static int open_array(state *s, unsigned i) {
 
 // The command's kernel is that of a launch, which may have room for some of the rows alone.
 static int divide(workload *w, state *s) {
-    cj_params params, last;
-    char      rows[24];
-    cj_error  error;
+    const cj_limits *limits = cj_device_limits(w->device);
+    cj_params        params, last;
+    cj_plan          plan;
+    char             rows[24];
+    cj_error         error;
+    s->piece = s->model.rows;
+    if (!cj_plan_make(&w->params, limits, w->arch, &plan, NULL)) return CODE_OK;
     if (cj_gpus_divide(s->ranks.gpus, &w->params, &params, &error)) return message_failure(&error);
     s->piece = cj_params_get(&params, "rows");
     if (s->piece == s->model.rows) return CODE_OK;
@@ -63,8 +67,9 @@ static int divide(workload *w, state *s) {
     snprintf(rows, sizeof rows, "%" PRIu64, s->model.rows % s->piece);
     if (!(s->model.rows % s->piece)) return CODE_OK;
     if (cj_params_set(&last, "rows", rows, &error)) return message_failure(&error);
+    if (cj_plan_make(&last, limits, w->arch, &plan, &error)) return message_failure(&error);
     for (uint32_t r = 0; r < s->ranks.local; r++)
-        if (cj_kernel_create(s->ranks.device[r], &last, &s->last[r], &error)) return message_failure(&error);
+        if (cj_kernel_load(s->ranks.device[r], &plan, &s->last[r], &error)) return message_failure(&error);
     return CODE_OK;
 }
 
