@@ -305,7 +305,8 @@ static int open_gemm(workload *w) {
     gemm *g = w->state = calloc(1, sizeof *g);
     if (!g) return no_memory();
     read_params(w, g);
-    int code = check_sizes(g);
+    int code = workload_plan_check(w);  // lines that are too short end here, before they are filled
+    if (!code) code = check_sizes(g);
     if (!code) code = open_numbers(w, g);
     if (!code) code = allocate(w, g);
     return code ? code : upload(w, g);
