@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "element_order.h"
 #include "emit.h"
 #include "test.h"
 
@@ -37,17 +38,6 @@ static problem read_problem(const char *words) {
 }
 
 // ---- elements, as their bits
-
-// The order of elements as signed numbers: for floats from sign and magnitude; NaN is the greatest.
-static int64_t rank_of(const problem *p, uint32_t bits) {
-    if (p->dtype == CJ_I32) return (int32_t)bits;
-    if (p->dtype == CJ_U32) return bits;
-    const unsigned width = 8 * (unsigned)p->bytes;
-    const int64_t  magnitude = bits & ((UINT32_C(1) << (width - 1)) - 1);
-    const int64_t  infinite = p->dtype == CJ_F32 ? 0x7f800000 : p->dtype == CJ_BF16 ? 0x7f80 : 0x7c00;
-    if (magnitude > infinite) return INT64_MAX;
-    return bits >> (width - 1) ? -magnitude : magnitude;
-}
 
 static uint32_t least_bits(const problem *p) {
     return p->dtype == CJ_U32    ? 0
@@ -83,9 +73,7 @@ static uint32_t make_bits(const problem *p, cj_argmax_fill fill, uint64_t i, uin
 }
 
 static int64_t rank_at(const problem *p, const unsigned char *at) {
-    uint32_t bits = 0;
-    memcpy(&bits, at, p->bytes);  // little-endian
-    return rank_of(p, bits);
+    return cj_test_rank(p->dtype, cj_test_bits(at, p->bytes));
 }
 
 // The first of the largest.

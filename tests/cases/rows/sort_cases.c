@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "element_order.h"
 #include "emit.h"
 #include "test.h"
 
@@ -49,29 +50,8 @@ static problem read_problem(const char *words) {
 
 // ---- elements, as their bits
 
-static bool is_float(cj_dtype type) { return type == CJ_F32 || type == CJ_F64 || type == CJ_F16 || type == CJ_BF16; }
-
-static uint64_t infinity_of(cj_dtype type) {
-    return type == CJ_F64 ? UINT64_C(0x7ff) << 52 : type == CJ_F32 ? 0x7f800000 : type == CJ_BF16 ? 0x7f80 : 0x7c00;
-}
-
-// The order of elements as signed numbers: for floats from sign and magnitude; NaN is the greatest. u64 keeps its order,
-// from the least signed number on.
-static int64_t rank_of(const problem *p, uint64_t bits) {
-    const unsigned width = 8 * (unsigned)p->bytes;
-    const uint64_t sign = UINT64_C(1) << (width - 1);
-    if (is_float(p->dtype)) {
-        const uint64_t magnitude = bits & (sign - 1);
-        if (magnitude > infinity_of(p->dtype)) return INT64_MAX;
-        return bits & sign ? -(int64_t)magnitude : (int64_t)magnitude;
-    }
-    if (p->dtype == CJ_U64) return (int64_t)(bits ^ sign);
-    if (p->dtype == CJ_U32 || p->dtype == CJ_U16 || p->dtype == CJ_U8) return (int64_t)bits;
-    return (int64_t)(bits << (64 - width)) >> (64 - width);
-}
-
 static uint64_t wild_bits(const problem *p, uint64_t draw) {
-    const uint64_t infinite = is_float(p->dtype) ? infinity_of(p->dtype) : 77, sign = UINT64_C(1) << (8 * p->bytes - 1);
+    const uint64_t infinite = cj_test_is_float(p->dtype) ? cj_test_infinity(p->dtype) : 77, sign = UINT64_C(1) << (8 * p->bytes - 1);
     const uint64_t wild[] = {0, sign,     infinite,  infinite | sign, infinite + 1, (infinite + 1) | sign,
                              1, 1 | sign, UINT64_MAX};
     return draw & 1 ? wild[(draw >> 8) % CJ_TEST_COUNT(wild)] : draw >> 3;
@@ -105,22 +85,16 @@ static int compare_entries(const void *a, const void *b) {
 
 // ---- one kernel
 
-static uint64_t read_number(const unsigned char *at, size_t bytes) {
-    uint64_t value = 0;
-    memcpy(&value, at, bytes);  // little-endian
-    return value;
-}
-
 static void check_row(const problem *p, uint64_t row, const unsigned char *x, const unsigned char *values,
                       const unsigned char *indices, entry *entries) {
     for (uint64_t i = 0; i < p->columns; i++) {
-        const int64_t rank = rank_of(p, read_number(x + i * p->bytes, p->bytes));
+        const int64_t rank = cj_test_rank(p->dtype, cj_test_bits(x + i * p->bytes, p->bytes));
         entries[i] = (entry){p->descending ? ~rank : rank, i};
     }
     qsort(entries, p->columns, sizeof *entries, compare_entries);
     for (uint64_t i = 0; i < p->columns; i++) {
         const uint64_t at = row * p->columns + i, wanted = entries[i].index;
-        const uint64_t index = read_number(indices + at * p->index_bytes, p->index_bytes);
+        const uint64_t index = cj_test_bits(indices + at * p->index_bytes, p->index_bytes);
         if (p->indices && index != wanted)
             fail_msg("%s: row %" PRIu64 ", place %" PRIu64 " is at %" PRIu64 ", not at %" PRIu64, p->words, row, i,
                      index, wanted);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "element_order.h"
 #include "emit.h"
 #include "test.h"
 
@@ -48,17 +49,6 @@ static problem read_problem(const char *words) {
 
 // ---- elements, as their bits
 
-// The order of elements as signed numbers: for floats from sign and magnitude; NaN is the greatest.
-static int64_t rank_of(const problem *p, uint32_t bits) {
-    if (p->dtype == CJ_I32) return (int32_t)bits;
-    if (p->dtype == CJ_U32) return bits;
-    const unsigned width = 8 * (unsigned)p->bytes;
-    const int64_t  magnitude = bits & ((UINT32_C(1) << (width - 1)) - 1);
-    const int64_t  infinite = p->dtype == CJ_F32 ? 0x7f800000 : p->dtype == CJ_BF16 ? 0x7f80 : 0x7c00;
-    if (magnitude > infinite) return INT64_MAX;
-    return bits >> (width - 1) ? -magnitude : magnitude;
-}
-
 static uint32_t make_bits(const problem *p, cj_topk_fill fill, uint64_t i, uint64_t *seed) {
     static const uint32_t wild[] = {0, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00001, 0xffc00000, 1, 0x80000001};
     const uint64_t        draw = cj_test_random(seed);
@@ -89,23 +79,17 @@ static int compare_entries(const void *a, const void *b) {
 
 // ---- one kernel
 
-static uint64_t read_number(const unsigned char *at, size_t bytes) {
-    uint64_t value = 0;
-    memcpy(&value, at, bytes);  // little-endian
-    return value;
-}
-
 static entry entry_of(const problem *p, const unsigned char *x, uint64_t index) {
-    const int64_t rank = rank_of(p, (uint32_t)read_number(x + index * p->bytes, p->bytes));
+    const int64_t rank = cj_test_rank(p->dtype, cj_test_bits(x + index * p->bytes, p->bytes));
     return (entry){p->smallest ? ~rank : rank, (uint32_t)index};
 }
 
 // Result i of the row, whose value must have the bits of x at its index.
 static entry read_result(const problem *p, uint64_t row, uint64_t i, const unsigned char *x,
                          const unsigned char *values, const unsigned char *indices) {
-    const uint64_t at = row * p->given + i, index = read_number(indices + at * p->index_bytes, p->index_bytes);
-    const uint64_t value = read_number(values + at * p->bytes, p->bytes);
-    if (index >= p->columns || value != read_number(x + index * p->bytes, p->bytes))
+    const uint64_t at = row * p->given + i, index = cj_test_bits(indices + at * p->index_bytes, p->index_bytes);
+    const uint64_t value = cj_test_bits(values + at * p->bytes, p->bytes);
+    if (index >= p->columns || value != cj_test_bits(x + index * p->bytes, p->bytes))
         fail_msg("%s: row %" PRIu64 ", result %" PRIu64 " is %" PRIx64 " at %" PRIu64 ", where x has another", p->words,
                  row, i, value, index);
     return entry_of(p, x, index);
