@@ -28,43 +28,32 @@ static cj_reg load_element(const argmax_kernel *k, cj_reg when, cj_reg at, int64
     return x;
 }
 
-// best = x, column = that of element e after column first, if x is larger and `inside` holds. f32: best is a key.
-static void compare_f32(cj_func *f, cj_reg inside, cj_reg x, cj_reg first, unsigned e, cj_reg best, cj_reg column) {
+// The key of an f32: all NaN are one, greater than any number, and -0 is 0.
+static cj_reg key_of_f32(cj_func *f, cj_reg x) {
     cj_reg nan = cj_let(f, "pred", "is_nan", "setp.nan.f32 $1, $2, $2;", x);
     cj_reg plus = cj_let(f, "b32", "plus_zero", "add.f32 $1, $2, 0f00000000; // -0 becomes 0", x);
     cj_reg flip = cj_let(f, "b32", "flip", "shr.s32 $1, $2, 31;\nor.b32 $1, $1, 0x80000000;", plus);
     cj_reg number = cj_let(f, "u32", "number", "xor.b32 $1, $2, $3; // of the order of the floats", plus, flip);
-    cj_reg key = cj_let(f, "u32", "key", "selp.u32 $1, 0xffffffff, $2, $3;", number, nan);
-    cj_reg larger = cj_let(f, "pred", "larger", "setp.gt.and.u32 $1, $2, $3, $4;", key, best, inside);
-    cj_set_if(f, larger, best, key);
-    cj_ptx(f, "@$1 add.u32 $2, $3, $4;", larger, column, first, e);
+    return cj_let(f, "u32", "key", "selp.u32 $1, 0xffffffff, $2, $3;", number, nan);
 }
 
-// Of f16 and bf16, as f32: best is the number itself, which the first NaN replaces for good, as all NaN become the same bits.
-static void compare_half(cj_func *f, cj_reg inside, cj_reg x, cj_reg first, unsigned e, cj_reg best, cj_reg column) {
+// Of f16 and bf16, as f32, the greater of best and x: a number, or the first NaN, which stays for good, as all NaN become the same bits.
+static cj_reg greater_half(cj_func *f, cj_reg x, cj_reg best) {
     cj_reg plus = cj_let(f, "f32", "plus_zero", "add.f32 $1, $2, 0f00000000; // -0 becomes 0", x);
-    cj_reg most = cj_let(f, "f32", "most", "max.NaN.f32 $1, $2, $3;", best, plus);
-    cj_reg larger = cj_let(f, "pred", "larger", "setp.ne.and.b32 $1, $2, $3, $4;", most, best, inside);
-    cj_set_if(f, larger, best, most);
-    cj_ptx(f, "@$1 add.u32 $2, $3, $4;", larger, column, first, e);
+    return cj_let(f, "f32", "most", "max.NaN.f32 $1, $2, $3;", best, plus);
 }
 
-static void compare_integer(cj_func *f, cj_dtype dtype, cj_reg inside, cj_reg x, cj_reg first, unsigned e, cj_reg best,
-                            cj_reg column) {
-    cj_reg key = cj__key_of_integer(f, dtype, x);
-    cj_reg larger = cj_let(f, "pred", "larger", "setp.gt.and.u32 $1, $2, $3, $4;", key, best, inside);
-    cj_set_if(f, larger, best, key);
-    cj_ptx(f, "@$1 add.u32 $2, $3, $4;", larger, column, first, e);
-}
-
+// best = x, column = that of element e after column first, if x is larger and `inside` holds. best is a key, of halves a number.
 static void write_compare(const argmax_kernel *k, cj_reg inside, cj_reg x, cj_reg first, unsigned e, cj_reg best,
                           cj_reg column) {
-    if (is_half(k))
-        compare_half(k->f, inside, x, first, e, best, column);
-    else if (k->s.dtype == CJ_F32)
-        compare_f32(k->f, inside, x, first, e, best, column);
-    else
-        compare_integer(k->f, k->s.dtype, inside, x, first, e, best, column);
+    cj_func *f = k->f;
+    cj_reg   value = is_half(k)               ? greater_half(f, x, best)
+                     : k->s.dtype == CJ_F32 ? key_of_f32(f, x)
+                                            : cj__key_of_integer(f, k->s.dtype, x);
+    cj_reg   larger = is_half(k) ? cj_let(f, "pred", "larger", "setp.ne.and.b32 $1, $2, $3, $4;", value, best, inside)
+                                 : cj_let(f, "pred", "larger", "setp.gt.and.u32 $1, $2, $3, $4;", value, best, inside);
+    cj_set_if(f, larger, best, value);
+    cj_ptx(f, "@$1 add.u32 $2, $3, $4;", larger, column, first, e);
 }
 
 // What no element is less than. A thread without elements has it at column 0, and so has a row of such elements alone.

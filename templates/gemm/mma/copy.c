@@ -131,7 +131,7 @@ void cj__mma_copies_stage(const mma_kernel *k, const mma_copies *c, cj_reg stage
     cj_ptx(f, "mul.lo.u32 $1, $2, $3;", c->bytes, left, bytes);
 }
 
-// Only copies of 16 bytes pass by L1. Smaller ones find there what they have in common with other threads'.
+// Copies of 16 bytes go past the L1 cache (.cg). Smaller ones go through it (.ca), where a thread finds the sectors that others have loaded.
 static void copy(const mma_kernel *k, const mma_copies *c, cj_reg when, uint32_t i, uint32_t box, cj_reg size) {
     if (c->loads) {
         cj__mma_load(k, c, when, i, box, size);
