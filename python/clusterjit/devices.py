@@ -10,7 +10,7 @@ import threading
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
 
 from ._library import call, check, ffi, lib, made, sized, text, thread
-from .errors import Error, InvalidArgument
+from .errors import Error
 from .unrolled import unrolled
 
 

@@ -3,7 +3,7 @@
 
 Rows lie along the last axis; the axes before it may have any extents, as long as they make rows at equal distances. ``out`` takes
 the result's array (a tuple where there are several), ``stream`` a stream (default: the caller's current one). Further keywords,
-``**plan``, are what the plan else chooses, such as ``cluster=4`` (0: without clusters) or ``block=256`` (:data:`clusterjit.call.PLAN`). What is
+``**plan``, are what the plan else chooses, such as ``cluster=4`` (0: without clusters) or ``block=256`` (:data:`clusterjit.request.PLAN`). What is
 written must not overlap what is read.
 
 A body has no use for ``plan``: :class:`clusterjit.call.Function` adds it to what the body asks for.
@@ -15,9 +15,10 @@ import math
 from typing import Any, NamedTuple, Optional, Union
 
 from .arrays import NAMES, Array, Shape, View, dtype_name
-from .call import Function, Out, Request, Value
+from .call import Function, Value
 from .errors import InvalidArgument, UnsupportedType
 from .parameters import KernelRequest
+from .request import Out, Request
 from .shapes import COPY, align, all_elements, at_least_1, blocks, contiguous, elements, ends, last_axis, of_dtype, row_stride, same_shape
 
 # What is summed is of this type, where it is of a smaller one.

@@ -12,10 +12,10 @@ import contextlib
 import math
 from typing import Any, Callable, Collection, Iterator, NamedTuple, Optional, Sequence, Union
 
-from ._library import call, dtype_number, ffi, lib, made, sized, text
+from ._library import call, dtype_number, ffi, lib, made, sized
 from .about import Info as Info, about
 from .arguments import described
-from .arrays import READERS, Shape, View, address_of, dtype_name, reader_of, stream_handle
+from .arrays import READERS, Shape, View, address_of, dtype_name
 from .borrowed import Part, refuse_overlaps, wrap
 from .devices import Device, device, merged
 from .errors import Closed, Error, InvalidArgument, UnsupportedType

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, Optional, Sequence, Union
 
 from ._library import call, ffi, lib, made, sized, text
 from .arrays import READERS, address_of, stream_handle
-from .call import view_of
 from .devices import Device, device as device_named
 from .errors import Closed, Compiler, Hazard, InvalidArgument, UnsupportedType
 from .parameters import params_of
+from .request import view_of
 
 Extent = Union[int, Sequence[int]]
 _PTX = re.compile(r"^\s*\.version\b", re.MULTILINE)

@@ -6,9 +6,9 @@ from typing import Any, Optional
 
 from ._library import call, ffi, lib, made, text
 from .arrays import View
-from .call import Out, R, Request
 from .devices import Device
 from .errors import InvalidArgument
+from .request import Out, R, Request
 
 
 def _family(name: str) -> Any:

@@ -6,8 +6,9 @@ import math
 from typing import Any, Optional
 
 from .arrays import Array, View, dtype_name
-from .call import Function, Out, Request
+from .call import Function
 from .errors import InvalidArgument
+from .request import Out, Request
 from .shapes import COPY, of_dtype, row_stride, same_dtype, same_shape
 
 _OUT = {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16"}

@@ -7,9 +7,9 @@ from typing import Any, Callable, Sequence
 
 from ._library import dtype_number, ffi
 from .arrays import Array, Shape, View, stream_handle
-from .call import Out, check_out, view_of
 from .devices import Device
 from .errors import InvalidArgument
+from .request import Out, check_out, view_of
 from .shapes import contiguous
 
 

@@ -7,8 +7,9 @@ import math
 from typing import Any, Optional
 
 from .arrays import Array, Shape, View, dtype_name
-from .call import Function, Out, Request
+from .call import Function
 from .errors import InvalidArgument, UnsupportedType
+from .request import Out, Request
 from .shapes import COPY, align, last_axis, of_dtype, positive, row_stride, same_dtype, same_shape
 
 class Rows:

@@ -7,7 +7,7 @@ import references
 
 import clusterjit as cj
 from clusterjit._library import ffi, lib, made, text
-from clusterjit.call import PLAN
+from clusterjit.request import PLAN
 
 FLOATS = {np.float32: 2e-6, np.float16: 2e-3, ml_dtypes.bfloat16: 1.6e-2}  # with its tolerance, of values around 1
 
