@@ -7,7 +7,7 @@ import re
 from typing import Any, Mapping, NoReturn, Sequence
 
 from ._library import ffi, sized
-from .arrays import View
+from .arrays import READERS, View
 from .errors import InvalidArgument
 from .unrolled import unrolled
 
@@ -35,11 +35,34 @@ def described(kind: str, fields: Mapping[str, Any]) -> Any:
     return structure
 
 
+def refuse_array(name: str, value: Any) -> None:
+    if READERS[type(value)] is not None:
+        raise InvalidArgument.of(name, type(value).__name__, "was given, and no array is taken here", "give a number, x.item(), or a list, x.tolist()", what="a")
+
+
+# What a value of a parameter with this annotation must have, and must be.
+_SCALARS = {"bool": ("__bool__", "is neither True nor False"), "int": ("__index__", "is no whole number"), "float": ("__float__", "is no number")}
+
+
+def check_scalar(name: str, annotation: str, value: Any) -> None:
+    """Refuses a value that is none of its parameter's annotation: an array, True for a number, a word for True."""
+    refuse_array(name, value)
+    bare = annotation[len("Optional["):-1] if annotation.startswith("Optional[") else annotation
+    if bare not in _SCALARS or value is None and bare != annotation:
+        return
+    attribute, limit = _SCALARS[bare]
+    fits = value in (True, False) if bare == "bool" else hasattr(value, attribute) and not isinstance(value, bool)
+    if not fits:
+        raise InvalidArgument.of(name, None, f"{value!r} {limit}", "give one" if bare != "bool" else "give one of them")
+
+
 _WHOLE = re.compile(r"(unsigned |signed )?(char|short|int|long|long long)|u?int\d+_t|size_t|_Bool")
 
 
 def _limit(kind: Any, value: Any) -> tuple[str, str]:
     """What a value of a field must be, and what to do."""
+    if kind.kind == "enum":
+        return f"is none of {', '.join(_words(kind.relements))}", "give one of them"
     if kind.kind != "primitive" or not _WHOLE.fullmatch(kind.cname):
         return f"is no {'number' if kind.kind == 'primitive' else kind.cname}", "give one"
     if not hasattr(value, "__index__"):

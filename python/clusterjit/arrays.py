@@ -31,16 +31,25 @@ DTYPES = {
 NAMES = {short: name for name, (short, _) in DTYPES.items()}
 
 
-def dtype_name(dtype: Any) -> str:
-    """The library's name of a dtype of any library, or of a name: "bf16" of torch.bfloat16 and of "bfloat16"."""
+def dtype_name(dtype: Any, parameter: str = "dtype") -> str:
+    """The library's name of a dtype of any library, or of a name: "bf16" of torch.bfloat16 and of "bfloat16", for a parameter."""
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
     name = name.rsplit(".", 1)[-1]
     if name in NAMES:
         return str(name)
     if name not in DTYPES or not getattr(dtype, "isnative", True):
-        raise UnsupportedType.of("dtype", dtype, f"is none of {', '.join(DTYPES)}, in the order of bytes of this machine",
-                                 "convert the array first: x.astype(...) or x.to(...)")
+        raise UnsupportedType.of(parameter, dtype, f"is none of {', '.join(DTYPES)}, in the order of bytes of this machine",
+                                 "give one of these names, or a dtype of NumPy or torch")
     return DTYPES[name][0]
+
+
+def dtype_of(x: Array, name: str) -> str:
+    """The library's name of the dtype of an array that was given for a parameter."""
+    try:
+        return dtype_name(x.dtype)
+    except UnsupportedType as error:
+        convert = "x.astype(...) or x.to(...)" if getattr(x.dtype, "isnative", True) else 'x.astype(x.dtype.newbyteorder("="))'
+        raise UnsupportedType.of(name, x.dtype, error.limit or "", f"convert it: {convert}", what="its dtype") from None
 
 
 def size_of(dtype: str) -> int:
@@ -125,7 +134,9 @@ class Reader:
 
     @classmethod
     def read(cls, x: Array, keys: list[Any], addresses: list[int]) -> None:
-        reader_of(x)  # which refuses it
+        """Of what is no array: it has no key that arrays have, so that a view is asked for, which refuses it by name."""
+        keys.append(cls)
+        addresses.append(0)
 
     @classmethod
     def read_out(cls, x: Array, keys: list[Any], addresses: list[int]) -> None:
@@ -212,13 +223,26 @@ class NumPy(Reader):
     @classmethod
     def view(cls, x: Array, name: str, slot: int) -> View:
         strides = _elements(name, x.strides, x.itemsize)
-        return View(name, slot, cls, dtype_name(x.dtype), x.shape, strides, None, align_of(address_of(x)), x.flags.writeable, None)
+        return View(name, slot, cls, dtype_of(x, name), x.shape, strides, None, align_of(address_of(x)), x.flags.writeable, None)
 
     @staticmethod
     def allocator(like: Any, shape: Shape, dtype: str) -> Callable[[], Array]:
         import numpy
         kind = _ml_dtype(NAMES[dtype]) if dtype in ("bf16", "e4m3", "e5m2") else numpy.dtype(NAMES[dtype])
         return functools.partial(numpy.empty, shape, kind)
+
+
+class Masked(Reader):
+    """NumPy's arrays with a mask, of which no function knows."""
+
+    @staticmethod
+    def view(x: Array, name: str, slot: int) -> View:
+        raise UnsupportedType.of(name, type(x).__name__, "has a mask, which would be ignored",
+                                 "give its elements, those that are masked replaced: x.filled(0)", what="a")
+
+    @classmethod
+    def address(cls, x: Array) -> int:
+        return cls.view(x, "array", 0).align  # which refuses it
 
 
 class Torch(Reader):
@@ -242,7 +266,7 @@ class Torch(Reader):
         if x.device.type not in ("cpu", "cuda"):
             raise UnsupportedType.of(name, x.device, "is neither on the CPU nor on a CUDA device", "move it: x.cuda()", what="a tensor on")
         device = None if x.device.type == "cpu" else x.device.index
-        return View(name, slot, cls, dtype_name(x.dtype), tuple(x.shape), x.stride(), device, align_of(x.data_ptr()), True, x.device)
+        return View(name, slot, cls, dtype_of(x, name), tuple(x.shape), x.stride(), device, align_of(x.data_ptr()), True, x.device)
 
     @staticmethod
     def allocator(like: Any, shape: Shape, dtype: str) -> Callable[[], Array]:
@@ -274,7 +298,7 @@ class CuPy(Reader):
     @classmethod
     def view(cls, x: Array, name: str, slot: int) -> View:
         strides = _elements(name, x.strides, x.itemsize)
-        return View(name, slot, cls, dtype_name(x.dtype), x.shape, strides, x.data.device_id, align_of(x.data.ptr), True, x.data.device_id)
+        return View(name, slot, cls, dtype_of(x, name), x.shape, strides, x.data.device_id, align_of(x.data.ptr), True, x.data.device_id)
 
     @staticmethod
     def allocator(like: Any, shape: Shape, dtype: str) -> Callable[[], Array]:
@@ -400,7 +424,10 @@ def _dlpack(x: Array, protocol: str) -> tuple[Any, int]:
 
 # ---- which reader
 
-_NAMED = {("numpy", "ndarray"): NumPy, ("torch", "Tensor"): Torch, ("cupy", "ndarray"): CuPy, ("numpy", "generic"): None}
+_NAMED = {("numpy", "ndarray"): NumPy, ("numpy", "MaskedArray"): Masked, ("torch", "Tensor"): Torch, ("cupy", "ndarray"): CuPy,
+          ("numpy", "generic"): None}
+
+
 class _Readers(dict[type, Any]):
     """The reader of each type's arrays; None: the type is no array's."""
 
@@ -414,8 +441,9 @@ READERS = _Readers()
 def reader_of(x: Any, name: str = "array") -> Any:
     reader = READERS[type(x)]
     if reader is None:
-        raise UnsupportedType.of(name, type(x).__name__, "is no array", "give an array of NumPy, torch, CuPy or JAX, or one with __dlpack__",
-                                 what="a")
+        kind = type(x).__name__
+        raise UnsupportedType.of(name, kind, "is no array", "give an array of NumPy, torch, CuPy or JAX, or one with __dlpack__; "
+                                 "numpy.asarray makes one of a list or a number", what="an" if kind[0] in "aeiou" else "a")
     return reader
 
 
@@ -519,7 +547,7 @@ def _ml_dtype(name: str) -> Any:
 
 def stream_handle(stream: Any) -> int:
     """The CUstream of an int, or of a stream of torch, CuPy, Numba, cuda.core: of anything with __cuda_stream__."""
-    if isinstance(stream, int):
+    if isinstance(stream, int) and type(stream) is not bool and 0 <= stream < 2**64:
         return stream
     if hasattr(stream, "__cuda_stream__"):
         found = stream.__cuda_stream__
@@ -528,4 +556,7 @@ def stream_handle(stream: Any) -> int:
         if hasattr(stream, attribute):
             value = getattr(stream, attribute)
             return int(getattr(value, "value", value) or 0)
-    raise UnsupportedType.of("stream", type(stream).__name__, "is no stream", "give an int, or an object with __cuda_stream__", what="a")
+    hint = "give an int, from 0 to 2**64 - 1, or an object with __cuda_stream__"
+    if type(stream) is int:
+        raise InvalidArgument.of("stream", stream, "is no stream", hint)
+    raise UnsupportedType.of("stream", type(stream).__name__, "is no stream", hint, what="a")

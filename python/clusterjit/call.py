@@ -15,10 +15,11 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Union
 
 from ._library import check, ffi, lib, text, thread
-from .arguments import start_of
+from .arguments import check_scalar, start_of
 from .arrays import READERS, Array, Known, read_all, size_of, stream_handle
 from .devices import Device, device_of
 from .errors import Closed, InvalidArgument
+from .overlap import refuse, spans_overlap
 from .request import Out, R, Request, check_out, view_of
 from .unrolled import matcher, unrolled
 
@@ -71,6 +72,8 @@ class Plan(Generic[R]):
         self.make: Callable[[list[int]], tuple[Array, ...]] = self._make_first
         self._sizes = [view.bytes for view in self._views] + [_bytes(out) for out in request.writes.values()]
         self._launch = device.launcher(len(self._sizes))
+        self._places = request.places()
+        self.overlap = spans_overlap(self._places, request.may_share)
         self._given, self._made = Known(None), Known(None)  # arrays of the last calls that gave `out`, and that did not
         self.address = like.reader.address
         self._result: Any = request.result
@@ -89,6 +92,8 @@ class Plan(Generic[R]):
             addresses = test(arrays + outs) if test else None
             if addresses is None:
                 addresses = self._read(arrays, outs, self._given)
+            if self.overlap(addresses):
+                self.refuse_overlap(addresses)
         if late and late.keys() - self._late.keys():
             name = next(iter(late.keys() - self._late.keys()))
             raise InvalidArgument.of(name, None, f"a call of this plan has no such value; it has {', '.join(self._late) or 'none'}")
@@ -112,6 +117,10 @@ class Plan(Generic[R]):
         self.make = unrolled(_MAKE, len(writes), {"address": self.address}, allocate=allocators)
         made: tuple[Array, ...] = self.make(addresses)
         return made
+
+    def refuse_overlap(self, addresses: list[int]) -> None:
+        """Refuses a result of the caller's that overlaps another array of the call. Their spans do: ``overlap`` has told it."""
+        refuse(self._places, self._request.may_share, addresses)
 
     def go(self, addresses: list[int], outs: Any, stream: int, late: Optional[dict[str, Any]] = None) -> R:
         """Launches. The arrays have been checked; of values that are not in `late` those of the plan hold."""
@@ -312,6 +321,8 @@ class Function(Generic[P, R]):
         plan = entry.common or entry.plans.get(handle) or self._make(entry, handle)
         if not outs:
             outs = plan.make(addresses)
+        elif plan.overlap(addresses):
+            plan.refuse_overlap(addresses)
         return plan.go(addresses, outs, handle, late)
 
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any], outs: tuple[Any, ...]) -> tuple[list[int], _Entry[R], Any]:
@@ -342,7 +353,11 @@ class Function(Generic[P, R]):
 
     def _entry(self, key: list[Any], keys: list[Any], args: Any, kwargs: Any, outs: Any) -> _Entry[R]:
         whole = tuple(key), tuple(keys)
-        return self._entries.get(whole) or self._entries.setdefault(whole, _Entry(self._request(args, kwargs, outs)))
+        try:
+            found = self._entries.get(whole)
+        except TypeError:  # an argument has no hash, as a list of lists: the request refuses it by name
+            return _Entry(self._request(args, kwargs, outs))
+        return found or self._entries.setdefault(whole, _Entry(self._request(args, kwargs, outs)))
 
     def _make(self, entry: _Entry[R], stream: int) -> Plan[R]:
         """The entry's plan for this stream; an entry without any plan is not kept."""
@@ -401,8 +416,12 @@ class Function(Generic[P, R]):
         slots = itertools.count()
 
         def viewed(name: str, value: Any) -> Any:
-            if name in self._arrays and value is not None or READERS[type(value)] is not None:
+            parameter = self._signature.parameters[name]
+            if name in self._arrays and (value is not None or parameter.default is parameter.empty):
                 return view_of(value, name, next(slots))
+            if name in self._late and READERS[type(value)] is not None:
+                return view_of(value, name, next(slots))
+            check_scalar(name, str(parameter.annotation), value)
             return tuple(value) if type(value) is list else value
 
         self._refuse_unknown(kwargs)

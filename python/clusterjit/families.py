@@ -19,7 +19,7 @@ from .call import Function, Value
 from .errors import InvalidArgument, UnsupportedType
 from .parameters import KernelRequest
 from .request import Out, Request
-from .shapes import COPY, align, all_elements, at_least_1, blocks, contiguous, elements, ends, last_axis, of_dtype, row_stride, same_shape
+from .shapes import COPY, align, all_elements, at_least_1, blocks, contiguous, elements, ends, last_axis, numbers, of_dtype, row_stride, same_shape
 
 # What is summed is of this type, where it is of a smaller one.
 ARITHMETIC = {"f16": "f32", "bf16": "f32", "e4m3": "f32", "e5m2": "f32", "i8": "i32", "i16": "i32", "u8": "u32", "u16": "u32"}
@@ -186,7 +186,7 @@ def _scan(op: str, x: View, axis: int, exclusive: bool, reverse: bool, flags: Op
         _offsets(offsets)
         heads, fields["heads"], fields["segments"] = offsets, f"offsets_{offsets.dtype}", offsets.shape[0] - 1
     return Request("scan", fields, {"x": x, "heads": heads}, {"out": Out(x.shape, x.dtype, given, True)},
-                   run="run_segmented" if heads else "run")
+                   run="run_segmented" if heads else "run", in_place="x")
 
 
 @Function
@@ -260,7 +260,7 @@ def cummax(x: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool =
 
 def _topk(x: View, k: int, axis: int, shape: Shape, index_dtype: Any, out: Any, fields: dict[str, Any]) -> Request[Any]:
     last_axis(x, axis)
-    index = dtype_name(index_dtype)
+    index = dtype_name(index_dtype, "index_dtype")
     if index not in ("i64", "u32"):
         raise UnsupportedType.of("index_dtype", index, "is none of i64, u32")
     given = [*(out or ()), None, None]
@@ -341,7 +341,7 @@ def sort(x: Array, *, axis: int = -1, descending: bool = False, offsets: Optiona
     given = [*(out or ()), None, None]
     writes = {"values": Out(x.shape, x.dtype, given[0])}
     if return_indices:
-        writes["indices"] = Out(x.shape, dtype_name(index_dtype), given[1])
+        writes["indices"] = Out(x.shape, dtype_name(index_dtype, "index_dtype"), given[1])
     return _sort(x, axis, offsets, longest, writes, {"descending": descending})
 
 
@@ -354,7 +354,7 @@ def argsort(x: Array, *, axis: int = -1, descending: bool = False, offsets: Opti
     >>> clusterjit.argsort(numpy.array([[5, 1, 4]], numpy.float32))
     array([[1, 2, 0]])
     """
-    writes = {"indices": Out(x.shape, dtype_name(index_dtype), out[0] if out else None)}
+    writes = {"indices": Out(x.shape, dtype_name(index_dtype, "index_dtype"), out[0] if out else None)}
     return _sort(x, axis, offsets, longest, writes, {"descending": descending})
 
 
@@ -500,11 +500,16 @@ def stencil(x: Array, weights: Optional[tuple[float, ...]] = None, *, dim: Optio
     >>> clusterjit.stencil(numpy.array([0, 4, 0, 0], numpy.float32), [0.25, 0.5, 0.25])
     array([1., 2., 1., 0.], dtype=float32)
     """
+    if not x.shape:
+        raise x.refuse_shape("at least one axis is needed")
     dim = builtins.min(len(x.shape), 3) if dim is None else dim
     if not 1 <= dim <= 3 or dim > len(x.shape):
         raise InvalidArgument.of("dim", dim, f"is outside 1 to {builtins.min(len(x.shape), 3)}")
-    if weights is not None and not len(weights):
+    if weights is not None and not numbers("weights", weights):
         raise InvalidArgument.of("weights", 0, "were given; there is one for each neighbour and the point", "leave them out for the default")
+    for view in (x, *(out or ())):
+        if view.align < 16:
+            raise view.refuse("its address is a multiple of", view.align, "bytes alone; grids are read and written 16 at a time", "copy it: x.copy()")
     extents = x.shape[len(x.shape) - dim:]
     fields = {"dim": dim, "extent": list(reversed(extents)), "batch": elements(x) // builtins.max(math.prod(extents), 1),
               "steps": at_least_1("steps", steps), "radius": at_least_1("radius", radius), "shape": shape, "boundary": boundary, "weights": weights,
@@ -534,7 +539,7 @@ def exchange(x: Array, pattern: str = "pair", *, shift: int = 1, halo: int = 1, 
         else:
             del fields[name]
     after = (*x.shape[:-1], n + 2 * halo * (pattern == "halo"))
-    return Request("exchange", fields, {"x": x}, {"out": Out(after, x.dtype, given)})
+    return Request("exchange", fields, {"x": x}, {"out": Out(after, x.dtype, given)}, in_place="" if pattern == "halo" else "x")
 
 
 _PARTS = {  # of a block: those that it gives and those that it gets; True: one for each block

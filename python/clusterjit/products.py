@@ -9,7 +9,7 @@ from .arrays import Array, View, dtype_name
 from .call import Function
 from .errors import InvalidArgument
 from .request import Out, Request
-from .shapes import COPY, of_dtype, row_stride, same_dtype, same_shape
+from .shapes import COPY, last_axis, of_dtype, row_stride, same_dtype, same_shape
 
 _OUT = {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16"}
 _8_BITS = ("e4m3", "e5m2")
@@ -39,7 +39,7 @@ def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: d
     of_dtype(a, "f16", "bf16", "f32", "e4m3", "e5m2")
     left, right = Matrix(a), Matrix(b)
     if left.columns != right.rows:
-        raise b.refuse_shape(f"{a.name} is {a.shape}, so it needs {left.columns} rows")
+        raise b.refuse_shape(f"{a.name} is {a.shape}, so it needs {left.columns} row{'s' * (left.columns > 1)}")
     if a.dtype not in _8_BITS or b.dtype not in _8_BITS:
         same_dtype(a, b)
     kind = "tf32" if a.dtype == "f32" else a.dtype
@@ -74,7 +74,7 @@ def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: d
         if view is not None and math.prod(view.shape) != 1:
             raise view.refuse_shape("it must be one number")
     return Request("gemm", fields, {"a": a, "b": b, "c": c, "bias": bias, **scales}, {"d": Out(shape, result, given, True)},
-                   values={"alpha": alpha, "beta": beta})
+                   values={"alpha": alpha, "beta": beta}, in_place="c")
 
 
 def _activation(name: Optional[str]) -> str:
@@ -113,8 +113,11 @@ def linear(x: Array, weight: Array, bias: Optional[Array] = None, *, activation:
     >>> float(clusterjit.linear(x, -weight, activation="relu")[0, 0])
     0.0
     """
-    if not x.shape or len(weight.shape) != 2:
+    last_axis(x, -1)
+    if len(weight.shape) != 2:
         raise weight.refuse_shape(f"that of x is {x.shape}; it must be (n, k), and x (..., k)")
+    if weight.shape[1] != x.shape[-1]:
+        raise weight.refuse_shape(f"x is {x.shape}, so it must be (n, {x.shape[-1]})")
     rows, shape = math.prod(x.shape[:-1]), (*x.shape[:-1], weight.shape[0])
     flat = x._replace(shape=(rows, x.shape[-1]), strides=(row_stride(x), 1))
     given = out[0] if out else None

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
 
 from ._library import dtype_number, ffi, lib, made, sized
-from .arguments import assign, check_values
-from .arrays import Shape, View, reader_of
+from .arguments import assign, check_values, refuse_array
+from .arrays import Shape, View, contiguous, reader_of
 from .devices import Device
 from .errors import InvalidArgument, UnsupportedType
+from .overlap import Place
 
 R = TypeVar("R")
 
@@ -21,6 +22,7 @@ HINTS = dict.fromkeys(("axis", "keepdims"), "the function takes all elements of 
 # What a plan may be told, where its family has it: these choose how a kernel works, and none changes what it computes but `map`, which says it.
 # All other fields of a description are what the arrays and the arguments of a function say.
 PLAN = ("cluster", "block", "grid", "strategy", "form", "tile", "depth", "parts", "lanes", "cluster_n", "split", "map")
+_PARAMETERS = {"smoothing": "label_smoothing", "ignore": "ignore_index", "epsilon": "eps", "op_function": "op"}  # of fields with other names
 
 
 class Out(NamedTuple):
@@ -38,13 +40,14 @@ class Request(Generic[R]):
     ``reads`` and ``writes`` are in the order of the call's parameters, or have the names of the fields of its structure;
     ``values`` are further fields of that, and ``late`` those which each call may give anew; of those in ``above``, with their limits and
     hints, a 0 is refused. ``run_arrays`` are the call's arrays where some are left out (0 stands for them); ``result`` makes what is
-    returned of the arrays that were written; None: themselves.
+    returned of the arrays that were written; None: themselves. ``in_place``: the array that is read which the one result may be.
     """
 
     def __init__(self, noun: str, fields: dict[str, Any], reads: dict[str, Optional[View]], writes: dict[str, Out], *,
                  run: str = "run", values: Optional[dict[str, float]] = None, late: Optional[dict[str, float]] = None,
                  above: Optional[dict[str, tuple[str, str]]] = None, run_arrays: tuple[str, ...] = (),
-                 result: Optional[Callable[..., Any]] = None) -> None:
+                 result: Optional[Callable[..., Any]] = None, in_place: str = "") -> None:
+        self.in_place = in_place
         self.noun, self.run, self.values, self.late, self.above = "cj_" + noun, run, values or {}, late or {}, above or {}
         self.run_arrays = run_arrays or (*(name for name in reads if reads[name] is not None), *writes)
         self.fields = fields
@@ -63,6 +66,7 @@ class Request(Generic[R]):
         """Adds the keywords of a call that are its plan's; refuses others."""
         mine = [name for name in self.parameters() if name in PLAN]
         for name, value in plan.items():
+            refuse_array(name, value)
             if name not in mine:
                 raise InvalidArgument.of(name, None, f"{function} has no such keyword; those of its plan are {', '.join(mine)}",
                                          HINTS.get(name, f"help(clusterjit.{function}) has the other ones"))
@@ -93,6 +97,8 @@ class Request(Generic[R]):
                 raise view.refuse("strides", view.strides, "are below 0", "copy it: numpy.ascontiguousarray(x)")
         given = [out.given for out in self.writes.values() if out.given is not None]
         for view in self.views + given:
+            if view.align < view.size:
+                raise view.refuse("its address is a multiple of", view.align, f"bytes alone; elements of {view.dtype} need {view.size}", "copy it: x.copy()")
             if view.device != self.like.device:
                 raise view.refuse("it is in", view.place, f", but {self.like.name} in {self.like.place}", "move one of them: x.to(y.device)")
         for name, out in self.writes.items():
@@ -101,10 +107,35 @@ class Request(Generic[R]):
 
     def create(self, device: Device) -> Any:
         """The library's handle."""
-        desc, kept = self.describe()
-        handle = made(self.noun + " *", getattr(lib, self.noun + "_create"), device.handle, desc)
+        try:
+            desc, kept = self.describe()
+            handle = made(self.noun + " *", getattr(lib, self.noun + "_create"), device.handle, desc)
+        except InvalidArgument as error:
+            raise self._of_parameter(error) from None
         del kept  # the library has copied what the description points to
         return handle
+
+    def _of_parameter(self, error: InvalidArgument) -> InvalidArgument:
+        """The same refusal of the parameter that a field's value came from."""
+        if error.field == "dtype" and error.value == self.like.dtype and error.limit:
+            return self.like.refuse("its dtype is", error.value, "; it " + error.limit.replace("is none of:", "must be one of:"),
+                                    f"convert it: {self.like.name}.astype(...), {self.like.name}.to(...)", UnsupportedType)
+        field = error.field or ""
+        name = _PARAMETERS.get(field)
+        if not name:
+            return error
+        return InvalidArgument(name + error.message[len(field):], field=name, value=error.value, limit=error.limit, hint=error.hint)
+
+    def places(self) -> list[Place]:
+        """Where the arrays lie that are read, and the results, which are contiguous unless they are given."""
+        like, count = self.like, len(self.writes)
+        outs = [out.given or like._replace(dtype=out.dtype, shape=out.shape, strides=contiguous(out.shape)) for out in self.writes.values()]
+        return ([Place.of(view, view.name, False) for view in self.views]
+                + [Place.of(view, f"out[{i}]" if count > 1 else "out", True) for i, view in enumerate(outs)])
+
+    def may_share(self, a: Place, b: Place) -> bool:
+        """Whether `b` may be written in place of `a`, which is read."""
+        return a.name == self.in_place and b.written and a.layout == b.layout
 
     def kernel_of(self, handle: Any) -> Any:
         return getattr(lib, self.noun + "_kernel")(handle)
@@ -138,7 +169,7 @@ class Request(Generic[R]):
 def _user_function(field: str, names: tuple[str, ...], expression: str, dtype: int) -> Any:
     """An expression in CUDA C of arguments with these names, compiled."""
     if not isinstance(expression, str):
-        raise InvalidArgument.of(field, expression, "is no expression in CUDA C", "give a text")
+        raise InvalidArgument.of(_PARAMETERS.get(field, field), expression, "is no expression in CUDA C", "give a text")
     words = [ffi.new("char[]", name.encode()) for name in names]
     source = ffi.new("char[]", expression.encode())
     signature = {"result": dtype, "count": len(names), "argument": [dtype] * len(names), "name": words}

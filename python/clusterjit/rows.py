@@ -65,8 +65,8 @@ def _softmax(x: View, axis: int, log: bool, scale: float, mask: Optional[View], 
 
 
 def _softmax_backward(dy: View, y: View, axis: int, log: bool, scale: float, dtype: Any, out: Any) -> Request[Array]:
-    rows = Rows(y, axis, dtype, out, (dy,))
     same_shape(y, {"dy": dy})
+    rows = Rows(y, axis, dtype, out, (dy,))
     writes = {"dx": rows.take()}
     fields = {"shape": rows.shape(writes), "log": log, "scale": positive("scale", scale), "backward": 1}
     return Request("softmax", fields, {"dy": dy, "y": y}, writes)
@@ -125,8 +125,8 @@ def log_softmax_backward(dy: Array, y: Array, *, axis: int = -1, scale: float = 
 
 def _norm(kind: str, x: View, weight: Optional[View], bias: Optional[View], residual: Optional[View], eps: float, stats: bool,
           axis: int, dtype: Any, out: Any) -> Request[Any]:
-    rows = Rows(x, axis, dtype, out, (residual,), (weight, bias))
     same_shape(x, {"residual": residual})
+    rows = Rows(x, axis, dtype, out, (residual,), (weight, bias))
     writes = {"y": rows.take()}
     if residual is not None:
         writes["sum"] = rows.take()
@@ -139,8 +139,8 @@ def _norm(kind: str, x: View, weight: Optional[View], bias: Optional[View], resi
 
 def _norm_backward(kind: str, dy: View, x: View, stats: dict[str, View], weight: Optional[View], weight_gradient: bool,
                    bias_gradient: bool, axis: int, dtype: Any, out: Any) -> Request[Any]:
-    rows = Rows(x, axis, dtype, out, (dy,), (weight,))
     same_shape(x, {"dy": dy})
+    rows = Rows(x, axis, dtype, out, (dy,), (weight,))
     for view in stats.values():
         of_dtype(view, "f32")
         if view.shape != x.shape[:-1] or not view.contiguous:

@@ -91,16 +91,23 @@ def at_least_1(name: str, value: int) -> int:
 
 
 def number(name: str, value: Any) -> Any:
-    if not hasattr(value, "__float__"):
+    if not hasattr(value, "__float__") or hasattr(value, "__len__"):
         raise InvalidArgument.of(name, value, "is no number")
     return value
+
+
+def numbers(name: str, values: Any) -> int:
+    """How many numbers a tuple has."""
+    if not isinstance(values, tuple):
+        raise InvalidArgument.of(name, values, "is no tuple or list of numbers")
+    return len([number(name, value) for value in values])
 
 
 def ends(range: Optional[tuple[float, float]]) -> tuple[float, float]:
     """The ends of a histogram's range; the library takes (0, 0) as the default, which None stands for here."""
     if range is None:
         return 0, 0
-    if len(range) != 2 or not number("range", range[0]) < number("range", range[1]):
+    if numbers("range", range) != 2 or not range[0] < range[1]:
         raise InvalidArgument.of("range", range, "is not two numbers, the second above the first", "leave it out for the default")
     return range
 

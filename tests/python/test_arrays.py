@@ -180,9 +180,9 @@ REFUSED = {
     "a wrong dtype": (lambda: cj.softmax(ONES.astype(np.float64)), cj.UnsupportedType, "x: its dtype is f64; it must be f32", "convert",
          ("x", "f64", "it must be f32 or f16 or bf16")),
     "no dtype of ours": (lambda: cj.sum(ONES.astype(complex)), cj.UnsupportedType, "complex128", "convert",
-         ("dtype", "complex128", f"is none of {NAMES}, in the order of bytes of this machine")),
+         ("x", "complex128", f"is none of {NAMES}, in the order of bytes of this machine")),
     "other bytes": (lambda: cj.sum(ONES.astype(">f4")), cj.UnsupportedType, "order of bytes", "convert",
-         ("dtype", ">f4", f"is none of {NAMES}, in the order of bytes of this machine")),
+         ("x", ">f4", f"is none of {NAMES}, in the order of bytes of this machine")),
     "another dtype": (lambda: cj.rms_norm(ONES, np.ones(8, np.float16)), cj.UnsupportedType, "weight: its dtype is f16", "convert",
          ("weight", "f16", "that of x is f32")),
     "a wrong shape": (lambda: cj.rms_norm(ONES, np.ones(7, np.float32)), cj.InvalidArgument, r"weight: its shape is \(7,\); it must be \(8,\)", "",
@@ -410,7 +410,7 @@ def test_a_closed_plan_says_so():
 
 OF_THE_LIBRARY = {
     "a range": (lambda: cj.sum(ONES, cluster=17), ("cluster", "17", "is outside 0 to 16")),
-    "a fraction": (lambda: cj.cross_entropy(ONES, np.zeros(4, "i8"), label_smoothing=1.5), ("smoothing", "1.5", "is outside 0 to 1")),
+    "a fraction": (lambda: cj.cross_entropy(ONES, np.zeros(4, "i8"), label_smoothing=1.5), ("label_smoothing", "1.5", "is outside 0 to 1")),
     "a word": (lambda: cj.emit("reduce", op="xor"), ("op", "xor", "is none of: sum min max product argmin argmax mean meanvar")),
     "a text": (lambda: cj.emit("reduce", n="many"), ("n", "many", "is not a whole number that fits 64 bits")),
     "a number with its unit": (lambda: cj.emit("gemm", lda=1025),

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Odd arguments: each is refused by the name of its parameter, and none is taken for something else."""
+import numpy as np
+import pytest
+
+import clusterjit as cj
+
+ONES = np.ones((4, 8), np.float32)
+GRID = np.ones((4, 2, 8), np.float32)
+HALF, ROWS = np.ones((16, 32), np.float16), np.ones((8, 32), np.float16)
+
+#: Of each function, arguments that it takes.
+TAKEN = {
+    **{name: (ONES,) for name in ("sum", "prod", "min", "max", "mean", "meanvar", "argmin", "argmax", "softmax", "log_softmax", "rms_norm",
+                                  "layer_norm", "cumsum", "cumprod", "cummin", "cummax", "sort", "argsort", "sample", "stencil")},
+    "softmax_backward": (ONES, ONES), "log_softmax_backward": (ONES, ONES), "cross_entropy": (ONES, np.zeros(4, np.int64)),
+    "topk": (ONES, 2), "kthvalue": (ONES, 2), "histogram": (ONES,), "exchange": (GRID,), "collective": (GRID,),
+    "matmul": (HALF, ROWS.T), "linear": (HALF, ROWS), "rms_norm_backward": (ONES, ONES, np.ones(4, np.float32)),
+    "layer_norm_backward": (ONES, ONES, np.ones(4, np.float32), np.ones(4, np.float32)), "reduce": (ONES, "a + b", "0"),
+    "scan": (ONES, "a + b", "0"),
+}
+NO_ARRAYS = {"a list": ONES.tolist(), "an empty list": [], "a tuple": (1.0, 2.0), "a number": 3.0, "None": None, "True": True,
+             "bytes": b"abc", "a bytearray": bytearray(16), "a text": "abc", "a scalar": np.float32(1)}
+NO_ARRAYS_OF_OURS = {
+    "a mask": lambda x: np.ma.masked_array(x, mask=x == 1), "long double": lambda x: x.astype(np.longdouble),
+    "complex": lambda x: x.astype(np.complex64), "bool": lambda x: x.astype(bool), "objects": lambda x: x.astype(object),
+    "times": lambda x: x.astype("i8").astype("M8[s]"), "big-endian": lambda x: x.astype(x.dtype.newbyteorder(">")),
+    "no elements": lambda x: x[:0], "no address of elements": lambda x: _at_an_odd_address(x),
+}
+
+
+def _at_an_odd_address(x):
+    return np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(x.dtype).reshape(x.shape)
+
+
+def test_these_are_all_functions():
+    assert TAKEN.keys() == {name for name in cj.__all__ if isinstance(getattr(cj, name), cj.Function)}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_what_is_no_array_is_refused_by_name(name):
+    x, *others = TAKEN[name]
+    parameter = "a" if name == "matmul" else "logits" if name == "sample" else "dy" if name.endswith("backward") else "x"
+    for what, value in NO_ARRAYS.items():
+        with pytest.raises(cj.UnsupportedType, match=f"^{parameter}: an? .* is no array") as caught:
+            getattr(cj, name)(value, *others)
+        assert "numpy.asarray" in caught.value.hint, what
+    for what, change in NO_ARRAYS_OF_OURS.items():
+        with pytest.raises(cj.InvalidArgument, match=f"^{parameter}: ") as caught:
+            getattr(cj, name)(change(x), *others)
+        assert caught.value.field == parameter and caught.value.limit and caught.value.hint, what
+
+
+@pytest.mark.parametrize("call", [lambda out: cj.softmax(ONES, out=out), lambda out: cj.softmax.plan(ONES)(ONES, out=out)])
+def test_an_out_that_is_no_array_is_refused_by_name(call):
+    for out in ([1, 2], [ONES.copy()], "x", (None,), 3.0):
+        with pytest.raises(cj.UnsupportedType, match="^out: an? .* is no array"):
+            call(out)
+    with pytest.raises(cj.UnsupportedType, match="^out: a MaskedArray has a mask, which would be ignored"):
+        call(np.ma.masked_array(ONES.copy(), mask=ONES == 1))
+
+
+VALUES = {
+    "an array for a number": (lambda: cj.topk(ONES, np.array(2)), "k: a ndarray was given, and no array is taken here"),
+    "an array for a plan's number": (lambda: cj.sum(ONES, cluster=ONES), "cluster: a ndarray was given"),
+    "an array for True": (lambda: cj.sort(ONES, descending=ONES), "descending: a ndarray was given"),
+    "a fraction": (lambda: cj.stencil(ONES, dim=1.5), "dim: 1.5 is no whole number"),
+    "a text for a number": (lambda: cj.softmax(ONES, scale="big"), "scale: 'big' is no number"),
+    "None for a number": (lambda: cj.sample(ONES, top=None), "top: None is no whole number"),
+    "True for a number": (lambda: cj.kthvalue(ONES, True), "k: True is no whole number"),
+    "True for an axis": (lambda: cj.cumsum(ONES[:3], axis=True), "axis: True is no whole number"),
+    "NaN for a number": (lambda: cj.rms_norm(ONES, eps=float("nan")), "eps: nan is not above 0"),
+    "a word for True": (lambda: cj.collective(GRID, "shift", around="no"), "around: 'no' is neither True nor False"),
+    "NaN for True": (lambda: cj.topk(ONES, 2, largest=float("nan")), "largest: nan is neither True nor False"),
+    "a number for a range": (lambda: cj.histogram(ONES, 4, 3.0), "range: 3.0 is no tuple or list of numbers"),
+    "a range of one": (lambda: cj.histogram(ONES, 4, (0,)), "range: .* is not two numbers"),
+    "a range of lists": (lambda: cj.histogram(ONES, 4, (0, [1])), r"range: \[1\] is no number"),
+    "a number for weights": (lambda: cj.stencil(ONES, 3.0), "weights: 3.0 is no tuple or list of numbers"),
+    "a word in weights": (lambda: cj.stencil(ONES, [0.5, "a", 0.5]), "weights: 'a' is no number"),
+    "no word of an enum": (lambda: cj.stencil(ONES, shape=-1), "shape: -1 is none of star, box"),
+    "a number for an expression": (lambda: cj.reduce(ONES, 0, "0"), "op: 0 is no expression"),
+    "a dtype": (lambda: cj.sort(ONES, index_dtype="i4"), "index_dtype: 'i4' is none of"),
+    "a label's name": (lambda: cj.cross_entropy(ONES, np.zeros(4, np.int64), label_smoothing=-1), "label_smoothing: -1 is outside 0 to 1"),
+    "a type of another family": (lambda: cj.stencil(ONES.astype(np.int32)), "x: its dtype is i32; it must be one of: f32 f64"),
+    "no axis": (lambda: cj.stencil(np.array(ONES[0, 0])), r"x: its shape is \(\); at least one axis"),
+    "no axis of a gradient": (lambda: cj.softmax_backward(np.array(ONES[0, 0]), ONES), r"dy: its shape is \(\)"),
+    "no axis of a product": (lambda: cj.linear(np.array(HALF[0, 0]), ROWS), r"x: its shape is \(\)"),
+    "a weight that lies the other way": (lambda: cj.linear(HALF, ROWS.T), r"weight: its shape is \(32, 8\); x is \(16, 32\), so it must be \(n, 32\)"),
+    "a grid at an element": (lambda: cj.stencil(np.ones(33, np.float32)[1:]), "x: its address is a multiple of 4 bytes alone; grids are read"),
+    "a stream": (lambda: cj.sum(ONES, stream=True), "stream: a bool is no stream"),
+    "a stream below 0": (lambda: cj.sum(ONES, stream=-1), "stream: -1 is no stream"),
+    "a stream of 65 bits": (lambda: cj.sum(ONES, stream=2**64), "stream: 18446744073709551616 is no stream"),
+}
+
+
+@pytest.mark.parametrize("what", VALUES)
+def test_a_value_is_refused_by_name(what):
+    call, message = VALUES[what]
+    with pytest.raises(cj.InvalidArgument, match="^" + message):
+        call()
+
+
+# ---- overlaps
+
+def test_what_is_written_overlaps_nothing():
+    flat = np.arange(64, dtype=np.float32)
+    x, later = flat[:32].reshape(4, 8), flat[16:48].reshape(4, 8)
+    indices = np.zeros((4, 8), np.int64)
+    half = np.zeros((4, 8), np.float32)
+    for call, name in (
+            (lambda out: cj.softmax(x, out=out), "out"), (lambda out: cj.cumsum(x, out=out), "out"), (lambda out: cj.stencil(x, out=out), "out"),
+            (lambda out: cj.sort(x, out=(out, indices)), r"out\[0\]"), (lambda out: cj.rms_norm(x, residual=x, out=(half, out)), r"out\[1\]"),
+            (lambda out: cj.softmax.plan(x)(x, out=out), "out")):
+        for _ in range(3):  # also of calls that have been made before
+            with pytest.raises(cj.InvalidArgument, match=f"^{name}: its 128 bytes at 0x.* overlap x, 128 bytes at 0x"):
+                call(later)
+            call(np.zeros((4, 8), np.float32))
+    with pytest.raises(cj.InvalidArgument, match=r"^out\[1\]: its 16 bytes at 0x.* overlap out\[0\]"):
+        cj.cross_entropy(x, np.zeros(4, np.int64), out=(half[0, :4], half[0, :4]))
+    with pytest.raises(cj.InvalidArgument, match="^out: its 128 bytes at 0x.* overlap x"):
+        cj.stencil(x, out=x)
+    assert (flat == np.arange(64)).all()
+
+
+def test_columns_of_one_matrix_do_not_overlap(rng):
+    whole = rng.integers(0, 9, (5, 24)).astype(np.int32)
+    wanted = np.cumsum(whole[:, :8], -1)
+    cj.cumsum(whole[:, :8], out=whole[:, 8:16])
+    assert (whole[:, 8:16] == wanted).all()
+    with pytest.raises(cj.InvalidArgument, match="overlap x"):
+        cj.cumsum(whole[:, :8], out=whole[:, 7:15])
+    with pytest.raises(cj.InvalidArgument, match="overlap x"):  # the last columns of a row and the first ones of the next
+        cj.cumsum(whole[:4, 16:], out=whole.reshape(-1)[20:116].reshape(4, 24)[:, :8])
+
+
+def test_some_are_written_in_place(rng):
+    x = rng.integers(0, 9, (6, 2, 8)).astype(np.int32)
+    wanted = x[:, ::-1].copy()
+    assert cj.exchange(x, out=x) is x and (x == wanted).all()
+    c = rng.random((16, 8), np.float32).astype(np.float16)
+    wanted = HALF.astype(np.float32) @ ROWS.T.astype(np.float32) + c
+    cj.matmul(HALF, ROWS.T, c=c, out=c)
+    np.testing.assert_allclose(c, wanted, rtol=1e-3)
+    with pytest.raises(cj.InvalidArgument, match="overlap x"):
+        halo = np.zeros((6, 2, 10), np.int32)
+        cj.exchange(halo.reshape(-1)[:96].reshape(6, 2, 8), "halo", out=halo)
