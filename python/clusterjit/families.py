@@ -4,7 +4,7 @@
 Rows lie along the last axis; the axes before it may have any extents, as long as they make rows at equal distances. ``out`` takes
 the result's array (a tuple where there are several), ``stream`` a stream (default: the caller's current one). Further keywords,
 ``**plan``, are what the plan else chooses, such as ``cluster=4`` (0: without clusters) or ``block=256`` (:data:`clusterjit.request.PLAN`). What is
-written must not overlap what is read.
+written must not overlap what is read, but that scans, exchanges without a halo, and a product's c are also written in place.
 
 A body has no use for ``plan``: :class:`clusterjit.call.Function` adds it to what the body asks for.
 """
@@ -327,7 +327,7 @@ def sort(x: Array, *, axis: int = -1, descending: bool = False, offsets: Optiona
     """The elements of each row in order, and where they were: two arrays, like ``x``, which has any dtype of 8 to 64
     bits but e4m3 and e5m2; without ``return_indices`` the elements alone. Equal elements keep their order; NaN is greater than
     any number, and -0 equals 0. ``offsets``: (segments + 1,) of i32 or i64, ascending: x has one axis, and segment i of it, from offsets[i] to
-    offsets[i + 1], is sorted by itself. ``longest``: elements that no segment exceeds, to some 2**18 (default: the length of x). Elements
+    offsets[i + 1], is sorted by itself. ``longest``: elements that no segment exceeds, 2**18 at most, of 64 bits 2**17 (default: the length of x). Elements
     outside of the segments are not written.
 
     >>> import clusterjit, numpy
@@ -494,7 +494,7 @@ def stencil(x: Array, weights: Optional[tuple[float, ...]] = None, *, dim: Optio
             **plan: Any) -> Request[Array]:
     """Every point of a grid becomes a weighted sum of its neighbours, ``steps`` times. ``x``: (..., y, x), contiguous, of f32 or
     f64, whose last ``dim`` axes (default: all, 3 at most) are the grid, the others a batch. ``weights``: as they lie in memory,
-    2 dim radius + 1 of a "star", (2 radius + 1)**dim of a "box"; ``boundary``: "zero", "clamp" or "periodic".
+    2 dim radius + 1 of a "star", (2 radius + 1)**dim of a "box", 32 at most; ``boundary``: "zero", "clamp" or "periodic".
 
     >>> import clusterjit, numpy
     >>> clusterjit.stencil(numpy.array([0, 4, 0, 0], numpy.float32), [0.25, 0.5, 0.25])

@@ -13,18 +13,22 @@ from .shapes import COPY, last_axis, of_dtype, row_stride, same_dtype, same_shap
 
 _OUT = {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16"}
 _8_BITS = ("e4m3", "e5m2")
+_ALONG_K = ("f32", *_8_BITS)  # of which the elements of K must follow each other
 
 
 class Matrix:
-    """How a matrix of a batch lies: by rows or columns, from one line to the next, from one product's matrix to the next one's."""
+    """How a matrix of a batch lies: by rows or columns, from one line to the next, from one product's matrix to the next one's. One of a
+    single row or column may lie either way: the one that is ``wanted``."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, wanted: str = "row") -> None:
         if len(view.shape) < 2:
             raise view.refuse_shape("it must be (..., rows, columns)")
         (self.rows, self.columns), (down, along) = view.shape[-2:], view.strides[-2:]
         by_rows = along == 1 and (down >= self.columns or self.rows == 1) or self.columns == 1 and down == 1 and self.rows > 1
-        if not by_rows and not (down == 1 and (along >= self.rows or self.columns == 1)):
+        by_columns = down == 1 and (along >= self.rows or self.columns == 1) or self.rows == 1 and along == 1 and self.columns > 1
+        if not by_rows and not by_columns:
             raise view.refuse_strides("have neither contiguous rows nor contiguous columns")
+        by_rows = by_rows and (wanted == "row" or not by_columns)
         self.order = "row" if by_rows else "column"
         self.line = 0 if (self.rows if by_rows else self.columns) == 1 else down if by_rows else along
         self.batch = math.prod(view.shape[:-2])
@@ -34,14 +38,22 @@ class Matrix:
         self.stride = outer[-1][1] if outer else 0
 
 
+def _along_k(x: View, order: str, wanted: str, copy: str) -> None:
+    if order != wanted:
+        raise x.refuse("it lies by", f"{order}s", f"; of {x.dtype} it must lie by {wanted}s", f"copy it: numpy.{copy}({x.name})")
+
+
 def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: dict[str, Optional[View]], alpha: float, beta: float,
             activation: Optional[str], dtype: Any, out: Any) -> Request[Array]:
     of_dtype(a, "f16", "bf16", "f32", "e4m3", "e5m2")
-    left, right = Matrix(a), Matrix(b)
+    left, right = Matrix(a), Matrix(b, "column" if a.dtype in _ALONG_K else "row")
     if left.columns != right.rows:
         raise b.refuse_shape(f"{a.name} is {a.shape}, so it needs {left.columns} row{'s' * (left.columns > 1)}")
     if a.dtype not in _8_BITS or b.dtype not in _8_BITS:
         same_dtype(a, b)
+    if a.dtype in _ALONG_K:
+        _along_k(a, left.order, "row", "ascontiguousarray")
+        _along_k(b, right.order, "column", "asfortranarray")
     kind = "tf32" if a.dtype == "f32" else a.dtype
     result = dtype_name(dtype) if dtype is not None else _OUT.get(kind, kind)
     if a.shape[:-2] and b.shape[:-2] and a.shape[:-2] != b.shape[:-2]:
@@ -90,7 +102,8 @@ def matmul(a: Array, b: Array, *, c: Optional[Array] = None, bias: Optional[Arra
     """``activation(alpha * a @ b + beta * c + bias)`` on tensor cores, with sums in f32. ``a``: (..., m, k), ``b``: (..., k, n), of
     f16, bf16, f32 (multiplied as tf32), float8_e4m3fn or float8_e5m2; ``c`` and the result: (..., m, n); ``bias``: (n,);
     ``activation``: "relu", "gelu" (tanh), "silu". Rows or columns of each are contiguous (a.T is taken as it is); those of all begin at
-    multiples of 16 bytes, or the product takes longer. Of f32 and float8 ``a`` lies by rows, ``b`` by columns. ``scale_a``,
+    multiples of 16 bytes, or the product takes longer. Of f32 and float8 ``a`` lies by rows, ``b`` by columns: numpy.asfortranarray(b), or the transpose of a
+    matrix that lies by rows. ``scale_a``,
     ``scale_b``, ``scale_d``: one f32 each, of float8. With ``beta=0`` ``c`` is not read, as in BLAS: its NaN do not
     reach the result.
 

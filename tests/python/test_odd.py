@@ -144,3 +144,21 @@ def test_some_are_written_in_place(rng):
     with pytest.raises(cj.InvalidArgument, match="overlap x"):
         halo = np.zeros((6, 2, 10), np.int32)
         cj.exchange(halo.reshape(-1)[:96].reshape(6, 2, 8), "halo", out=halo)
+
+
+@pytest.mark.parametrize("m, n, k", [(1, 1, 1), (1, 5, 1), (5, 1, 1), (1, 1, 5), (1, 5, 7), (5, 1, 7), (5, 7, 1)])
+def test_f32_of_one_row_or_column_lies_either_way(rng, m, n, k):
+    a, b = rng.integers(0, 9, (m, k)).astype(np.float32), rng.integers(0, 9, (k, n)).astype(np.float32)
+    assert (cj.matmul(a, np.asfortranarray(b)) == a @ b).all()
+    if n == 1 or k == 1:
+        assert (cj.matmul(a, b) == a @ b).all()
+
+
+def test_f32_that_lies_the_wrong_way_is_refused_with_a_cure(rng):
+    a, b = rng.random((16, 32), np.float32), rng.random((32, 8), np.float32)
+    with pytest.raises(cj.InvalidArgument, match="^b: it lies by rows; of f32 it must lie by columns") as caught:
+        cj.matmul(a, b)
+    assert "numpy.asfortranarray(b)" in caught.value.hint
+    with pytest.raises(cj.InvalidArgument, match="^a: it lies by columns; of f32 it must lie by rows"):
+        cj.matmul(np.asfortranarray(a), np.asfortranarray(b))
+    np.testing.assert_allclose(cj.matmul(a, np.asfortranarray(b)), a @ b, rtol=1e-2)
