@@ -11,13 +11,17 @@ import argparse
 import json
 import time
 
-import numpy
+from shared.ours import die, new_file
 
-import clusterjit
-from clusterjit._library import ffi, lib, thread
-from clusterjit.arrays import address_of
-from clusterjit.unrolled import unrolled
-from shared.ours import new_file
+try:
+    import numpy
+
+    import clusterjit
+    from clusterjit._library import ffi, lib, thread
+    from clusterjit.arrays import address_of
+    from clusterjit.unrolled import unrolled
+except ImportError as missing:
+    die(f"{missing}: pip install numpy, and `pip install .` in the source tree", 77)
 
 TRIALS, CALLS = 500, 50
 BORROW = """
