@@ -24,8 +24,8 @@ class Matrix:
         if len(view.shape) < 2:
             raise view.refuse_shape("it must be (..., rows, columns)")
         (self.rows, self.columns), (down, along) = view.shape[-2:], view.strides[-2:]
-        by_rows = along == 1 and (down >= self.columns or self.rows == 1) or self.columns == 1 and down == 1 and self.rows > 1
-        by_columns = down == 1 and (along >= self.rows or self.columns == 1) or self.rows == 1 and along == 1 and self.columns > 1
+        by_rows = (along == 1 or self.columns == 1) and (down >= self.columns or self.rows == 1)
+        by_columns = (down == 1 or self.rows == 1) and (along >= self.rows or self.columns == 1)
         if not by_rows and not by_columns:
             raise view.refuse_strides("have neither contiguous rows nor contiguous columns")
         by_rows = by_rows and (wanted == "row" or not by_columns)

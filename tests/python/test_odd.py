@@ -152,6 +152,14 @@ def test_f32_of_one_row_or_column_lies_either_way(rng, m, n, k):
     assert (cj.matmul(a, np.asfortranarray(b)) == a @ b).all()
     if n == 1 or k == 1:
         assert (cj.matmul(a, b) == a @ b).all()
+    for x, y in ((a, np.asfortranarray(b)), (a.astype(np.float16), b.astype(np.float16))):  # with gaps between what there is one of
+        wide, high = np.zeros((m, 5 * k), x.dtype), np.zeros((5 * k, n), y.dtype)
+        if k == 1 or m == 1 and x.dtype == np.float16:
+            wide[:, ::5] = x
+            assert (cj.matmul(wide[:, ::5], y) == a @ b).all()
+        if k == 1 or n == 1 and x.dtype == np.float16:
+            high[::5] = y
+            assert (cj.matmul(x, high[::5]) == a @ b).all()
 
 
 def test_f32_that_lies_the_wrong_way_is_refused_with_a_cure(rng):
