@@ -8,7 +8,7 @@ from typing import Any, Mapping, NoReturn, Sequence
 
 from ._library import ffi, sized
 from .arrays import READERS, View
-from .errors import InvalidArgument
+from .errors import InvalidArgument, UnsupportedType
 from .unrolled import unrolled
 
 
@@ -53,7 +53,14 @@ def check_scalar(name: str, annotation: str, value: Any) -> None:
     attribute, limit = _SCALARS[bare]
     fits = value in (True, False) if bare == "bool" else hasattr(value, attribute) and not isinstance(value, bool)
     if not fits:
-        raise InvalidArgument.of(name, None, f"{value!r} {limit}", "give one" if bare != "bool" else "give one of them")
+        raise InvalidArgument.of(name, value, limit, "give one" if bare != "bool" else "give one of them")
+
+
+def text_of(name: str, value: Any) -> str:
+    """The value of a parameter that is a text."""
+    if not isinstance(value, str):
+        raise UnsupportedType.of(name, type(value).__name__, "is no text", "give a str", what="a")
+    return value
 
 
 _WHOLE = re.compile(r"(unsigned |signed )?(char|short|int|long|long long)|u?int\d+_t|size_t|_Bool")

@@ -10,6 +10,7 @@ import threading
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
 
 from ._library import call, check, ffi, lib, made, sized, text, thread
+from .arguments import described, text_of
 from .errors import Error
 from .unrolled import unrolled
 
@@ -127,17 +128,17 @@ class Device:
         """
         options = {"hazards": hazards, "random_schedule": seed is not None, "seed": seed or 0, "late_schedule": late,
                    "threads": threads, "instruction_limit": instruction_limit}
-        before, self._options = self._options, options
+        before = self._options
         self._configure(options)
         try:
             yield self
         finally:
-            self._options = before
             self._configure(before)
 
     def _configure(self, options: dict[str, Any]) -> None:
         with self.lock:
-            call(lib.cj_cpu_configure, self.handle, sized("cj_cpu_options", options))
+            call(lib.cj_cpu_configure, self.handle, described("cj_cpu_options", options))
+        self._options = options
 
     def hazards(self) -> list[Found]:
         """What the last launch on the CPU device broke, each pair of lines once: what the exception :class:`Hazard` has, too.
@@ -263,7 +264,7 @@ def device(spec: str = "auto") -> Device:
     """
     if spec == "auto":
         return _first_with_clusters()
-    spec = "gpu:0" if spec == "gpu" else spec
+    spec = "gpu:0" if text_of("device", spec) == "gpu" else spec
     with _opening:
         if spec not in _devices:
             _devices[spec] = Device(spec)

@@ -37,8 +37,8 @@ class Error(Exception):
 
     @classmethod
     def of(cls, field: str, value: Any, limit: str, hint: str = "", *, what: str = "") -> Self:
-        """The error with the message ``field: what value limit``. Without a ``value``, None, the limit says it all."""
-        if value is None:
+        """The error with the message ``field: what value limit``. Without a ``value``, None, the limit says it all, unless it goes on a sentence."""
+        if value is None and not limit.startswith(("is ", "was ")):
             return cls(f"{field}: {limit}", field=field, limit=limit, hint=hint)
         shown = f"{what} {value}" if what else repr(value) if isinstance(value, str) else str(value)
         space = "" if limit[:1] in (";", ",", ":") else " "

@@ -14,7 +14,7 @@ from typing import Any, Callable, Collection, Iterator, NamedTuple, Optional, Se
 
 from ._library import call, dtype_number, ffi, lib, made, sized
 from .about import Info as Info, about
-from .arguments import described
+from .arguments import check_scalar, described
 from .arrays import READERS, Shape, View, address_of, dtype_name
 from .borrowed import Part, refuse_overlaps, wrap
 from .devices import Device, device, merged
@@ -374,6 +374,7 @@ class Gpus(Ranks):
         first, index = self._views({"x": x})["x"], dtype_name(index_dtype)
         if index not in ("i64", "u32"):
             raise UnsupportedType.of("index_dtype", index, "is none of i64, u32")
+        check_scalar("k", "int", k)
         if k == 0:
             raise InvalidArgument.of("k", k, "is below 1: there is nothing to choose", "give 1 or more")
         shape = (*first.shape[:-1], k)
@@ -411,7 +412,7 @@ class Gpus(Ranks):
         7.0
         """
         first = self._views({"x": x})["x"]
-        if op not in _COMBINE:
+        if op not in tuple(_COMBINE):
             raise InvalidArgument.of("op", op, f"is none of {', '.join(_COMBINE)}")
         fields = {"n": math.prod(first.shape), "op": (lib.CJ_REDUCE_SUM, lib.CJ_REDUCE_MIN, lib.CJ_REDUCE_MAX)[_COMBINE[op]],
                   "dtype": dtype_number(first.dtype)}
@@ -534,7 +535,7 @@ class Gpus(Ranks):
         """A collective of these arrays, which are this process's ranks', and their views."""
         self._open()
         own = list(x) if isinstance(x, (list, tuple)) else [x]
-        if op not in _COMBINE:
+        if op not in tuple(_COMBINE):
             raise InvalidArgument.of("op", op, f"is none of {', '.join(_COMBINE)}")
         self._views({"x": x})
         views = [self._view(array, i) for i, array in enumerate(own)]

@@ -9,6 +9,7 @@ import struct
 from typing import Any, NamedTuple, Optional, Sequence, Union
 
 from ._library import call, ffi, lib, made, sized, text
+from .arguments import text_of
 from .arrays import READERS, address_of, stream_handle
 from .devices import Device, device as device_named
 from .errors import Closed, Compiler, Hazard, InvalidArgument, UnsupportedType
@@ -42,7 +43,7 @@ def check(source: str, *, arch: Optional[str] = None, options: Sequence[str] = (
     ...     print(found.line, found.severity, found.rule)
     4 error name-undefined
     """
-    if not _PTX.search(source):
+    if not _PTX.search(text_of("source", source)):
         try:
             ptx = _compile(source, name, arch, options, ())
         except Compiler as error:
@@ -50,7 +51,7 @@ def check(source: str, *, arch: Optional[str] = None, options: Sequence[str] = (
     else:
         ptx = source
     data = ptx.encode()
-    word = ffi.new("char[]", arch.encode()) if arch and ptx is source else ffi.NULL
+    word = ffi.new("char[]", text_of("arch", arch).encode()) if arch and ptx is source else ffi.NULL
     report = made("cj_report *", lib.cj_check_ptx, data, len(data), sized("cj_check_options", {"arch": word}))
     try:
         places = _Places(ptx)
@@ -68,7 +69,7 @@ def emit(family: str, **parameters: Any) -> str:
     >>> "barrier.cluster" in clusterjit.emit("reduce", n=1024, cluster=4, arch="sm_90")
     True
     """
-    arch = parameters.pop("arch", "sm_90a" if family == "gemm" else "sm_90").encode()
+    arch = text_of("arch", parameters.pop("arch", "sm_90a" if family == "gemm" else "sm_90")).encode()
     params, plan = params_of(family, parameters), ffi.new("cj_plan *")
     call(lib.cj_plan_make, params, made("const cj_limits *", lib.cj_limits_builtin, arch), arch, plan)
     written = ffi.new("char **")
@@ -105,8 +106,8 @@ class Kernel:
     def __init__(self, source: str, entry: Optional[str] = None, *, device: Union[str, Device] = "auto", name: Optional[str] = None,
                  options: Sequence[str] = ()) -> None:
         self.device = device if isinstance(device, Device) else device_named(device)
-        expressions = (entry,) if entry and "<" in entry else ()
-        self.ptx = source if _PTX.search(source) else _compile(source, name, _arch(self.device), options, expressions)
+        expressions = (entry,) if entry is not None and "<" in text_of("entry", entry) else ()
+        self.ptx = source if _PTX.search(text_of("source", source)) else _compile(source, name, _arch(self.device), options, expressions)
         data = self.ptx.encode()
         self._module = made("cj_module *", lib.cj_module_from_ptx, self.device.handle, data, len(data))
         self.entry = self._only_entry() if entry is None else entry
@@ -146,7 +147,7 @@ class Kernel:
         buffers = [ffi.from_buffer(value) for value in values]
         config = sized("cj_launch_config", {
             "function": self._function, "grid": _extent("grid", grid), "block": _extent("block", block),
-            "cluster": _extent("cluster", cluster) if cluster else (0, 0, 0), "dynamic_shared": shared, "nonportable": nonportable,
+            "cluster": _extent("cluster", cluster) if cluster else (0, 0, 0), "dynamic_shared": _whole("shared", shared), "nonportable": nonportable,
             "argument_count": len(buffers), "attributes": {"cooperative": cooperative}})
         kept = ffi.new("void *[]", buffers), ffi.new("size_t[]", [len(value) for value in values])
         config.arguments, config.argument_bytes = kept
@@ -165,6 +166,8 @@ class Kernel:
 
     def _array(self, parameter: Any, argument: Any) -> Any:
         view = view_of(argument, parameter.name, 0)
+        if min(view.strides, default=0) < 0:
+            raise view.refuse("strides", view.strides, "are below 0", "copy it: numpy.ascontiguousarray(x)")
         if parameter.kind not in (lib.CJ_PARAM_POINTER, lib.CJ_PARAM_INTEGER) or parameter.size != 8:
             raise UnsupportedType.of(parameter.name, "array", f"was given for {parameter.described}", what="an")
         if view.device != self.device.ordinal:
@@ -264,14 +267,24 @@ def _arch(device: Device) -> str:
 
 def _compile(source: str, name: Optional[str], arch: Optional[str], options: Sequence[str], expressions: Sequence[str]) -> str:
     """The PTX of CUDA C++."""
-    kept = [[ffi.new("char[]", word.encode()) for word in words] for words in (expressions, options)]
+    if isinstance(options, str):
+        raise InvalidArgument.of("options", options, "is one text, and a list of options is wanted", "give a list: options=[...]")
+    kept = [[ffi.new("char[]", text_of("options", word).encode()) for word in words] for words in (expressions, options)]
     names, flags = (ffi.new("char *[]", words) for words in kept)
-    words = [ffi.new("char[]", word.encode()) if word else ffi.NULL for word in (source, name, arch)]
+    words = [ffi.new("char[]", text_of(what, word).encode()) if word is not None else ffi.NULL
+             for what, word in (("source", source), ("name", name), ("arch", arch or None))]
     desc = sized("cj_cuda_source", {"text": words[0], "name": words[1], "arch": words[2], "names": names, "options": flags,
                                         "name_count": len(kept[0]), "option_count": len(kept[1])})
     written = ffi.new("char **")
     call(lib.cj_ptx_from_cuda, desc, written, ffi.NULL)
     return _taken(written[0])
+
+
+def _whole(name: str, value: Any) -> int:
+    """A number of 32 bits."""
+    if not hasattr(value, "__index__") or not 0 <= operator.index(value) < 2**32:
+        raise InvalidArgument.of(name, value, "is no whole number below 2^32", "give one, 0 or above")
+    return operator.index(value)
 
 
 def _extent(name: str, extent: Extent) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from ._library import call, ffi, lib, made, text
+from .arguments import text_of
 from .arrays import View
 from .devices import Device
 from .errors import InvalidArgument
@@ -12,7 +13,7 @@ from .request import Out, R, Request
 
 
 def _family(name: str) -> Any:
-    return made("const cj_family *", lib.cj_family_find, name.encode())
+    return made("const cj_family *", lib.cj_family_find, text_of("family", name).encode())
 
 
 def names_of(family: str) -> list[str]:

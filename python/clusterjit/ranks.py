@@ -32,9 +32,9 @@ class Ranks:
 
     def _views(self, given: dict[str, Any]) -> dict[str, View]:
         """Of each array that is given, the first rank's, which all others are like."""
-        found = {}
+        found: dict[str, View] = {}
         for name, array in given.items():
-            if array is None:
+            if array is None and found:  # the first one is always needed
                 continue
             views = [self._view(own, i, name) for i, own in enumerate(self._of_ranks(name, array))]
             if any(view.shape != views[0].shape or view.dtype != views[0].dtype for view in views):

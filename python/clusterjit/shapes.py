@@ -91,7 +91,7 @@ def at_least_1(name: str, value: int) -> int:
 
 
 def number(name: str, value: Any) -> Any:
-    if not hasattr(value, "__float__") or hasattr(value, "__len__"):
+    if not hasattr(value, "__float__") or hasattr(value, "__len__") or isinstance(value, bool):
         raise InvalidArgument.of(name, value, "is no number")
     return value
 

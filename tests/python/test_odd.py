@@ -170,3 +170,57 @@ def test_f32_that_lies_the_wrong_way_is_refused_with_a_cure(rng):
     with pytest.raises(cj.InvalidArgument, match="^a: it lies by columns; of f32 it must lie by rows"):
         cj.matmul(np.asfortranarray(a), np.asfortranarray(b))
     np.testing.assert_allclose(cj.matmul(a, np.asfortranarray(b)), a @ b, rtol=1e-2)
+
+
+# ---- kernels, texts, devices, several ranks
+
+FILL = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry fill(.param .u64 out, .param .u32 value) {
+    .reg .u32 %v, %t; .reg .u64 %o;
+    ld.param.u64 %o, [out]; ld.param.u32 %v, [value];
+    mov.u32 %t, %tid.x; mad.wide.u32 %o, %t, 4, %o;
+    st.global.u32 [%o], %v; ret;
+}"""
+OF_KERNELS = {
+    "no grid": (lambda kernel, out: kernel(out, 7, grid=None, block=4), "grid: None is not one to three whole numbers"),
+    "no shared memory": (lambda kernel, out: kernel(out, 7, grid=1, block=4, shared=None), "shared: None is no whole number"),
+    "shared memory below 0": (lambda kernel, out: kernel(out, 7, grid=1, block=4, shared=-1), "shared: -1 is no whole number"),
+    "None for a number": (lambda kernel, out: kernel(out, None, grid=1, block=4), "value: None was given for an integer"),
+    "from the end": (lambda kernel, out: kernel(out[::-1], 7, grid=1, block=4), r"out: strides \(-1,\) are below 0"),
+    "a mask": (lambda kernel, out: kernel(np.ma.masked_array(out), 7, grid=1, block=4), "out: a MaskedArray has a mask"),
+    "no text": (lambda kernel, out: cj.Kernel(None, device="cpu"), "source: a NoneType is no text"),
+    "bytes": (lambda kernel, out: cj.check(FILL.encode()), "source: a bytes is no text"),
+    "no entry's name": (lambda kernel, out: cj.Kernel(FILL, 0, device="cpu"), "entry: a int is no text"),
+    "no target's name": (lambda kernel, out: cj.emit("reduce", arch=90), "arch: a int is no text"),
+    "no family's name": (lambda kernel, out: cj.emit(None), "family: a NoneType is no text"),
+    "one option": (lambda kernel, out: cj.check("__global__ void k() {}", options="--use_fast_math"), "options: '--use_fast_math' is one text"),
+    "no device's name": (lambda kernel, out: cj.device(None), "device: a NoneType is no text"),
+    "a seed below 0": (lambda kernel, out: cj.device("cpu").watch(seed=-1).__enter__(), "seed: -1 is outside 0 to"),
+}
+
+
+@pytest.mark.parametrize("what", OF_KERNELS)
+def test_a_kernels_argument_is_refused_by_name(what):
+    call, message = OF_KERNELS[what]
+    with cj.Kernel(FILL, device="cpu") as kernel, pytest.raises(cj.InvalidArgument, match="^" + message):
+        call(kernel, np.zeros(4, np.uint32))
+
+
+def test_a_watch_that_is_refused_leaves_the_device_as_it_was(cpu):
+    with pytest.raises(cj.InvalidArgument):
+        with cpu.watch(seed=2**64):
+            pass
+    with cpu.watch(seed=7):
+        assert float(cj.sum(ONES)) == 32
+
+
+def test_what_ranks_lack_is_refused_by_name():
+    with cj.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
+        for call, message in ((lambda: gpus.softmax(None), "x: 1 arrays are given, and this process has 2 ranks"),
+                              (lambda: gpus.softmax([ONES, None]), "x: a NoneType is no array"),
+                              (lambda: gpus.topk([ONES, ONES], True), "k: True is no whole number"),
+                              (lambda: gpus.all_reduce([ONES, ONES], op=["sum"]), r"op: \['sum'\] is none of sum, min, max")):
+            with pytest.raises(cj.InvalidArgument, match="^" + message):
+                call()
