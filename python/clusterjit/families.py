@@ -73,7 +73,7 @@ def reduce(x: Array, op: str, identity: str, *, map: Optional[str] = None, out: 
 
 @Function
 def prod(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The product of all elements of ``x``, contiguous, of any shape and dtype.
+    """The product of all elements of ``x``, contiguous, of any shape and dtype. ``axis``: as of :func:`sum`.
 
     >>> import clusterjit, numpy
     >>> int(clusterjit.prod(numpy.arange(1, 11, dtype=numpy.int64)))
@@ -111,7 +111,7 @@ def max(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, st
 
 @Function
 def mean(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The mean of all elements of ``x``: f32 of f16, bf16 and f32, else f64.
+    """The mean of all elements of ``x``, contiguous, of any shape and dtype: f32 of f16, bf16 and f32, else f64. ``axis``: as of :func:`sum`.
 
     >>> import clusterjit, numpy
     >>> float(clusterjit.mean(numpy.arange(5, dtype=numpy.int32)))
@@ -123,7 +123,8 @@ def mean(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, s
 
 @Function
 def meanvar(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[tuple[Array, Array]]:
-    """The mean and the variance (over n) of all elements of ``x``, in one pass. ``out`` has the shape (2,).
+    """The mean and the variance (over n) of all elements of ``x``, contiguous, of any shape and dtype, in one pass, of :func:`mean`'s dtype.
+    ``out`` has the shape (2,).
 
     >>> import clusterjit, numpy
     >>> [float(value) for value in clusterjit.meanvar(numpy.array([1, 2, 3, 4], numpy.float32))]
@@ -134,8 +135,8 @@ def meanvar(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan
 
 @Function
 def argmin(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The index, i64, of the first least element of ``x``, flattened. ``out``: i64 of shape (2,), whose second element it is. NaN is passed
-    over, where NumPy's is the first NaN.
+    """The index, i64, of the first least element of ``x``, contiguous, of any dtype, flattened. ``axis``: as of :func:`sum`.
+    ``out``: i64 of shape (2,), whose second element it is. NaN is passed over, where NumPy's is the first NaN.
 
     >>> import clusterjit, numpy
     >>> int(clusterjit.argmin(numpy.array([3.0, -2.0, 5.0, -2.0])))
@@ -193,7 +194,8 @@ def _scan(op: str, x: View, axis: int, exclusive: bool, reverse: bool, flags: Op
 def cumsum(x: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool = False, flags: Optional[Array] = None,
            offsets: Optional[Array] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
     """Running sums along the last axis. ``x``: (..., columns) of f32, f64, f16, bf16 or an integer of 32 or 64 bits; the result
-    is alike. ``flags``: u8 of x's shape, not 0 where a segment begins; ``offsets``: (segments + 1,) of i32 or i64, of one row.
+    is alike. ``exclusive``: without the element itself; ``reverse``: from the row's end.
+    ``flags``: u8 of x's shape, not 0 where a segment begins; ``offsets``: (segments + 1,) of i32 or i64, of one row.
 
     >>> import clusterjit, numpy
     >>> clusterjit.cumsum(numpy.array([1, 2, 3, 4], numpy.int32), exclusive=True)
@@ -273,7 +275,8 @@ def _topk(x: View, k: int, axis: int, shape: Shape, index_dtype: Any, out: Any, 
 def topk(x: Array, k: int, *, axis: int = -1, largest: bool = True, sorted: bool = True, index_dtype: Any = "int64", out: Any = None,
          stream: Any = None, **plan: Any) -> Request[tuple[Array, Array]]:
     """The ``k`` largest (or smallest) elements of each row, and their indices: two arrays, (..., k). ``x``: (..., columns) of f32,
-    f16, bf16, i32 or u32; ``k``: 1 to 2048. Of equal elements those of lower index come first.
+    f16, bf16, i32 or u32; ``k``: 1 to 2048; ``axis``: the last one. Of equal elements those of lower index come first; without ``sorted``
+    the k are in any order. ``index_dtype``: int64 or uint32.
 
     >>> import clusterjit, numpy
     >>> clusterjit.topk(numpy.array([[5, 1, 4, 3]], numpy.float32), 2)
@@ -285,7 +288,7 @@ def topk(x: Array, k: int, *, axis: int = -1, largest: bool = True, sorted: bool
 @Function
 def kthvalue(x: Array, k: int, *, axis: int = -1, largest: bool = False, index_dtype: Any = "int64", out: Any = None,
              stream: Any = None, **plan: Any) -> Request[tuple[Array, Array]]:
-    """The ``k``-th smallest (or largest) element of each row, and its index: two arrays, (...). ``x`` as of :func:`topk`.
+    """The ``k``-th smallest (or largest) element of each row, and its index: two arrays, (...). All parameters as of :func:`topk`.
 
     >>> import clusterjit, numpy
     >>> clusterjit.kthvalue(numpy.array([[5, 1, 4, 3]], numpy.float32), 2)
@@ -325,7 +328,8 @@ def sort(x: Array, *, axis: int = -1, descending: bool = False, offsets: Optiona
          index_dtype: Any = "int64", return_indices: bool = True, out: Any = None, stream: Any = None,
          **plan: Any) -> Request[Union[tuple[Array, Array], Array]]:
     """The elements of each row in order, and where they were: two arrays, like ``x``, which has any dtype of 8 to 64
-    bits but e4m3 and e5m2; without ``return_indices`` the elements alone. Equal elements keep their order; NaN is greater than
+    bits but e4m3 and e5m2; without ``return_indices`` the elements alone. ``descending``: the greatest first; ``index_dtype``: int64 or
+    uint32. Equal elements keep their order; NaN is greater than
     any number, and -0 equals 0. ``offsets``: (segments + 1,) of i32 or i64, ascending: x has one axis, and segment i of it, from offsets[i] to
     offsets[i + 1], is sorted by itself. ``longest``: elements that no segment exceeds, 2**18 at most, of 64 bits 2**17 (default: the length of x). Elements
     outside of the segments are not written.
@@ -348,7 +352,7 @@ def sort(x: Array, *, axis: int = -1, descending: bool = False, offsets: Optiona
 @Function
 def argsort(x: Array, *, axis: int = -1, descending: bool = False, offsets: Optional[Array] = None, longest: Optional[int] = None,
             index_dtype: Any = "int64", out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """Where the elements of each row are in order: the indices of :func:`sort` alone.
+    """Where the elements of each row are in order: the indices of :func:`sort` alone, which has the same parameters.
 
     >>> import clusterjit, numpy
     >>> clusterjit.argsort(numpy.array([[5, 1, 4]], numpy.float32))
@@ -426,7 +430,9 @@ def sample(logits: Array, *, temperature: Value = 1.0, top_k: Optional[Value] = 
     temperature, top-k, top-p and min-p, in this order. -1 where no token is left. Each value is a number, which may be another one in
     each call of the same plan, or an array with one a row. Temperature 0 takes the largest logit, top_k 0 all. ``counts``: u32 like logits, how
     often each token is in the text, for the penalties; ``mask``: u32 (..., columns / 32, rounded up), a bit for each token that is allowed.
-    The same seed and offset give the same tokens, on every device.
+    The same seed and offset give the same tokens, on every device. ``top_p`` keeps the fewest tokens that are as probable together, ``min_p``
+    those that are so probable of the most probable one's. A logit above 0 of a token that is in the text is divided by ``repetition``, one below
+    0 multiplied; ``frequency`` times the token's count and, once, ``presence`` are subtracted.
 
     More can be told of what the filters keep; the result is then a :class:`Sampled`: ``log_probability`` of the token; the ``top`` most
     probable tokens, up to 32, with theirs; the ``distribution``. With ``draft_tokens``, i32 one a row, and ``draft_probabilities``,
@@ -494,7 +500,7 @@ def stencil(x: Array, weights: Optional[tuple[float, ...]] = None, *, dim: Optio
             **plan: Any) -> Request[Array]:
     """Every point of a grid becomes a weighted sum of its neighbours, ``steps`` times. ``x``: (..., y, x), contiguous, of f32 or
     f64, whose last ``dim`` axes (default: all, 3 at most) are the grid, the others a batch. ``weights``: as they lie in memory,
-    2 dim radius + 1 of a "star", (2 radius + 1)**dim of a "box", 32 at most; ``boundary``: "zero", "clamp" or "periodic".
+    by ``shape`` 2 dim radius + 1 of a "star", (2 radius + 1)**dim of a "box", 32 at most; ``boundary``: "zero", "clamp" or "periodic".
 
     >>> import clusterjit, numpy
     >>> clusterjit.stencil(numpy.array([0, 4, 0, 0], numpy.float32), [0.25, 0.5, 0.25])

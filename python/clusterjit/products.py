@@ -103,7 +103,7 @@ def matmul(a: Array, b: Array, *, c: Optional[Array] = None, bias: Optional[Arra
     f16, bf16, f32 (multiplied as tf32), float8_e4m3fn or float8_e5m2; ``c`` and the result: (..., m, n); ``bias``: (n,);
     ``activation``: "relu", "gelu" (tanh), "silu". Rows or columns of each are contiguous (a.T is taken as it is); those of all begin at
     multiples of 16 bytes, or the product takes longer. Of f32 and float8 ``a`` lies by rows, ``b`` by columns: numpy.asfortranarray(b), or the transpose of a
-    matrix that lies by rows. ``scale_a``,
+    matrix that lies by rows. ``dtype``: that of the result (default: that of a, of float8 bfloat16). ``scale_a``,
     ``scale_b``, ``scale_d``: one f32 each, of float8. With ``beta=0`` ``c`` is not read, as in BLAS: its NaN do not
     reach the result.
 
@@ -118,8 +118,8 @@ def matmul(a: Array, b: Array, *, c: Optional[Array] = None, bias: Optional[Arra
 @Function
 def linear(x: Array, weight: Array, bias: Optional[Array] = None, *, activation: Optional[str] = None, dtype: Any = None,
            out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """``activation(x @ weight.T + bias)``. ``x``: (..., k), ``weight``: (n, k), ``bias``: (n,), the result: (..., n). Types and
-    activations as of :func:`matmul`.
+    """``activation(x @ weight.T + bias)``. ``x``: (..., k), ``weight``: (n, k), ``bias``: (n,), the result: (..., n). Types,
+    ``dtype`` and activations as of :func:`matmul`.
 
     >>> import clusterjit, numpy
     >>> x, weight = numpy.ones((4, 32), numpy.float16), numpy.ones((8, 32), numpy.float16)

@@ -100,7 +100,8 @@ def log_softmax(x: Array, *, axis: int = -1, scale: float = 1.0, mask: Optional[
 @Function
 def softmax_backward(dy: Array, y: Array, *, axis: int = -1, scale: float = 1.0, dtype: Any = None, out: Optional[Array] = None,
                      stream: Any = None) -> Request[Array]:
-    """The gradient of x, of ``y = softmax(x)``: ``scale * (dy - sum(dy * y)) * y``. Both are (..., columns).
+    """The gradient of x, of ``y = softmax(x)``: ``scale * (dy - sum(dy * y)) * y``. Both are (..., columns), of f32, f16 or bf16, and the
+    result is like y, of ``dtype`` if it is given. ``axis``: the last one.
 
     >>> import clusterjit, numpy
     >>> y = numpy.array([[0.25, 0.75]], numpy.float32)
@@ -113,7 +114,7 @@ def softmax_backward(dy: Array, y: Array, *, axis: int = -1, scale: float = 1.0,
 @Function
 def log_softmax_backward(dy: Array, y: Array, *, axis: int = -1, scale: float = 1.0, dtype: Any = None,
                          out: Optional[Array] = None, stream: Any = None) -> Request[Array]:
-    """The gradient of x, of ``y = log_softmax(x)``: ``scale * (dy - sum(dy) * exp(y))``. Both are (..., columns).
+    """The gradient of x, of ``y = log_softmax(x)``: ``scale * (dy - sum(dy) * exp(y))``. Parameters as of :func:`softmax_backward`.
 
     >>> import clusterjit, numpy
     >>> y = numpy.log(numpy.array([[0.25, 0.75]], numpy.float32))
@@ -189,7 +190,11 @@ def layer_norm(x: Array, weight: Optional[Array] = None, bias: Optional[Array] =
 def rms_norm_backward(dy: Array, x: Array, rstd: Array, weight: Optional[Array] = None, *, weight_gradient: bool = True,
                       bias_gradient: bool = False, axis: int = -1, dtype: Any = None, out: Any = None,
                       stream: Any = None) -> Request[Any]:
-    """The gradients of :func:`rms_norm`: dx, of x (of h, if there was a residual), then, as asked, that of weight and of bias.
+    """The gradients of :func:`rms_norm`: dx, of x (of h, if there was a residual), then, as asked by ``weight_gradient`` and
+    ``bias_gradient``, that of weight and of bias, (columns,).
+
+    ``dy``, ``x`` (h, if there was a residual): (..., columns) of f32, f16 or bf16; ``rstd``: (...) of f32, as ``stats=True`` gives it;
+    ``weight``: (columns,), of x's dtype. The gradients have ``dtype`` or x's. ``axis``: the last one.
 
     >>> import clusterjit, numpy
     >>> x, dy = numpy.array([[3, 4, 0, 0]], numpy.float32), numpy.ones((1, 4), numpy.float32)
@@ -205,7 +210,8 @@ def rms_norm_backward(dy: Array, x: Array, rstd: Array, weight: Optional[Array] 
 def layer_norm_backward(dy: Array, x: Array, mean: Array, rstd: Array, weight: Optional[Array] = None, *,
                         weight_gradient: bool = True, bias_gradient: bool = True, axis: int = -1, dtype: Any = None,
                         out: Any = None, stream: Any = None) -> Request[Any]:
-    """The gradients of :func:`layer_norm`: dx, then, as asked, that of weight and of bias.
+    """The gradients of :func:`layer_norm`: dx, then, as asked, that of weight and of bias. ``mean``, ``rstd``: (...) of f32, as
+    ``stats=True`` gives them; other parameters as of :func:`rms_norm_backward`.
 
     >>> import clusterjit, numpy
     >>> x, dy = numpy.array([[1, 3, 1, 3]], numpy.float32), numpy.ones((1, 4), numpy.float32)
@@ -222,7 +228,7 @@ def cross_entropy(x: Array, labels: Array, *, ignore_index: int = -100, label_sm
                   scale: float = 1.0, dtype: Any = None, out: Any = None, stream: Any = None) -> Request[Any]:
     """The loss of each row of logits, and the logarithm of the sum of e^x: two arrays, (...) of f32; with ``gradient`` also that
     of x, times ``scale``. ``x``: (..., classes) of f32, f16 or bf16; ``labels``: (...) of i64 or i32. A row with the label
-    ``ignore_index`` has the loss 0.
+    ``ignore_index`` has the loss 0. ``label_smoothing``, from 0 to 1: so much of the target is spread evenly over all classes.
 
     >>> import clusterjit, numpy
     >>> loss, lse = clusterjit.cross_entropy(numpy.zeros((1, 4), numpy.float32), numpy.array([2]))

@@ -67,6 +67,20 @@ def test_help_and_signatures_say_what_a_caller_sees():
     assert not unnamed, "the list in clusterjit/__init__.py"
 
 
+def test_a_docstring_tells_every_parameter():
+    """By its name, or as those "of" another function; `axis` of rows is the last one everywhere."""
+    untold = {}
+    for name in clusterjit.__all__:
+        function = getattr(clusterjit, name)
+        if not isinstance(function, clusterjit.Function):
+            continue
+        text = function.__doc__.split("\n\n", 1)[1]
+        texts = [text, *(getattr(clusterjit, other).__doc__.split("\n\n", 1)[1] for other in re.findall(r":func:`(\w+)`", text))]
+        parameters = set(inspect.signature(function).parameters) - {"plan", "out", "stream", "axis"}
+        untold[name] = sorted(word for word in parameters if not any(re.search(rf"\b{word}\b", one) for one in texts))
+    assert not {name: words for name, words in untold.items() if words}
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/gpus.md", "docs/python.md"])
 def test_pages(page):
     text = (pathlib.Path(__file__).resolve().parents[2] / page).read_text()
