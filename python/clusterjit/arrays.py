@@ -441,7 +441,7 @@ READERS = _Readers()
 def reader_of(x: Any, name: str = "array") -> Any:
     reader = READERS[type(x)]
     if reader is None:
-        kind = type(x).__name__
+        kind = type(x).__name__ if type(x).__module__ == "builtins" else f"{type(x).__module__}.{type(x).__name__}"
         raise UnsupportedType.of(name, kind, "is no array", "give an array of NumPy, torch, CuPy or JAX, or one with __dlpack__; "
                                  "numpy.asarray makes one of a list or a number", what="an" if kind[0] in "aeiou" else "a")
     return reader

@@ -355,7 +355,7 @@ class Function(Generic[P, R]):
         whole = tuple(key), tuple(keys)
         try:
             found = self._entries.get(whole)
-        except TypeError:  # an argument has no hash, as a list of lists: the request refuses it by name
+        except (TypeError, ValueError):  # an argument has no hash, as a list of lists or a memoryview: the request refuses it by name
             return _Entry(self._request(args, kwargs, outs))
         return found or self._entries.setdefault(whole, _Entry(self._request(args, kwargs, outs)))
 

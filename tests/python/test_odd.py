@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Odd arguments: each is refused by the name of its parameter, and none is taken for something else."""
+import array
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,8 @@ TAKEN = {
     "scan": (ONES, "a + b", "0"),
 }
 NO_ARRAYS = {"a list": ONES.tolist(), "an empty list": [], "a tuple": (1.0, 2.0), "a number": 3.0, "None": None, "True": True,
-             "bytes": b"abc", "a bytearray": bytearray(16), "a text": "abc", "a scalar": np.float32(1)}
+             "bytes": b"abc", "a bytearray": bytearray(16), "a memoryview": memoryview(ONES), "an array of Python's": array.array("f", [1]),
+             "a text": "abc", "a scalar": np.float32(1)}
 NO_ARRAYS_OF_OURS = {
     "a mask": lambda x: np.ma.masked_array(x, mask=x == 1), "long double": lambda x: x.astype(np.longdouble),
     "complex": lambda x: x.astype(np.complex64), "bool": lambda x: x.astype(bool), "objects": lambda x: x.astype(object),
