@@ -24,21 +24,21 @@ static void are_right(const char *const *words, size_t count) {
 static void large_problems_are_right(void **state) {
     (void)state;
     static const char *const words[] = {
-        "form=mma m=3000 n=4500 k=520 b=column",
-        "form=mma m=4096 n=4096 k=256 tile=128x256 a=column",
-        "form=mma m=2500 n=2600 k=700 tile=256x128 d=column c=yes",
-        "form=mma m=3333 n=1999 k=300 tile=64x64 dtype=f16",
-        "form=mma m=3000 n=4500 k=520 b=column bias=n activation=gelu c=yes",
-        "form=mma m=3001 n=4500 k=520 b=column out=f32 c=yes bias=m activation=silu d=column",
-        "form=mma m=3000 n=4500 k=520 dtype=tf32 b=column tile=128x256",
-        "form=mma m=3000 n=4500 k=1040 dtype=e4m3 b=column tile=64x128 out=e4m3 bias=n activation=relu",
-        "form=mma m=3000 n=4500 k=1040 dtype=e5m2 dtype-b=e4m3 b=column c=yes",
+        "form=mma m=2100 n=3150 k=264 b=column",
+        "form=mma m=2900 n=2900 k=136 tile=128x256 a=column",
+        "form=mma m=2100 n=2100 k=350 tile=256x128 d=column c=yes",
+        "form=mma m=2333 n=1399 k=150 tile=64x64 dtype=f16",
+        "form=mma m=2100 n=3150 k=264 b=column bias=n activation=gelu c=yes",
+        "form=mma m=2101 n=3150 k=264 b=column out=f32 c=yes bias=m activation=silu d=column",
+        "form=mma m=2100 n=3150 k=264 dtype=tf32 b=column tile=128x256",
+        "form=mma m=2100 n=3150 k=528 dtype=e4m3 b=column tile=64x128 out=e4m3 bias=n activation=relu",
+        "form=mma m=2100 n=3150 k=528 dtype=e5m2 dtype-b=e4m3 b=column c=yes",
         "form=mma m=700 n=900 k=520 batch=9 shared=b c=yes",
-        "m=2999 n=4501 k=521 align=2 b=column",
-        "m=3001 n=1999 k=1023 align=2 dtype=f16 a=column c=yes bias=n activation=gelu",
-        "m=3000 n=4500 k=521 align=4 dtype=tf32 b=column",
-        "m=3001 n=4501 k=1041 align=1 dtype=e4m3 b=column bias=n",
-        "m=4096 n=11 k=4096 align-b=2 align-d=2",
+        "m=2099 n=3151 k=261 align=2 b=column",
+        "m=2101 n=1399 k=511 align=2 dtype=f16 a=column c=yes bias=n activation=gelu",
+        "m=2100 n=3150 k=261 align=4 dtype=tf32 b=column",
+        "m=2101 n=3151 k=521 align=1 dtype=e4m3 b=column bias=n",
+        "m=4096 n=11 k=2048 align-b=2 align-d=2",
     };
     are_right(words, cj_test_few() ? 0 : CJ_TEST_COUNT(words));
 }
