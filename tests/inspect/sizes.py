@@ -2,8 +2,8 @@
 # sizes.py SOURCES: no function of more than 50 lines (from its name to its last brace, comments and blank lines included), no file
 # of more than 600, no folder of more than 25 sources. In a test the lines of a table within a function (from `= {` to `};`) do not
 # count: they are the cases, each of which is read alone. sizes.allowed names what is still larger, each with its number and, for a
-# folder, the reason: it may become smaller, never larger, and the list may shrink, never grow. CJ_UPDATE_INSPECT=1 deletes from it
-# what is gone.
+# folder, the reason: it may become smaller, never larger, and the list may shrink, never grow. A folder with a file for each thing that
+# the library has (a family, a planted fault) grows with it: its number is "any". CJ_UPDATE_INSPECT=1 deletes from the list what is gone.
 import ast
 import collections
 import os
@@ -87,19 +87,20 @@ def limit(key):
 
 text = allowed_file.read_text().splitlines()
 rows = [line.split(maxsplit=2) for line in text if line and not line.startswith("#")]
-allowed = {key: int(most) for key, most, *_ in rows}
+grows = {key for key, most, *_ in rows if most == "any"}
+allowed = {key: int(most) for key, most, *_ in rows if key not in grows}
 reasons = {key: reason for key, _, *reason in rows}
-larger = {k: v for k, v in found.items() if v > allowed.get(k, 0)}
-gone = [k for k, v in allowed.items() if found.get(k, 0) < v]
+larger = {k: v for k, v in found.items() if k not in grows and v > allowed.get(k, 0)}
+gone = [k for k, v in allowed.items() if found.get(k, 0) < v] + [k for k in grows if k not in found]
 for key, number in larger.items():
     print(f"FAIL: {key} has {number}; the limit is {allowed.get(key, limit(key))}")
 if gone and os.environ.get("CJ_UPDATE_INSPECT"):
-    kept = [" ".join([k, str(min(found[k], allowed[k])), *reasons[k]]) for k in allowed if k in found]
+    kept = [" ".join([k, "any" if k in grows else str(min(found[k], allowed[k])), *reasons[k]]) for k in reasons if k in found]
     allowed_file.write_text("\n".join([line for line in text if line.startswith("#")] + kept) + "\n")
     gone = []
 for key in gone:
-    print(f"FAIL: sizes.allowed says {key} has {allowed[key]}; it has fewer (CJ_UPDATE_INSPECT=1 corrects it)")
-unexplained = [k for k in allowed if k.endswith("/") and not reasons[k]]
+    print(f"FAIL: sizes.allowed says {key} has {allowed.get(key, 'many')}; it has fewer (CJ_UPDATE_INSPECT=1 corrects it)")
+unexplained = [k for k in reasons if k.endswith("/") and not reasons[k]]
 for key in unexplained:
     print(f"FAIL: sizes.allowed gives no reason for {key}")
 print(f"{count} files in {len(sources)} folders, {len(found)} of them, or of their functions, too large")
