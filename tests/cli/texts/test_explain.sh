@@ -21,7 +21,7 @@ gives '' explain --json
 json 'len(o["rules"]) > 120'
 
 run explain --markdown
-if [[ ${CJ_UPDATE_GOLDEN:-0} == 1 ]]; then cp "$dir/out" "$root/docs/rules.md"; fi
+if [[ ${CJ_UPDATE_GOLDEN:-0} == 1 && $code == 0 ]]; then cp "$dir/out" "$root/docs/rules.md"; fi
 cmp "$dir/out" "$root/docs/rules.md" || failed 'explain --markdown' 'docs/rules.md differs: CJ_UPDATE_GOLDEN=1 writes it'
 
 # --- findings name the command: once, also where there are several
