@@ -41,12 +41,11 @@ static inline unsigned cj__row_block_rows(const row_shape *s) { return s->warps 
 
 void     cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s);
 unsigned cj__row_peel_most(const cj_plan *plan, const row_op *op, const row_shape *s);
-void     cj__row_peel_shape(row_shape *s, unsigned elements);
 unsigned cj__row_split_most(const cj_plan *plan, const row_shape *s, bool peeled);
 
-// How vectors of what is written are loaded where what is read begins beside them.
-typedef enum row_split { ROW_PARTS, ROW_PEELED_PARTS, ROW_PEELED_ACROSS } row_split;
-void     cj__row_split_shape(const cj_plan *plan, const row_op *op, row_shape *s, unsigned elements, row_split how);
+// Wider vectors: peeled ones of all matrices; or of what is written, and how these are loaded where what is read begins beside them.
+typedef enum row_wider { ROW_PEELED, ROW_PARTS, ROW_PEELED_PARTS, ROW_PEELED_ACROSS } row_wider;
+void     cj__row_widen(const cj_plan *plan, const row_op *op, row_shape *s, unsigned elements, row_wider how);
 void     cj__row_cut(row_shape *s);  // into pieces, from form, blocks and number of pieces
 void     cj__row_cut_sums(const cj_plan *plan, row_shape *s);
 

@@ -46,12 +46,6 @@ unsigned cj__row_peel_most(const cj_plan *plan, const row_op *op, const row_shap
     return cj__load_width(plan->params.value[ROW_ALIGN], (unsigned)cj__most(s->in_bytes, s->out_bytes), apart);
 }
 
-void cj__row_peel_shape(row_shape *s, unsigned elements) {
-    s->peeled = true;
-    s->elements = s->access = elements;
-    s->vectors = s->columns / elements;
-}
-
 // Elements of a vector that is loaded in parts, or across two, at most: what is written allows so many, if its rows are peeled or begin with
 // one. Where pointers are multiples of less than a vector, the kernel finds where vectors begin.
 unsigned cj__row_split_most(const cj_plan *plan, const row_shape *s, bool peeled) {
@@ -60,14 +54,13 @@ unsigned cj__row_split_most(const cj_plan *plan, const row_shape *s, bool peeled
 }
 
 // Rows that are loaded across vectors leave one vector more to each edge (peel.c).
-void cj__row_split_shape(const cj_plan *plan, const row_op *op, row_shape *s, unsigned elements, row_split how) {
-    const unsigned together = cj__row_peel_most(plan, op, s);
-    cj__row_peel_shape(s, elements);
+void cj__row_widen(const cj_plan *plan, const row_op *op, row_shape *s, unsigned elements, row_wider how) {
+    s->access = (unsigned)cj__least(cj__row_peel_most(plan, op, s), elements);
+    s->elements = elements;
     s->peeled = how != ROW_PARTS;
     s->across = how == ROW_PEELED_ACROSS;
-    s->vectors -= s->across ? 2 : 0;
-    s->access = (unsigned)cj__least(together, elements);
-    s->unaligned = s->peeled && plan->params.value[ROW_ALIGN];
+    s->vectors = s->columns / elements - (s->across ? 2 : 0);
+    s->unaligned = how > ROW_PARTS && plan->params.value[ROW_ALIGN];
 }
 
 // Pieces of a stream are whole 16-byte words; those of spread rows are whole cache lines.
@@ -113,11 +106,8 @@ void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
     const uint64_t *value = plan->params.value;
     cj__row_problem(plan, op, s);
     const unsigned peel = cj__asked_or(plan, ROW_PEEL, 0), split = cj__asked_or(plan, ROW_SPLIT, 0);
-    const bool     across = value[ROW_ACROSS] == ROW_ACROSS_YES;
-    if (split)
-        cj__row_split_shape(plan, op, s, split, !peel ? ROW_PARTS : across ? ROW_PEELED_ACROSS : ROW_PEELED_PARTS);
-    else if (peel)
-        cj__row_peel_shape(s, peel);
+    const row_wider beside = value[ROW_ACROSS] == ROW_ACROSS_YES ? ROW_PEELED_ACROSS : ROW_PEELED_PARTS;
+    if (split || peel) cj__row_widen(plan, op, s, split ? split : peel, !split ? ROW_PEELED : peel ? beside : ROW_PARTS);
     s->transposed = value[ROW_TRANSPOSE] == ROW_TRANSPOSE_YES;
     s->form = (row_form)value[ROW_FORM];
     s->cluster = (unsigned)value[ROW_CLUSTER];

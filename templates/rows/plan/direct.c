@@ -306,17 +306,16 @@ static bool do_short_edges_wait(const choice *c, unsigned elements) {
     return c->rows * c->row_bytes < SMALL_SHORT_BYTES && columns > (uint64_t)ROW_WARP * elements && columns <= ELEMENTS_MOST;
 }
 
-static bool may_peel(const choice *c, unsigned plain_bytes, unsigned elements) {
-    const uint64_t wanted = c->plan->params.value[ROW_PEEL];
-    if (c->s->totals || c->s->columns < 2 * elements) return false;
-    if (is_asked(c, ROW_PEEL)) return wanted == elements;
-    return plain_bytes <= PEEL_PLAIN_BYTES && !do_edges_wait(c) && !do_short_edges_wait(c, elements);
-}
-
 static bool is_across_asked(const choice *c) { return c->plan->params.value[ROW_ACROSS] == ROW_ACROSS_YES; }
 
+static bool may_peel(const choice *c, const row_shape *plain, unsigned elements) {
+    if (asked(c, ROW_SPLIT) || is_across_asked(c) || plain->totals || plain->columns < 2 * elements) return false;
+    if (is_asked(c, ROW_PEEL)) return c->plan->params.value[ROW_PEEL] == elements;
+    return vector_bytes(plain) <= PEEL_PLAIN_BYTES && !do_edges_wait(c) && !do_short_edges_wait(c, elements);
+}
+
 // Whether the caller asks for nothing else than vectors of so many elements that are loaded so.
-static bool is_split_allowed(const choice *c, unsigned elements, row_split how) {
+static bool is_split_allowed(const choice *c, unsigned elements, row_wider how) {
     const uint64_t *value = c->plan->params.value;
     if (is_asked(c, ROW_PEEL) && value[ROW_PEEL] != (how == ROW_PARTS ? 0 : elements)) return false;
     if (is_asked(c, ROW_SPLIT) && value[ROW_SPLIT] != elements) return false;
@@ -336,7 +335,7 @@ static bool is_by_elements(const choice *c, const row_shape *plain) {
 // Loads of parts find their lines in the L1 cache, of which a warp's vectors take several: they are a few parts. Of unaligned rows that may
 // be whole there usually are none, and these are not loaded across vectors; nor are few short rows, each of whose threads is waited for
 // (626 x 72 f32, stride 81: rmsnorm 2.27 us so, 2.03 in parts).
-static bool may_split(const choice *c, const row_shape *plain, unsigned elements, row_split how) {
+static bool may_split(const choice *c, const row_shape *plain, unsigned elements, row_wider how) {
     const unsigned part = cj__row_peel_most(c->plan, c->op, plain);
     const unsigned least = how == ROW_PEELED_ACROSS ? ROW_ACROSS_LEAST : how == ROW_PEELED_PARTS ? 2 : 1;
     const bool     whole = how != ROW_PARTS && cj__row_may_be_whole(c, plain, elements);
@@ -348,35 +347,18 @@ static bool may_split(const choice *c, const row_shape *plain, unsigned elements
     return is_asked(c, ROW_SPLIT) || (!asked(c, ROW_PEEL) && vector_bytes(plain) <= PEEL_PLAIN_BYTES && pays);
 }
 
-// The shape so far becomes the best if it is allowed and takes no more instructions.
-static void keep_better(const choice *c, bool allowed, row_shape *best, uint64_t *least) {
-    const uint64_t cost = allowed ? cost_of(c) : UINT64_MAX;
-    if (!allowed || cost > *least) return;
-    *best = *c->s;
-    *least = cost;
-}
-
-// Wider vectors than `plain` has, with an edge.
-static void try_peeled(choice *c, const row_shape *plain, row_shape *best, uint64_t *least) {
-    const unsigned most = cj__row_peel_most(c->plan, c->op, plain);
+// Shapes of wider vectors than `plain` has: one becomes the best if its threads have all edges and it takes no more instructions.
+static void try_wider(choice *c, const row_shape *plain, row_wider how, row_shape *best, uint64_t *least) {
+    const unsigned most = how == ROW_PEELED ? cj__row_peel_most(c->plan, c->op, plain)
+                                            : cj__row_split_most(c->plan, plain, how != ROW_PARTS);
     for (unsigned elements = 2 * plain->elements; elements <= most; elements *= 2) {
         *c->s = *plain;
-        if (asked(c, ROW_SPLIT) || is_across_asked(c) || !may_peel(c, vector_bytes(plain), elements)) continue;
-        cj__row_peel_shape(c->s, elements);
+        if (!(how == ROW_PEELED ? may_peel(c, plain, elements) : may_split(c, plain, elements, how))) continue;
+        cj__row_widen(c->plan, c->op, c->s, elements, how);
         plan_vectors(c);
-        keep_better(c, cj__row_threads(c->s) >= edges_most(c->s), best, least);
-    }
-}
-
-// The same, where what is read begins beside them.
-static void try_split(choice *c, const row_shape *plain, row_split how, row_shape *best, uint64_t *least) {
-    const unsigned most = cj__row_split_most(c->plan, plain, how != ROW_PARTS);
-    for (unsigned elements = 2 * plain->elements; elements <= most; elements *= 2) {
-        *c->s = *plain;
-        if (!may_split(c, plain, elements, how)) continue;
-        cj__row_split_shape(c->plan, c->op, c->s, elements, how);
-        plan_vectors(c);
-        keep_better(c, cj__row_threads(c->s) >= edges_most(c->s), best, least);
+        if (cj__row_threads(c->s) < edges_most(c->s) || cost_of(c) > *least) continue;
+        *best = *c->s;
+        *least = cost_of(c);
     }
 }
 
@@ -395,9 +377,7 @@ void cj__row_plan_direct(choice *c) {
     plan_vectors(c);
     row_shape best = *c->s;
     uint64_t  least = asked(c, ROW_PEEL) || asked(c, ROW_SPLIT) || is_across_asked(c) ? UINT64_MAX : cost_of(c);
-    if (!best.transposed) {
-        try_peeled(c, &plain, &best, &least);
-        for (row_split how = ROW_PARTS; how <= ROW_PEELED_ACROSS; how++) try_split(c, &plain, how, &best, &least);
-    }
+    for (row_wider how = ROW_PEELED; !best.transposed && how <= ROW_PEELED_ACROSS; how++)
+        try_wider(c, &plain, how, &best, &least);
     *c->s = best;
 }

@@ -99,7 +99,7 @@ static void cut_spread(choice *c) {
 
 // Whether vectors of so many elements, beside which what is read may begin, are loaded in parts: where the caller asks for it, or what is
 // read usually begins with vectors, too. Else they are taken out of two.
-static row_split split_how(const choice *c, unsigned elements) {
+static row_wider split_how(const choice *c, unsigned elements) {
     const uint64_t across = c->plan->params.value[ROW_ACROSS];
     const bool     parts = across ? across == ROW_ACROSS_NO : cj__row_may_be_whole(c, c->s, elements);
     return parts ? ROW_PEELED_PARTS : ROW_PEELED_ACROSS;
@@ -118,10 +118,8 @@ static void choose_peel(choice *c) {
     const unsigned most = (unsigned)cj__most(together, apart);
     const unsigned wanted = is_asked(c, ROW_PEEL) ? asked(c, ROW_PEEL) : asked_or(c, ROW_SPLIT, most);
     if (wanted <= c->s->elements || wanted > most || wanted & (wanted - 1) || c->s->columns < 2 * wanted) return;
-    if (wanted <= together && !asked(c, ROW_SPLIT))
-        cj__row_peel_shape(c->s, wanted);
-    else if (wanted > together)
-        cj__row_split_shape(c->plan, c->op, c->s, wanted, split_how(c, wanted));
+    if (wanted <= together && asked(c, ROW_SPLIT)) return;
+    cj__row_widen(c->plan, c->op, c->s, wanted, wanted <= together ? ROW_PEELED : split_how(c, wanted));
 }
 
 // If a thread holds too much for the usual registers, the GPU holds fewer blocks.
