@@ -18,9 +18,7 @@ enum { ARGMAX_LOAD = 16, ARGMAX_WIDTH_MOST = 8, ARGMAX_LOADED = 4, ARGMAX_INDEX 
 enum { ARGMAX_EACH = 8 };
 
 // What was fitted to a GPU or to ptxas.
-enum {
 #include "constants.def"
-};
 
 // 32-bit words of a message: key and column.
 enum { ARGMAX_WORDS = 2 };

@@ -8,9 +8,7 @@
 #include "kit.h"
 
 // What was fitted to a GPU or to ptxas.
-enum {
 #include "constants.def"
-};
 
 enum {
     EXCHANGE_BUFFERS = 2,  // parts arrive in them, in turn

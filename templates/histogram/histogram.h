@@ -6,9 +6,7 @@
 #include "kit.h"
 
 // What was fitted to a GPU or to ptxas.
-enum {
 #include "constants.def"
-};
 
 typedef enum cj_sample { CJ_SAMPLE_F32, CJ_SAMPLE_U8, CJ_SAMPLE_U16, CJ_SAMPLE_U32 } cj_sample;
 

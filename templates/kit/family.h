@@ -28,9 +28,9 @@
 #define CJ_SWITCH(name_, help_) CJ_CHOICE(name_, "no yes", "no", help_)
 #define CJ_FUNCTION(name_, arguments_, help_) .name = name_, .function = arguments_, .initial = "", .help = help_
 
-// A row of a family's constants.def, which its header includes in an enum: what was fitted to a GPU or to a compiler, and the
-// command that measures it again.
-#define CJ_CONSTANT(name, value, unit, gpu, date, command) name = (value),
+// A row of a family's constants.def, which its header includes: what was fitted to a GPU or to a compiler, and the command that
+// measures it again.
+#define CJ_CONSTANT(name, value, unit, gpu, date, command) enum { name = (value) };
 
 // A family's table.
 #define CJ_PARAMS(params_) .param = params_, .param_count = sizeof params_ / sizeof *params_

@@ -4,9 +4,7 @@
 enum { OPERATION = 32 };
 
 // What was fitted to a GPU.
-enum {
 #include "constants.def"
-};
 
 unsigned cj__mail_bytes(const cj_mailbox *box) { return CJ_MAIL_BYTES * box->words; }
 

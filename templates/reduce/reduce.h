@@ -6,9 +6,7 @@
 #include "kit.h"
 
 // What was fitted to a GPU or to ptxas.
-enum {
 #include "constants.def"
-};
 
 // Parameters, in the order of the table.
 enum {

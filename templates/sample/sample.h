@@ -13,9 +13,7 @@ enum {
 };
 
 // What was fitted to a GPU or to ptxas.
-enum {
 #include "constants.def"
-};
 
 // Values of a row, in the order of the kernel's arguments: of each an array with one a row, or 0, and one for all rows.
 enum {

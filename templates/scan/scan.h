@@ -20,9 +20,7 @@ enum { SCAN_LOADS_MAX = 16, SCAN_WIDTH_MAX = 8, SCAN_BLOCK_MAX = 1024, SCAN_STAG
 enum { SCAN_STATUS_AT = 16, SCAN_TAKEN = 16 };
 
 // What was fitted to a GPU or to ptxas.
-enum {
 #include "constants.def"
-};
 
 // How the beginnings of segments are given, in the order of the parameter's words.
 typedef enum scan_heads { SCAN_WHOLE, SCAN_FLAGS, SCAN_OFFSETS_I32, SCAN_OFFSETS_I64 } scan_heads;

@@ -13,9 +13,7 @@ enum {
 };
 
 // What is to be fitted to a GPU.
-enum {
 #include "constants.def"
-};
 
 enum { SORT_BY_PLAN, SORT_BY_WARP, SORT_BY_BLOCK, SORT_BY_CLUSTER, SORT_BY_GRID };  // the words of form
 enum { SORT_REACH = 8 };  // how far neighbours settle

@@ -13,9 +13,7 @@
 #include "kit.h"
 
 // What was fitted to a GPU or to ptxas.
-enum {
 #include "constants.def"
-};
 
 // Parameters.
 enum {

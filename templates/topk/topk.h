@@ -26,9 +26,7 @@ enum { TOPK_WARP_BITS = 5, TOPK_WARP_EACH = 8, TOPK_WARP_MOST = TOPK_WARP_EACH *
 enum { TOPK_DIGIT = 11, TOPK_BINS = 4 << TOPK_DIGIT, TOPK_HELD = 16, TOPK_LINE = TOPK_HELD * TOPK_WARP };
 
 // What was fitted to a GPU or to ptxas.
-enum {
 #include "constants.def"
-};
 
 // Where the kernel goes on after a selection: a round, the row (or the block's part of it), all ranks' candidates; some of other
 // parts' candidates, all of them.

@@ -6,9 +6,7 @@
 #include "box.h"
 #include "kit.h"
 
-enum {
 #include "constants.def"
-};
 
 // A collective by what it moves.
 typedef struct gpus_op {

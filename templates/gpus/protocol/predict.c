@@ -3,10 +3,8 @@
 // link's rate. Mail doubles the bytes: each word has its epoch beside it.
 #include "predict.h"
 
-enum {
-#define CJ_CONSTANT(name, value, unit, gpu, date, command) name = (value),
+#define CJ_CONSTANT(name, value, unit, gpu, date, command) enum { name = (value) };
 #include "constants.def"
-};
 
 enum { MAIL_FACTOR = 2 };
 

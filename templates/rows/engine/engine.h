@@ -19,9 +19,7 @@
 #include "row.h"
 
 // What was fitted to a GPU or to ptxas.
-enum {
 #include "constants.def"
-};
 
 // ---- shape.c
 
