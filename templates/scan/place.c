@@ -53,14 +53,6 @@ cj_reg cj__scan_has_load(const scan_kernel *k, const scan_tile *t, unsigned load
     return cj_gt(k->f, "inside", t->left, load * k->s.lanes);
 }
 
-cj_reg cj__scan_has_part(const scan_kernel *k, const scan_tile *t, unsigned load) {
-    return cj_eq(k->f, "is_last", t->left, load * k->s.lanes);
-}
-
-cj_reg cj__scan_has_first(const scan_kernel *k, const scan_tile *t, unsigned load) {
-    return cj_ge(k->f, "begins", t->left, load * k->s.lanes);
-}
-
 cj_reg cj__scan_in_stage(const scan_kernel *k, const scan_tile *t, cj_reg stage, unsigned load_bytes,
                          const char *name) {
     if (!k->reverse) return cj_mad(k->f, name, t->place, load_bytes, stage);

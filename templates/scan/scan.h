@@ -130,8 +130,6 @@ cj_reg cj__scan_address(const scan_kernel *k, const scan_tile *t, cj_var array, 
                         const char *name);
 int    cj__scan_offset(const scan_kernel *k, unsigned load, unsigned bytes);
 cj_reg cj__scan_has_load(const scan_kernel *k, const scan_tile *t, unsigned load);
-cj_reg cj__scan_has_part(const scan_kernel *k, const scan_tile *t, unsigned load);   // the first elements of it alone
-cj_reg cj__scan_has_first(const scan_kernel *k, const scan_tile *t, unsigned load);  // these, at least
 
 // The address of the thread's first load in shared memory, where the tile's loads have `load_bytes` each.
 cj_reg cj__scan_in_stage(const scan_kernel *k, const scan_tile *t, cj_reg stage, unsigned load_bytes, const char *name);

@@ -8,11 +8,10 @@ uint64_t cj__scan_slots(const scan_shape *s) {
     return s->stages * (MBARRIERS + SCAN_TAKEN + s->warps * cj__scan_slot(s) + s->computed) + ALIGNMENT;
 }
 
-// Elements of a load: all offsets at which a load may begin are multiples of it, so no load crosses the end of a row.
-static unsigned width_of(const cj_plan *plan, unsigned bytes) {
-    const uint64_t *value = plan->params.value;
-    const uint64_t  strides = cj__scan_stride(plan, SCAN_STRIDE) | cj__scan_stride(plan, SCAN_OUT_STRIDE);
-    return cj__load_width(value[SCAN_ALIGN], bytes, value[SCAN_COLUMNS] | (value[SCAN_ROWS] > 1 ? strides : 0));
+// Where rows begin: multiples of these numbers, which are or'ed.
+static uint64_t starts_of(const cj_plan *plan) {
+    if (plan->params.value[SCAN_ROWS] == 1) return 0;
+    return cj__scan_stride(plan, SCAN_STRIDE) | cj__scan_stride(plan, SCAN_OUT_STRIDE);
 }
 
 // Many rows that a block each holds.
@@ -46,9 +45,7 @@ static void let_row_end(const cj_plan *plan, scan_shape *s) {
     const uint64_t *value = plan->params.value;
     const uint64_t  least = cj__is_asked(plan, SCAN_WIDTH) || are_rows_many(s) ? 1 : SCAN_REMAINDER_LEAST;
     if (value[SCAN_REVERSE] || cj__scan_segmented(s) || s->columns < least) return;
-    const uint64_t strides = cj__scan_stride(plan, SCAN_STRIDE) | cj__scan_stride(plan, SCAN_OUT_STRIDE);
-    const uint64_t starts = value[SCAN_ROWS] > 1 ? strides : 0;  // of rows
-    s->access = cj__load_width(value[SCAN_ALIGN], s->bytes, starts);
+    s->access = cj__load_width(value[SCAN_ALIGN], s->bytes, starts_of(plan));
     s->access = (unsigned)cj__least(s->access, cj__power_from(cj__asked_or(plan, SCAN_WIDTH, s->access)));
     s->width = width_in_accesses(plan, s);
     s->remainder = (unsigned)(s->columns % s->width);
@@ -152,7 +149,7 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
                       .columns = value[SCAN_COLUMNS],
                       .heads = (scan_heads)value[SCAN_HEADS],
                       .segments = value[SCAN_SEGMENTS]};
-    s->width = s->access = width_of(plan, s->bytes);
+    s->width = s->access = cj__load_width(value[SCAN_ALIGN], s->bytes, s->columns | starts_of(plan));
     s->form = (scan_form)value[SCAN_FORM];
     if (s->form == SCAN_STREAM) {
         shape_stream(plan, s);

@@ -74,7 +74,7 @@ static void fetch_load(const scan_kernel *k, const transfer *of, unsigned v, cj_
 // The first elements of a load that the row ends in, one by one.
 static void fetch_part(const scan_kernel *k, const scan_tile *t, const transfer *of, unsigned v, const char *load, cj_reg at) {
     cj_func *f = k->f;
-    cj_reg   part = cj__scan_has_part(k, t, v), half[SCAN_WIDTH_MAX];
+    cj_reg   part = cj_eq(f, "is_last", t->left, v * k->s.lanes), half[SCAN_WIDTH_MAX];
     for (unsigned e = 0; e < k->s.remainder; e++) {
         const int offset = cj__scan_offset(k, v, k->s.bytes) + (int)(e * k->s.bytes);
         if (is_half(k)) half[e] = cj_let(f, "b16", "half", "mov.b16 $1, 0;");
@@ -105,7 +105,7 @@ static void widen(const scan_kernel *k, const scan_tile *t, const transfer trans
     for (unsigned v = 0; v < k->s.loads && is_half(k); v++) {
         cj_reg there = cj__scan_has_load(k, t, v);
         convert(k, &transfers[v], t->element[v], unpack);
-        cj_reg first = k->s.remainder ? cj__scan_has_first(k, t, v) : there;
+        cj_reg first = k->s.remainder ? cj_ge(k->f, "begins", t->left, v * k->s.lanes) : there;
         for (unsigned e = 0; e < k->s.width; e++)
             cj__prefix_clear_unless(&k->p, e < k->s.remainder ? first : there, t->element[v][e]);
     }
@@ -251,7 +251,7 @@ static void store_load(const scan_kernel *k, const transfer *to, unsigned v, cj_
 // The first elements of a load that the row ends in, one by one.
 static void store_part(const scan_kernel *k, const scan_tile *t, const transfer *to, unsigned v, const char *store, cj_reg at) {
     cj_func *f = k->f;
-    cj_reg   part = cj__scan_has_part(k, t, v), half[SCAN_WIDTH_MAX];
+    cj_reg   part = cj_eq(f, "is_last", t->left, v * k->s.lanes), half[SCAN_WIDTH_MAX];
     for (unsigned e = 0; e < k->s.remainder && is_half(k); e += 2) {
         half[e] = cj_register(f, "b16", "half"), half[e + 1] = cj_register(f, "b16", "half");
         cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[e], half[e + 1], to->word[e / 2]);

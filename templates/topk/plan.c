@@ -58,10 +58,10 @@ void cj__topk_shape(const cj_plan *plan, topk_shape *s) {
                       .wide_index = !value[TOPK_INDEX],
                       .radix = value[TOPK_FORM] == TOPK_RADIX,
                       .cluster = plan->cluster.x,
-                      .parts = value[TOPK_PARTS] == CJ_PARAM_AUTO ? 1 : (unsigned)value[TOPK_PARTS]};
+                      .parts = cj__asked_or(plan, TOPK_PARTS, 1)};
     s->bytes = (unsigned)cj_dtype_size(s->dtype);
-    const uint64_t columns = value[TOPK_COLUMNS], stride = cj__stride(plan, TOPK_STRIDE, columns);
-    const uint64_t starts = value[TOPK_ROWS] > 1 ? stride : 0;  // of rows
+    const uint64_t columns = value[TOPK_COLUMNS];
+    const uint64_t starts = value[TOPK_ROWS] > 1 ? cj__stride(plan, TOPK_STRIDE, columns) : 0;  // of rows
     const bool     sift = value[TOPK_FORM] == TOPK_SIFT;
     s->width = cj__load_width(value[TOPK_ALIGN], s->bytes, sift ? starts : columns | starts);
     s->tail = sift && columns % s->width;
@@ -133,16 +133,12 @@ static uint64_t piece_of(const cj_plan *plan, const topk_shape *s) {
     return cj__round_up(cj__ceil_div(plan->params.value[TOPK_COLUMNS], s->parts), s->slice);
 }
 
-// The cluster that is asked for; else the largest that is of use and has a block that fits: rank 0's pool holds k
+// The cluster that is asked for, or where that is `open` the largest that is of use and has a block that fits: rank 0's pool holds k
 // candidates of each rank.
-static void plan_sift(cj_plan *plan, const cj_limits *limits, bool clusters, topk_shape *s) {
-    const uint64_t asked = cj__cluster_asked(plan, TOPK_CLUSTER, clusters);
-    const bool     open = asked == CJ_PARAM_AUTO;
-    uint32_t       cluster = open ? largest_cluster(plan, limits) : (uint32_t)asked;
+static void plan_sift(cj_plan *plan, const cj_limits *limits, uint32_t cluster, bool open, topk_shape *s) {
     if (plan_parts(plan, limits, cluster ? cluster : 1, s)) return;
     do {
-        if (open && cluster == 1) cluster = 0;
-        plan->cluster = cluster ? (cj_dim3){cluster, 1, 1} : (cj_dim3){0};
+        plan->cluster = cluster > open ? (cj_dim3){cluster, 1, 1} : (cj_dim3){0};
         choose_block(plan, limits, s);
         cluster /= 2;
     } while (open && plan->cluster.x && !fits(s, limits));
@@ -150,12 +146,10 @@ static void plan_sift(cj_plan *plan, const cj_limits *limits, bool clusters, top
 
 // form=radix: the least cluster whose blocks hold the row, but not fewer blocks than are of use. A thread has fewer columns
 // where the blocks are too few to share an SM.
-static void plan_radix(cj_plan *plan, const cj_limits *limits, bool clusters, topk_shape *s) {
-    const uint64_t *value = plan->params.value, asked = cj__cluster_asked(plan, TOPK_CLUSTER, clusters);
-    const bool      open = asked == CJ_PARAM_AUTO;
-    uint32_t        cluster = open ? largest_cluster(plan, limits) : (uint32_t)asked;
+static void plan_radix(cj_plan *plan, const cj_limits *limits, uint32_t cluster, bool open, topk_shape *s) {
+    const uint64_t *value = plan->params.value;
     do {
-        plan->cluster = open && cluster == 1 ? (cj_dim3){0} : cluster ? (cj_dim3){cluster, 1, 1} : (cj_dim3){0};
+        plan->cluster = cluster > open ? (cj_dim3){cluster, 1, 1} : (cj_dim3){0};
         plan->block.x = TOPK_RADIX_BLOCK;
         cj__topk_shape(plan, s);
         cluster *= 2;
@@ -163,8 +157,8 @@ static void plan_radix(cj_plan *plan, const cj_limits *limits, bool clusters, to
     const uint64_t each = value[TOPK_ROWS] * blocks_of_row(s) > limits->sm_count ? TOPK_RADIX_EACH : TOPK_RADIX_FEW;
     const uint64_t threads = cj__power_from(value[TOPK_COLUMNS] / blocks_of_row(s) / each);
     const uint64_t most = cj__least(limits->max_threads_per_block, 1024);
-    plan->block.x = cj__asked_or(plan, TOPK_BLOCK, cj__least(cj__most(threads, TOPK_RADIX_BLOCK), most));
-    plan->block = (cj_dim3){plan->block.x, 1, 1};
+    const uint64_t block = cj__least(cj__most(threads, TOPK_RADIX_BLOCK), most);
+    plan->block = (cj_dim3){cj__asked_or(plan, TOPK_BLOCK, block), 1, 1};
     cj__topk_shape(plan, s);
 }
 
@@ -178,33 +172,28 @@ static bool radix_pays(const cj_plan *plan, const cj_limits *limits) {
 
 // A warp, or a part of one, where it has the row in registers.
 static bool warp_pays(const cj_plan *plan) {
-    const uint64_t *value = plan->params.value;
-    if (value[TOPK_CLUSTER] && cj__is_asked(plan, TOPK_CLUSTER)) return false;
-    return value[TOPK_COLUMNS] <= TOPK_WARP_MOST;
-}
-
-static void plan_warp(cj_plan *plan, topk_shape *s) {
-    plan->block = (cj_dim3){cj__asked_or(plan, TOPK_BLOCK, TOPK_WARP_BLOCK), 1, 1};
-    cj__topk_shape(plan, s);
+    return !cj__asked_or(plan, TOPK_CLUSTER, 0) && plan->params.value[TOPK_COLUMNS] <= TOPK_WARP_MOST;
 }
 
 // A warp where it has the row; else radix where that pays, if the row fits.
 static void choose_form(cj_plan *plan, const cj_limits *limits, bool clusters, topk_shape *s) {
     uint64_t      *value = plan->params.value;
-    const bool     parts = cj__is_asked(plan, TOPK_PARTS) && value[TOPK_PARTS] > 1;
-    const uint64_t form = parts ? TOPK_SIFT : value[TOPK_FORM];
+    const uint64_t form = cj__asked_or(plan, TOPK_PARTS, 1) > 1 ? TOPK_SIFT : value[TOPK_FORM];
     value[TOPK_FORM] = TOPK_BY_WARP;
     if (form == TOPK_BY_WARP || (form == TOPK_AUTO && warp_pays(plan))) {
-        plan_warp(plan, s);
+        choose_block(plan, limits, s);
         return;
     }
-    const bool     large = radix_pays(plan, limits);
+    const uint64_t asked = cj__cluster_asked(plan, TOPK_CLUSTER, clusters);
+    const bool     open = asked == CJ_PARAM_AUTO;
+    const uint32_t cluster = open ? largest_cluster(plan, limits) : (uint32_t)asked;
+    const bool     radix = form == TOPK_RADIX || (form == TOPK_AUTO && radix_pays(plan, limits));
     value[TOPK_FORM] = TOPK_RADIX;
-    if (form == TOPK_RADIX || (form == TOPK_AUTO && large)) plan_radix(plan, limits, clusters, s);
-    if (form == TOPK_RADIX || (form == TOPK_AUTO && large && fits(s, limits))) return;
+    if (radix) plan_radix(plan, limits, cluster, open, s);
+    if (radix && (form == TOPK_RADIX || fits(s, limits))) return;
     value[TOPK_FORM] = TOPK_SIFT;
     plan->cluster = plan->block = (cj_dim3){0};
-    plan_sift(plan, limits, clusters, s);
+    plan_sift(plan, limits, cluster, open, s);
 }
 
 static cj_status check_room(const cj_plan *plan, const topk_shape *s, const cj_limits *limits, bool open,
@@ -227,6 +216,7 @@ static cj_status check_room(const cj_plan *plan, const topk_shape *s, const cj_l
 
 cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const uint64_t *value = plan->params.value;
+    const uint32_t  parts = cj__asked_or(plan, TOPK_PARTS, 1), cluster = cj__asked_or(plan, TOPK_CLUSTER, 0);
     topk_shape      s;
     REFUSE_IF(value[TOPK_K] > value[TOPK_COLUMNS],
               "k: %" PRIu64 " is more than the %" PRIu64 " columns of a row" CJ_HINT
@@ -238,18 +228,16 @@ cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
               "form: warp has a row of at most %d columns in registers, not of %" PRIu64 CJ_HINT
               "leave form at its default",
               TOPK_WARP_MOST, value[TOPK_COLUMNS]);
-    REFUSE_IF(cj__is_asked(plan, TOPK_PARTS) && value[TOPK_PARTS] > 1 && cj__is_asked(plan, TOPK_CLUSTER) && value[TOPK_CLUSTER],
-              "parts: %" PRIu64 " parts of a row are blocks, not clusters of %" PRIu64 CJ_HINT
+    REFUSE_IF(parts > 1 && cluster,
+              "parts: %" PRIu32 " parts of a row are blocks, not clusters of %" PRIu32 CJ_HINT
               "leave parts or cluster at its default",
-              value[TOPK_PARTS], value[TOPK_CLUSTER]);
-    REFUSE_IF(cj__is_asked(plan, TOPK_PARTS) && value[TOPK_PARTS] > 1 && value[TOPK_FORM] != TOPK_AUTO &&
-                  value[TOPK_FORM] != TOPK_SIFT,
-              "parts: %" PRIu64 " parts of a row go with form=sift" CJ_HINT "leave parts or form at its default",
-              value[TOPK_PARTS]);
-    REFUSE_IF(value[TOPK_FORM] == TOPK_BY_WARP && cj__is_asked(plan, TOPK_CLUSTER) && value[TOPK_CLUSTER],
-              "cluster: %" PRIu64 " blocks cannot share a row that form=warp gives to a warp" CJ_HINT
+              parts, cluster);
+    REFUSE_IF(parts > 1 && value[TOPK_FORM] != TOPK_AUTO && value[TOPK_FORM] != TOPK_SIFT,
+              "parts: %" PRIu32 " parts of a row go with form=sift" CJ_HINT "leave parts or form at its default", parts);
+    REFUSE_IF(value[TOPK_FORM] == TOPK_BY_WARP && cluster,
+              "cluster: %" PRIu32 " blocks cannot share a row that form=warp gives to a warp" CJ_HINT
               "leave form or cluster at its default",
-              value[TOPK_CLUSTER]);
+              cluster);
     choose_form(plan, limits, clusters, &s);
     const uint64_t blocks = s.lanes ? cj__ceil_div(value[TOPK_ROWS], s.block / s.lanes)
                                     : value[TOPK_ROWS] * blocks_of_row(&s);

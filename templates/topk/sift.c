@@ -74,13 +74,11 @@ void cj__topk_load_next(const topk_kernel *k, unsigned i) {
 // Elements of slice i, `count` from `first` on: whole loads.
 static void numbers_of(const topk_kernel *k, unsigned i, unsigned first, unsigned count, cj_reg *number) {
     const cj_reg *from = &k->element[i][first / in_register(k)];
-    for (unsigned e = 0; e < count; e += in_register(k), from++) {
-        if (!is_packed(k)) {
+    for (unsigned e = 0; e < count; e += in_register(k), from++)
+        if (is_packed(k))
+            cj__numbers_of_word(k->f, k->s.dtype, *from, &number[e]);
+        else
             number[e] = cj__number_of(k->f, k->s.dtype, *from);
-            continue;
-        }
-        cj__numbers_of_word(k->f, k->s.dtype, *from, &number[e]);
-    }
 }
 
 unsigned cj__topk_key_low(const topk_kernel *k) { return k->s.dtype == CJ_BF16 ? 16 : k->s.dtype == CJ_F16 ? 13 : 0; }
