@@ -65,15 +65,12 @@ static void write_head(const histogram_kernel *k, cj_builder *b) {
                 "  each bin            --red.shared::cluster->  counter of its owner, %" PRIu64
                 " of 32 bits   (each block)",
                 k->layout.own);
-    } else if (k->layout.set) {
-        cj_head(b, "  all of x            --16-byte loads-->  every block (%u)", k->layout.pool);
-        cj_head(b, "  its own bins        --shared atomics->  counter, %" PRIu64 " of 32 bits   (each block)",
-                k->layout.own);
     } else if (k->layout.global) {
         cj_head(b, "  x                   --16-byte loads-->  all threads");
         cj_head(b, "  each bin            --red.global----->  counts\n");
     } else {
-        cj_head(b, "  slice of x, a pool  --16-byte loads-->  every block of the pool (%u)", k->layout.pool);
+        cj_head(b, k->layout.set ? "  all of x            --16-byte loads-->  every block (%u)"
+                                 : "  slice of x, a pool  --16-byte loads-->  every block of the pool (%u)", k->layout.pool);
         cj_head(b, "  its own bins        --shared atomics->  counter, %" PRIu64 " of %u bits   (each block)",
                 k->layout.own, k->layout.width.bits);
     }
@@ -92,13 +89,6 @@ static void declare(histogram_kernel *k) {
     k->n = cj_param(k->f, "u64", "n", "elements");
     cj_param(k->f, "u64", "workspace", "not used");
     cj__registers(k->plan, k->f, HISTOGRAM_REGISTERS, k->count_bytes == 8);
-}
-
-static void sync(const histogram_kernel *k, const char *cluster_why, const char *block) {
-    if (k->layout.remote)
-        cj_cluster_sync(k->f, cluster_why);
-    else
-        cj_ptx(k->f, block);
 }
 
 // ---- reading
@@ -182,7 +172,7 @@ static void emit_body(const histogram_kernel *k, const cj_span *s) {
 static void emit_flush(const histogram_kernel *k) {
     cj_func *f = k->f;
     cj_step(f, "every count that is not 0 goes to global memory");
-    sync(k, "B2: every block has counted its samples", "bar.sync 0; // B2: all samples are counted");
+    cj__sync(f, k->layout.remote, "B2: every block has counted its samples", "B2: all samples are counted");
     CJ_STRIDE(f, bin, cj_mov(f, "u32", "i", k->thread), k->plan->block.x, k->own) {
         const histogram_place place = cj__histogram_place(k, bin);
         cj_reg                count = cj_let(f, "u32", "count", "ld.shared.u32 $1, [$2];", place.word);
@@ -198,7 +188,7 @@ static void emit_flush(const histogram_kernel *k) {
 static void emit_slices(histogram_kernel *k) {
     cj__histogram_bins(k);
     cj__histogram_zero(k);
-    sync(k, "B1: every block's are, and each has started", "bar.sync 0; // B1: they are");
+    cj__sync(k->f, k->layout.remote, "B1: every block's are, and each has started", "B1: they are");
     const cj_span s = emit_slice(k);
     if (cj__histogram_is_narrow(k)) cj__histogram_run_begin(k);
     cj_step(k->f, "the first threads count the elements before and after the vectors");

@@ -150,6 +150,9 @@ void cj__widen_half(cj_func *f, const char *type, cj_reg wide, cj_reg half);
 void      cj__pack_halves(const cj_plan *plan, cj_func *f, const char *type, cj_reg word, cj_reg high, cj_reg low);
 cj_status cj__refuse_bf16(const cj_plan *plan, const char *name, const char *type, cj_error *error);
 
+// A barrier of all threads of the cluster, where the kernel is `clustered`, else of the block; why, of each.
+void cj__sync(cj_func *f, bool clustered, const char *cluster_why, const char *block_why);
+
 // With programmatic dependent launch: lets the next kernel's blocks start; waits for all that the kernels before do.
 void cj__launch_dependents(const cj_plan *plan, cj_func *f);
 void cj__wait_for_launches(const cj_plan *plan, cj_func *f);

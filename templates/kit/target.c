@@ -111,6 +111,13 @@ cj_status cj__refuse_bf16(const cj_plan *plan, const char *name, const char *typ
     return CJ_OK;
 }
 
+void cj__sync(cj_func *f, bool clustered, const char *cluster_why, const char *block_why) {
+    if (clustered)
+        cj_cluster_sync(f, cluster_why);
+    else
+        cj_ptx(f, "bar.sync 0; // $1", block_why);
+}
+
 void cj__launch_dependents(const cj_plan *plan, cj_func *f) {
     if (!plan->programmatic) return;
     cj_step(f, "the next kernel's blocks may start where there is room");

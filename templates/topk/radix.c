@@ -23,7 +23,7 @@
 //   R7  barrier.cluster    rank 0's pool has all; the others may exit
 #include "radix.h"
 
-enum { AT_RECORD = 0, AT_SELECTED = 12, AT_SUMS = 16, WORDS = 4 + TOPK_WARP, KEYS_MAX = 8, DIGITS = 1 << TOPK_DIGIT };
+enum { AT_SELECTED = 12, AT_SUMS = 16, WORDS = 4 + TOPK_WARP, KEYS_MAX = 8, DIGITS = 1 << TOPK_DIGIT };
 
 // ---- what the block has
 
@@ -74,27 +74,17 @@ static void begin_search(topk_radix *r) {
 typedef struct bins_of_thread {
     cj_reg   count[DIGITS / TOPK_WARP], sum, before;  // before: candidates in greater bins
     cj_reg   searches;                                // the thread has bins
-    unsigned each;
+    unsigned each, width;                             // of an access
 } bins_of_thread;
-
-static unsigned searchers(const topk_radix *r) { return 1u << cj__log2(r->k->s.block); }
-
-static void sync(const topk_radix *r, const char *cluster_why, const char *block) {
-    if (r->k->s.cluster)
-        cj_cluster_sync(r->f, cluster_why);
-    else
-        cj_ptx(r->f, block);
-}
 
 // Adds the thread's bins of a block.
 static void add_bins(const topk_radix *r, const bins_of_thread *b, cj_reg at, cj_reg rank) {
-    cj_func       *f = r->f;
-    const unsigned width = b->each < 4 ? b->each : 4;
-    cj_reg         peer = cj_cluster_map_address(f, at, rank), part[4];
-    for (unsigned i = 0; i < b->each; i += width) {
-        for (unsigned j = 0; j < width; j++) part[j] = cj_mov(f, "u32", "part", 0);
-        cj_dsmem_load(f, b->searches, "u32", part, width, peer, (int32_t)(4 * i));
-        for (unsigned j = 0; j < width; j++) cj_update(f, b->count[i + j], "add", part[j]);
+    cj_func *f = r->f;
+    cj_reg   peer = cj_cluster_map_address(f, at, rank), part[4];
+    for (unsigned i = 0; i < b->each; i += b->width) {
+        for (unsigned j = 0; j < b->width; j++) part[j] = cj_mov(f, "u32", "part", 0);
+        cj_dsmem_load(f, b->searches, "u32", part, b->width, peer, (int32_t)(4 * i));
+        for (unsigned j = 0; j < b->width; j++) cj_update(f, b->count[i + j], "add", part[j]);
     }
 }
 
@@ -109,11 +99,11 @@ static void add_bins_in_turn(const topk_radix *r, const bins_of_thread *b, cj_re
 static void read_bins(const topk_radix *r, bins_of_thread *b, cj_reg at) {
     enum { AT_ONCE = 8 };
     cj_func       *f = r->f;
-    const unsigned width = b->each < 4 ? b->each : 4, blocks = r->k->s.cluster;
+    const unsigned blocks = r->k->s.cluster;
     for (unsigned i = 0; i < b->each; i++) b->count[i] = cj_mov(f, "u32", "count", 0);
     if (!blocks)
-        for (unsigned i = 0; i < b->each; i += width)
-            cj__load(f, b->searches, "ld.shared", "u32", &b->count[i], width, at, 4 * i);
+        for (unsigned i = 0; i < b->each; i += b->width)
+            cj__load(f, b->searches, "ld.shared", "u32", &b->count[i], b->width, at, 4 * i);
     else if (b->each == 1 || blocks * b->each <= AT_ONCE)
         for (unsigned rank = 0; rank < blocks; rank++) add_bins(r, b, at, cj_mov(f, "u32", "peer_rank", rank));
     else
@@ -123,11 +113,10 @@ static void read_bins(const topk_radix *r, bins_of_thread *b, cj_reg at) {
 }
 
 static void clear_bins(const topk_radix *r, const bins_of_thread *b, cj_reg at) {
-    const unsigned width = b->each < 4 ? b->each : 4;
-    cj_reg         zero = cj_mov(r->f, "u32", "zero", 0);
-    const cj_reg   zeros[] = {zero, zero, zero, zero};
-    for (unsigned i = 0; i < b->each; i += width)
-        cj__store(r->f, b->searches, "st.shared", "u32", zeros, width, at, 4 * i);
+    cj_reg       zero = cj_mov(r->f, "u32", "zero", 0);
+    const cj_reg zeros[] = {zero, zero, zero, zero};
+    for (unsigned i = 0; i < b->each; i += b->width)
+        cj__store(r->f, b->searches, "st.shared", "u32", zeros, b->width, at, 4 * i);
 }
 
 // Sums over lanes, then over warps.
@@ -171,10 +160,10 @@ static void tell_digit(const topk_radix *r, const bins_of_thread *b, cj_reg firs
 // The digit, above zeros; `needed` becomes how many are needed of those that have it. Returns how many do.
 static cj_reg find_digit(const topk_radix *r, cj_reg digit) {
     cj_func       *f = r->f;
-    const unsigned threads = searchers(r);
-    bins_of_thread b = {.each = DIGITS / threads, .searches = cj_always()};
+    const unsigned threads = 1u << cj__log2(r->k->s.block), each = DIGITS / threads;  // threads that have bins
+    bins_of_thread b = {.each = each, .width = each < 4 ? each : 4, .searches = cj_always()};
     cj_step(f, "the bin that has the k-th candidate, from the greatest down");
-    sync(r, "R2: all blocks have counted", "bar.sync 0; // R2: all threads have counted");
+    cj__sync(f, r->k->s.cluster, "R2: all blocks have counted", "R2: all threads have counted");
     if (threads < r->k->s.block) b.searches = cj_lt(f, "searches", r->k->thread, threads);
     cj_reg first = cj_mad(f, "first_digit", r->k->thread, -(int)b.each, cj_mov(f, "u32", "last", DIGITS - b.each));
     cj_reg at = cj_mad(f, "bins_at", first, 4, r->bins), all = cj_u32(f, "in_bin");
@@ -182,8 +171,8 @@ static cj_reg find_digit(const topk_radix *r, cj_reg digit) {
     if (!r->k->s.cluster) clear_bins(r, &b, at);
     sum_before(r, &b);
     tell_digit(r, &b, first);
-    sync(r, "R4: the digit is found, and all blocks have read the bins",
-         "bar.sync 0; // R4: the digit is found, the bins are clear");
+    cj__sync(f, r->k->s.cluster, "R4: the digit is found, and all blocks have read the bins",
+             "R4: the digit is found, the bins are clear");
     cj_ptx(f, "ld.shared.v2.u32 {$1, $2}, [$3];", digit, r->needed, r->words);
     cj_ptx(f, "ld.shared.u32 $1, [$2 + 8];", all, r->words);
     cj_update(f, digit, "shl", r->shift);
