@@ -8,6 +8,7 @@
 // What was fitted to a GPU or to ptxas.
 #include "constants.def"
 
+// In the order of the words of dtype.
 typedef enum cj_sample { CJ_SAMPLE_F32, CJ_SAMPLE_U8, CJ_SAMPLE_U16, CJ_SAMPLE_U32 } cj_sample;
 
 // Equal bins over [lower, upper).
@@ -44,7 +45,6 @@ enum {
 enum { HISTOGRAM_LOAD = 16, HISTOGRAM_WORDS = HISTOGRAM_LOAD / 4, HISTOGRAM_LINE = 128, HISTOGRAM_POOL = 16 };
 
 typedef struct cj_histogram_dtype {
-    cj_sample   sample;
     const char *load, *reg;  // types of one element as loaded, and of its register
     unsigned    bytes;
 } cj_histogram_dtype;

@@ -10,17 +10,17 @@ enum { ANY, SHARED, GLOBAL };  // of memory
 static const cj_histogram_width widths[] = {{0, 0}, {32, 1}, {16, 2}, {10, 3}, {8, 4}, {4, 8}};
 enum { WIDTH_COUNT = sizeof widths / sizeof *widths, WIDE = 1 };
 
-static const cj_histogram_dtype dtypes[] = {{CJ_SAMPLE_F32, "f32", "f32", 4},
-                                            {CJ_SAMPLE_U8, "u8", "u32", 1},
-                                            {CJ_SAMPLE_U16, "u16", "u32", 2},
-                                            {CJ_SAMPLE_U32, "u32", "u32", 4}};
+static const cj_histogram_dtype dtypes[] = {[CJ_SAMPLE_F32] = {"f32", "f32", 4},
+                                            [CJ_SAMPLE_U8] = {"u8", "u32", 1},
+                                            [CJ_SAMPLE_U16] = {"u16", "u32", 2},
+                                            [CJ_SAMPLE_U32] = {"u32", "u32", 4}};
 
 const cj_histogram_dtype *cj__histogram_dtype(const cj_plan *plan) {
     return &dtypes[plan->params.value[HISTOGRAM_DTYPE]];
 }
 
 cj_status cj__histogram_binning(const cj_plan *plan, cj_binning *binning, cj_error *error) {
-    return cj__binning_make(binning, cj__histogram_dtype(plan)->sample, plan->params.value[HISTOGRAM_BINS],
+    return cj__binning_make(binning, (cj_sample)plan->params.value[HISTOGRAM_DTYPE], plan->params.value[HISTOGRAM_BINS],
                             cj_params_real(&plan->params, "lower"), cj_params_real(&plan->params, "upper"), error);
 }
 
@@ -125,28 +125,22 @@ static uint64_t choose_pools(const cj_plan *plan, const cj_limits *limits, const
     return cj__most(cj__most(cj__least(pools, wanted), least_pools(plan)), 1);
 }
 
-static cj_status check_memory(const cj_plan *plan, cj_error *error) {
+static cj_status check_words(const cj_plan *plan, cj_error *error) {
     const uint64_t *value = plan->params.value;
-    REFUSE_IF(value[HISTOGRAM_MEMORY] == GLOBAL &&
-                  (value[HISTOGRAM_RESULT] == SET || value[HISTOGRAM_WIDTH] > WIDE || value[HISTOGRAM_CLUSTER]),
-              "memory: global goes with result=add and counters of 32 bits, without clusters" CJ_HINT
-              "leave result, width and cluster at their defaults, or choose memory=shared");
-    return CJ_OK;
-}
-
-static cj_status check_strategy(const cj_plan *plan, cj_error *error) {
-    const uint64_t *value = plan->params.value;
-    REFUSE_IF(value[HISTOGRAM_RESULT] == SET && (value[HISTOGRAM_WIDTH] > WIDE || value[HISTOGRAM_STRATEGY] == REMOTE),
+    const bool      narrow = value[HISTOGRAM_WIDTH] > WIDE, remote = value[HISTOGRAM_STRATEGY] == REMOTE;
+    REFUSE_IF(value[HISTOGRAM_RESULT] == SET && (narrow || remote),
               "result: set goes with counters of 32 bits and strategy=owner only" CJ_HINT
               "leave width and strategy at their defaults, or choose result=add");
-    if (value[HISTOGRAM_STRATEGY] != REMOTE) return CJ_OK;
-    REFUSE_IF(!value[HISTOGRAM_CLUSTER],
+    REFUSE_IF(remote && !value[HISTOGRAM_CLUSTER],
               "strategy: remote counters are those of a cluster's blocks, but cluster is 0" CJ_HINT
               "choose cluster from 1 to 16, or strategy=owner");
-    REFUSE_IF(value[HISTOGRAM_WIDTH] > WIDE,
+    REFUSE_IF(remote && narrow,
               "width: %u, but remote counters have 32 bits" CJ_HINT
               "leave width at its default, or choose strategy=owner",
               widths[value[HISTOGRAM_WIDTH]].bits);
+    REFUSE_IF(value[HISTOGRAM_MEMORY] == GLOBAL && (value[HISTOGRAM_RESULT] == SET || narrow || value[HISTOGRAM_CLUSTER]),
+              "memory: global goes with result=add and counters of 32 bits, without clusters" CJ_HINT
+              "leave result, width and cluster at their defaults, or choose memory=shared");
     return CJ_OK;
 }
 
@@ -180,10 +174,7 @@ static cj_status choose(cj_plan *plan, const cj_limits *limits, cj_histogram_lay
             "bins: %" PRIu64 " counters of %u bits do not fit the shared memory of %u blocks, %u bytes each" CJ_HINT
             "take larger clusters, narrower counters, or fewer bins",
             value[HISTOGRAM_BINS], asked ? asked : (unsigned)HISTOGRAM_AUTO_BITS,
-            l->set    ? l->pool
-            : cluster ? cluster
-                      : HISTOGRAM_POOL,
-            room);
+            l->set ? l->pool : cluster ? cluster : HISTOGRAM_POOL, room);
     value[HISTOGRAM_MEMORY] = l->global ? GLOBAL : SHARED;
     return CJ_OK;
 }
@@ -231,8 +222,7 @@ cj_status cj__histogram_plan(cj_plan *plan, const cj_limits *limits, bool cluste
     cj_histogram_layout l;
     TRY(cj__histogram_binning(plan, &binning, error));
     choose_result(plan, limits);
-    TRY(check_strategy(plan, error));
-    TRY(check_memory(plan, error));
+    TRY(check_words(plan, error));
     const unsigned cluster = (unsigned)cj__cluster_asked(plan, HISTOGRAM_CLUSTER, clusters);
     if (*plan->note && plan->params.value[HISTOGRAM_STRATEGY] == REMOTE)
         strncat(plan->note, ", nor is strategy=remote", sizeof plan->note - strlen(plan->note) - 1);
