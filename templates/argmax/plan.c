@@ -49,12 +49,9 @@ static uint64_t choose_lanes(const cj_plan *plan, const cj_limits *limits) {
 }
 
 static uint64_t choose_block(const cj_plan *plan, uint64_t lanes) {
-    if (lanes) {
-        const uint64_t threads = plan->params.value[ARGMAX_ROWS] * lanes;
-        return cj__least(cj__round_up(threads, ARGMAX_WARP), ARGMAX_SHORT_BLOCK);
-    }
-    const uint64_t threads = cj__ceil_div(vectors_of(plan), ARGMAX_FLIGHT);
-    return cj__least(cj__round_up(threads, ARGMAX_WARP), ARGMAX_BLOCK_MOST);
+    const uint64_t threads = lanes ? plan->params.value[ARGMAX_ROWS] * lanes
+                                   : cj__ceil_div(vectors_of(plan), ARGMAX_FLIGHT);
+    return cj__least(cj__round_up(threads, ARGMAX_WARP), lanes ? ARGMAX_SHORT_BLOCK : ARGMAX_BLOCK_MOST);
 }
 
 // Blocks that shall share a row. A few for each SM, all at work at once; of long rows several waves, of which the last is a

@@ -22,12 +22,6 @@ static const char *word_type(const argmax_kernel *k) { return k->s.dtype == CJ_F
 
 static const char *element_type(const argmax_kernel *k) { return is_half(k) ? "b16" : word_type(k); }
 
-static cj_reg load_element(const argmax_kernel *k, cj_reg when, cj_reg at, int64_t offset) {
-    cj_reg x = cj_register(k->f, element_type(k), "x");
-    cj__load(k->f, when, "ld.global.nc", element_type(k), &x, 1, at, offset);
-    return x;
-}
-
 // The key of an f32: all NaN are one, greater than any number, and -0 is 0.
 static cj_reg key_of_f32(cj_func *f, cj_reg x) {
     cj_reg nan = cj_let(f, "pred", "is_nan", "setp.nan.f32 $1, $2, $2;", x);
@@ -171,12 +165,12 @@ static cj_reg write_short(const argmax_kernel *k) {
     cj_reg first = cj_mul(f, "first", cj_cvt(f, "u64", "row", k->row), stride);
     cj_reg row_at = cj_mad(f, "row_at", first, k->s.bytes, cj__load_pointer(f, k->x, "x"));
     cj_reg at = cj_mad_wide(f, "at", k->in_row, k->s.bytes, row_at);
-    if (columns % k->lanes) {
-        inside = cj_pred(f, "inside");
-        cj_ptx(f, "setp.lt.and.u32 $1, $2, $3, $4;", inside, k->in_row, columns % k->lanes, k->there);
+    if (columns % k->lanes)
+        inside = cj_let(f, "pred", "inside", "setp.lt.and.u32 $1, $2, $3, $4;", k->in_row, columns % k->lanes, k->there);
+    for (unsigned j = 0; j < loads; j++) {
+        x[j] = cj_register(f, element_type(k), "x");
+        cj__load(f, j + 1 < loads ? k->there : inside, "ld.global.nc", element_type(k), &x[j], 1, at, j * k->lanes * k->s.bytes);
     }
-    for (unsigned j = 0; j < loads; j++)
-        x[j] = load_element(k, j + 1 < loads ? k->there : inside, at, (int64_t)j * k->lanes * k->s.bytes);
     cj_reg best = least(k, "best"), column = cj_mov(f, "u32", "best_column", 0);
     for (unsigned j = 0; j < loads; j++) {
         cj_reg number = cj__number_of(f, k->s.dtype, x[j]);
