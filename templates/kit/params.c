@@ -150,6 +150,8 @@ static const cj_param_info *param_of(const cj_params *params, const char *name, 
 // The parameter that a caller sets by its name, and its index.
 static cj_status look_up(const cj_params *params, const char *name, const cj_param_info **info, size_t *index,
                          cj_error *error) {
+    REQUIRE(params);
+    REQUIRE(name);
     REFUSE_IF(!params->family, "params: their family is NULL: begin with cj_params_init");
     *info = param_of(params, name, index);
     if (*info) return CJ_OK;
@@ -160,8 +162,6 @@ static cj_status look_up(const cj_params *params, const char *name, const cj_par
 }
 
 cj_status cj_params_set(cj_params *params, const char *name, const char *text, cj_error *error) {
-    REQUIRE(params);
-    REQUIRE(name);
     REQUIRE(text);
     const cj_param_info *info;
     size_t               i;
@@ -181,8 +181,6 @@ cj_status cj_params_set(cj_params *params, const char *name, const char *text, c
 
 cj_status cj_params_set_function(cj_params *params, const char *name, const cj_user_function *function,
                                  cj_error *error) {
-    REQUIRE(params);
-    REQUIRE(name);
     const cj_param_info *info;
     size_t               i;
     TRY(look_up(params, name, &info, &i, error));
@@ -193,8 +191,6 @@ cj_status cj_params_set_function(cj_params *params, const char *name, const cj_u
 
 cj_status cj_params_set_reals(cj_params *params, const char *name, const double *value, uint32_t count,
                               cj_error *error) {
-    REQUIRE(params);
-    REQUIRE(name);
     const cj_param_info *info;
     size_t               i;
     TRY(look_up(params, name, &info, &i, error));
