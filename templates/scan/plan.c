@@ -18,6 +18,13 @@ static unsigned registers_of(const scan_shape *s) {
     return elements + others + (segmented ? SCAN_REGISTERS_FLAGS : 0);
 }
 
+// Blocks, or of a stream numbers that these take.
+static uint64_t grid_of(const scan_shape *s) {
+    if (s->form == SCAN_STREAM) return cj__scan_numbers(s);
+    if (s->tiles > 1) return s->rows * (s->cluster ? s->cluster : s->tiles);
+    return cj__ceil_div(s->rows, s->block / s->threads);
+}
+
 // `cluster`: what is asked for, or 0.
 static cj_status check_shape(const scan_shape *s, unsigned cluster, cj_error *error) {
     const unsigned block = s->form == SCAN_STREAM ? s->threads : s->block;
@@ -40,10 +47,7 @@ static cj_status check_shape(const scan_shape *s, unsigned cluster, cj_error *er
             " elements each, more than %u" CJ_HINT
             "take a larger cluster, or cluster=0, with which rows have any length",
             s->columns, s->tiles, s->tile, s->cluster);
-    const uint64_t blocks = s->form == SCAN_STREAM ? cj__scan_numbers(s)
-                            : s->cluster           ? s->rows * s->cluster
-                                                   : s->rows * s->tiles;
-    FAIL_IF(blocks > INT32_MAX || s->tiles > INT32_MAX, CJ_CONTRACT,
+    FAIL_IF(grid_of(s) > INT32_MAX || s->tiles > INT32_MAX, CJ_CONTRACT,
             "rows, columns: %" PRIu64 " rows of %" PRIu64 " tiles are more blocks than the 2^31 - 1 of a grid" CJ_HINT
             "use several launches",
             s->rows, s->tiles);
@@ -139,16 +143,11 @@ static double error_bound(const cj_plan *plan, const scan_shape *s) {
     return relative < 0.5 ? relative / (1 - relative) + half : (double)NAN;
 }
 
-static uint64_t grid_of(const scan_shape *s) {
-    if (s->tiles > 1) return s->rows * (s->cluster ? s->cluster : s->tiles);
-    return cj__ceil_div(s->rows, s->block / s->threads);
-}
-
 // As many blocks as the GPU holds at once, but no more than there are tiles or rows to take. No block waits for one that has
 // not started.
 static void plan_stream_grid(cj_plan *plan, const scan_shape *s, const cj_limits *limits) {
     const uint64_t room = cj__clusters_at_once(limits, s->block, cj__scan_pool(s) + cj__scan_slots(s), 0);
-    plan->grid.x = cj__asked_or(plan, SCAN_GRID, cj__least(room, cj__scan_numbers(s)));
+    plan->grid.x = cj__asked_or(plan, SCAN_GRID, cj__least(room, grid_of(s)));
     plan->resident = !cj__is_asked(plan, SCAN_GRID);
     plan->dynamic_shared = (uint32_t)cj__scan_pool(s);
 }
@@ -171,9 +170,8 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     if (s.cluster) plan->cluster = (cj_dim3){s.cluster, 1, 1};
     CJ_DERIVE(plan, s.rows, s.columns, cj__scan_stride(plan, SCAN_STRIDE), cj__scan_stride(plan, SCAN_OUT_STRIDE));
     const uint64_t statuses = s.form == SCAN_STREAM ? cj__scan_numbers(&s) : s.rows * (s.tiles + cj__scan_groups(&s));
-    plan->workspace_bytes = cj__scan_looks_back(&s) ? SCAN_STATUS_AT + statuses * 2 * s.computed
-                            : s.form == SCAN_STREAM ? SCAN_STATUS_AT
-                                                    : 0;
+    if (s.form == SCAN_STREAM) plan->workspace_bytes = SCAN_STATUS_AT;
+    if (cj__scan_looks_back(&s)) plan->workspace_bytes = SCAN_STATUS_AT + statuses * 2 * s.computed;
     plan->error_bound = error_bound(plan, &s);
     cj__name_entry(plan, "%sscan_%s_%s", cj__scan_segmented(&s) ? "segmented_" : "",
                    plan->params.function[SCAN_OP_EXPR] ? "user" : CJ_PARAM_WORD(plan, "op"),
