@@ -206,7 +206,7 @@ static cj_reg sample_of(const histogram_kernel *k, const cj_reg *vector, unsigne
 
 void cj__histogram_count_vector(const histogram_kernel *k, const cj_reg *vector, bool whole, cj_reg inside) {
     const unsigned samples = HISTOGRAM_LOAD / k->dtype->bytes;
-    const bool     runs = cj__histogram_counts_runs(k) && whole;
+    const bool     runs = whole && (k->layout.global || cj__histogram_is_narrow(k));  // these are added to one by one
     for (unsigned i = 0; i < samples; i += HISTOGRAM_BATCH) {
         cj_reg   bin[HISTOGRAM_BATCH];
         cj_label counted = cj_label_new(k->f, "counted");

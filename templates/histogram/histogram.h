@@ -91,12 +91,8 @@ typedef struct histogram_kernel {
     cj_reg                    lane, run_bin, run_length;  // narrow: the bin that the warp counts in a register
 } histogram_kernel;
 
-// Several counters in a word. Narrow counters and those in global memory are added to one by one, so runs of equal bins are
-// counted before.
+// Several counters in a word.
 static inline bool     cj__histogram_is_narrow(const histogram_kernel *k) { return k->layout.width.in_word > 1; }
-static inline bool     cj__histogram_counts_runs(const histogram_kernel *k) {
-    return k->layout.global || cj__histogram_is_narrow(k);
-}
 static inline unsigned cj__histogram_field_mask(const histogram_kernel *k) {
     return (unsigned)((UINT64_C(1) << k->layout.width.bits) - 1);
 }

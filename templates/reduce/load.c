@@ -49,12 +49,6 @@ static share share_slice(const reduce_kernel *k, cj_reg n) {
     return s;
 }
 
-static share find_share(const reduce_kernel *k, cj_reg n) {
-    share s = k->sliced ? share_slice(k, n) : share_all(k, n);
-    s.in = cj__span(k->f, s.in.begin, s.in.end, REDUCE_LOAD);
-    return s;
-}
-
 // ---- loads and what becomes of them
 
 // The registers of a load: elements, or words of narrow ones.
@@ -247,7 +241,8 @@ cj_partial cj__reduce_thread(reduce_kernel *k) {
     cj_reg                   x = cj__load_param(k->f, "u64", k->x, "x"), n = cj__load_param(k->f, "u64", k->n, "n");
     cj_reg                   at = cj_u64(k->f, "at");
     k->base = cj_let(k->f, "u64", "x", "cvta.to.global.u64 $1, $2;", x);
-    const share s = find_share(k, n);
+    share s = k->sliced ? share_slice(k, n) : share_all(k, n);
+    s.in = cj__span(k->f, s.in.begin, s.in.end, REDUCE_LOAD);
     cj_step(k->f, "each thread's partials start as the identity");
     for (unsigned u = 0; u < partials_of(k); u++) {
         partial[u] = cj__partial_new(&k->partials, names[u]);
