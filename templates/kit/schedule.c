@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kit.h"
 
-cj_static_schedule cj__static_begin(cj_func *f, const char *own, const char *count) {
-    cj_static_schedule schedule = {.step = cj_mov(f, "u32", "takers", count)};
-    schedule.next = cj_mov(f, "u32", "next", own);
+cj_static_schedule cj__static_begin(cj_func *f, unsigned cluster) {
+    cj_static_schedule schedule = {.step = cj_mov(f, "u32", "takers", cj__group_count(cluster))};
+    schedule.next = cj_mov(f, "u32", "next", cj__group_index(cluster));
     cj_update(f, schedule.next, "sub", schedule.step);
     return schedule;
 }

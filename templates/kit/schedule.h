@@ -24,9 +24,8 @@ typedef struct cj_static_schedule {
     cj_reg next, step;  // u32
 } cj_static_schedule;
 
-// `own` and `count` are special registers: "%ctaid.x" and "%nctaid.x", or "%clusterid.x" and "%nclusterid.x". The first
-// advance makes `next` the first tile.
-cj_static_schedule cj__static_begin(cj_func *f, const char *own, const char *count);
+// Of the grid's clusters, or of its blocks without clusters (0). The first advance makes `next` the first tile.
+cj_static_schedule cj__static_begin(cj_func *f, unsigned cluster);
 void               cj__static_advance(cj_func *f, const cj_static_schedule *schedule);
 
 // ---- work counter

@@ -58,8 +58,7 @@ static inline cj_reg cj__row_full_at(const row_stream *t) {
 
 // Each warp counts dealt rows by itself.
 static inline cj_static_schedule cj__row_deal(row_kernel *k) {
-    const cj_static_schedule dealt = cj__static_begin(k->f, cj__group_index(k->s->cluster),
-                                                      cj__group_count(k->s->cluster));
+    const cj_static_schedule dealt = cj__static_begin(k->f, k->s->cluster);
     k->row = dealt.next;
     return dealt;
 }
