@@ -150,8 +150,5 @@ static cj_status describe(const cj_plan *plan, row_op *op, cj_error *error) {
 
 static const row_family rows = {describe};
 
-const cj_family cj__family_crossentropy = {
-    CJ_FAMILY("crossentropy",
-              "rows of logits and a label each: loss, logarithm of the sum of e^x, and the gradient, in one reading",
-              params, cj__row_plan, cj__row_emit),
-    .own = &rows};
+const cj_family cj__family_crossentropy = {ROW_FAMILY(
+    "crossentropy", "rows of logits and a label each: loss, logarithm of the sum of e^x, and the gradient, in one reading")};

@@ -229,12 +229,7 @@ static cj_status describe(const cj_plan *plan, row_op *op, cj_error *error) {
 
 static const row_family rows = {describe};
 
-const cj_family cj__family_rmsnorm = {
-    CJ_FAMILY("rmsnorm", "rows of a matrix over their root mean square, with weights, a residual, and the gradients",
-              params, cj__row_plan, cj__row_emit),
-    .own = &rows};
-const cj_family cj__family_layernorm = {
-    CJ_FAMILY("layernorm",
-              "rows of a matrix without their mean over their deviation, with weights, a residual, and the gradients",
-              params, cj__row_plan, cj__row_emit),
-    .own = &rows};
+const cj_family cj__family_rmsnorm = {ROW_FAMILY(
+    "rmsnorm", "rows of a matrix over their root mean square, with weights, a residual, and the gradients")};
+const cj_family cj__family_layernorm = {ROW_FAMILY(
+    "layernorm", "rows of a matrix without their mean over their deviation, with weights, a residual, and the gradients")};

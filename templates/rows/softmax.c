@@ -27,7 +27,6 @@ typedef struct softmax {
     row_exp  exp;
     bool     log;
     bool     factored;  // y is a power times a factor, not a power of the distance from the logarithm of the sum
-    uint64_t mask_rows;
     cj_reg   factor, ln2;  // of a row
 } softmax;
 
@@ -127,12 +126,12 @@ static void describe_backward(row_op *op, const softmax *own) {
     op->write = write_backward;
 }
 
-static void describe_forward(row_op *op, softmax *own) {
+static void describe_forward(row_op *op, softmax *own, uint64_t mask_rows) {
     cj__row_add(op, ROW_INPUT, "x", NULL, "x[rows, columns]");
     cj__row_add(op, ROW_OUTPUT, "y", NULL, "y[rows, columns]");
     if (own->exp.mask_rows) {
         own->exp.mask = cj__row_add(op, ROW_INPUT, "mask", NULL, "mask[mask rows, columns], added to rows by turns");
-        op->operand[own->exp.mask].period = own->mask_rows;
+        op->operand[own->exp.mask].period = mask_rows;
     } else if (own->exp.masked) {
         own->exp.mask = cj__row_add(op, ROW_COLUMN, "mask", NULL, "mask[columns], added to every row");
     }
@@ -160,22 +159,17 @@ static cj_status describe(const cj_plan *plan, row_op *op, cj_error *error) {
                              .mask_rows = mask_rows > 1,
                              .prepared = masked || !(scale > 0)},
                      .log = log,
-                     .factored = !log && !narrow,
-                     .mask_rows = mask_rows};
+                     .factored = !log && !narrow};
     if (p->value[PASS])
         describe_backward(op, own);
     else
-        describe_forward(op, own);
+        describe_forward(op, own, mask_rows);
     return CJ_OK;
 }
 
 static const row_family rows = {describe};
 
 const cj_family cj__family_softmax = {
-    CJ_FAMILY("softmax", "rows of a matrix: e^x over the row's sum of these; and the gradient", params, cj__row_plan,
-              cj__row_emit),
-    .own = &rows};
+    ROW_FAMILY("softmax", "rows of a matrix: e^x over the row's sum of these; and the gradient")};
 const cj_family cj__family_logsoftmax = {
-    CJ_FAMILY("logsoftmax", "rows of a matrix: x minus the logarithm of the row's sum of e^x; and the gradient", params,
-              cj__row_plan, cj__row_emit),
-    .own = &rows};
+    ROW_FAMILY("logsoftmax", "rows of a matrix: x minus the logarithm of the row's sum of e^x; and the gradient")};

@@ -144,6 +144,9 @@ typedef struct row_family {
     cj_status (*describe)(const cj_plan *plan, row_op *op, cj_error *error);
 } row_family;
 
+// A family, {ROW_FAMILY("softmax", "rows of …")}, of its file's `params` and `rows`.
+#define ROW_FAMILY(name_, summary_) CJ_FAMILY(name_, summary_, params, cj__row_plan, cj__row_emit), .own = &rows
+
 // ---- the kernel
 
 // Where partials are exchanged.
