@@ -114,10 +114,6 @@ void cj__row_mail_close(row_kernel *k) {
 
 // ---- sending
 
-static cj_reg value_of(const row_part *part, const row_op *op, unsigned w) {
-    return part->value[w < op->values ? w : 0];
-}
-
 // Rank 0 has taken a row while this one came in. The one that takes the last row leaves the counter ready for the next launch.
 static void send_taken(row_kernel *k, cj_reg turn) {
     cj_func *f = k->f;
@@ -139,7 +135,7 @@ static void send(row_kernel *k, cj_reg turn) {
         add_copies(k, at, k->thread);
         sends = cj_lt(k->f, "sends", k->thread, copies);
     }
-    for (unsigned w = 0; w < box.words; w++) value[w] = value_of(&k->part, k->op, w);
+    cj__row_slot_values(k, value);
     cj__mail_send(k->f, &box, sends, at, 0, value, box.words, k->x.tag);
     if (k->s->counted) send_taken(k, turn);
 }
@@ -162,14 +158,9 @@ typedef struct lane_message {
     cj_reg word[ROW_VALUES], absent[ROW_VALUES];
 } lane_message;
 
-static cj_message message_of(const row_kernel *k, lane_message *l, cj_reg at, unsigned number, cj_reg there) {
-    const unsigned stride = waiting_warps(k) * ROW_WARP * message_bytes(k->s);
-    return (cj_message){.box = box_of(k->s),
-                        .at = at,
-                        .offset = number * stride,
-                        .there = there,
-                        .absent = l->absent,
-                        .word = l->word};
+static cj_message message_of(const row_kernel *k, lane_message *l, cj_reg at, unsigned number) {
+    const unsigned offset = number * waiting_warps(k) * ROW_WARP * message_bytes(k->s);
+    return (cj_message){box_of(k->s), at, offset, cj_always(), l->absent, l->word};
 }
 
 static void make_identity(row_kernel *k, lane_message *l) {
@@ -177,7 +168,7 @@ static void make_identity(row_kernel *k, lane_message *l) {
     cj__row_part_clear(k, &identity);
     for (unsigned w = 0; w < k->s->slot_words; w++) {
         cj_reg word[2];
-        cj__mail_words(k->f, value_of(&identity, k->op, w), word);
+        cj__mail_words(k->f, identity.value[w < k->op->values ? w : 0], word);
         l->absent[w] = word[0];
     }
 }
@@ -198,7 +189,7 @@ static void gather_some(row_kernel *k, cj_reg at, unsigned first, unsigned end, 
     row_part       part[ROW_VALUES + 1];  // those before are the first part
     unsigned       messages = count, parts = 0;
     cj_reg         next;
-    for (unsigned i = 0; i < count; i++) message[i] = message_of(k, &lane[i], at, first + i, cj_always());
+    for (unsigned i = 0; i < count; i++) message[i] = message_of(k, &lane[i], at, first + i);
     if (last && remainder) {
         message[count - 1].there = cj_lt(k->f, "has_message", k->thread, remainder);
         make_identity(k, &lane[count - 1]);

@@ -32,10 +32,8 @@ enum { ROW_TRANSPOSED = 16 };  // columns of a row that a lane has after a trans
 // ---- the shape
 
 typedef enum row_form { ROW_AUTO, ROW_DIRECT, ROW_STREAM, ROW_SPREAD } row_form;
-enum { ROW_RESIDENT_AUTO, ROW_RESIDENT_NO, ROW_RESIDENT_YES };
+enum { ROW_OPEN, ROW_NO, ROW_YES };  // of resident, transpose and across: auto no yes
 enum { ROW_STORE_AUTO, ROW_STORE_STREAMING, ROW_STORE_PLAIN };
-enum { ROW_TRANSPOSE_AUTO, ROW_TRANSPOSE_NO, ROW_TRANSPOSE_YES };
-enum { ROW_ACROSS_AUTO, ROW_ACROSS_NO, ROW_ACROSS_YES };
 
 // How rows are cut, in vectors: what a thread loads at once, `elements` elements. A row has `vectors` of them, and
 // each of the cluster's ranks has `pieces` pieces of `piece` vectors, the last of them shorter; a thread holds `held`

@@ -106,16 +106,16 @@ void cj__row_read(const cj_plan *plan, const row_op *op, row_shape *s) {
     const uint64_t *value = plan->params.value;
     cj__row_problem(plan, op, s);
     const unsigned peel = cj__asked_or(plan, ROW_PEEL, 0), split = cj__asked_or(plan, ROW_SPLIT, 0);
-    const row_wider beside = value[ROW_ACROSS] == ROW_ACROSS_YES ? ROW_PEELED_ACROSS : ROW_PEELED_PARTS;
+    const row_wider beside = value[ROW_ACROSS] == ROW_YES ? ROW_PEELED_ACROSS : ROW_PEELED_PARTS;
     if (split || peel) cj__row_widen(plan, op, s, split ? split : peel, !split ? ROW_PEELED : peel ? beside : ROW_PARTS);
-    s->transposed = value[ROW_TRANSPOSE] == ROW_TRANSPOSE_YES;
+    s->transposed = value[ROW_TRANSPOSE] == ROW_YES;
     s->form = (row_form)value[ROW_FORM];
     s->cluster = (unsigned)value[ROW_CLUSTER];
     s->blocks = cj__asked_or(plan, ROW_BLOCKS, 0);
     s->held = (unsigned)value[ROW_VECTORS];
     s->stages = cj__asked_or(plan, ROW_STAGES, 0);
     s->pieces = value[ROW_PIECES];
-    s->resident = value[ROW_RESIDENT] == ROW_RESIDENT_YES;
+    s->resident = value[ROW_RESIDENT] == ROW_YES;
     s->counted = s->blocks && value[ROW_ROWS] > plan->grid.x / s->blocks;
     s->warps = cj__asked_or(plan, ROW_WARPS, plan->block.x / ROW_WARP);
     if (cj__is_asked(plan, ROW_LANES)) {

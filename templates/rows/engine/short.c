@@ -14,12 +14,6 @@ typedef struct short_row {
     row_op     op;
 } short_row;
 
-static row_kernel *new_row(short_row *r, const row_kernel *k) {
-    *r = (short_row){*k, *k->op};
-    r->k.op = &r->op;
-    return &r->k;
-}
-
 // The n-th row of the thread's group.
 static void begin_row(row_kernel *k, cj_reg first_row, unsigned n, cj_reg rows) {
     cj_func       *f = k->f;
@@ -36,23 +30,21 @@ static void begin_row(row_kernel *k, cj_reg first_row, unsigned n, cj_reg rows) 
     cj_update(f, k->row, "min", cj_sub(f, "last_row", rows, 1));
 }
 
-// In a loop ptxas moves the loads of all rows but the first after the work on that one.
-static void keep_loads_together(row_kernel *k, const row_kernel *last, cj_reg rows) {
-    cj__keep_loads(k->f, cj_eq(k->f, "no_rows", rows, 0), cj__row_word_type(k), &last->raw[0][0][0], 1);
-}
-
 void cj__row_short(row_kernel *k, cj_reg first_row, cj_reg rows) {
     const row_shape *s = k->s;
     short_row        each[ROW_AHEAD];
     for (unsigned n = 0; n < s->unroll; n++) {
-        row_kernel *row = new_row(&each[n], k);
+        row_kernel *row = &each[n].k;
+        each[n] = (short_row){*k, *k->op};
+        row->op = &each[n].op;
         if (n) cj__row_new_registers(row);
         cj_step(k->f, "its row %u goes into registers", n);
         begin_row(row, first_row, n, rows);
         cj__row_load(row);
     }
     for (unsigned n = 0; n < s->unroll && k->op->prepare; n++) k->op->prepare(&each[n].k);
-    if (s->unroll > 1 && !s->transposed) keep_loads_together(k, &each[s->unroll - 1].k, rows);
+    if (s->unroll > 1)  // in a loop ptxas moves the loads of all rows but the first after the work on that one
+        cj__keep_loads(k->f, cj_eq(k->f, "no_rows", rows, 0), cj__row_word_type(k), each[s->unroll - 1].k.raw[0][0], 1);
     for (unsigned n = 0; n < s->unroll; n++) cj__row_work(&each[n].k);
     if (s->transposed && k->op->outputs) cj__row_image_store(&each[0].k);
 }

@@ -113,10 +113,10 @@ static bool is_transposed(const choice *c) {
     const uint64_t   way = c->plan->params.value[ROW_TRANSPOSE];
     const bool others = s->cluster || asked(c, ROW_WARPS) || asked(c, ROW_PIECES) > 1 || asked(c, ROW_LANES) > 1 ||
                         asked(c, ROW_UNROLL) > 1 || asked(c, ROW_VECTORS);
-    if (way == ROW_TRANSPOSE_NO || s->totals || s->peeled || others || s->elements > 1) return false;
+    if (way == ROW_NO || s->totals || s->peeled || others || s->elements > 1) return false;
     for (unsigned i = 0; i < c->op->operands; i++)
         if (c->op->operand[i].period) return false;
-    if (way == ROW_TRANSPOSE_YES) return s->columns <= ROW_TRANSPOSED;
+    if (way == ROW_YES) return s->columns <= ROW_TRANSPOSED;
     const bool dense = s->stride == s->columns && (!c->op->outputs || s->out_stride == s->columns);
     return dense && s->columns >= TRANSPOSE_LEAST && s->columns <= TRANSPOSE_MOST && c->rows >= TRANSPOSE_ROWS;
 }
@@ -306,10 +306,8 @@ static bool do_short_edges_wait(const choice *c, unsigned elements) {
     return c->rows * c->row_bytes < SMALL_SHORT_BYTES && columns > (uint64_t)ROW_WARP * elements && columns <= ELEMENTS_MOST;
 }
 
-static bool is_across_asked(const choice *c) { return c->plan->params.value[ROW_ACROSS] == ROW_ACROSS_YES; }
-
 static bool may_peel(const choice *c, const row_shape *plain, unsigned elements) {
-    if (asked(c, ROW_SPLIT) || is_across_asked(c) || plain->totals || plain->columns < 2 * elements) return false;
+    if (asked(c, ROW_SPLIT) || is_yes(c, ROW_ACROSS) || plain->totals || plain->columns < 2 * elements) return false;
     if (is_asked(c, ROW_PEEL)) return c->plan->params.value[ROW_PEEL] == elements;
     return vector_bytes(plain) <= PEEL_PLAIN_BYTES && !do_edges_wait(c) && !do_short_edges_wait(c, elements);
 }
@@ -319,8 +317,8 @@ static bool is_split_allowed(const choice *c, unsigned elements, row_wider how) 
     const uint64_t *value = c->plan->params.value;
     if (is_asked(c, ROW_PEEL) && value[ROW_PEEL] != (how == ROW_PARTS ? 0 : elements)) return false;
     if (is_asked(c, ROW_SPLIT) && value[ROW_SPLIT] != elements) return false;
-    if (is_across_asked(c)) return how == ROW_PEELED_ACROSS;
-    return value[ROW_ACROSS] == ROW_ACROSS_AUTO || how != ROW_PEELED_ACROSS;
+    if (is_yes(c, ROW_ACROSS)) return how == ROW_PEELED_ACROSS;
+    return value[ROW_ACROSS] == ROW_OPEN || how != ROW_PEELED_ACROSS;
 }
 
 // Short rows of x and y that begin beside each other's vectors, anywhere among words of 8 bytes: a warp loads and stores whole runs of them by
@@ -328,7 +326,7 @@ static bool is_split_allowed(const choice *c, unsigned elements, row_wider how) 
 // elements). Gradients, which read more than they write, gain nothing.
 static bool is_by_elements(const choice *c, const row_shape *plain) {
     const bool apart = (plain->stride * plain->in_bytes | plain->out_stride * plain->out_bytes) % ELEMENTS_APART;
-    return apart && !is_across_asked(c) && plain->columns >= ELEMENTS_LEAST && plain->columns <= ELEMENTS_MOST &&
+    return apart && !is_yes(c, ROW_ACROSS) && plain->columns >= ELEMENTS_LEAST && plain->columns <= ELEMENTS_MOST &&
            c->op->outputs >= c->op->inputs;
 }
 
@@ -376,7 +374,7 @@ void cj__row_plan_direct(choice *c) {
     const row_shape plain = *c->s;
     plan_vectors(c);
     row_shape best = *c->s;
-    uint64_t  least = asked(c, ROW_PEEL) || asked(c, ROW_SPLIT) || is_across_asked(c) ? UINT64_MAX : cost_of(c);
+    uint64_t  least = asked(c, ROW_PEEL) || asked(c, ROW_SPLIT) || is_yes(c, ROW_ACROSS) ? UINT64_MAX : cost_of(c);
     for (row_wider how = ROW_PEELED; !best.transposed && how <= ROW_PEELED_ACROSS; how++)
         try_wider(c, &plain, how, &best, &least);
     *c->s = best;

@@ -22,7 +22,7 @@ static const char *asked_of_stream(const choice *c) {
     const uint64_t form = c->plan->params.value[ROW_FORM];
     if (form != ROW_AUTO) return form == ROW_STREAM ? "" : NULL;
     if (asked(c, ROW_STAGES)) return "stages";
-    if (cj__row_asks_resident(c)) return "resident";
+    if (is_yes(c, ROW_RESIDENT)) return "resident";
     if (c->s->totals) return c->clusters && asked(c, ROW_CLUSTER) ? "cluster" : NULL;
     return is_asked(c, ROW_GRID) ? "grid" : NULL;
 }
@@ -77,19 +77,17 @@ static void write_back(cj_plan *plan, const row_shape *s) {
     value[ROW_WARPS] = s->rows_per_block > 1 ? CJ_PARAM_AUTO : s->warps;
     value[ROW_LANES] = s->rows_per_block > 1 ? s->lanes : CJ_PARAM_AUTO;
     value[ROW_UNROLL] = s->rows_per_block > 1 ? s->unroll : CJ_PARAM_AUTO;
-    value[ROW_TRANSPOSE] = s->form != ROW_DIRECT ? ROW_TRANSPOSE_AUTO
-                           : s->transposed       ? ROW_TRANSPOSE_YES
-                                                 : ROW_TRANSPOSE_NO;
+    value[ROW_TRANSPOSE] = s->form != ROW_DIRECT ? ROW_OPEN : s->transposed ? ROW_YES : ROW_NO;
     value[ROW_PEEL] = s->form == ROW_STREAM ? CJ_PARAM_AUTO : s->peeled ? s->elements : 0;
     value[ROW_SPLIT] = s->form == ROW_STREAM ? CJ_PARAM_AUTO : cj__row_is_split(s) ? s->elements : 0;
-    value[ROW_ACROSS] = !cj__row_is_split(s) || !s->peeled ? ROW_ACROSS_AUTO : s->across ? ROW_ACROSS_YES : ROW_ACROSS_NO;
+    value[ROW_ACROSS] = !cj__row_is_split(s) || !s->peeled ? ROW_OPEN : s->across ? ROW_YES : ROW_NO;
     value[ROW_VECTORS] = s->held;
     value[ROW_STAGES] = s->stages ? s->stages : CJ_PARAM_AUTO;
     value[ROW_PIECES] = s->pieces;
     const bool streaming = ROW_STORES_STREAM && !are_sectors_shared(s, value[ROW_ROWS]);
     if (!value[ROW_STORE]) value[ROW_STORE] = streaming ? ROW_STORE_STREAMING : ROW_STORE_PLAIN;
     if (s->form != ROW_DIRECT || s->totals) value[ROW_AT_ONCE] = CJ_PARAM_AUTO;
-    value[ROW_RESIDENT] = s->resident ? ROW_RESIDENT_YES : ROW_RESIDENT_NO;
+    value[ROW_RESIDENT] = s->resident ? ROW_YES : ROW_NO;
     if (s->form == ROW_DIRECT && !s->totals) value[ROW_GRID] = CJ_PARAM_AUTO;
 }
 
@@ -212,7 +210,7 @@ cj_status cj__row_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj
               "vectors: a thread would hold %u loads of a row of %" PRIu64 " elements, more than %u" CJ_HINT
               "allow more warps, a larger cluster or more pieces",
               s.held, s.columns, held);
-    REFUSE_IF(plan->params.value[ROW_ACROSS] == ROW_ACROSS_YES && !s.across,
+    REFUSE_IF(is_yes(&c, ROW_ACROSS) && !s.across,
               "across: yes, but no vector that is written stands across two of what is read: columns=%" PRIu64 " stride=%" PRIu64 " out-stride=%" PRIu64
               " align=%u" CJ_HINT
               "leave across at its default; it is for rows of %d vectors or more, written beside the vectors of what is read, in form=direct or spread, and"

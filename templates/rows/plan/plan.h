@@ -18,6 +18,8 @@ typedef struct choice {
 
 static inline bool is_asked(const choice *c, unsigned param) { return cj__is_asked(c->plan, param); }
 
+static inline bool is_yes(const choice *c, unsigned param) { return c->plan->params.value[param] == ROW_YES; }
+
 // What the caller asks for, or 0.
 static inline unsigned asked(const choice *c, unsigned param) { return cj__asked_or(c->plan, param, 0); }
 
@@ -38,11 +40,8 @@ static inline bool cj__row_is_passing(const choice *c) {
 }
 
 // Whether a parameter is set that streams have.
-static inline bool cj__row_asks_resident(const choice *c) {
-    return c->plan->params.value[ROW_RESIDENT] == ROW_RESIDENT_YES;
-}
 static inline bool cj__row_asks_stream(const choice *c) {
-    return asked(c, ROW_STAGES) || is_asked(c, ROW_GRID) || cj__row_asks_resident(c);
+    return asked(c, ROW_STAGES) || is_asked(c, ROW_GRID) || is_yes(c, ROW_RESIDENT);
 }
 
 // Whether vectors of so many elements, of pointers that may begin beside one, may all turn out whole in what is read, too.

@@ -101,7 +101,7 @@ static void cut_spread(choice *c) {
 // read usually begins with vectors, too. Else they are taken out of two.
 static row_wider split_how(const choice *c, unsigned elements) {
     const uint64_t across = c->plan->params.value[ROW_ACROSS];
-    const bool     parts = across ? across == ROW_ACROSS_NO : cj__row_may_be_whole(c, c->s, elements);
+    const bool     parts = across ? across == ROW_NO : cj__row_may_be_whole(c, c->s, elements);
     return parts ? ROW_PEELED_PARTS : ROW_PEELED_ACROSS;
 }
 

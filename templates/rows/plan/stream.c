@@ -138,7 +138,7 @@ static bool is_small(const choice *c) {
 // The fewest pieces that leave so many stages free. Weights that are resident by the plan's choice allow few pieces.
 static bool search_pieces(choice *c, unsigned cluster, unsigned ahead) {
     const uint64_t given = asked(c, ROW_PIECES), first = cj__most(given, 1);
-    const bool     chosen = c->s->resident && c->plan->params.value[ROW_RESIDENT] != ROW_RESIDENT_YES;
+    const bool     chosen = c->s->resident && !is_yes(c, ROW_RESIDENT);
     const uint64_t last = given ? given : chosen ? RESIDENT_PIECES : ROW_PIECES_MAX;
     for (uint64_t pieces = first; pieces <= last; pieces++) {
         cut_stream(c, cluster, pieces);
@@ -181,10 +181,10 @@ static bool search_cluster(choice *c, unsigned ahead) {
 // would come from the L2 cache, which is busy with the rows: they stay in shared memory if stages enough remain.
 static bool plan_rows(choice *c) {
     const uint64_t resident = c->plan->params.value[ROW_RESIDENT];
-    c->s->resident = resident != ROW_RESIDENT_NO && c->op->columns > 0;
+    c->s->resident = resident != ROW_NO && c->op->columns > 0;
     if (c->s->resident && search_cluster(c, STAGES_AHEAD)) return true;
-    if (resident == ROW_RESIDENT_YES && !c->s->resident) return false;
-    c->s->resident = resident == ROW_RESIDENT_YES;
+    if (resident == ROW_YES && !c->s->resident) return false;
+    c->s->resident = resident == ROW_YES;
     for (unsigned ahead = STAGES_AHEAD + 1; ahead-- > 0;)
         if (search_cluster(c, ahead)) return true;
     return false;
@@ -237,12 +237,12 @@ static bool search_sums(choice *c, unsigned stages) {
 
 static bool plan_sums(choice *c) {
     const uint64_t resident = c->plan->params.value[ROW_RESIDENT];
-    const unsigned least_stages = resident == ROW_RESIDENT_YES ? 1 : 2;
-    c->s->resident = resident != ROW_RESIDENT_NO && c->op->columns > 0;
+    const unsigned least_stages = resident == ROW_YES ? 1 : 2;
+    c->s->resident = resident != ROW_NO && c->op->columns > 0;
     for (unsigned stages = 2; c->s->resident && stages >= least_stages; stages--)
         if (search_sums(c, stages)) return true;
     c->s->resident = false;
-    return resident != ROW_RESIDENT_YES && search_sums(c, 1);
+    return resident != ROW_YES && search_sums(c, 1);
 }
 
 // Long rows, unless there are too few of them or pieces are asked for.
