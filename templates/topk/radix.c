@@ -21,9 +21,31 @@
 //   R5  bar.sync           in a cluster: the bins are clear again
 //   R6  barrier.cluster    all blocks have selected
 //   R7  barrier.cluster    rank 0's pool has all; the others may exit
-#include "radix.h"
+#include "topk.h"
 
 enum { AT_SELECTED = 12, AT_SUMS = 16, WORDS = 4 + TOPK_WARP, KEYS_MAX = 8, DIGITS = 1 << TOPK_DIGIT };
+
+enum { LOADS = 8, LOAD_WORDS = 4 };  // in flight a thread; 32-bit words of a load, at most
+
+typedef struct topk_radix {
+    const topk_kernel *k;
+    cj_func           *f;
+    cj_reg             bins, held;  // addresses: of the bins, which are the pool, too; of the block's keys
+    cj_reg             span;        // keys that the block holds, in whole lines
+    cj_reg             from;        // the column of its first one
+    cj_reg             words;       // address of what threads tell each other
+
+    // The search: what is known of the k-th candidate. A value agrees with what is known if value ^ known <= open.
+    cj_reg key;   // its key: the digits that are known, then zeros
+    cj_reg flip;  // a column ^ flip is its place ^ what is known of the k-th's; no place is less up to column `flip`
+    cj_reg shift, open;  // below the digit; mask of the digits that are not known
+    cj_reg needed;       // candidates from those that agree
+    cj_reg by_key;       // digits of the key are searched, not of the place
+} topk_radix;
+
+// Bytes of a key that is held: of 16-bit elements the upper half of what the others have.
+static unsigned key_bytes(const topk_radix *r) { return r->k->s.bytes; }
+static unsigned key_bits(const topk_radix *r) { return 8 * key_bytes(r); }
 
 // ---- what the block has
 
@@ -48,7 +70,7 @@ static void begin_words(topk_radix *r) {
 static void begin_part(topk_radix *r) {
     const topk_shape *s = &r->k->s;
     cj_func          *f = r->f;
-    const unsigned    line = TOPK_LINE / topk_key_bytes(r), lines = line * (s->cluster ? s->cluster : 1);
+    const unsigned    line = TOPK_LINE / key_bytes(r), lines = line * (s->cluster ? s->cluster : 1);
     cj_step(f, "the block's part of the row: whole lines of %u keys", line);
     cj_reg above = cj_add(f, "above", r->k->columns, lines - 1);
     r->span = cj_mul(f, "span", cj_div(f, "lines", above, lines), line);
@@ -59,14 +81,92 @@ static void begin_part(topk_radix *r) {
 static void begin_search(topk_radix *r) {
     cj_func *f = r->f;
     r->key = cj_mov(f, "u32", "least_key", 0);
-    r->shift = cj_mov(f, "u32", "shift", topk_key_bits(r) - TOPK_DIGIT);
-    r->open = cj_mov(f, "u32", "open", topk_key_bits(r) == 32 ? UINT32_MAX : UINT16_MAX);
+    r->shift = cj_mov(f, "u32", "shift", key_bits(r) - TOPK_DIGIT);
+    r->open = cj_mov(f, "u32", "open", key_bits(r) == 32 ? UINT32_MAX : UINT16_MAX);
     r->needed = cj_mov(f, "u32", "needed", r->k->s.k);
     r->by_key = cj_let(f, "pred", "by_key", "setp.eq.u32 $1, 0, 0;");
     const unsigned parts = r->k->s.cluster ? r->k->s.cluster : 1;
     cj_reg         last = cj_sub(f, "last", cj_mul(f, "places", r->span, parts), 1);
     cj_reg         bits = cj_sub(f, "no_bits", 31, cj_let(f, "u32", "last_bit", "bfind.u32 $1, $2;", last));
     r->flip = cj_let(f, "u32", "flip", "shr.u32 $1, 0xffffffff, $2; // of all columns", bits);
+}
+
+// ---- the row becomes keys in shared memory. Places after it have the least key, and columns after all others: they are counted, but no
+// element comes after one of them.
+
+// One more in the bin of `digit`.
+static void count_digit(const topk_radix *r, cj_reg when, cj_reg digit) {
+    cj_ptx(r->f, "@$1 red.shared.add.u32 [$2], 1;", when, cj_mad(r->f, "bin_at", digit, 4, r->bins));
+}
+
+// What a load leaves: words of two elements or one, each in the upper half if it is a single one of 16 bits.
+static unsigned words_of(const topk_shape *s) { return s->width * s->bytes > 4 ? s->width * s->bytes / 4 : 1; }
+
+typedef struct held_load {
+    cj_reg position, inside;  // of the first element, in the block's part of the row; the row has it
+    cj_reg word[LOAD_WORDS];
+} held_load;
+
+static held_load load(const topk_radix *r, cj_reg base, unsigned l) {
+    const topk_shape *s = &r->k->s;
+    cj_func          *f = r->f;
+    held_load         v;
+    v.position = cj_add(f, "position", base, l * s->block * s->width);
+    cj_reg column = cj_add(f, "column", v.position, r->from);
+    v.inside = cj_lt(f, "inside", column, r->k->columns);
+    cj_reg at = cj_mad_wide(f, "at", column, s->bytes, r->k->base);
+    for (unsigned w = 0; w < words_of(s); w++) v.word[w] = cj_mov(f, "b32", "word", 0);
+    if (s->width * s->bytes >= 4) {
+        cj__load(f, v.inside, "ld.global.nc.L1::no_allocate", "b32", v.word, words_of(s), at, 0);
+        return v;
+    }
+    cj_reg half = cj_let(f, "b16", "half", "mov.b16 $1, 0;");
+    cj__load(f, v.inside, "ld.global.nc.L1::no_allocate", "b16", &half, 1, at, 0);
+    cj_ptx(f, "mov.b32 $1, {0, $2};", v.word[0], half);
+    return v;
+}
+
+// The key of the element in the upper bits of `bits`, or the least one; its first digit is counted.
+static cj_reg make_key(const topk_radix *r, const held_load *v, cj_reg there, cj_reg bits) {
+    cj_reg key = cj_select(r->f, "u32", "held_key", v->inside, cj__topk_key_of_bits(r->k, bits), 0);
+    count_digit(r, there, cj_shr(r->f, "digit", key, 32 - TOPK_DIGIT));
+    return key;
+}
+
+// A word of keys, of the word of elements.
+static cj_reg make_keys(const topk_radix *r, const held_load *v, cj_reg there, cj_reg word) {
+    cj_func *f = r->f;
+    if (r->k->s.bytes == 4) return make_key(r, v, there, word);
+    if (r->k->s.width == 1) return cj_shr(f, "held_key", make_key(r, v, there, word), 16);
+    cj_reg low = cj_shr(f, "low", make_key(r, v, there, cj_shl(f, "low_bits", word, 16)), 16);
+    cj_reg high = make_key(r, v, there, cj_and(f, "high_bits", word, 0xffff0000));
+    return cj_or(f, "keys", low, cj_and(f, "high", high, 0xffff0000));
+}
+
+static void hold(const topk_radix *r, const held_load *v) {
+    const topk_shape *s = &r->k->s;
+    cj_func          *f = r->f;
+    cj_reg            there = cj_lt(f, "there", v->position, r->span), keys[LOAD_WORDS];
+    for (unsigned w = 0; w < words_of(s); w++) keys[w] = make_keys(r, v, there, v->word[w]);
+    cj_reg     at = cj_mad(f, "held_at", v->position, key_bytes(r), r->held);
+    const bool half = s->width * s->bytes < 4;
+    cj__store(f, there, "st.shared", half ? "u16" : "u32", keys, words_of(s), at, 0);
+}
+
+static void hold_row(const topk_radix *r) {
+    const topk_shape *s = &r->k->s;
+    cj_func          *f = r->f;
+    held_load         v[LOADS];
+    cj_step(f, "the row as keys, %u loads of %u elements a thread at once; the first digit of each is counted",
+            s->loads, s->width);
+    cj_reg base = cj_mov(f, "u32", "base", 0), own = cj_mul(f, "own_first", r->k->thread, s->width);
+    CJ_COUNT_UNI(f, "next_keys", base, s->loads * s->block * s->width, r->span) {
+        cj_reg first = cj_add(f, "first_position", base, own);
+        for (unsigned l = 0; l < s->loads; l++) v[l] = load(r, first, l);
+        cj_note(f, "all loads are on their way before the first is held");
+        for (unsigned l = 0; l < s->loads; l++) hold(r, &v[l]);
+    }
+    cj_ptx(f, "bar.warp.sync 0xffffffff; // B11: lanes whose elements are out of bounds are with the others again");
 }
 
 // ---- the bin that has the k-th
@@ -181,14 +281,14 @@ static cj_reg find_digit(const topk_radix *r, cj_reg digit) {
 
 // ---- what is held
 
-static unsigned keys_of_load(const topk_radix *r) { return TOPK_HELD / topk_key_bytes(r); }
+static unsigned keys_of_load(const topk_radix *r) { return TOPK_HELD / key_bytes(r); }
 
 static void load_keys(const topk_radix *r, cj_reg at, cj_reg *key) {
     cj_reg word[4];
     cj_registers(r->f, "u32", "held_word", 4, word);
     cj__load(r->f, cj_always(), "ld.shared", "u32", word, 4, at, 0);
     for (unsigned i = 0; i < keys_of_load(r); i++)
-        key[i] = topk_key_bytes(r) == 4 ? word[i]
+        key[i] = key_bytes(r) == 4 ? word[i]
                  : i % 2                ? cj_shr(r->f, "key", word[i / 2], 16)
                                         : cj_and(r->f, "key", word[i / 2], 0xffff);
 }
@@ -196,10 +296,10 @@ static void load_keys(const topk_radix *r, cj_reg at, cj_reg *key) {
 // The column of the first key of a load.
 static cj_reg column_of(const topk_radix *r, cj_reg at) {
     cj_reg offset = cj_sub(r->f, "held_offset", at, r->held);
-    return cj_add(r->f, "column", cj_div(r->f, "held_number", offset, topk_key_bytes(r)), r->from);
+    return cj_add(r->f, "column", cj_div(r->f, "held_number", offset, key_bytes(r)), r->from);
 }
 
-static cj_reg held_end(const topk_radix *r) { return cj_mad(r->f, "held_end", r->span, topk_key_bytes(r), r->held); }
+static cj_reg held_end(const topk_radix *r) { return cj_mad(r->f, "held_end", r->span, key_bytes(r), r->held); }
 
 #define EACH_LOAD(r, at, end)                                                                                          \
     CJ_STRIDE((r)->f, at, cj_mad((r)->f, "held_at", (r)->k->thread, TOPK_HELD, (r)->held), (r)->k->s.block *TOPK_HELD, \
@@ -214,7 +314,7 @@ static void count_keys(const topk_radix *r) {
         load_keys(r, at, key);
         for (unsigned i = 0; i < keys_of_load(r); i++) {
             cj_reg differs = cj_xor(f, "differs", key[i], r->key), agrees = cj_le(f, "agrees", differs, r->open);
-            cj__topk_count_digit(r, agrees, cj_shr(f, "digit", differs, r->shift));
+            count_digit(r, agrees, cj_shr(f, "digit", differs, r->shift));
         }
     }
 }
@@ -230,7 +330,7 @@ static void count_places(const topk_radix *r) {
             cj_reg differs = cj_xor(f, "differs", i ? cj_add(f, "column", column, i) : column, r->flip);
             cj_reg agrees = cj_eq(f, "same_key", key[i], r->key);
             cj_ptx(f, "setp.le.and.u32 $1, $2, $3, $1;", agrees, differs, r->open);
-            cj__topk_count_digit(r, agrees, cj_shr(f, "digit", differs, r->shift));
+            count_digit(r, agrees, cj_shr(f, "digit", differs, r->shift));
         }
     }
 }
@@ -345,7 +445,7 @@ void cj__topk_radix(topk_kernel *k) {
     begin_part(&r);
     begin_search(&r);
     cj_ptx(r.f, "bar.sync 0; // R1: the bins are clear");
-    cj__topk_hold(&r);
+    hold_row(&r);
     search(&r);
     select_held(&r);
     k->pool = r.bins;

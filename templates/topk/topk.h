@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of topk. Each file calls only those before it: plan.c; sift.c and select.c and parts.c (form=sift); hold.c and radix.c
+// The parts of topk. Each file calls only those before it: plan.c; sift.c and select.c and parts.c (form=sift); radix.c
 // (form=radix); sort.c; result.c; warp.c (form=warp); and topk.c, which has the algorithm.
 #ifndef CJ_TEMPLATES_TOPK_H
 #define CJ_TEMPLATES_TOPK_H
