@@ -108,24 +108,14 @@ cj_partials cj__reduce_partials(const cj_plan *plan, cj_func *f, const cj_combin
 void cj__reduce_take(const reduce_kernel *k, const cj_partial *partial, const cj_reg *element, unsigned count,
                      cj_reg at);
 
-// ---- the grid's end (grid.c)
-
-void cj__reduce_end(reduce_kernel *k);         // k->end
-void cj__reduce_wait(const reduce_kernel *k);  // after it global memory may be touched
-
-// Sends the group's partial; lane 0 of warp 0 of the last group gets that of all. All others go to k->done. `gather` stands
-// where the last group's other warps come from.
-void cj__reduce_grid(const reduce_kernel *k, const cj_partial *partial, cj_label gather);
-
-// The other warps leave for that label.
-void cj__reduce_only_warp_0(const reduce_kernel *k, cj_label others);
-
 // ---- loads (load.c): sets k->base; the partial of this thread's elements
 
 cj_partial cj__reduce_thread(reduce_kernel *k);
 
 // ---- from the warps to the result (finish.c)
 
+void cj__reduce_end(reduce_kernel *k);         // k->end
+void cj__reduce_wait(const reduce_kernel *k);  // after it global memory may be touched
 void cj__reduce_finish(const reduce_kernel *k, const cj_partial *partial);
 
 #endif
