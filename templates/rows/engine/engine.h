@@ -8,8 +8,7 @@
 //   fold.c        partials of threads, lanes and slots combine
 //   mail.c        partials of the blocks of a spread row, in mailboxes of global memory
 //   exchange.c    partials of warps, of a cluster's blocks or of a spread row's: each warp gets the row's
-//   pass.c        a row that registers hold, or one that is read twice
-//   short.c       rows of a warp's lanes
+//   pass.c        a row that registers hold, one that is read twice, or rows of a warp's lanes
 //   sums.c        sums over rows: registers, partials, and how these are added up
 //   sums_twice.c, direct.c, spread.c, stream.c   the forms
 //   row.c         the kernel's head, and the form
@@ -23,7 +22,7 @@
 
 // ---- shape.c
 
-// Whether lanes of a warp have it (short.c). The slots that a block has for a row, one for each warp that gives it a partial; their bytes.
+// Whether lanes of a warp have it (pass.c). The slots that a block has for a row, one for each warp that gives it a partial; their bytes.
 static inline bool     cj__row_is_short(const row_shape *s) { return s->lanes < ROW_WARP || s->unroll > 1; }
 static inline unsigned cj__row_slots(const row_shape *s) { return (unsigned)cj__most(s->cluster, 1) * s->warps; }
 static inline unsigned cj__row_slots_bytes(const row_shape *s) { return 4 * cj__row_slots(s) * s->slot_words; }
@@ -149,16 +148,11 @@ void cj__row_exchange(row_kernel *k);                   // k->part becomes that 
 // ---- pass.c
 
 void cj__row_held(row_kernel *k);  // a row that registers hold, of the piece that is set: load, prepare, work
-void cj__row_load(row_kernel *k);
-void cj__row_work(row_kernel *k);
 void cj__row_pass(row_kernel *k);  // that, or a row of several pieces, which is read twice
+void cj__row_short(row_kernel *k, cj_reg first_row, cj_reg rows);  // the rows of a group of lanes, from its first on
 
 // The values of pieces `piece` to `last`, two registers of which the first is counted up.
 row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last);
-
-// ---- short.c
-
-void cj__row_short(row_kernel *k, cj_reg first_row, cj_reg rows);  // the rows of a group of lanes, from its first on
 
 // ---- sums.c
 

@@ -4,7 +4,7 @@
 // plan and the grid alone: the same bits in every launch.
 //
 //   turn 0  each block, or each warp of short rows, or in a stream each cluster, works on every n-th row, or on every n-th
-//           few of them (short.c); after the last ones its sums go to the workspace, as one partial of each sum
+//           few of them (pass.c); after the last ones its sums go to the workspace, as one partial of each sum
 //   turn 1  all blocks add up the partials of each column, in the order of their numbers
 //
 // A turn is a launch: its end orders all. sums_twice.c has the rows that no block holds.
