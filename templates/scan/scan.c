@@ -114,11 +114,6 @@ static void find_head(scan_kernel *k) {
     k->skipped = cj_min(f, "head", cj_div(f, "head", above, k->s.bytes), k->s.columns);
 }
 
-// Whether a warp does what others of its block do not.
-static bool has_warps(const scan_shape *s) {
-    return s->form == SCAN_STREAM || s->warps > 1 || s->cluster || s->heads > SCAN_FLAGS;
-}
-
 static void declare(scan_kernel *k) {
     const uint32_t others = cj__scan_segmented(&k->s) ? SCAN_ASKED_SEGMENTED : SCAN_ASKED_PLAIN;
     const uint32_t registers = others + k->s.loads * k->s.width * k->s.computed / 4;
@@ -136,7 +131,8 @@ static void declare(scan_kernel *k) {
     cj__registers(k->plan, f, registers < SCAN_ASKED_LEAST ? SCAN_ASKED_LEAST : registers, spills(k));
     k->thread = cj_mov(f, "u32", "thread", "%tid.x");
     if (k->s.lanes > 1 || k->p.segmented || cj__scan_has_before(&k->s)) k->p.lane = cj_and(f, "lane", k->thread, 31);
-    if (has_warps(&k->s)) k->warp = cj_shr(f, "warp", k->thread, 5);
+    if (k->s.form == SCAN_STREAM || k->s.warps > 1 || k->s.cluster || k->s.heads > SCAN_FLAGS)  // one does what others do not
+        k->warp = cj_shr(f, "warp", k->thread, 5);
     if (k->s.head) find_head(k);
 }
 

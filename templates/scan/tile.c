@@ -111,19 +111,15 @@ static void widen(const scan_kernel *k, const scan_tile *t, const transfer trans
     }
 }
 
-// Many narrow loads of a thread. A cluster's blocks may not end between its barrier's arrival and the wait.
-static bool is_scattered(const scan_shape *s) {
-    return s->form == SCAN_DIRECT && !s->cluster && s->loads > SCAN_LOADS_TOGETHER && s->width * s->bytes < SCAN_LOAD;
-}
-
 void cj__scan_load_found(scan_kernel *k, scan_tile *t) {
     const scan_shape *s = &k->s;
+    const bool        many = s->loads > SCAN_LOADS_TOGETHER && s->width * s->bytes < SCAN_LOAD;
     transfer          transfers[SCAN_LOADS_MAX];
     cj_step(k->f, "%u loads of %u bytes; out of bounds elements are the identity", s->loads, s->width * s->bytes);
     cj_reg from = cj__scan_address(k, t, k->x, k->stride, s->bytes, "from");
     fetch(k, t, transfers, accesses(k) > 1 ? "ld.global" : "ld.global.L1::no_allocate", from);
     cj__scan_load_heads(k, t, s->loads > 1 || cj__scan_has_before(s));
-    if (is_scattered(s))
+    if (s->form == SCAN_DIRECT && many && !s->cluster)  // a cluster's blocks may not end between its barrier's arrival and the wait
         cj__keep_loads(k->f, cj_let(k->f, "pred", "never", "setp.lt.s32 $1, $2, $3;", t->left, INT32_MIN / 2), NULL, NULL, 0);
     widen(k, t, transfers);
 }

@@ -128,11 +128,6 @@ static bool plan_parts(cj_plan *plan, const cj_limits *limits, uint32_t cluster,
     return true;
 }
 
-// Elements of a part: whole slices, of which blocks read a multiple of 16 bytes.
-static uint64_t piece_of(const cj_plan *plan, const topk_shape *s) {
-    return cj__round_up(cj__ceil_div(plan->params.value[TOPK_COLUMNS], s->parts), s->slice);
-}
-
 // The cluster that is asked for, or where that is `open` the largest that is of use and has a block that fits: rank 0's pool holds k
 // candidates of each rank.
 static void plan_sift(cj_plan *plan, const cj_limits *limits, uint32_t cluster, bool open, topk_shape *s) {
@@ -250,7 +245,8 @@ cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     plan->dynamic_shared = (uint32_t)s.shared;
     CJ_DERIVE(plan, value[TOPK_COLUMNS], cj__stride(plan, TOPK_STRIDE, value[TOPK_COLUMNS]));
     if (s.lanes) CJ_DERIVE(plan, value[TOPK_ROWS]);
-    if (s.parts > 1) CJ_DERIVE(plan, piece_of(plan, &s));
+    if (s.parts > 1)  // parts are whole slices, of which blocks read a multiple of 16 bytes
+        CJ_DERIVE(plan, cj__round_up(cj__ceil_div(value[TOPK_COLUMNS], s.parts), s.slice));
     if (s.parts > 1) plan->workspace_bytes = value[TOPK_ROWS] * cj__topk_row_bytes(&s);
     cj__name_entry(plan, "topk_%s_%s", s.smallest ? "smallest" : "largest", CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;

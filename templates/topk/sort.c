@@ -81,12 +81,11 @@ static void emit_own_step(const sort *s, unsigned stride, const cj_reg *rises) {
 static void emit_own_size(const sort *s, unsigned size, cj_reg run_rises) {
     cj_func *f = s->k->f;
     cj_reg   rises[SORT_EACH_MOST];
-    cj_reg   one = run_rises;
-    if (size < s->run && size >= s->each) one = cj_ne(f, "rises", cj_and(f, "in_run", s->k->lane, size / s->each), 0);
     if (size < s->each) {
         cj_reg never = cj_ne(f, "never", s->k->lane, s->k->lane), always = cj_eq(f, "always", s->k->lane, s->k->lane);
         for (unsigned i = 0; i < s->each; i++) rises[i] = i & size ? always : never;
     } else {
+        cj_reg one = size < s->run ? cj_ne(f, "rises", cj_and(f, "in_run", s->k->lane, size / s->each), 0) : run_rises;
         for (unsigned i = 0; i < s->each; i++) rises[i] = one;
     }
     for (unsigned stride = size / 2; stride; stride /= 2) emit_own_step(s, stride, rises);
