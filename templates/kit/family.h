@@ -61,6 +61,9 @@ struct cj_family {
     void (*emit)(const cj_plan *plan, cj_builder *builder);
 };
 
+// Whether `text` is one of blank-separated words, and the number of that one.
+bool cj__word_index(const char *words, const char *text, uint64_t *index);
+
 // What a caller sets he gets, or INVALID_ARGUMENT names it: before planning, parameters that have no effect with the others'
 // words; afterwards, those that the plan does not have as they are set. What is at its default, or auto, is the plan's to choose.
 cj_status cj__given_check(const cj_params *given, cj_error *error);

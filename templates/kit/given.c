@@ -17,15 +17,11 @@ static bool is_given(const cj_params *params, size_t i) {
 
 static bool has_effect(const cj_param_info *info, const cj_params *given, char other[WORD]) {
     char         name[32];
+    uint64_t     index;
     const size_t length = strcspn(info->only, "=");
     snprintf(name, sizeof name, "%.*s", (int)length, info->only);
     cj_params_word(given, name, other, WORD);
-    for (const char *at = info->only + length + 1; *at;) {
-        const size_t word = strcspn(at, " ");
-        if (strlen(other) == word && !memcmp(at, other, word)) return true;
-        at += word + strspn(at + word, " ");
-    }
-    return false;
+    return cj__word_index(info->only + length + 1, other, &index);
 }
 
 cj_status cj__given_check(const cj_params *given, cj_error *error) {

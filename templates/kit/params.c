@@ -13,7 +13,7 @@ static bool next_word(const char **at, const char **word, size_t *length) {
     return *length > 0;
 }
 
-static bool choice_index(const char *choices, const char *text, uint64_t *index) {
+bool cj__word_index(const char *choices, const char *text, uint64_t *index) {
     const char *word;
     size_t length;
     for (*index = 0; next_word(&choices, &word, &length); ++*index)
@@ -174,7 +174,7 @@ cj_status cj_params_set(cj_params *params, const char *name, const char *text, c
     if (info->real) return set_real(info, text, &params->value[i], error);
     if (!info->choices) return set_number(info, text, &params->value[i], error);
     uint64_t index;
-    if (!choice_index(info->choices, text, &index)) return bad_choice(info, text, error);
+    if (!cj__word_index(info->choices, text, &index)) return bad_choice(info, text, error);
     params->value[i] = index;
     return CJ_OK;
 }
