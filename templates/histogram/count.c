@@ -85,8 +85,7 @@ static cj_reg find_wrap(const histogram_kernel *k, const sample *s) {
 
 // Counts in global memory what wrapped, bin by bin up to where the carry ends.
 static void settle_wrap(const histogram_kernel *k, const sample *s) {
-    cj_func                 *f = k->f;
-    const cj_histogram_width width = k->layout.width;
+    cj_func    *f = k->f;
     const char *type = k->count_type, *minus_one = k->count_bytes == 8 ? "0xffffffffffffffff" : "0xffffffff";
     CJ_ONCE(f, settle, "settled") {
         cj_leave(&settle, cj_ne(f, "no_wrap", s->wrapped, 0));
@@ -94,11 +93,11 @@ static void settle_wrap(const histogram_kernel *k, const sample *s) {
         CJ_DO(f, "carry", cj_eq(f, "more", find_wrap(k, s), 0)) {
             cj_ptx(f, "red.global.add.$1 [$2], $3;", type, at, cj__histogram_field_mask(k) + 1);
             cj_update(f, s->bin, "add", 1);
-            cj_leave(&settle, cj_eq(f, "left_word", cj_rem(f, "in_word", s->bin, width.in_word), 0));
+            cj_leave(&settle, cj_eq(f, "left_word", cj_rem(f, "in_word", s->bin, k->layout.width.in_word), 0));
             cj_leave(&settle, cj_ge(f, "no_bin", s->bin, k->own));
             cj_update(f, at, "add", k->count_bytes);
             cj_ptx(f, "red.global.add.$1 [$2], $3;", type, at, minus_one);
-            cj_update(f, s->field, "shl", width.bits);
+            cj_update(f, s->field, "shl", k->layout.width.bits);
         }
     }
 }

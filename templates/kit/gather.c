@@ -36,7 +36,6 @@ static messages count_messages(const cj_gather *g, unsigned count, cj_reg first,
 
 static void receive(const cj_gather *g, messages *m, cj_reg at, unsigned stride, cj_reg tag) {
     const cj_partials *kind = g->kind;
-    const unsigned     words = g->box.words;
     cj_reg             word[CJ_MAIL_AT_ONCE];
     cj_message         message[CJ_MAIL_AT_ONCE];
     for (unsigned u = 0; u < m->count; u++)
@@ -44,7 +43,7 @@ static void receive(const cj_gather *g, messages *m, cj_reg at, unsigned stride,
                                   .at = at,
                                   .offset = CJ_GATHER_AT + u * stride,
                                   .there = m->there[u],
-                                  .word = &word[u * words]};
+                                  .word = &word[u * g->box.words]};
     cj__mail_receive(kind->f, message, m->count, tag, false);
     for (unsigned u = 0, next = 0; u < m->count; u++)
         for (unsigned i = 0; i < kind->values; next += kind->bytes[i] / 4, i++)

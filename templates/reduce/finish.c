@@ -72,12 +72,6 @@ void cj__reduce_end(reduce_kernel *k) {
     e->mail.before = cj_mov(f, "u32", "last_tag", 0);
 }
 
-// The tag is read early, so that the loads hide its latency, and used late.
-void cj__reduce_wait(const reduce_kernel *k) {
-    cj__wait_for_launches(k->plan, k->f);
-    if (k->gathers) cj__gather_read_tag(&k->end.mail, k->end.reads);
-}
-
 static cj_reg send(const reduce_kernel *k, const cj_partial *partial) {
     cj_step(k->f, "grid: the %s sends its partial to its mailbox, word by word, each with this launch's tag",
             cj__reduce_group(k));

@@ -57,7 +57,6 @@ typedef struct load {
 } load;
 
 static bool        is_narrow(const reduce_kernel *k) { return k->dtype->bytes < 4; }
-static bool        is_converted(const reduce_kernel *k) { return k->partials.type[0] != k->dtype->ptx; }
 static unsigned    words_of(const reduce_kernel *k) { return k->dtype->bytes == 8 ? 2 : 4; }
 static const char *word_type(const reduce_kernel *k) { return is_narrow(k) ? "b32" : k->dtype->ptx; }
 
@@ -96,7 +95,7 @@ static void unpack_word(const reduce_kernel *k, cj_reg word, cj_reg *element) {
 static void convert(const reduce_kernel *k, cj_reg *element, unsigned count) {
     const char *to = k->partials.type[0];
     for (unsigned i = 0; k->maps && i < count; i++) cj_call(k->f, k->map, element[i], element[i]);
-    for (unsigned i = 0; is_converted(k) && i < count; i++)
+    for (unsigned i = 0; to != k->dtype->ptx && i < count; i++)
         element[i] = cj_let(k->f, to, "converted", "cvt.rn.$3.$4 $1, $2;", element[i], to, k->dtype->ptx);
 }
 
@@ -178,7 +177,8 @@ static void emit_body(const reduce_kernel *k, const share *s, const cj_partial *
     cj_reg limit = cj_let(f, "s64", "limit", "sub.s64 $1, $2, $3;", s->in.tail, ahead);
     cj_reg some = cj_let(f, "pred", "some", "setp.lt.s64 $1, $2, $3;", at, limit);
     if (k->plan->programmatic) emit_prefetch(k, s, at);
-    cj__reduce_wait(k);
+    cj__wait_for_launches(k->plan, f);
+    if (k->gathers) cj__gather_read_tag(&k->end.mail, k->end.reads);  // early: the loads hide its latency
     cj_step(f, "body: four loads in flight a thread, while four are left");
     CJ_IF(f, some, "last_loads") {
         CJ_DO(f, "next_four", cj_let(f, "pred", "more", "setp.lt.s64 $1, $2, $3;", at, limit))

@@ -6,8 +6,6 @@
 enum { BEST, INDEX };           // registers of the best and its index
 enum { COUNT, MEAN, SQUARES };  // of moments
 
-static bool is_float(const char *type) { return *type == 'f'; }
-
 static const char *zero_of(const char *type) {
     return cj_combine_identity((cj_combine){.op = CJ_COMBINE_SUM, .type = type});
 }
@@ -31,7 +29,7 @@ static void clear_best(const cj_partials *kind, const cj_partial *partial) {
 // `value` is a number and precedes `best`, or best is NaN, as it is before any number was seen.
 static cj_reg is_better(const cj_partials *kind, cj_reg value, cj_reg best) {
     const char *precedes = kind->value.op == CJ_COMBINE_MAX ? "gt" : "lt", *type = kind->type[BEST];
-    if (!is_float(type))
+    if (*type != 'f')
         return cj_let(kind->f, "pred", "better", "setp.$4.$5 $1, $2, $3;", value, best, precedes, type);
     cj_reg number = cj_let(kind->f, "pred", "is_number", "setp.num.$3 $1, $2, $2;", value, type);
     return cj_let(kind->f, "pred", "better", "setp.$4u.and.$5 $1, $2, $3, $6;", value, best, precedes, type, number);

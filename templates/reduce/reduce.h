@@ -114,8 +114,7 @@ cj_partial cj__reduce_thread(reduce_kernel *k);
 
 // ---- from the warps to the result (finish.c)
 
-void cj__reduce_end(reduce_kernel *k);         // k->end
-void cj__reduce_wait(const reduce_kernel *k);  // after it global memory may be touched
+void cj__reduce_end(reduce_kernel *k);  // k->end
 void cj__reduce_finish(const reduce_kernel *k, const cj_partial *partial);
 
 #endif

@@ -412,13 +412,11 @@ static void load_column(row_kernel *k, unsigned operand, unsigned v, const cj_re
 void cj__row_load_column(row_kernel *k, unsigned operand, unsigned v, cj_reg into[ROW_ELEMENTS]) {
     const char *name = k->op->operand[operand].name;
     cj_reg      word[ROW_WORDS];
-    if (k->keeps) {
-        widen(k, name, k->kept[operand][v], into);
-        return;
+    if (!k->keeps) {
+        new_words(k, name, word);
+        load_column(k, operand, v, word);
     }
-    new_words(k, name, word);
-    load_column(k, operand, v, word);
-    widen(k, name, word, into);
+    widen(k, name, k->keeps ? k->kept[operand][v] : word, into);
 }
 
 // Of a peeled row whose columns no other row has in its vectors: those of the thread's edge, too.

@@ -27,8 +27,7 @@ void cj__row_exchange_open(row_kernel *k, bool again) {
 
 // Where the warp's partial goes; of a cluster's warp, in every block.
 static cj_reg own_slot(row_kernel *k, cj_reg slots) {
-    cj_reg   number = k->warp;
-    if (is_pushed(k)) number = cj_mad(k->f, "slot_number", k->rank, k->s->warps, k->warp);
+    cj_reg number = is_pushed(k) ? cj_mad(k->f, "slot_number", k->rank, k->s->warps, k->warp) : k->warp;
     return cj_mad(k->f, "own_slot", number, 4 * k->s->slot_words, slots);
 }
 

@@ -106,8 +106,7 @@ void cj__row_emit_sums_held(row_kernel *k) {
     cj__row_sums_clear(k);
     cj_reg partial = cj_mov(f, "u32", "own_partial", "%ctaid.x");
     cj_set(f, k->row, partial);
-    cj_reg first = k->warp;
-    if (k->s->lanes < ROW_WARP) first = cj_mul(f, "warp_row", k->warp, ROW_WARP / k->s->lanes);
+    cj_reg first = k->s->lanes < ROW_WARP ? cj_mul(f, "warp_row", k->warp, ROW_WARP / k->s->lanes) : k->warp;
     if (each > 1) cj_ptx(f, "mad.lo.u32 $1, $1, $2, $3;", k->row, each, first);
     cj_reg step = cj_mov(f, "u32", "rows_step", "%nctaid.x");
     if (each > 1) cj_update(f, step, "mul", each);
