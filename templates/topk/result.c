@@ -41,6 +41,23 @@ static void emit_results_of_places(const topk_kernel *k, const topk_results *r, 
     }
 }
 
+// How many of the selected candidates are greater than this one, counted by the `lanes` lanes, a power of two, that have it.
+static cj_reg count_place(const topk_kernel *k, cj_reg candidate, unsigned lanes) {
+    cj_func *f = k->f;
+    cj_reg   i = cj_and(f, "other_number", k->thread, lanes - 1), place = cj_mov(f, "u32", "place", 0);
+    cj_reg   base = cj_mov(f, "u32", "base", 0);
+    CJ_COUNT_UNI(f, "next_other", base, lanes, k->s.k) {
+        cj_reg at = cj_mad(f, "other_at", i, TOPK_CANDIDATE, k->pool), inside = cj_lt(f, "inside", i, k->s.k);
+        cj_reg other = cj__topk_candidate(k, inside, at);
+        cj_ptx(f, "@$1 add.u32 $2, $2, 1;", cj_gt(f, "is_greater", other, candidate), place);
+        cj_update(f, i, "add", lanes);
+    }
+    for (unsigned distance = 1; distance < lanes; distance *= 2)
+        cj_update(f, place, "add",
+                  cj_let(f, "u32", "part", "shfl.sync.bfly.b32 $1, $2, $3, 31, 0xffffffff;", place, distance));
+    return place;
+}
+
 // A few lanes, as many as there are for each candidate, count its place together.
 static void emit_results_by_rank(const topk_kernel *k, const topk_results *r, unsigned first) {
     cj_func *f = k->f;
@@ -53,7 +70,7 @@ static void emit_results_by_rank(const topk_kernel *k, const topk_results *r, un
         cj_update(f, i, "add", base);
         cj_reg there = cj_lt(f, "there", i, k->s.k);
         cj_reg candidate = cj__topk_candidate(k, there, cj_mad(f, "result_at", i, TOPK_CANDIDATE, k->pool));
-        cj_reg place = cj__topk_count_place(k, candidate, lanes);
+        cj_reg place = count_place(k, candidate, lanes);
         cj_reg leads = cj_let(f, "pred", "leads", "setp.eq.and.u32 $1, $2, 0, $3;", part, there);
         cj_reg writes = cj_let(f, "pred", "writes", "setp.ge.and.u32 $1, $2, $3, $4;", place, first, leads);
         CJ_IF(f, writes, "others") {

@@ -147,19 +147,3 @@ void cj__topk_sort(const topk_kernel *k) {
     cj_ptx(f, "bar.sync 0; // B3: every place is filled");
     emit_network(&s);
 }
-
-cj_reg cj__topk_count_place(const topk_kernel *k, cj_reg candidate, unsigned lanes) {
-    cj_func *f = k->f;
-    cj_reg   i = cj_and(f, "other_number", k->thread, lanes - 1), place = cj_mov(f, "u32", "place", 0);
-    cj_reg   base = cj_mov(f, "u32", "base", 0);
-    CJ_COUNT_UNI(f, "next_other", base, lanes, k->s.k) {
-        cj_reg at = cj_mad(f, "other_at", i, TOPK_CANDIDATE, k->pool), inside = cj_lt(f, "inside", i, k->s.k);
-        cj_reg other = cj__topk_candidate(k, inside, at);
-        cj_ptx(f, "@$1 add.u32 $2, $2, 1;", cj_gt(f, "is_greater", other, candidate), place);
-        cj_update(f, i, "add", lanes);
-    }
-    for (unsigned distance = 1; distance < lanes; distance *= 2)
-        cj_update(f, place, "add",
-                  cj_let(f, "u32", "part", "shfl.sync.bfly.b32 $1, $2, $3, 31, 0xffffffff;", place, distance));
-    return place;
-}
