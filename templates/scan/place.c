@@ -20,12 +20,6 @@ void cj__scan_find_left(const scan_kernel *k, scan_tile *t) {
     t->left = cj_let(f, "s32", "left", "cvt.u32.u64 $1, $2;", cj_max(f, "at_least", left, -1));
 }
 
-void cj__scan_find_row(const scan_kernel *k, scan_tile *t) {
-    if (k->s.block == k->s.threads) return;
-    cj_reg rows = cj__load_param(k->f, "u64", k->rows, "rows");
-    cj_set_if(k->f, cj_ge(k->f, "no_row", cj_cvt(k->f, "u64", "row", t->row), rows), t->left, k->s.remainder ? -1 : 0);
-}
-
 cj_reg cj__scan_address(const scan_kernel *k, const scan_tile *t, cj_var array, cj_var stride, unsigned bytes,
                         const char *name) {
     cj_func *f = k->f;

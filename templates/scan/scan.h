@@ -123,7 +123,6 @@ typedef struct scan_tile {
 
 cj_reg cj__scan_place(const scan_kernel *k);                    // scan_tile.place
 void   cj__scan_find_left(const scan_kernel *k, scan_tile *t);  // first and left
-void   cj__scan_find_row(const scan_kernel *k, scan_tile *t);   // left is 0 if there is no such row
 
 // The address of the thread's first load; how many bytes load `load` is from it; whether the row has that load.
 cj_reg cj__scan_address(const scan_kernel *k, const scan_tile *t, cj_var array, cj_var stride, unsigned bytes,

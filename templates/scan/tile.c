@@ -124,11 +124,18 @@ void cj__scan_load_found(scan_kernel *k, scan_tile *t) {
     widen(k, t, transfers);
 }
 
+// left is 0 if there is no such row.
+static void find_row(const scan_kernel *k, scan_tile *t) {
+    if (k->s.block == k->s.threads) return;
+    cj_reg rows = cj__load_param(k->f, "u64", k->rows, "rows");
+    cj_set_if(k->f, cj_ge(k->f, "no_row", cj_cvt(k->f, "u64", "row", t->row), rows), t->left, k->s.remainder ? -1 : 0);
+}
+
 void cj__scan_load(scan_kernel *k, scan_tile *t) {
     cj_step(k->f, "the thread's first load of its row, and how many are left from there to the row's end");
     t->place = cj__scan_place(k);
     cj__scan_find_left(k, t);
-    cj__scan_find_row(k, t);
+    find_row(k, t);
     cj__scan_load_found(k, t);
 }
 
