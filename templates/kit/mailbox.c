@@ -26,7 +26,8 @@ cj_reg cj__mail_value(cj_func *f, const char *type, const char *name, const cj_r
     return cj_let(f, type, name, "mov.b32 $1, $2;", word[0]);
 }
 
-cj_reg cj__mail_seal(cj_func *f, cj_reg word, cj_reg tag) {
+// A word with its tag, in a new b64.
+static cj_reg seal(cj_func *f, cj_reg word, cj_reg tag) {
     return cj_let(f, "b64", "sealed", "mov.b64 $1, {$2, $3};", word, tag);
 }
 
@@ -56,7 +57,8 @@ static unsigned place_of(const cj_mailbox *box, unsigned word) {
     return box->apart ? word / 2 * box->apart : CJ_MAIL_BYTES * word;
 }
 
-void cj__mail_store(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *sealed) {
+// Sends words that are sealed.
+static void store(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *sealed) {
     char           text[OPERATION];
     const unsigned at_once = box->paired ? 2 : 1;
     for (unsigned w = 0; w < box->words; w += at_once)
@@ -83,18 +85,18 @@ void cj__mail_send(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, un
     for (unsigned i = 0; i < count; i++) {
         const unsigned in_value = cj__mail_words(f, value[i], word);
         for (unsigned w = 0; w < in_value; w++, words++) {
-            sealed[words] = cj__mail_seal(f, word[w], tag);
-            if (!box->paired) cj__mail_store(f, &one, when, at, offset + CJ_MAIL_BYTES * words, &sealed[words]);
+            sealed[words] = seal(f, word[w], tag);
+            if (!box->paired) store(f, &one, when, at, offset + CJ_MAIL_BYTES * words, &sealed[words]);
         }
     }
-    if (box->paired) cj__mail_store(f, box, when, at, offset, sealed);
+    if (box->paired) store(f, box, when, at, offset, sealed);
 }
 
 // The words of a message that is not there have the tag from the start.
 static void seal_absent(cj_func *f, const cj_message *m, cj_reg tag, cj_reg *sealed) {
     for (unsigned w = 0; w < m->box.words; w++)
         sealed[w] = cj_is_always(m->there) ? cj_b64(f, "sealed")
-                                           : cj__mail_seal(f, m->absent ? m->absent[w] : tag, tag);
+                                           : seal(f, m->absent ? m->absent[w] : tag, tag);
 }
 
 void cj__mail_receive(cj_func *f, const cj_message *m, unsigned count, cj_reg tag, bool by_warp) {

@@ -42,8 +42,7 @@ unsigned cj__mail_bytes(const cj_mailbox *box);
 unsigned cj__mail_words(cj_func *f, cj_reg value, cj_reg word[2]);
 cj_reg   cj__mail_value(cj_func *f, const char *type, const char *name, const cj_reg *word);
 
-// A word with its tag, in a new b64; and of such a b64 the word, in a new register of 32 bits, and the tag.
-cj_reg cj__mail_seal(cj_func *f, cj_reg word, cj_reg tag);
+// Of a b64 that has a word and its tag: the word, in a new register of 32 bits, and the tag.
 cj_reg cj__mail_split(cj_func *f, cj_reg sealed, cj_reg *tag);
 
 // The word, and `late`, where it is not of this epoch; `first`: of the words that are looked at together.
@@ -55,8 +54,7 @@ cj_reg cj__mail_open(cj_func *f, cj_reg sealed, cj_reg tag, cj_reg late, bool fi
 void cj__mail_send(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *value,
                    unsigned count, cj_reg tag);
 
-// Sends words that are sealed; and loads them, still sealed. A thread for which `when` does not hold keeps what it had.
-void cj__mail_store(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *sealed);
+// Loads words, each with its tag. A thread for which `when` does not hold keeps what it had.
 void cj__mail_load(cj_func *f, const cj_mailbox *box, cj_reg when, cj_reg at, unsigned offset, const cj_reg *sealed);
 void cj__mail_new(cj_func *f, const cj_mailbox *box, cj_reg *sealed);  // registers for them
 

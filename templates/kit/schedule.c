@@ -8,10 +8,6 @@ cj_static_schedule cj__static_begin(cj_func *f, unsigned cluster) {
     return schedule;
 }
 
-void cj__static_advance(cj_func *f, const cj_static_schedule *schedule) {
-    cj_update(f, schedule->next, "add", schedule->step);
-}
-
 // One 64-bit atomic gets the number and the count of launches. The reset subtracts what was counted and adds one launch.
 cj_work cj__work_take(cj_func *f, cj_reg counter, cj_reg all) {
     cj_work work = {.number = cj_u32(f, "number"), .epoch = cj_u32(f, "epoch")};

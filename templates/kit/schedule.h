@@ -24,9 +24,8 @@ typedef struct cj_static_schedule {
     cj_reg next, step;  // u32
 } cj_static_schedule;
 
-// Of the grid's clusters, or of its blocks without clusters (0). The first advance makes `next` the first tile.
+// Of the grid's clusters, or of its blocks without clusters (0). `next` plus `step` is the first tile, and so on.
 cj_static_schedule cj__static_begin(cj_func *f, unsigned cluster);
-void               cj__static_advance(cj_func *f, const cj_static_schedule *schedule);
 
 // ---- work counter
 

@@ -150,7 +150,7 @@ static void emit_dealt_row(row_stream *t) {
 static void next_row(row_stream *t) {
     cj_func    *f = t->k->f;
     if (!t->taken) {
-        cj__static_advance(f, &t->dealt);
+        cj_update(f, t->dealt.next, "add", t->dealt.step);
         return;
     }
     cj_reg full = cj__row_full_at(t), taken = cj__row_taken_at(t);

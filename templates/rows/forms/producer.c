@@ -32,7 +32,7 @@ static void take_for_cluster(row_stream *t) {
 
 static void next_row(row_stream *t) {
     if (!t->taken) {
-        cj__static_advance(t->k->f, &t->dealt);
+        cj_update(t->k->f, t->dealt.next, "add", t->dealt.step);
         return;
     }
     (cj__row_is_alone(t) ? take_alone : take_for_cluster)(t);
