@@ -11,7 +11,7 @@
 //            registers is read twice, piece by piece (direct.c, pass.c, exchange.c)
 //   stream   persistent clusters take row after row from a work counter, since SMs do not run equally fast; a producer
 //            warp a block loads ahead (stream.h)
-//   spread   few rows: persistent groups of blocks, too large for a cluster, have a row each (spread.c, mail.c)
+//   spread   few rows: persistent groups of blocks, too large for a cluster, have a row each (spread.c, exchange.c)
 #include "engine.h"
 
 // ---- the head

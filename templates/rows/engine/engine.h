@@ -6,7 +6,6 @@
 //   peel.c        rows that begin between two vectors
 //   transpose.c   rows of a few columns, between memory and an image of them in shared memory
 //   fold.c        partials of threads, lanes and slots combine
-//   mail.c        partials of the blocks of a spread row, in mailboxes of global memory
 //   exchange.c    partials of warps, of a cluster's blocks or of a spread row's: each warp gets the row's
 //   pass.c        a row that registers hold, one that is read twice, or rows of a warp's lanes
 //   sums.c        sums over rows: registers, partials, and how these are added up
@@ -128,22 +127,19 @@ void cj__row_load_slot(row_kernel *k, const row_part *part, cj_reg slot, unsigne
 // k->part = all slots of an array of `count` at the address `slots`, in every lane of every warp that executes it.
 void cj__row_fold_slots(row_kernel *k, cj_reg slots, unsigned count);
 
-// ---- mail.c
-
-size_t   cj__row_mail_bytes(const row_shape *s, uint32_t blocks);                // of the workspace
-size_t   cj__row_mail_copy_bytes(const row_shape *s, uint32_t blocks);           // from one copy to the next
-void     cj__row_mail_open(row_kernel *k);                                       // k->x
-void     cj__row_mail_close(row_kernel *k);                                      // keeps the tag for the next launch
-void     cj__row_mail_exchange(row_kernel *k, cj_reg slots);                     // of the block's warps
-void     cj__row_next_group(row_kernel *k, cj_reg row, cj_reg from);             // row = from + groups
-bool     cj__row_starts_next_late(const row_kernel *k);  // whether the next launch's blocks wait for this row
-bool     cj__row_share_is_long(const row_kernel *k);
-unsigned cj__row_spread_registers(const cj_plan *plan, const row_op *op, const row_shape *s);
-
 // ---- exchange.c
 
 void cj__row_exchange_open(row_kernel *k, bool again);  // k->x: once, or, `again`, for row after row
 void cj__row_exchange(row_kernel *k);                   // k->part becomes that of the row, in every lane
+
+// Of spread rows, whose blocks exchange theirs in mailboxes.
+size_t   cj__row_mail_bytes(const row_shape *s, uint32_t blocks);                // of the workspace
+size_t   cj__row_mail_copy_bytes(const row_shape *s, uint32_t blocks);           // from one copy to the next
+void     cj__row_mail_close(row_kernel *k);                                      // keeps the tag for the next launch
+void     cj__row_next_group(row_kernel *k, cj_reg row, cj_reg from);             // row = from + groups
+bool     cj__row_starts_next_late(const row_kernel *k);  // whether the next launch's blocks wait for this row
+bool     cj__row_share_is_long(const row_kernel *k);
+unsigned cj__row_spread_registers(const cj_plan *plan, const row_op *op, const row_shape *s);
 
 // ---- pass.c
 

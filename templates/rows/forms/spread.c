@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The spread form: a persistent group of blocks has a row, and then another; groups are so large that few rows keep the
 // whole GPU busy. Loads go straight to registers, as in the direct form; partials are exchanged in two steps, in the
-// block's shared memory and in mailboxes of global memory (mail.c). All blocks are resident: the launch is cooperative.
+// block's shared memory and in mailboxes of global memory (exchange.c). All blocks are resident: the launch is cooperative.
 // It is a dependent one on targets that have these (sm_90): before griddepcontrol.wait a block only prefetches its share
 // of the first row, and of weight and bias, into the L2 cache, which reads nothing.
 #include "engine.h"
