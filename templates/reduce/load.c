@@ -21,7 +21,7 @@ static share share_all(const reduce_kernel *k, cj_reg n) {
     share    s;
     cj_step(f, "x is [begin, end) in bytes, its aligned part [body, tail); the grid's threads take load after load");
     s.in.begin = cj_mov(f, "u64", "begin", k->base);
-    s.in.end = cj_mad(f, "end", n, k->dtype->bytes, k->base);
+    s.in.end = cj_mad(f, "end", n, k->bytes, k->base);
     cj_reg thread = cj_cvt(f, "u64", "thread", k->thread);
     s.number = cj_mad_wide(f, "number", k->block, k->plan->block.x, thread);
     cj_reg blocks = cj_mov(f, "u32", "blocks", "%nctaid.x");
@@ -42,8 +42,8 @@ static share share_slice(const reduce_kernel *k, cj_reg n) {
     cj_reg more = cj_lt(f, "more", block, remainder), before = cj_min(f, "before", block, remainder);
     cj_reg first = cj_mad(f, "first", block, slice, before), next = cj_add(f, "next", first, slice);
     cj_ptx(f, "@$1 add.u64 $2, $2, 1;", more, next);
-    s.in.begin = cj_mad(f, "begin", first, k->dtype->bytes, k->base);
-    s.in.end = cj_mad(f, "end", next, k->dtype->bytes, k->base);
+    s.in.begin = cj_mad(f, "begin", first, k->bytes, k->base);
+    s.in.end = cj_mad(f, "end", next, k->bytes, k->base);
     s.number = cj_cvt(f, "u64", "number", k->thread);
     s.stride = cj_mov(f, "u64", "stride", k->plan->block.x * REDUCE_LOAD);
     return s;
@@ -56,9 +56,9 @@ typedef struct load {
     cj_reg word[4];
 } load;
 
-static bool        is_narrow(const reduce_kernel *k) { return k->dtype->bytes < 4; }
-static unsigned    words_of(const reduce_kernel *k) { return k->dtype->bytes == 8 ? 2 : 4; }
-static const char *word_type(const reduce_kernel *k) { return is_narrow(k) ? "b32" : k->dtype->ptx; }
+static bool        is_narrow(const reduce_kernel *k) { return k->bytes < 4; }
+static unsigned    words_of(const reduce_kernel *k) { return k->bytes == 8 ? 2 : 4; }
+static const char *word_type(const reduce_kernel *k) { return is_narrow(k) ? "b32" : k->type; }
 
 // Partials that a thread keeps apart while it loads: one for each load in flight, or one alone where several loads are
 // combined together.
@@ -80,14 +80,13 @@ static load load_vector(const reduce_kernel *k, unsigned u, cj_reg at, cj_reg wh
 
 // The elements of a word, as values of the type that is computed in.
 static void unpack_word(const reduce_kernel *k, cj_reg word, cj_reg *element) {
-    const unsigned bits = 8 * k->dtype->bytes;
-    if (*k->dtype->ptx == 'f') {
+    const unsigned bits = 8 * k->bytes;
+    if (*k->type == 'f') {
         for (unsigned i = 0; i < 2; i++) element[i] = cj_f32(k->f, "element");
         cj__unpack_halves(k->f, CJ_PARAM_WORD(k->plan, "dtype"), word, element[0], element[1]);
     } else {
         for (unsigned i = 0; i < 32 / bits; i++)
-            element[i] = cj_let(k->f, k->dtype->ptx, "element", "bfe.$5 $1, $2, $3, $4;", word, i * bits, bits,
-                                k->dtype->ptx);
+            element[i] = cj_let(k->f, k->type, "element", "bfe.$5 $1, $2, $3, $4;", word, i * bits, bits, k->type);
     }
 }
 
@@ -95,8 +94,8 @@ static void unpack_word(const reduce_kernel *k, cj_reg word, cj_reg *element) {
 static void convert(const reduce_kernel *k, cj_reg *element, unsigned count) {
     const char *to = k->partials.type[0];
     for (unsigned i = 0; k->maps && i < count; i++) cj_call(k->f, k->map, element[i], element[i]);
-    for (unsigned i = 0; to != k->dtype->ptx && i < count; i++)
-        element[i] = cj_let(k->f, to, "converted", "cvt.rn.$3.$4 $1, $2;", element[i], to, k->dtype->ptx);
+    for (unsigned i = 0; to != k->type && i < count; i++)
+        element[i] = cj_let(k->f, to, "converted", "cvt.rn.$3.$4 $1, $2;", element[i], to, k->type);
 }
 
 // Combines the elements of `count` loads, the first of which came from `at`.
@@ -118,9 +117,11 @@ static void take_loads(const reduce_kernel *k, const cj_partial *partial, const 
 
 // One element, as memory has it, in the type that is computed in.
 static cj_reg load_element(const reduce_kernel *k, const char *name, cj_reg at, cj_reg when) {
-    const char *type = k->dtype->element, *computed = k->dtype->ptx;
-    const bool  is_half = *type == 'b';
-    cj_reg      raw = cj__load_value(k->f, when, k->load, type, is_half ? "b16" : computed, name, at);
+    static const char *const narrow[] = {[CJ_F16] = "b16", [CJ_BF16] = "b16", [CJ_I8] = "s8",
+                                         [CJ_U8] = "u8",   [CJ_I16] = "s16",  [CJ_U16] = "u16"};
+    const bool  is_half = k->bytes == 2 && *k->type == 'f';
+    const char *type = is_narrow(k) ? narrow[cj__reduce_dtype(k->plan)] : k->type;
+    cj_reg      raw = cj__load_value(k->f, when, k->load, type, is_half ? type : k->type, name, at);
     if (!is_half) return raw;
     cj_reg wide = cj_f32(k->f, name);
     cj__widen_half(k->f, CJ_PARAM_WORD(k->plan, "dtype"), wide, raw);
@@ -137,7 +138,7 @@ static const cj_partial *partial_at(const reduce_kernel *k, const cj_partial *pa
 // before ends. More would delay that kernel.
 static unsigned rows_ahead(const reduce_kernel *k) {
     const uint64_t row = (uint64_t)k->plan->grid.x * k->plan->block.x * REDUCE_LOAD;
-    const uint64_t all = cj__ceil_div(k->plan->params.value[REDUCE_N] * k->dtype->bytes, row);
+    const uint64_t all = cj__ceil_div(k->plan->params.value[REDUCE_N] * k->bytes, row);
     const uint64_t ahead = cj__least(all, cj__most(REDUCE_PREFETCH_BYTES / row, 1));
     return (unsigned)cj__least(ahead, REDUCE_PREFETCH_ROWS);
 }
@@ -224,7 +225,7 @@ static void emit_last(const reduce_kernel *k, const share *s, const cj_partial *
         cj_ptx(f, "add.u64 $1, $1, $2;", at, s->stride);
     }
     for (unsigned i = 0; i < EDGES; i++) {
-        edge_at[i] = cj_mad(f, i ? "tail_at" : "head_at", s->number, k->dtype->bytes, i ? s->in.tail : s->in.begin);
+        edge_at[i] = cj_mad(f, i ? "tail_at" : "head_at", s->number, k->bytes, i ? s->in.tail : s->in.begin);
         inside[i] = cj_lt(f, "inside", edge_at[i], i ? s->in.end : s->in.body);
         edge[i] = load_element(k, i ? "tail" : "head", edge_at[i], inside[i]);
     }

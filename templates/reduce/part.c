@@ -47,7 +47,7 @@ static void take_best(const reduce_kernel *k, const cj_partial *into, const cj_r
         cj_set_if(f, better, in_load, i);
     }
     cj_reg index = cj_sub(f, "index", at, k->base);
-    cj_ptx(f, "shr.u64 $1, $1, $2;", index, cj__log2(k->dtype->bytes));
+    cj_ptx(f, "shr.u64 $1, $1, $2;", index, cj__log2(k->bytes));
     index = cj_add(f, "index", index, cj_cvt(f, "u64", "in_load", in_load));
     cj_reg better = is_better(kind, best, into->value[BEST]);
     cj_set_if(f, better, into->value[BEST], best);

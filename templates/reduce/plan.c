@@ -17,18 +17,11 @@ static const reduce_op ops[] = {
     [CJ_REDUCE_MEANVAR] = {REDUCE_MOMENTS, CJ_COMBINE_SUM, true},
 };
 
-static const reduce_dtype dtypes[] = {
-    [CJ_F32] = {"f32", 4, "f32"}, [CJ_F64] = {"f64", 8, "f64"},  [CJ_I32] = {"s32", 4, "s32"},
-    [CJ_U32] = {"u32", 4, "u32"}, [CJ_I64] = {"s64", 8, "s64"},  [CJ_U64] = {"u64", 8, "u64"},
-    [CJ_F16] = {"f32", 2, "b16"}, [CJ_BF16] = {"f32", 2, "b16"}, [CJ_I8] = {"s32", 1, "s8"},
-    [CJ_U8] = {"u32", 1, "u8"},   [CJ_I16] = {"s32", 2, "s16"},  [CJ_U16] = {"u32", 2, "u16"},
-};
-
-const reduce_op    *cj__reduce_op(const cj_plan *plan) { return &ops[plan->params.value[REDUCE_OP]]; }
-const reduce_dtype *cj__reduce_dtype(const cj_plan *plan) { return &dtypes[plan->params.value[REDUCE_DTYPE]]; }
+const reduce_op *cj__reduce_op(const cj_plan *plan) { return &ops[plan->params.value[REDUCE_OP]]; }
+static unsigned  bytes_of(const cj_plan *plan) { return (unsigned)cj_dtype_size(cj__reduce_dtype(plan)); }
 
 const char *cj__reduce_combined_type(const cj_plan *plan) {
-    const char *type = cj__reduce_dtype(plan)->ptx;
+    const char *type = cj__dtype_ptx(cj__reduce_dtype(plan));
     return cj__reduce_op(plan)->mean && *type != 'f' ? "f64" : type;
 }
 
@@ -38,7 +31,7 @@ static bool is_by_block(const cj_plan *plan) {
 }
 
 static uint64_t loads_of(const cj_plan *plan) {
-    return cj__ceil_div(plan->params.value[REDUCE_N] * cj__reduce_dtype(plan)->bytes, REDUCE_LOAD);
+    return cj__ceil_div(plan->params.value[REDUCE_N] * bytes_of(plan), REDUCE_LOAD);
 }
 
 bool cj__reduce_is_sliced(const cj_plan *plan) {
@@ -71,7 +64,7 @@ static bool is_heavy(const cj_plan *plan) {
 // Elements of 8 and 16 bits take registers to unpack. For sm_90, of which ptxas's own choice was measured, only products of
 // 8-bit elements do not fit where as many blocks as possible share an SM.
 static bool needs_narrow_registers(const cj_plan *plan) {
-    const unsigned bytes = cj__reduce_dtype(plan)->bytes;
+    const unsigned bytes = bytes_of(plan);
     if (cj__target_number(plan) != CJ_TARGET_MEASURED) return bytes < 4;
     return bytes == 1 && cj__reduce_op(plan)->combine == CJ_COMBINE_PRODUCT;
 }
@@ -86,11 +79,11 @@ uint64_t cj__reduce_blocks_per_sm(const cj_plan *plan) {
 }
 
 bool cj__reduce_spills(const cj_plan *plan) {
-    const reduce_kind   kind = cj__reduce_op(plan)->kind;
-    const reduce_dtype *type = cj__reduce_dtype(plan);
-    if (type->bytes == 1 || (kind == REDUCE_MOMENTS && *type->ptx != 'f')) return true;
+    const reduce_kind kind = cj__reduce_op(plan)->kind;
+    const unsigned    bytes = bytes_of(plan);
+    if (bytes == 1 || (kind == REDUCE_MOMENTS && *cj__dtype_ptx(cj__reduce_dtype(plan)) != 'f')) return true;
     const bool is_product = cj__reduce_op(plan)->combine == CJ_COMBINE_PRODUCT;
-    if (type->bytes == 8 && (is_product || plan->params.value[REDUCE_WEIGHT])) return true;
+    if (bytes == 8 && (is_product || plan->params.value[REDUCE_WEIGHT])) return true;
     if (kind == REDUCE_BEST && plan->block.x & (plan->block.x - 1)) return true;
     return plan->block.x > REDUCE_CROWDED_BLOCK && kind != REDUCE_BEST && is_heavy(plan);
 }
@@ -151,9 +144,8 @@ static uint64_t slice_of(const cj_plan *plan) { return plan->params.value[REDUCE
 
 // Roundings on the longest way from an element to the result.
 static double roundings(const cj_plan *plan) {
-    const reduce_dtype *dtype = cj__reduce_dtype(plan);
-    double              threads = (double)plan->grid.x * plan->block.x, vector = REDUCE_LOAD / dtype->bytes;
-    double              loads = ceil((double)plan->params.value[REDUCE_N] / vector / threads);
+    double threads = (double)plan->grid.x * plan->block.x, vector = REDUCE_LOAD / bytes_of(plan);
+    double loads = ceil((double)plan->params.value[REDUCE_N] / vector / threads);
     if (cj__reduce_is_sliced(plan)) loads = ceil((double)(slice_of(plan) + 1) / vector / plan->block.x) + 1;
     bool   together = cj__reduce_op(plan)->kind == REDUCE_MOMENTS;
     double thread = (together ? loads : ceil(loads / REDUCE_FLIGHT)) + log2(vector) + 6;  // 6: their sum, edges, weight
@@ -179,7 +171,7 @@ cj_status cj__reduce_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
               "weight=block goes with op=sum only" CJ_HINT "leave op-expr out, or weight at its default");
     choose_shape(plan, limits, clusters);
     // Sums of squares of the 16 elements of a load need more registers than threads of the largest blocks have.
-    const bool many = cj__reduce_op(plan)->kind == REDUCE_MOMENTS && cj__reduce_dtype(plan)->bytes == 1;
+    const bool many = cj__reduce_op(plan)->kind == REDUCE_MOMENTS && bytes_of(plan) == 1;
     REFUSE_IF(many && plan->block.x > REDUCE_MOMENTS_BLOCK,
               "block: %" PRIu32 " threads have too few registers each for op=meanvar of 8-bit elements: at most %d have"
               " enough" CJ_HINT "take fewer, or leave block at its default",

@@ -130,20 +130,22 @@ static void open_push(reduce_kernel *k) {
 }
 
 static void emit_reduce(const cj_plan *plan, cj_builder *b) {
-    const reduce_dtype *dtype = cj__reduce_dtype(plan);
-    char                identity[24];
-    reduce_kernel       k = {.plan = plan,
-                             .op = cj__reduce_op(plan),
-                             .dtype = dtype,
-                             .vector = REDUCE_LOAD / dtype->bytes,
-                             .load = plan->programmatic ? "ld.global.L1::no_allocate" : "ld.global.nc.L1::no_allocate",
-                             .warps = plan->block.x / 32,
-                             .cluster = plan->cluster.x,
-                             .pushes = plan->cluster.x > 1,
-                             .per_block = plan->params.value[REDUCE_RESULT] != RESULT_TOTAL,
-                             .total = plan->params.value[REDUCE_RESULT] != RESULT_BLOCK,
-                             .sliced = cj__reduce_is_sliced(plan),
-                             .gathers = cj__reduce_gathers(plan)};
+    const cj_dtype dtype = cj__reduce_dtype(plan);
+    const unsigned bytes = (unsigned)cj_dtype_size(dtype);
+    char           identity[24];
+    reduce_kernel  k = {.plan = plan,
+                        .op = cj__reduce_op(plan),
+                        .type = cj__dtype_ptx(dtype),
+                        .bytes = bytes,
+                        .vector = REDUCE_LOAD / bytes,
+                        .load = plan->programmatic ? "ld.global.L1::no_allocate" : "ld.global.nc.L1::no_allocate",
+                        .warps = plan->block.x / 32,
+                        .cluster = plan->cluster.x,
+                        .pushes = plan->cluster.x > 1,
+                        .per_block = plan->params.value[REDUCE_RESULT] != RESULT_TOTAL,
+                        .total = plan->params.value[REDUCE_RESULT] != RESULT_BLOCK,
+                        .sliced = cj__reduce_is_sliced(plan),
+                        .gathers = cj__reduce_gathers(plan)};
     if (k.gathers) describe_end(&k);
     write_head(&k, b);
     const cj_combine value = add_functions(&k, b, identity);

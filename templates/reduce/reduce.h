@@ -28,15 +28,10 @@ typedef struct reduce_op {
     bool          mean;
 } reduce_op;
 
-// A type, in the order of cj_dtype: the one that it is computed in, bytes in memory, and how one element is loaded.
-typedef struct reduce_dtype {
-    const char *ptx;
-    unsigned    bytes;
-    const char *element;
-} reduce_dtype;
+const reduce_op *cj__reduce_op(const cj_plan *plan);
 
-const reduce_op    *cj__reduce_op(const cj_plan *plan);
-const reduce_dtype *cj__reduce_dtype(const cj_plan *plan);
+// Its words are in the order of cj_dtype.
+static inline cj_dtype cj__reduce_dtype(const cj_plan *plan) { return (cj_dtype)plan->params.value[REDUCE_DTYPE]; }
 
 // The type in which values are combined: "f64" for means of integers.
 const char *cj__reduce_combined_type(const cj_plan *plan);
@@ -75,7 +70,8 @@ typedef struct reduce_kernel {
     const cj_plan      *plan;
     cj_func            *f;
     const reduce_op    *op;
-    const reduce_dtype *dtype;
+    const char         *type;  // in which elements are computed
+    unsigned            bytes;  // of an element in memory
     cj_partials         partials;
     bool                maps;
     cj_callee           map;
