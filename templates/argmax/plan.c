@@ -108,10 +108,7 @@ static cj_status plan_grid(cj_plan *plan, cj_error *error) {
     const uint64_t *value = plan->params.value, rows = value[ARGMAX_ROWS], lanes = value[ARGMAX_LANES];
     const uint64_t  each = cj__most(value[ARGMAX_CLUSTER], 1) * value[ARGMAX_PARTS];
     const uint64_t  blocks = lanes ? cj__ceil_div(rows, value[ARGMAX_BLOCK] / lanes) : rows * each;
-    FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
-            "rows: %" PRIu64 " of %" PRIu64 " blocks each are more blocks than the 2^31 - 1 of a grid" CJ_HINT
-            "use several launches",
-            rows, each);
+    TRY(cj__check_grid(blocks, rows, each, error));
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     plan->block = (cj_dim3){(uint32_t)value[ARGMAX_BLOCK], 1, 1};
     if (value[ARGMAX_CLUSTER]) plan->cluster = (cj_dim3){(uint32_t)value[ARGMAX_CLUSTER], 1, 1};

@@ -61,3 +61,11 @@ cj_status cj__check_stride(const cj_plan *plan, unsigned param, uint64_t columns
               plan->params.family->param[param].name, stride, columns);
     return CJ_OK;
 }
+
+cj_status cj__check_grid(uint64_t blocks, uint64_t rows, uint64_t each, cj_error *error) {
+    FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
+            "rows: %" PRIu64 " of %" PRIu64 " blocks each are more blocks than the 2^31 - 1 of a grid" CJ_HINT
+            "use several launches",
+            rows, each);
+    return CJ_OK;
+}

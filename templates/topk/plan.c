@@ -201,8 +201,7 @@ static cj_status check_room(const cj_plan *plan, const topk_shape *s, const cj_l
             limits->shared_per_block_optin, limits->name);
     FAIL_IF(!fits(s, limits), CJ_CONTRACT,
             "k: candidates for %u results of %" PRIu64 " block%s of %u threads take %" PRIu64
-            " bytes of shared memory, more"
-            " than the %u of a block of %s" CJ_HINT "%s",
+            " bytes of shared memory, more than the %u of a block of %s" CJ_HINT "%s",
             s->k, blocks_of_row(s), blocks_of_row(s) > 1 ? "s" : "", s->block, s->shared,
             limits->shared_per_block_optin, limits->name,
             open ? "choose a smaller k" : "leave cluster and block at their defaults, or choose a smaller k");
@@ -236,10 +235,7 @@ cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     choose_form(plan, limits, clusters, &s);
     const uint64_t blocks = s.lanes ? cj__ceil_div(value[TOPK_ROWS], s.block / s.lanes)
                                     : value[TOPK_ROWS] * blocks_of_row(&s);
-    FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
-            "rows: %" PRIu64 " in clusters of %u are more blocks than the 2^31 - 1 of a grid" CJ_HINT
-            "use several launches",
-            value[TOPK_ROWS], s.cluster);
+    TRY(cj__check_grid(blocks, value[TOPK_ROWS], blocks_of_row(&s), error));
     TRY(check_room(plan, &s, limits, open, error));
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     plan->dynamic_shared = (uint32_t)s.shared;

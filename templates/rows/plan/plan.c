@@ -139,10 +139,7 @@ static cj_status plan_direct_grid(choice *c, cj_error *error) {
     const unsigned   most = c->limits->shared_per_block_optin;
     const unsigned   at_once = asked_or(c, ROW_AT_ONCE, blocks_at_once(c));
     const uint64_t   groups = cj__ceil_div(c->rows, s->rows_per_block);
-    FAIL_IF(groups * cj__row_blocks(s) > INT32_MAX, CJ_CONTRACT,
-            "rows: %" PRIu64 " of %u blocks each are more blocks than the 2^31 - 1 of a grid" CJ_HINT
-            "split the rows over several launches",
-            c->rows, cj__row_blocks(s));
+    TRY(cj__check_grid(groups * cj__row_blocks(s), c->rows, cj__row_blocks(s), error));
     c->plan->grid = (cj_dim3){(uint32_t)(groups * cj__row_blocks(s)), 1, 1};
     c->plan->params.value[ROW_AT_ONCE] = at_once ? at_once : CJ_PARAM_AUTO;
     if (at_once) c->plan->dynamic_shared = (uint32_t)cj__least(c->limits->shared_per_sm / (at_once + 1), most);
