@@ -109,8 +109,7 @@ static cj_status choose_form(cj_plan *plan, const cj_limits *limits, bool cluste
                   "form=stream does not fit: rows of %" PRIu64 " elements of %u bytes in loads of %u, block=%u loads=%u"
                   " stages=%u; %s has %u bytes of shared memory a block" CJ_HINT
                   "streams need sm_90, align=16 (of one array without segments 4 or more), rows and strides of whole 16 bytes, no"
-                  " offsets and no cluster; leave"
-                  " form, counter, stages and grid at their defaults",
+                  " offsets and no cluster; leave form, counter, stages and grid at their defaults",
                   s.columns, s.bytes, s.width * s.bytes, s.threads, s.loads, s.stages, limits->name,
                   limits->shared_per_block_optin);
         memcpy(value, asked.value, sizeof asked.value);

@@ -86,11 +86,8 @@ static void write_head(const scan_kernel *k, cj_builder *b) {
         cj_head(b, "The workspace, zero before the first launch, holds the work counter: a u32 of rows taken, one of "
                    "launches.");
     if (cj__scan_looks_back(s))
-        cj_head(b,
-                "The workspace, zero before the first launch, holds the work counter (a u32 of tiles taken, one of "
-                "launches), and"
-                " from byte %d on the status of each tile.",
-                SCAN_STATUS_AT);
+        cj_head(b, "The workspace, zero before the first launch, holds the work counter (a u32 of tiles taken, one of "
+                   "launches), and from byte %d on the status of each tile.", SCAN_STATUS_AT);
 }
 
 // Shapes for which ptxas by itself spills registers to fit one more block on an SM: values of 8 bytes; a stream of smaller

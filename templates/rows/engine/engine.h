@@ -156,7 +156,6 @@ row_part cj__row_values(row_kernel *k, cj_reg piece, cj_reg last);
 void   cj__row_emit_sums(row_kernel *k, void (*emit_rows)(row_kernel *k));
 void   cj__row_sums_clear(row_kernel *k);
 void   cj__row_sums_store(row_kernel *k, cj_reg partial);  // the thread's, as that partial of all sums
-cj_reg cj__row_workspace(row_kernel *k);
 
 // ---- the forms
 

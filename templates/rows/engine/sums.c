@@ -25,11 +25,9 @@ void cj__row_sums_clear(row_kernel *k) {
                 k->total[t][v][e] = cj__row_f32(k, k->op->operand[k->op->nth[ROW_TOTAL][t]].name, 0);
 }
 
-cj_reg cj__row_workspace(row_kernel *k) { return cj__load_pointer(k->f, k->workspace, "workspace"); }
-
 void cj__row_sums_store(row_kernel *k, cj_reg partial) {
     cj_step(k->f, "the thread's sums, as a partial of all");
-    cj_reg at = cj__row_workspace(k);
+    cj_reg at = cj__load_pointer(k->f, k->workspace, "workspace");
     at = cj_mad_wide(k->f, "partial_at", partial, k->s->totals * k->s->columns * 4, at);
     cj__row_store_sums(k, cj_mad_wide(k->f, "sums_at", k->column, 4, at));
 }
@@ -187,7 +185,7 @@ static void add_up(row_kernel *k) {
     cj_step(f, "the partials of each sum, by their numbers: every warp of a group takes some, the group's first adds"
                " theirs");
     if (s->slices > 1) slots = cj_shared_address(f, cj_shared(f, "f32", "slices", warps * ROW_WARP, 0));
-    cj_reg workspace = cj__row_workspace(k);
+    cj_reg workspace = cj__load_pointer(k->f, k->workspace, "workspace");
     a.partials = s->strips ? cj_mov(f, "u32", "partials", s->strips)
                            : cj_mov(f, "u32", "partials", cj__group_count(k->s->cluster));
     cj_reg group = cj_div(f, "group", k->warp, s->slices);

@@ -24,7 +24,8 @@ static place place_of(cj_func *f, cj_reg item, uint64_t width) {
 // Where the values of a share of k->row are: of the first, without `share`.
 static cj_reg values_at(row_kernel *k, const cj_reg *share) {
     const unsigned bytes = 4 * k->op->values;
-    cj_reg         all = cj_add(k->f, "values", cj__row_workspace(k), cj__row_values_offset(k->plan, k->s));
+    cj_reg         workspace = cj__load_pointer(k->f, k->workspace, "workspace");
+    cj_reg         all = cj_add(k->f, "values", workspace, cj__row_values_offset(k->plan, k->s));
     cj_reg         row = cj_mad_wide(k->f, "values_at", k->row, k->s->shares * bytes, all);
     return share ? cj_mad_wide(k->f, "share_at", *share, bytes, row) : row;
 }
