@@ -16,7 +16,7 @@
 static unsigned each_of(const topk_kernel *k) { return k->s.loads * k->s.width; }
 static unsigned blocks_of(const topk_kernel *k) { return k->s.cluster ? k->s.cluster : 1; }
 
-static unsigned round_of(const topk_kernel *k) { return TOPK_SLICES * k->s.slice * blocks_of(k); }
+unsigned cj__topk_round(const topk_kernel *k) { return TOPK_SLICES * k->s.slice * blocks_of(k); }
 
 const char *cj__topk_register(const topk_kernel *k) {
     if (k->s.bytes == 2) return "b16";
@@ -44,7 +44,7 @@ static void load(const topk_kernel *k, unsigned i, unsigned l) {
     cj__load(k->f, inside, "ld.global.nc.L1::no_allocate", slice_register(k), &k->element[i][l * count], count, at, 0);
 }
 
-static void load_first(topk_kernel *k) {
+void cj__topk_load_first(topk_kernel *k) {
     const topk_shape *s = &k->s;
     cj_step(k->f, "the first %d slices of %u elements", TOPK_SLICES, s->slice);
     cj_reg own = cj_mul(k->f, "own", k->thread, s->width);
@@ -62,9 +62,9 @@ static void load_first(topk_kernel *k) {
     }
 }
 
-static void load_next(const topk_kernel *k, unsigned i) {
+void cj__topk_load_next(const topk_kernel *k, unsigned i) {
     for (unsigned l = 0; l < k->s.loads; l++) {
-        cj_update(k->f, k->column[i][l], "add", round_of(k));
+        cj_update(k->f, k->column[i][l], "add", cj__topk_round(k));
         load(k, i, l);
     }
 }
@@ -162,7 +162,7 @@ static cj_reg find_greatest(const topk_kernel *k) {
     return key;
 }
 
-static void guess(const topk_kernel *k) {
+void cj__topk_guess(const topk_kernel *k) {
     cj_func *f = k->f;
     cj_reg   more = cj_pred(f, "more");
     cj_step(f, "a first threshold: what the greatest elements of %u threads are not less than, or of a few more",
@@ -215,7 +215,7 @@ static void sift_element(const topk_kernel *k, cj_reg column, unsigned offset, c
     }
 }
 
-static void sift_slice(const topk_kernel *k, unsigned i) {
+void cj__topk_sift(const topk_kernel *k, unsigned i) {
     cj_reg number[TOPK_EACH_MAX], any = k->filling;
     cj_step(k->f, "slice %u: elements greater than the threshold become candidates", i);
     numbers_of(k, i, 0, each_of(k), number);
@@ -229,7 +229,7 @@ static void sift_slice(const topk_kernel *k, unsigned i) {
 }
 
 // A thread each, of the row's last block.
-static void sift_tail(const topk_kernel *k) {
+void cj__topk_sift_tail(const topk_kernel *k) {
     const topk_shape *s = &k->s;
     cj_func          *f = k->f;
     const char       *type = cj__topk_register(k);
@@ -245,86 +245,4 @@ static void sift_tail(const topk_kernel *k) {
     sift_element(k, column, 0, inside, cj__number_of(k->f, k->s.dtype, element));
     cj_ptx(f, "bar.warp.sync 0xffffffff; // B11: lanes whose elements are out of bounds are with the others again");
     cj_ptx(f, "bar.sync 0; // B12: all threads are done with a selection after the last round");
-}
-
-// ---- prologue
-
-static void begin_sift(topk_kernel *k) {
-    cj_func *f = k->f;
-    k->select = cj_label_new(f, "select");
-    for (int i = 0; i < TOPK_SELECTIONS; i++) k->after[i] = cj_label_new(f, "selected");
-    k->threshold = cj_mov(f, "u32", "threshold", 0);
-    k->bound = cj_let(f, cj__topk_number(k), "bound", "mov.b32 $1, 0;");
-    k->filling = cj_let(f, "pred", "filling", "setp.eq.u32 $1, 0, 0;");
-    k->resume = cj_u32(f, "resume");
-    if (k->s.parts > 1) cj__topk_begin_parts(k);
-}
-
-// ---- mainloop
-
-// Rounds of slices; ranks of a cluster take slices in turn. After each slice that of the next round is loaded. A predicate: a
-// selection followed the last round.
-static cj_reg emit_rounds(topk_kernel *k) {
-    cj_func *f = k->f;
-    cj_reg   full = cj_pred(f, "full");
-    load_first(k);
-    if (k->s.guesses) guess(k);
-    cj_reg start = k->s.parts > 1 ? cj_mov(f, "u32", "start", k->from) : cj_mov(f, "u32", "start", 0);
-    CJ_COUNT_UNI(f, "next_round", start, round_of(k), k->end) {
-        for (unsigned i = 0; i < TOPK_SLICES; i++) {
-            sift_slice(k, i);
-            load_next(k, i);
-        }
-        cj__topk_select_if_full(k, full, TOPK_AFTER_ROUND);
-    }
-    if (k->s.tail) {
-        sift_tail(k);
-        cj_ptx(f, "setp.ne.u32 $1, 0, 0; // a selection is needed", full);
-    }
-    return full;
-}
-
-// The selection, for all branches to it: it goes on where `resume` says.
-static void emit_selection(const topk_kernel *k) {
-    const unsigned last = k->s.parts > 1 ? TOPK_AFTER_PARTS : k->s.cluster ? TOPK_AFTER_RANKS : TOPK_AFTER_ALL;
-    cj__topk_select(k);
-    for (unsigned way = 0; way < last; way++)
-        if (way != TOPK_AFTER_RANKS)  // of a cluster, which has no parts, the last
-            cj_ptx(k->f, "@$1 bra.uni $2;", cj_eq(k->f, "here", k->resume, way), k->after[way]);
-    cj_ptx(k->f, "bra.uni $1;", k->after[last]);
-}
-
-// ---- epilogue
-
-// Every rank's first k go to rank 0; it selects from them, and the other ranks are done.
-static void emit_ranks(const topk_kernel *k) {
-    cj_func *f = k->f;
-    cj_step(f, "cluster: the first %u of every rank go to rank 0", k->s.k);
-    cj_cluster_sync(f, "B6: rank 0 is done with its own");
-    cj_reg pool = cj_cluster_map_address(f, k->pool, cj_mov(f, "u32", "rank_0", 0));
-    cj_reg peer = cj_mad(f, "peer", k->rank, TOPK_CANDIDATE * k->s.k, pool);
-    CJ_SHARE(f, i, "i", k->thread, 1, k->s.block, k->s.k) {
-        cj_reg there = cj_lt(f, "there", i, k->count), at = cj_mad(f, "from", i, TOPK_CANDIDATE, k->pool);
-        cj_reg to = cj_mad(f, "to", i, TOPK_CANDIDATE, peer), candidate = cj__topk_candidate(k, there, at);
-        cj_dsmem_store(f, cj_always(), "b64", &candidate, 1, to, 0);
-    }
-    cj_set(f, k->count, k->s.cluster * k->s.k);
-    cj_cluster_sync(f, "B10: all ranks' candidates are in rank 0's pool");
-    CJ_UNLESS_UNI(f, cj_eq(f, "rank_is_0", k->rank, 0), "receive") { cj_ptx(f, "ret;"); }
-    cj_set(f, k->resume, TOPK_AFTER_RANKS);
-    cj_ptx(f, "bra.uni $1;", k->select);
-    cj_label_here(f, k->after[TOPK_AFTER_RANKS]);
-}
-
-void cj__topk_by_sift(topk_kernel *k) {
-    begin_sift(k);
-    cj_reg selected = emit_rounds(k);
-    cj_step(k->f, "the row is read: the first k of what there is, unless a selection followed the last round");
-    cj_ptx(k->f, "@$1 bra.uni $2;", selected, k->after[TOPK_AFTER_ALL]);
-    cj_set(k->f, k->resume, TOPK_AFTER_ALL);
-    emit_selection(k);
-    cj_label_here(k->f, k->after[TOPK_AFTER_ALL]);
-    if (k->s.cluster) emit_ranks(k);
-    if (k->s.parts > 1) cj__topk_parts(k, selected);
-    cj_ptx(k->f, "bar.sync 0; // B5: the candidates are selected");
 }

@@ -136,6 +136,86 @@ static void begin(topk_kernel *k) {
     if (k->s.tail) k->end = cj_and(f, "end_of_loads", k->end, -(int)k->s.width);
 }
 
+static void begin_sift(topk_kernel *k) {
+    cj_func *f = k->f;
+    k->select = cj_label_new(f, "select");
+    for (int i = 0; i < TOPK_SELECTIONS; i++) k->after[i] = cj_label_new(f, "selected");
+    k->threshold = cj_mov(f, "u32", "threshold", 0);
+    k->bound = cj_let(f, cj__topk_number(k), "bound", "mov.b32 $1, 0;");
+    k->filling = cj_let(f, "pred", "filling", "setp.eq.u32 $1, 0, 0;");
+    k->resume = cj_u32(f, "resume");
+    if (k->s.parts > 1) cj__topk_begin_parts(k);
+}
+
+// ---- mainloop
+
+// Rounds of slices; ranks of a cluster take slices in turn. After each slice that of the next round is loaded. A predicate: a
+// selection followed the last round.
+static cj_reg emit_rounds(topk_kernel *k) {
+    cj_func *f = k->f;
+    cj_reg   full = cj_pred(f, "full");
+    cj__topk_load_first(k);
+    if (k->s.guesses) cj__topk_guess(k);
+    cj_reg start = k->s.parts > 1 ? cj_mov(f, "u32", "start", k->from) : cj_mov(f, "u32", "start", 0);
+    CJ_COUNT_UNI(f, "next_round", start, cj__topk_round(k), k->end) {
+        for (unsigned i = 0; i < TOPK_SLICES; i++) {
+            cj__topk_sift(k, i);
+            cj__topk_load_next(k, i);
+        }
+        cj__topk_select_if_full(k, full, TOPK_AFTER_ROUND);
+    }
+    if (k->s.tail) {
+        cj__topk_sift_tail(k);
+        cj_ptx(f, "setp.ne.u32 $1, 0, 0; // a selection is needed", full);
+    }
+    return full;
+}
+
+// The selection, for all branches to it: it goes on where `resume` says.
+static void emit_selection(const topk_kernel *k) {
+    const unsigned last = k->s.parts > 1 ? TOPK_AFTER_PARTS : k->s.cluster ? TOPK_AFTER_RANKS : TOPK_AFTER_ALL;
+    cj__topk_select(k);
+    for (unsigned way = 0; way < last; way++)
+        if (way != TOPK_AFTER_RANKS)  // of a cluster, which has no parts, the last
+            cj_ptx(k->f, "@$1 bra.uni $2;", cj_eq(k->f, "here", k->resume, way), k->after[way]);
+    cj_ptx(k->f, "bra.uni $1;", k->after[last]);
+}
+
+// ---- epilogue
+
+// Every rank's first k go to rank 0; it selects from them, and the other ranks are done.
+static void emit_ranks(const topk_kernel *k) {
+    cj_func *f = k->f;
+    cj_step(f, "cluster: the first %u of every rank go to rank 0", k->s.k);
+    cj_cluster_sync(f, "B6: rank 0 is done with its own");
+    cj_reg pool = cj_cluster_map_address(f, k->pool, cj_mov(f, "u32", "rank_0", 0));
+    cj_reg peer = cj_mad(f, "peer", k->rank, TOPK_CANDIDATE * k->s.k, pool);
+    CJ_SHARE(f, i, "i", k->thread, 1, k->s.block, k->s.k) {
+        cj_reg there = cj_lt(f, "there", i, k->count), at = cj_mad(f, "from", i, TOPK_CANDIDATE, k->pool);
+        cj_reg to = cj_mad(f, "to", i, TOPK_CANDIDATE, peer), candidate = cj__topk_candidate(k, there, at);
+        cj_dsmem_store(f, cj_always(), "b64", &candidate, 1, to, 0);
+    }
+    cj_set(f, k->count, k->s.cluster * k->s.k);
+    cj_cluster_sync(f, "B10: all ranks' candidates are in rank 0's pool");
+    CJ_UNLESS_UNI(f, cj_eq(f, "rank_is_0", k->rank, 0), "receive") { cj_ptx(f, "ret;"); }
+    cj_set(f, k->resume, TOPK_AFTER_RANKS);
+    cj_ptx(f, "bra.uni $1;", k->select);
+    cj_label_here(f, k->after[TOPK_AFTER_RANKS]);
+}
+
+static void emit_sift(topk_kernel *k) {
+    begin_sift(k);
+    cj_reg selected = emit_rounds(k);
+    cj_step(k->f, "the row is read: the first k of what there is, unless a selection followed the last round");
+    cj_ptx(k->f, "@$1 bra.uni $2;", selected, k->after[TOPK_AFTER_ALL]);
+    cj_set(k->f, k->resume, TOPK_AFTER_ALL);
+    emit_selection(k);
+    cj_label_here(k->f, k->after[TOPK_AFTER_ALL]);
+    if (k->s.cluster) emit_ranks(k);
+    if (k->s.parts > 1) cj__topk_parts(k, selected);
+    cj_ptx(k->f, "bar.sync 0; // B5: the candidates are selected");
+}
+
 static void emit_topk(const cj_plan *plan, cj_builder *b) {
     topk_kernel k = {.plan = plan};
     cj__topk_shape(plan, &k.s);
@@ -148,7 +228,7 @@ static void emit_topk(const cj_plan *plan, cj_builder *b) {
         cj__topk_warp(&k);
         return;
     }
-    (k.s.radix ? cj__topk_radix : cj__topk_by_sift)(&k);
+    (k.s.radix ? cj__topk_radix : emit_sift)(&k);
     if (k.s.sorts) cj__topk_sort(&k);
     cj__topk_results(&k);
 }

@@ -90,13 +90,20 @@ uint64_t cj__topk_row_bytes(const topk_shape *s);
 // A u32 in the order of the elements, of an element in the upper bits of a word: of 16 bits the upper half of the key has all.
 cj_reg cj__topk_key_of_bits(const topk_kernel *k, cj_reg bits);
 
+unsigned    cj__topk_round(const topk_kernel *k);     // elements of a round, of all blocks of the row
 const char *cj__topk_register(const topk_kernel *k);  // the type of an element's registers
 const char *cj__topk_number(const topk_kernel *k);    // the type of the registers in which elements are compared
 
 // How many of a key's lowest bits follow from the others: those that 16-bit elements do not have of an f32.
 unsigned cj__topk_key_low(const topk_kernel *k);
 
+// All slices of the first round; slice i of the round after this.
+void cj__topk_load_first(topk_kernel *k);
+void cj__topk_load_next(const topk_kernel *k, unsigned i);
+
+void cj__topk_guess(const topk_kernel *k);             // the first threshold
 void cj__topk_set_bound(const topk_kernel *k);         // from the threshold
+void cj__topk_sift(const topk_kernel *k, unsigned i);  // slice i: its candidates go to the warp's places
 // A place among the warp's own for the candidate of each lane where it `passes`; and the candidate to that place.
 typedef struct topk_place {
     cj_reg passes, ballot, at;
@@ -105,7 +112,7 @@ typedef struct topk_place {
 topk_place cj__topk_take_place(const topk_kernel *k, cj_reg passes);
 void       cj__topk_put(const topk_kernel *k, const topk_place *place, cj_reg candidate);
 
-void cj__topk_by_sift(topk_kernel *k);  // the first k of the row are in the pool, in any order
+void cj__topk_sift_tail(const topk_kernel *k);         // the row's last elements, fewer than a load has
 
 // ---- select.c: of more candidates than k the first k stay, in any order
 
