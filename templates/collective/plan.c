@@ -9,7 +9,7 @@ static uint32_t value_of(const cj_plan *plan, int param) { return (uint32_t)plan
 static cj_status refuse(const cj_plan *plan, const collective_shape *s, bool clusters, cj_error *error) {
     const uint32_t size = value_of(plan, COLLECTIVE_SIZE);
     REFUSE_IF(size && size != s->cluster,
-              "size=%" PRIu32 " blocks work together, but a cluster has %" PRIu32 CJ_HINT
+              "size=%u blocks work together, but a cluster has %u" CJ_HINT
               "leave size out, or choose cluster=0: without clusters",
               size, s->cluster);
     FAIL_IF(!clusters && plan->cluster.x, CJ_UNSUPPORTED,
@@ -17,11 +17,11 @@ static cj_status refuse(const cj_plan *plan, const collective_shape *s, bool clu
             "choose a target from sm_90 on; or cluster=0: without clusters",
             plan->arch);
     REFUSE_IF(s->cluster > 16,
-              "cluster x cluster-y x cluster-z is %" PRIu32 " blocks, a cluster has at most 16" CJ_HINT
+              "cluster x cluster-y x cluster-z is %u blocks, a cluster has at most 16" CJ_HINT
               "make one of them smaller",
               s->cluster);
     REFUSE_IF(s->what.root >= s->cluster,
-              "root: %" PRIu32 " is no rank of a cluster of %" PRIu32 CJ_HINT
+              "root: %u is no rank of a cluster of %u" CJ_HINT
               "ranks begin at 0: choose one below the number of blocks",
               s->what.root, s->cluster);
     REFUSE_IF(!strcmp(s->dtype->type, "b32") && cj__collective_combines(s->what.op),
@@ -39,12 +39,11 @@ static cj_status refuse_memory(const cj_plan *plan, const collective_shape *s, c
     const uint64_t room = limits->shared_per_block_optin - BESIDE;
     const uint32_t most = CJ_TRANSACTION_MOST / (s->cluster ? s->cluster : 1) / COLLECTIVE_UNIT * COLLECTIVE_UNIT;
     FAIL_IF(plan->dynamic_shared > room, CJ_CONTRACT,
-            "count=%" PRIu32 " takes %" PRIu32 " bytes of shared memory a block (%" PRIu32 " parts in, %" PRIu32
-            " out, %" PRIu32 " bytes of scratch), there are %" PRIu64 CJ_HINT
-            "choose a smaller count, or split the array",
+            "count=%u takes %u bytes of shared memory a block (%u parts in, %u out, %u bytes of scratch), there are "
+            "%" PRIu64 CJ_HINT "choose a smaller count, or split the array",
             s->count, plan->dynamic_shared, s->gives, s->gets, s->scratch, room);
     REFUSE_IF(s->count > 1 && plan->cluster.x && s->part > most,
-              "count=%" PRIu32 ": a part of %" PRIu32 " bytes exceeds the %" PRIu32 " that each of %" PRIu32
+              "count=%u: a part of %u bytes exceeds the %u that each of %u"
               " blocks may have" CJ_HINT "choose a smaller count or cluster, or split the array",
               s->count, s->part, most, s->cluster);
     return CJ_OK;

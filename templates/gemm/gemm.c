@@ -178,7 +178,7 @@ static cj_status check_align(const cj_params *p, cj_error *error) {
     uint32_t    align;
     const char *name = cj__gemm_unaligned(p, &align);
     REFUSE_IF(name && p->value[GEMM_FORM] != GEMM_FORM_MMA,
-              "%s: %" PRIu32 " bytes, but form=%s takes addresses and lines that are multiples of %d" CJ_HINT
+              "%s: %u bytes, but form=%s takes addresses and lines that are multiples of %d" CJ_HINT
               "form=mma takes any; or store the matrix with gaps between its lines",
               name, align, cj_params_word(p, "form", form, sizeof form), GEMM_ALIGN);
     return CJ_OK;

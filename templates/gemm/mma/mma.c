@@ -28,31 +28,28 @@ static void write_align_of(const char *name, const gemm_operand *o, cj_builder *
     if (cj__mma_piece_loads(o))
         cj_head(b, "  %s comes by elements, through registers", name);
     else if (o->align < GEMM_ALIGN)
-        cj_head(b, "  %s comes by copies of %" PRIu32 " bytes", name, o->align);
+        cj_head(b, "  %s comes by copies of %u bytes", name, o->align);
 }
 
 static void write_align(const gemm_shape *g, cj_builder *b) {
     write_align_of("A", &g->a, b);
     write_align_of("B", &g->b, b);
-    if (g->d_align < GEMM_ALIGN) cj_head(b, "  D leaves by %" PRIu32 " bytes", g->d_align);
+    if (g->d_align < GEMM_ALIGN) cj_head(b, "  D leaves by %u bytes", g->d_align);
 }
 
 static void write_head(const mma_kernel *k, cj_builder *b) {
     const gemm_shape *g = k->base.g;
     const mma_tile   *t = k->tile;
-    cj_head(b,
-            "  tile %" PRIu32 "x%" PRIu32 ", %" PRIu32 "x%" PRIu32 " warps of %" PRIu32 "x%" PRIu32 ", %" PRIu32
-            " stages of %" PRIu32 " of K",
-            t->m, t->n, t->warps_m, t->warps_n, t->m / t->warps_m, t->n / t->warps_n, g->stages, g->step);
-    if (g->parts > 1) cj_head(b, "  split-K: %" PRIu32 " blocks a tile, through global memory", g->parts);
+    cj_head(b, "  tile %ux%u, %ux%u warps of %ux%u, %u stages of %u of K", t->m, t->n, t->warps_m, t->warps_n,
+            t->m / t->warps_m, t->n / t->warps_n, g->stages, g->step);
+    if (g->parts > 1) cj_head(b, "  split-K: %u blocks a tile, through global memory", g->parts);
     cj_head(b, "  A lies by %s, B by %s%s", g->a.order == CJ_BY_K ? "k" : "rows",
             g->b.order == CJ_BY_K ? "k" : "columns",
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");
     write_align(g, b);
-    if (cj__mma_has_tail(g)) cj_head(b, "  D's lines end within %" PRIu32 " bytes: lanes store their last elements", g->d_align);
+    if (cj__mma_has_tail(g)) cj_head(b, "  D's lines end within %u bytes: lanes store their last elements", g->d_align);
     cj_head(b, "%s", "");
-    cj_head(b,
-            "Launch: block %" PRIu32 " threads, %" PRIu32 " bytes of shared memory, a block for each part of a tile.",
+    cj_head(b, "Launch: block %u threads, %u bytes of shared memory, a block for each part of a tile.",
             k->base.plan->block.x, k->base.plan->dynamic_shared);
 }
 

@@ -188,11 +188,11 @@ static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error
     cj_status       status = cj__mma_check_target(plan, g, error);
     if (!status) status = cj__mma_check_given(&plan->params, "mma", error);
     REFUSE_IF(!status && !has_registers_to_load(g),
-              "tile: %" PRIu32 "x%" PRIu32 " leaves no registers for elements of A and B that no copy takes (align-a, align-b)" CJ_HINT
+              "tile: %ux%u leaves no registers for elements of A and B that no copy takes (align-a, align-b)" CJ_HINT
               "64x64 does; or leave tile at its default",
               g->tile_m, g->tile_n);
     REFUSE_IF(!status && !has_registers(g, cj__target_number(plan)),
-              "tile: %" PRIu32 "x%" PRIu32 " leaves no registers to convert 8-bit floats, as %s must" CJ_HINT
+              "tile: %ux%u leaves no registers to convert 8-bit floats, as %s must" CJ_HINT
               "64x128, 128x64 and smaller tiles have half as many sums",
               g->tile_m, g->tile_n, plan->arch);
     if (status || blocks <= INT32_MAX) return status;
@@ -208,10 +208,9 @@ static cj_status set_stages(const cj_plan *plan, const cj_limits *limits, gemm_s
                           "choose 2 or more, or leave stages at its default");
     g->stages = asked ? asked : stages_of(g, limits);
     if (g->stages >= GEMM_STAGES_MIN && g->stages <= most) return CJ_OK;
-    cj__fail(error, CJ_CONTRACT,
-             "stages: %" PRIu32 " stages of %" PRIu32 " bytes do not fit the shared memory of a block",
+    cj__fail(error, CJ_CONTRACT, "stages: %u stages of %u bytes do not fit the shared memory of a block",
              asked ? asked : GEMM_STAGES_MIN, cj__mma_stage_bytes(g));
-    cj__hint(error, "a tile of %" PRIu32 "x%" PRIu32 " has room for %" PRIu32, g->tile_m, g->tile_n, most);
+    cj__hint(error, "a tile of %ux%u has room for %u", g->tile_m, g->tile_n, most);
     return CJ_CONTRACT;
 }
 
@@ -259,7 +258,7 @@ cj_status cj__mma_plan(cj_plan *plan, const cj_limits *limits, cj_error *error) 
     cj__mma_keep_choices(plan, &g);
     shape_launch(plan, &g);
     derive(plan, &g);
-    snprintf(plan->entry, sizeof plan->entry, "gemm_mma_%s_%" PRIu32 "x%" PRIu32 "%s", g.a.type->name, g.tile_m,
+    snprintf(plan->entry, sizeof plan->entry, "gemm_mma_%s_%ux%u%s", g.a.type->name, g.tile_m,
              g.tile_n, g.parts > 1 ? "_split" : "");
     plan->error_bound = cj__gemm_error_bound(&g);
     return CJ_OK;

@@ -136,13 +136,13 @@ static cj_status check_lines(const cj_params *p, const gemm_shape *g, cj_error *
         const uint64_t    leading = p->value[x[i].leading];
         const char *const align = cj_family_param(p->family, x[i].align)->name;
         const char *const name = cj_family_param(p->family, x[i].leading)->name;
-        REFUSE_IF(x[i].bytes < x[i].type->bytes, "%s: %" PRIu32 " bytes are less than an element of %s, %" PRIu32 CJ_HINT "leave %s at its default",
+        REFUSE_IF(x[i].bytes < x[i].type->bytes, "%s: %u bytes are less than an element of %s, %u" CJ_HINT "leave %s at its default",
                   align, x[i].bytes, x[i].type->name, x[i].type->bytes, align);
         if (!leading) continue;
         REFUSE_IF(leading < x[i].length, "%s: %" PRIu64 " elements are less than the %" PRIu64 " that follow each other" CJ_HINT
                   "leave %s at its default for lines without gaps", name, leading, x[i].length, name);
         REFUSE_IF(leading * x[i].type->bytes % x[i].bytes,
-                  "%s: %" PRIu64 " elements of %" PRIu32 " bytes are not a multiple of %" PRIu32 " bytes" CJ_HINT
+                  "%s: %" PRIu64 " elements of %u bytes are not a multiple of %u bytes" CJ_HINT
                   "say in %s what they are multiples of", name, leading, x[i].type->bytes, x[i].bytes, align);
     }
     return CJ_OK;

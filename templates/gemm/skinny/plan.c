@@ -99,11 +99,11 @@ static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error
               MMA_CHUNK, g->a.order == CJ_BY_K ? "K" : "line", g->b.order == CJ_BY_K ? "K" : "line",
               g->k * g->a.type->bytes);
     REFUSE_IF(g->stages < SETS_MIN || g->stages > SKINNY_SETS_MAX,
-              "stages: %" PRIu32 ", but form=skinny loads %d to %d sets of registers ahead" CJ_HINT
+              "stages: %u, but form=skinny loads %d to %d sets of registers ahead" CJ_HINT
               "leave stages at its default",
               g->stages, SETS_MIN, SKINNY_SETS_MAX);
     REFUSE_IF(!has_registers(g),
-              "tile: %" PRIu32 "x%" PRIu32
+              "tile: %ux%u"
               " leaves no registers to convert 8-bit floats of more than %d rows or columns" CJ_HINT "16x16 does",
               cj__mma_tiles[g->tile].m, cj__mma_tiles[g->tile].n, MMA_COLUMNS);
     REFUSE_IF(cj__gemm_tile_count(g) > INT32_MAX,
@@ -130,8 +130,7 @@ cj_status cj__skinny_plan(cj_plan *plan, const cj_limits *limits, cj_error *erro
     plan->programmatic = plan->params.value[GEMM_DEPENDENT] != 0;
     CJ_DERIVE(plan, g.tiles_m, g.tiles_n, g.batches, g.m, g.n, g.k,
               cj__ceil_div(g.k * g.a.type->bytes, cj__skinny_set_bytes(&s)));
-    snprintf(plan->entry, sizeof plan->entry, "gemm_skinny_%s_%" PRIu32 "x%" PRIu32, g.a.type->name, g.tile_m,
-             g.tile_n);
+    snprintf(plan->entry, sizeof plan->entry, "gemm_skinny_%s_%ux%u", g.a.type->name, g.tile_m, g.tile_n);
     plan->error_bound = cj__gemm_error_bound(&g);
     return CJ_OK;
 }

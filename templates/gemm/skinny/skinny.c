@@ -179,12 +179,11 @@ static void multiply(const mma_kernel *k, const skinny_shape *s, const skinny_su
 
 static void write_head(const mma_kernel *k, const skinny_shape *s, cj_builder *b) {
     const gemm_shape *g = k->base.g;
-    cj_head(b, "  %" PRIu32 " lines of %s a block, times %" PRIu32 " of %s; %d warps share K, %" PRIu32 " sets ahead",
-            s->groups * MMA_LINES, s->many_is_a ? "A" : "B", s->eights * MMA_COLUMNS, s->many_is_a ? "B" : "A",
-            SKINNY_WARPS, s->sets);
+    cj_head(b, "  %u lines of %s a block, times %u of %s; %d warps share K, %u sets ahead", s->groups * MMA_LINES,
+            s->many_is_a ? "A" : "B", s->eights * MMA_COLUMNS, s->many_is_a ? "B" : "A", SKINNY_WARPS, s->sets);
     if (g->flipped) cj_head(b, "  this is D' = B' A', whose names are used here");
     cj_head(b, "%s", "");
-    cj_head(b, "Launch: block %" PRIu32 " threads, %" PRIu32 " bytes of shared memory, a block for each tile.",
+    cj_head(b, "Launch: block %u threads, %u bytes of shared memory, a block for each tile.",
             k->base.plan->block.x, k->base.plan->dynamic_shared);
 }
 

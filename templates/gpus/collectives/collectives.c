@@ -49,12 +49,12 @@ static void open(gpus_kernel *k) {
 }
 
 static void write_head(const gpus_kernel *k, cj_builder *b) {
-    cj_head(b, "clusterjit: %s of %" PRIu32 " GPUs  dtype=%s count=%" PRIu32, k->s.op->name, k->s.gpus, k->s.type, k->s.count);
+    cj_head(b, "clusterjit: %s of %u GPUs  dtype=%s count=%u", k->s.op->name, k->s.gpus, k->s.type, k->s.count);
     if (k->s.direct) cj_head(b, "  memory=registered");
     if (k->s.op->combines)
-        cj_head(b, "  combine=%s shots=%" PRIu32 "%s", (const char *[]){"sum", "min", "max"}[k->s.combine.op], k->s.shots,
+        cj_head(b, "  combine=%s shots=%u%s", (const char *[]){"sum", "min", "max"}[k->s.combine.op], k->s.shots,
                 k->s.by_blocks ? " tags=blocks" : "");
-    cj_head(b, "\nLaunch: on each GPU, beside each other: grid %" PRIu32 ", block %" PRIu32 " threads.", k->s.grid, k->s.block);
+    cj_head(b, "\nLaunch: on each GPU, beside each other: grid %u, block %u threads.", k->s.grid, k->s.block);
 }
 
 static void emit_gpus(const cj_plan *plan, cj_builder *b) {

@@ -36,8 +36,8 @@ static bool loads_from(const gpus_shape *s, uint32_t q) {
 static void declare_all(gpus_kernel *k, bool of_all, const char *name, cj_var *param) {
     for (uint32_t q = 0; q < (of_all ? k->s.gpus : 1); q++) {
         char text[16], what[24];
-        snprintf(text, sizeof text, of_all ? "%s_%" PRIu32 : "%s", name, q);
-        snprintf(what, sizeof what, of_all ? "%s of GPU %" PRIu32 : "%s of this GPU", name, q);
+        snprintf(text, sizeof text, of_all ? "%s_%u" : "%s", name, q);
+        snprintf(what, sizeof what, of_all ? "%s of GPU %u" : "%s of this GPU", name, q);
         param[q] = cj_param(k->f, "u64", text, what);
     }
 }
@@ -183,7 +183,7 @@ void cj__gpus_copy(gpus_kernel *k) {
     cj_reg wrong;
     cj__gpus_exchange_flags(k, GPUS_BEGIN, &wrong);
     cj_ptx(f, "bar.red.or.pred $1, 0, $1; // D1: the flags have come, for all threads; nobody goes on if one is wrong", wrong);
-    cj_step(f, "copies of %" PRIu32 " bytes, %" PRIu32 " at once", unit_bytes(&k->s), units_at_once(&k->s));
+    cj_step(f, "copies of %u bytes, %u at once", unit_bytes(&k->s), units_at_once(&k->s));
     CJ_UNLESS_UNI(f, wrong, "nothing_copied") copy_all(k);
     cj_step(f, "end: block b of all GPUs has loaded and stored");
     cj_ptx(f, "bar.sync 0; // D2: so have all threads of this block");

@@ -371,7 +371,7 @@ static void move_by_blocks(gpus_kernel *k, cj_reg begin) {
 
 void cj__gpus_move(gpus_kernel *k) {
     cj_func *f = k->f;
-    cj_step(f, "messages of %" PRIu32 " bytes: %" PRIu32 " to each peer", 4 * k->s.words, k->s.units);
+    cj_step(f, "messages of %u bytes: %u to each peer", 4 * k->s.words, k->s.units);
     cj__gpus_open_mail(k);
     cj_reg begin = cj_mad(f, "begin", k->block, k->s.block, k->thread);
     if (k->s.by_blocks) {

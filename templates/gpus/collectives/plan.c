@@ -103,12 +103,11 @@ cj_gpus_arrays cj__gpus_arrays(const cj_plan *plan) {
 static cj_status refuse(const cj_plan *plan, const gpus_shape *s, cj_error *error) {
     const uint32_t align = alignments[value_of(plan, GPUS_ALIGN)];
     REFUSE_IF(align < s->bytes,
-              "align: %" PRIu32 " bytes are less than an element's %" PRIu32 CJ_HINT "elements lie at multiples of their size",
+              "align: %u bytes are less than an element's %u" CJ_HINT "elements lie at multiples of their size",
               align, s->bytes);
-    REFUSE_IF(s->root >= s->gpus,
-              "root: %" PRIu32 " is no rank of %" PRIu32 " GPUs" CJ_HINT "ranks begin at 0: choose one below gpus", s->root,
-              s->gpus);
-    REFUSE_IF(s->stride < s->count, "stride: %" PRIu32 " is below count, %" PRIu32 CJ_HINT "parts do not overlap", s->stride,
+    REFUSE_IF(s->root >= s->gpus, "root: %u is no rank of %u GPUs" CJ_HINT "ranks begin at 0: choose one below gpus",
+              s->root, s->gpus);
+    REFUSE_IF(s->stride < s->count, "stride: %u is below count, %u" CJ_HINT "parts do not overlap", s->stride,
               s->count);
     REFUSE_IF(s->direct && !s->op->moves, "memory: %s has no arrays that could be registered" CJ_HINT "leave it out", s->op->name);
     REFUSE_IF(s->direct && s->shots == 1 && s->op->combines && !s->op->by_rank,
@@ -116,11 +115,11 @@ static cj_status refuse(const cj_plan *plan, const gpus_shape *s, cj_error *erro
     REFUSE_IF(s->op->combines && value_of(plan, GPUS_TAGS) == TAGS_BLOCKS && (s->direct || s->shots == 1),
               "tags: blocks is for two shots through mail" CJ_HINT "leave it out");
     REFUSE_IF(!s->direct && (s->op->by_rank || s->op->gathers) && (uint64_t)s->stride * s->bytes * (s->gpus - 1) > INT32_MAX,
-              "stride: the parts of %" PRIu32 " GPUs begin up to %" PRIu64 " bytes apart, and 2^31 - 1 are the most" CJ_HINT
+              "stride: the parts of %u GPUs begin up to %" PRIu64 " bytes apart, and 2^31 - 1 are the most" CJ_HINT
               "make it smaller: copy, or call more often", s->gpus, (uint64_t)s->stride * s->bytes * (s->gpus - 1));
     const uint64_t set = cj__gpus_set_bytes(s->mail, s->by_blocks);
     REFUSE_IF(s->used > set,
-              "count: %" PRIu32 " elements take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
+              "count: %u elements take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
               "make mail larger, or count smaller: several launches, one after the other, do the whole",
               s->count, s->used, set);
     return CJ_OK;
@@ -154,6 +153,6 @@ cj_status cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     plan->grid = (cj_dim3){cj__asked_or(plan, GPUS_GRID, blocks), 1, 1};
     plan->params.value[GPUS_BLOCK] = block;
     plan->params.value[GPUS_GRID] = plan->grid.x;
-    cj__name_entry(plan, "%s_%s_%" PRIu32, op->name, s.type, s.gpus);
+    cj__name_entry(plan, "%s_%s_%u", op->name, s.type, s.gpus);
     return refuse(plan, &s, error);
 }

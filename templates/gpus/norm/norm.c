@@ -403,12 +403,12 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     k.g.message = cj__gpus_message(s.unit.words, s.units);
     k.g.checksum = checksum(&s);
     k.g.has_barrier = s.by_blocks;  // at S1 to S4
-    cj_head(b, "clusterjit: allreducenorm of %" PRIu32 " GPUs  dtype=%s rows=%" PRIu32 " columns=%" PRIu32 " norm=%s shots=%" PRIu32 "%s",
+    cj_head(b, "clusterjit: allreducenorm of %u GPUs  dtype=%s rows=%u columns=%u norm=%s shots=%u%s",
             s.gpus, s.unit.type, s.rows, s.columns, s.layer ? "layer" : "rms", s.shots, s.by_blocks ? " tags=blocks" : "");
     cj_head(b, "\nsum = %sx of all GPUs, rounded once; y = norm(sum)%s%s: the same bits on all GPUs, in each run.",
             s.residual ? "residual + " : "", s.weight ? " * weight" : "", s.bias ? " + bias" : "");
     cj_head(b, "\nsum and y overlap nothing that is read, but sum may be residual, and y may be x.");
-    cj_head(b, "\nLaunch: on each GPU, beside each other: grid %" PRIu32 ", block %" PRIu32 " threads, %" PRIu32 " blocks on a row.",
+    cj_head(b, "\nLaunch: on each GPU, beside each other: grid %u, block %u threads, %u blocks on a row.",
             plan->grid.x, s.block, s.cluster);
     k.g.f = cj__entry(plan, b);
     cj__registers(plan, k.g.f, k.s.gpus > CJ_BOX_GPUS / 2 ? 2 * GPUS_REGISTERS : GPUS_REGISTERS, !s.by_blocks);  // of those with tags ptxas spills some

@@ -78,26 +78,26 @@ static void choose_grid(cj_plan *plan, const cj_limits *limits, bool clusters) {
 static cj_status refuse(const cj_plan *plan, const norm_shape *s, const cj_limits *limits, cj_error *error) {
     const uint32_t align = 16u >> value_of(plan, NORM_ALIGN), most = held(s->by_blocks) / s->unit.words;
     REFUSE_IF(align < s->unit.bytes,
-              "align: %" PRIu32 " bytes are less than an element's %" PRIu32 CJ_HINT "elements lie at multiples of their size",
+              "align: %u bytes are less than an element's %u" CJ_HINT "elements lie at multiples of their size",
               align, s->unit.bytes);
     REFUSE_IF(!(s->epsilon >= 0), "epsilon: %g is below 0, and 1 / sqrt(mean + epsilon) would be NaN for small rows" CJ_HINT
               "1e-05 is usual", s->epsilon);
     REFUSE_IF(s->by_blocks && (s->shots == 1 || s->teams != s->rows),
               "tags: blocks is for two shots, and for as many blocks or clusters as there are rows" CJ_HINT "leave it out");
-    REFUSE_IF(plan->grid.x % s->cluster, "grid: %" PRIu32 " blocks are no whole clusters of %" PRIu32 CJ_HINT
+    REFUSE_IF(plan->grid.x % s->cluster, "grid: %u blocks are no whole clusters of %u" CJ_HINT
               "choose a multiple of cluster", plan->grid.x, s->cluster);
     REFUSE_IF(s->teams < s->rows && plan->grid.x > limits->sm_count,
-              "grid: %" PRIu32 " blocks take %" PRIu32 " rows in turns, and wait for each other, but the GPU has %" PRIu32
+              "grid: %u blocks take %u rows in turns, and wait for each other, but the GPU has %u"
               " SMs" CJ_HINT "choose at most so many blocks", plan->grid.x, s->rows, (uint32_t)limits->sm_count);
     REFUSE_IF(s->per > most,
-              "columns: %" PRIu32 " are more than the %" PRIu32 " that %" PRIu32 " blocks of %" PRIu32 " threads hold" CJ_HINT
+              "columns: %u are more than the %u that %u blocks of %u threads hold" CJ_HINT
               "choose more threads or a larger cluster; rows of whole 16 bytes, aligned so, and with tags=words may be longest",
               s->columns, most * s->block * s->cluster * s->unit.each, s->cluster, s->block);
     const uint64_t set = cj__gpus_set_bytes(s->mail, s->by_blocks);
-    REFUSE_IF(s->used > set && s->rows == 1, "columns: %" PRIu32 " of a row take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
+    REFUSE_IF(s->used > set && s->rows == 1, "columns: %u of a row take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
               "a row goes in one launch: make mail larger", s->columns, s->used, set);
     REFUSE_IF(s->used > set,
-              "rows: %" PRIu32 " of %" PRIu32 " columns take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
+              "rows: %u of %u columns take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
               "make mail larger, or take fewer rows a launch", s->rows, s->columns, s->used, set);
     return CJ_OK;
 }
@@ -111,6 +111,6 @@ cj_status cj__gpus_norm_plan(cj_plan *plan, const cj_limits *limits, bool cluste
     s = cj__gpus_norm_shape(plan);
     if (value_of(plan, NORM_TAGS) == NORM_TAGS_AUTO) plan->params.value[NORM_TAGS] = choose_tags(&s);
     s = cj__gpus_norm_shape(plan);
-    cj__name_entry(plan, "allreducenorm_%s_%" PRIu32, s.unit.type, s.gpus);
+    cj__name_entry(plan, "allreducenorm_%s_%u", s.unit.type, s.gpus);
     return refuse(plan, &s, limits, error);
 }

@@ -22,8 +22,8 @@ void cj__gpus_declare(gpus_kernel *k) {
     cj_func *f = k->f;
     for (uint32_t q = 0; q < k->s.gpus; q++) {
         char name[16], what[40];
-        snprintf(name, sizeof name, "box_%" PRIu32, q);
-        snprintf(what, sizeof what, "the mailbox of GPU %" PRIu32, q);
+        snprintf(name, sizeof name, "box_%u", q);
+        snprintf(what, sizeof what, "the mailbox of GPU %u", q);
         k->box_param[q] = cj_param(f, "u64", name, what);
     }
     k->rank_param = cj_param(f, "u64", "rank", "the number of this GPU");

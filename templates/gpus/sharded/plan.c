@@ -61,7 +61,7 @@ static uint64_t choose_hold(const sharded_shape *s, uint32_t block, const cj_lim
 static cj_status refuse(const cj_plan *plan, const sharded_shape *s, const cj_limits *limits, uint64_t at_once, cj_error *error) {
     const uint32_t align = 16u >> value_of(plan, SHARDED_ALIGN), most = SHARDED_HELD / s->unit.words;
     REFUSE_IF(align < s->unit.bytes,
-              "align: %" PRIu32 " bytes are less than an element's %" PRIu32 CJ_HINT "elements lie at multiples of their size",
+              "align: %u bytes are less than an element's %u" CJ_HINT "elements lie at multiples of their size",
               align, s->unit.bytes);
     REFUSE_IF(!(s->smoothing >= 0 && s->smoothing <= 1), "smoothing: %g is outside 0 to 1" CJ_HINT "0 is none, 0.1 is usual",
               s->smoothing);
@@ -70,16 +70,16 @@ static cj_status refuse(const cj_plan *plan, const sharded_shape *s, const cj_li
               s->ignore);
     REFUSE_IF(s->hold && !s->writes, "hold: yes, but without a gradient a row is read once" CJ_HINT "leave it out");
     REFUSE_IF(s->stage && (!plan->programmatic || !can_stage(s, limits)),
-              "hold: rows of %" PRIu32 " columns do not lie in shared memory" CJ_HINT "that needs sm_90, 16-byte alignment, something that is "
+              "hold: rows of %u columns do not lie in shared memory" CJ_HINT "that needs sm_90, 16-byte alignment, something that is "
               "written, and room for %d rows: leave it out", s->columns, SHARDED_STAGES);
     REFUSE_IF(s->hold && s->per > most,
-              "hold: rows of %" PRIu32 " columns are longer than the %" PRIu32 " that %" PRIu32 " threads hold" CJ_HINT
+              "hold: rows of %u columns are longer than the %u that %u threads hold" CJ_HINT
               "choose hold no, or more threads", s->columns, most * s->block * s->unit.each, s->block);
     REFUSE_IF(s->grid < s->rows && s->grid > at_once,
-              "grid: %" PRIu32 " blocks take %" PRIu32 " rows in turns, and wait for each other, but %" PRIu64
+              "grid: %u blocks take %u rows in turns, and wait for each other, but %" PRIu64
               " are on the GPU at once" CJ_HINT "choose at most so many", s->grid, s->rows, at_once);
     REFUSE_IF(s->used > s->mail,
-              "rows: %" PRIu32 " take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
+              "rows: %u take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
               "make mail larger, or take fewer rows a launch", s->rows, s->used, s->mail);
     return CJ_OK;
 }
@@ -99,6 +99,6 @@ cj_status cj__gpus_sharded_plan(cj_plan *plan, const cj_limits *limits, bool clu
     plan->params.value[SHARDED_BLOCK] = block;
     plan->params.value[SHARDED_GRID] = plan->grid.x;
     s = cj__gpus_sharded_shape(plan);
-    cj__name_entry(plan, "%s_%s_%" PRIu32, plan->params.family->name, s.unit.type, s.gpus);
+    cj__name_entry(plan, "%s_%s_%u", plan->params.family->name, s.unit.type, s.gpus);
     return refuse(plan, &s, limits, at_once, error);
 }

@@ -233,14 +233,14 @@ static uint32_t checksum(const sharded_shape *s) {
 }
 
 static void write_head(const cj_plan *plan, const sharded_shape *s, cj_builder *b) {
-    cj_head(b, "clusterjit: %s of %" PRIu32 " GPUs  dtype=%s rows=%" PRIu32 " columns=%" PRIu32 " of each GPU",
+    cj_head(b, "clusterjit: %s of %u GPUs  dtype=%s rows=%u columns=%u of each GPU",
             plan->params.family->name, s->gpus, s->unit.type, s->rows, s->columns);
     if (s->labels)
         cj_head(b, "\nloss and lse of rows of all columns: the same bits on all GPUs, in each run%s.", s->writes ? "; dx of the own columns" : "");
     else
         cj_head(b, "\ny: the %ssoftmax of rows of all columns, the own ones of it.", s->log ? "logarithm of the " : "");
     if (s->writes) cj_head(b, "\n%s may be x.", s->labels ? "dx" : "y");
-    cj_head(b, "\nLaunch: on each GPU, beside each other: grid %" PRIu32 ", block %" PRIu32 " threads.", s->grid, s->block);
+    cj_head(b, "\nLaunch: on each GPU, beside each other: grid %u, block %u threads.", s->grid, s->block);
 }
 
 static void emit(const cj_plan *plan, cj_builder *b) {

@@ -237,11 +237,11 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     static const gpus_op op = {.name = "shardedtopk", .moves = true, .from_all = true};
     topk_kernel          k = {.s = shape_of(plan)};
     const topk_shape    *s = &k.s;
-    cj_head(b, "clusterjit: shardedtopk of %" PRIu32 " GPUs  dtype=%s rows=%" PRIu32 " columns=%" PRIu32 " of each GPU, k=%" PRIu32,
+    cj_head(b, "clusterjit: shardedtopk of %u GPUs  dtype=%s rows=%u columns=%u of each GPU, k=%u",
             s->gpus, s->type, s->rows, s->columns, s->k);
-    cj_head(b, "\nThe %s of all columns, of the %" PRIu32 " of each GPU: the same bits on all GPUs, in each run.",
+    cj_head(b, "\nThe %s of all columns, of the %u of each GPU: the same bits on all GPUs, in each run.",
             s->smallest ? "smallest" : "largest", s->k);
-    cj_head(b, "\nLaunch: on each GPU, beside each other: grid %" PRIu32 ", block %" PRIu32 " threads.", s->grid, s->block);
+    cj_head(b, "\nLaunch: on each GPU, beside each other: grid %u, block %u threads.", s->grid, s->block);
     k.g.plan = plan;
     k.g.s = (gpus_shape){.op = &op, .gpus = s->gpus, .block = s->block, .grid = s->grid, .mail = s->mail};
     k.g.message = (cj_mailbox){.words = MESSAGE, .paired = true, .scope = "sys"};
@@ -262,21 +262,21 @@ static void emit(const cj_plan *plan, cj_builder *b) {
 
 static cj_status refuse(const topk_shape *s, const cj_limits *limits, cj_error *error) {
     const uint64_t lists = (uint64_t)s->gpus * s->k * CANDIDATE_BYTES;
-    REFUSE_IF(s->k > s->columns, "k: %" PRIu32 " is more than the %" PRIu32 " columns of a GPU" CJ_HINT "choose a smaller k", s->k,
+    REFUSE_IF(s->k > s->columns, "k: %u is more than the %u columns of a GPU" CJ_HINT "choose a smaller k", s->k,
               s->columns);
     REFUSE_IF(lists > limits->shared_per_block_optin,
-              "k: %" PRIu32 " candidates of %" PRIu32 " GPUs take %" PRIu64 " bytes of shared memory, a block has %" PRIu32 CJ_HINT
+              "k: %u candidates of %u GPUs take %" PRIu64 " bytes of shared memory, a block has %u" CJ_HINT
               "choose a smaller k", s->k, s->gpus, lists, limits->shared_per_block_optin);
-    REFUSE_IF(s->grid > s->rows, "grid: %" PRIu32 " blocks are more than the %" PRIu32 " rows" CJ_HINT "choose at most so many", s->grid,
+    REFUSE_IF(s->grid > s->rows, "grid: %u blocks are more than the %u rows" CJ_HINT "choose at most so many", s->grid,
               s->rows);
     REFUSE_IF(s->grid > limits->sm_count,
-              "grid: %" PRIu32 " blocks wait for each other, but %" PRIu32 " are on the GPU at once" CJ_HINT "choose at most so many", s->grid,
+              "grid: %u blocks wait for each other, but %u are on the GPU at once" CJ_HINT "choose at most so many", s->grid,
               limits->sm_count);
     REFUSE_IF(s->used > s->mail && s->rows == 1,
-              "k: %" PRIu32 " of a row take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
+              "k: %u of a row take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
               "a row goes in one launch: make mail larger, or k smaller", s->k, s->used, s->mail);
     REFUSE_IF(s->used > s->mail,
-              "rows: %" PRIu32 " of k = %" PRIu32 " candidates take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
+              "rows: %u of k = %u candidates take %" PRIu64 " bytes of mail, a set has %" PRIu64 CJ_HINT
               "make mail larger, or take fewer rows a launch", s->rows, s->k, s->used, s->mail);
     return CJ_OK;
 }
@@ -292,7 +292,7 @@ static cj_status plan_topk(cj_plan *plan, const cj_limits *limits, bool clusters
     plan->params.value[TOPK_BLOCK] = plan->block.x;
     plan->params.value[TOPK_GRID] = plan->grid.x;
     s = shape_of(plan);
-    cj__name_entry(plan, "shardedtopk_%s_%" PRIu32, s.type, s.gpus);
+    cj__name_entry(plan, "shardedtopk_%s_%u", s.type, s.gpus);
     return refuse(&s, limits, error);
 }
 
