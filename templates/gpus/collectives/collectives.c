@@ -26,26 +26,13 @@
 #include "collectives.h"
 
 static void declare(gpus_kernel *k) {
-    cj_func *f = k->f;
     if (k->s.direct) {
         cj__gpus_declare_arrays(k);
     } else if (k->s.op->moves) {
-        k->x_param = cj_param(f, "u64", "x", k->s.op->by_rank ? "x[gpus][count]" : "x[count]");
-        k->out_param = cj_param(f, "u64", "out", k->s.op->gathers ? "out[gpus][count]" : "out[count]");
+        cj__gpus_given(k, &k->x, "x", k->s.op->by_rank ? "x[gpus][count]" : "x[count]");
+        cj__gpus_given(k, &k->out, "out", k->s.op->gathers ? "out[gpus][count]" : "out[count]");
     }
     cj__gpus_declare(k);
-}
-
-static void open(gpus_kernel *k) {
-    cj_func *f = k->f;
-    cj__gpus_open_thread(k);
-    if (k->s.direct) {
-        cj__gpus_open_arrays(k);
-    } else if (k->s.op->moves) {
-        k->x = cj__load_pointer(f, k->x_param, "x");
-        k->out = cj__load_pointer(f, k->out_param, "out");
-    }
-    cj__gpus_open_boxes(k);
 }
 
 static void write_head(const gpus_kernel *k, cj_builder *b) {
@@ -65,7 +52,9 @@ static void emit_gpus(const cj_plan *plan, cj_builder *b) {
     k.f = cj__entry(plan, b);
     cj__registers(plan, k.f, GPUS_REGISTERS, false);
     declare(&k);
-    open(&k);
+    cj__gpus_open_thread(&k);
+    if (k.s.direct) cj__gpus_open_arrays(&k);
+    cj__gpus_open_boxes(&k);
     if (k.s.direct)
         cj__gpus_copy(&k);
     else if (k.s.op->moves)

@@ -86,13 +86,18 @@ static cj_reg join(cj_func *f, cj_reg low, cj_reg high) {
 
 static const char *type_apart(const gpus_shape *s) { return is_half(s) ? "b16" : "b8"; }
 
+// A unit, or 0.
+static void load_words(const gpus_kernel *k, cj_reg when, cj_reg at, uint32_t offset, cj_reg *words) {
+    cj_registers(k->f, "b32", "word", k->s.words, words);
+    for (uint32_t w = 0; w < k->s.words && !cj_is_always(when); w++) cj_set(k->f, words[w], 0);
+    cj__load(k->f, when, "ld.global", "b32", words, k->s.words, at, offset);
+}
+
 // 0 where the piece does not exist.
 static void load_unit(const gpus_kernel *k, const piece *p, cj_reg *words) {
     cj_func *f = k->f;
     if (apart(&k->s) == 1) {
-        cj_registers(f, "b32", "word", k->s.words, words);
-        for (uint32_t w = 0; w < k->s.words && !cj_is_always(p->exists); w++) cj_set(f, words[w], 0);
-        cj__load(f, p->exists, "ld.global", "b32", words, k->s.words, p->at, p->offset);
+        load_words(k, p->exists, p->at, p->offset, words);
         return;
     }
     const uint32_t count = apart(&k->s);
@@ -307,12 +312,6 @@ static void push(const gpus_kernel *k, uint32_t i, cj_reg unit, unsigned shot, c
     cj__store(k->f, cj_always(), "st.global", "b32", words, k->s.words, to, words_before(&k->s, 0, shot));
 }
 
-static void pull(const gpus_kernel *k, cj_reg when, cj_reg at, uint32_t offset, cj_reg *words) {
-    cj_registers(k->f, "b32", "word", k->s.words, words);
-    for (uint32_t w = 0; w < k->s.words && !cj_is_always(when); w++) cj_set(k->f, words[w], 0);
-    cj__load(k->f, when, "ld.global", "b32", words, k->s.words, at, offset);
-}
-
 static void push_parts(const gpus_kernel *k, cj_reg unit) {
     cj_reg words[CJ_BOX_GPUS][GPUS_WORDS];
     piece  part[CJ_BOX_GPUS];
@@ -330,7 +329,7 @@ static void push_result(const gpus_kernel *k, cj_reg unit) {
     CJ_IF(f, from.exists, "no_part") {
         load_unit(k, &from, words);
         cj_reg at = cj_mad_wide(f, "own_slots", unit, word_bytes(&k->s), k->mail[0]);
-        for (uint32_t q = 0; q < k->s.gpus; q++) pull(k, cj_always(), at, words_before(&k->s, q, 0), got[q]);
+        for (uint32_t q = 0; q < k->s.gpus; q++) load_words(k, cj_always(), at, words_before(&k->s, q, 0), got[q]);
         for (uint32_t q = 0; q < k->s.gpus; q++)
             for (uint32_t w = 0; w < k->s.words; w++) cj_set_if(f, k->mine[q], got[q][w], words[w]);
         cj__gpus_fold(k, got, words);
@@ -344,7 +343,7 @@ static void take_results(const gpus_kernel *k, cj_reg unit) {
     piece  part[CJ_BOX_GPUS];
     for (uint32_t i = 1; i < k->s.gpus; i++) {
         part[i] = piece_of(k, k->out, unit, (int)(PEER + i));
-        pull(k, part[i].exists, slot_of(k, k->mail[0], cj__gpus_peer(k, i), unit), words_before(&k->s, 0, 1), words[i]);
+        load_words(k, part[i].exists, slot_of(k, k->mail[0], cj__gpus_peer(k, i), unit), words_before(&k->s, 0, 1), words[i]);
     }
     for (uint32_t i = 1; i < k->s.gpus; i++) CJ_IF(k->f, part[i].exists, "beyond") store_unit(k, &part[i], words[i]);
 }

@@ -9,8 +9,6 @@ static const struct gpus_dtype {
     uint32_t    bytes;
 } dtypes[] = {{"f32", 4}, {"f16", 2}, {"bf16", 2}, {"s32", 4}, {"u32", 4}, {"u16", 2}, {"u8", 1}};
 
-static const uint32_t alignments[] = {16, 8, 4, 2, 1};
-
 enum { GPUS_NO_COUNT = 4096 };  // the parameter's default
 enum { TAGS_AUTO, TAGS_WORDS, TAGS_BLOCKS };
 
@@ -20,7 +18,7 @@ static const gpus_op *op_of(const cj_plan *plan) { return plan->params.family->o
 
 // Messages of 16 bytes where x and out, and the parts in them, allow loads of 16 bytes.
 static uint32_t words_of(const cj_plan *plan, uint32_t bytes) {
-    const bool is_aligned = alignments[value_of(plan, GPUS_ALIGN)] == 16;
+    const bool is_aligned = value_of(plan, GPUS_ALIGN) == 0;
     const bool is_whole = !((uint64_t)value_of(plan, GPUS_COUNT) * bytes % 16 + (uint64_t)value_of(plan, GPUS_STRIDE) * bytes % 16);
     return is_aligned && is_whole ? GPUS_WORDS : 1;
 }
@@ -58,14 +56,10 @@ uint32_t cj__gpus_checksum(const gpus_shape *s) {
     const uint32_t part[] = {s->count, s->bytes, s->words, s->shots, s->root, (uint32_t)s->combine.op, s->gpus,
                              (uint32_t)s->mail};
     const uint32_t also[] = {s->stride, s->grid, s->by_blocks ? s->block : 0};  // what two GPUs' stores and flags go by
-    uint32_t       sum = 2166136261u;  // FNV-1a
-    for (const char *at = s->op->name; *at; at++) sum = (sum ^ (unsigned char)*at) * 16777619u;
-    for (const char *at = s->type; *at; at++) sum = (sum ^ (unsigned char)*at) * 16777619u;
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-        for (unsigned byte = 0; byte < 4; byte++) sum = (sum ^ (part[i] >> 8 * byte & 255)) * 16777619u;
-    for (size_t i = 0; i < sizeof also / sizeof *also && (s->direct || s->by_blocks); i++)
-        for (unsigned byte = 0; byte < 4; byte++) sum = (sum ^ (also[i] >> 8 * byte & 255)) * 16777619u;
-    return sum;
+    uint32_t       sum = cj__gpus_hash(GPUS_HASH_OF_NOTHING, s->op->name, strlen(s->op->name));
+    sum = cj__gpus_hash(sum, s->type, strlen(s->type));
+    sum = cj__gpus_hash(sum, part, sizeof part);
+    return s->direct || s->by_blocks ? cj__gpus_hash(sum, also, sizeof also) : sum;
 }
 
 // Shots and tags of all-reduce through mail, by the model. One of them may be asked for.
@@ -101,7 +95,7 @@ cj_gpus_arrays cj__gpus_arrays(const cj_plan *plan) {
 }
 
 static cj_status refuse(const cj_plan *plan, const gpus_shape *s, cj_error *error) {
-    const uint32_t align = alignments[value_of(plan, GPUS_ALIGN)];
+    const uint32_t align = 16u >> value_of(plan, GPUS_ALIGN);
     REFUSE_IF(align < s->bytes,
               "align: %u bytes are less than an element's %u" CJ_HINT "elements lie at multiples of their size",
               align, s->bytes);

@@ -28,13 +28,10 @@ enum { SLOTS = 16, EARLY_WORDS = 8 };  // warps of a block, at most; words of th
 typedef struct kernel {
     gpus_kernel    g;
     norm_shape     s;
-    const cj_plan *plan;
-    cj_var         x_param, residual_param, sum_param, y_param, weight_param, bias_param;
     cj_reg         x, residual, sum, y, weight, bias;
     cj_reg         lane, slot, slot_of_lane, reads, leads;  // of the sum over a row
     cj_collectives c;
     cj_reg         team, own_thread;                        // of the cluster's threads
-    cj_reg         own_mail;
     // Of a row:
     cj_reg row, index;                        // of the thread's first unit in the matrix
     cj_reg residual_at;
@@ -126,7 +123,7 @@ static void add_up(kernel *k, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS], uint32_t u) {
         total[i] = of_all[0];
         if (k->s.residual) cj_update(f, total[i], "add", more[i]);
     }
-    cj__gpus_narrow(k->plan, f, &k->s.unit, total, k->held[u]);
+    cj__gpus_narrow(k->g.plan, f, &k->s.unit, total, k->held[u]);
 }
 
 // The messages begin at `at`, `stride` bytes apart.
@@ -140,7 +137,7 @@ static void one_shot(kernel *k) {
     const uint32_t stride = k->s.rows * k->s.units * cj__gpus_message_bytes(&k->s.unit);
     cj_step(k->g.f, "to all peers; and the sum of what all sent");
     send_to_all(k, cj_mad(k->g.f, "row_of_rank", k->g.rank, k->s.rows, k->row), 0);
-    cj_reg at = slot_address(k, "from", k->own_mail, k->row);
+    cj_reg at = slot_address(k, "from", k->g.mail[0], k->row);
     EACH_UNIT(k, u) combine(k, at, stride, u);
 }
 
@@ -164,7 +161,7 @@ static void two_shots(kernel *k) {
     cj_reg         owns = cj_eq(f, "owns", owner, k->g.rank);
     CJ_IF_ELSE(f, owns, "passes", "summed") {
         cj_step(f, "the owner of the row: the sum of what all sent, to all");
-        cj_reg at = slot_address(k, "from", k->own_mail, among);
+        cj_reg at = slot_address(k, "from", k->g.mail[0], among);
         EACH_UNIT(k, u) combine(k, at, each * bytes, u);
         send_to_all(k, k->row, sums);
     } else {
@@ -172,7 +169,7 @@ static void two_shots(kernel *k) {
         cj_reg to = mail_of(k, owner), row = cj_mad(f, "row_of_rank", k->g.rank, k->s.owned, among);
         to = slot_address(k, "to", to, row);
         EACH_UNIT(k, u) send(k, to, 0, u);
-        cj_reg at = slot_address(k, "from", k->own_mail, k->row);
+        cj_reg at = slot_address(k, "from", k->g.mail[0], k->row);
         EACH_UNIT(k, u) cj__gpus_receive_from(&k->g, &k->g.message, at, mail_offset(k, u) + sums, owner, k->held[u]);
     }
 }
@@ -196,7 +193,7 @@ static void pull(kernel *k, cj_reg at, uint32_t before, uint32_t u, const cj_reg
 
 static void push_sum(kernel *k, cj_reg among, uint32_t part, uint32_t sums) {
     cj_func *f = k->g.f;
-    cj_reg   from = words_address(k, k->own_mail, among);
+    cj_reg   from = words_address(k, k->g.mail[0], among);
     EACH_UNIT(k, u) {
         cj_reg got[CJ_BOX_GPUS][GPUS_WORDS];
         for (uint32_t q = 0; q < k->s.gpus; q++) {
@@ -235,7 +232,7 @@ static void by_blocks(kernel *k) {
     cj__gpus_exchange_flags(&k->g, GPUS_END, NULL);
     cj_ptx(f, "bar.sync 0; // S4: the flags have come, for all threads");
     CJ_UNLESS(f, owns, "has_sum") {
-        cj_reg at = words_address(k, k->own_mail, k->row);
+        cj_reg at = words_address(k, k->g.mail[0], k->row);
         EACH_UNIT(k, u) pull(k, at, sums, u, k->held[u]);
     }
 }
@@ -319,7 +316,7 @@ static void write_row(kernel *k, cj_reg mean, cj_reg rstd) {
             if (k->s.weight) cj_update(f, y[i], "mul", factor[i]);
             if (k->s.bias) cj_update(f, y[i], "add", more[i]);
         }
-        cj__gpus_narrow(k->plan, f, &k->s.unit, y, words);
+        cj__gpus_narrow(k->g.plan, f, &k->s.unit, y, words);
         cj__gpus_store_unit(f, &k->s.unit, y_at, offset, words);
     }
 }
@@ -327,24 +324,14 @@ static void write_row(kernel *k, cj_reg mean, cj_reg rstd) {
 // ---- the kernel
 
 static void declare(kernel *k) {
-    cj_func *f = k->g.f;
-    k->x_param = cj_param(f, "u64", "x", "x[rows, columns], this GPU's part of the sum");
-    if (k->s.residual) k->residual_param = cj_param(f, "u64", "residual", "residual[rows, columns], the same on all GPUs");
-    k->sum_param = cj_param(f, "u64", "sum", "sum[rows, columns]");
-    k->y_param = cj_param(f, "u64", "y", "y[rows, columns]");
-    if (k->s.weight) k->weight_param = cj_param(f, "u64", "weight", "weight[columns]");
-    if (k->s.bias) k->bias_param = cj_param(f, "u64", "bias", "bias[columns]");
-    cj__gpus_declare(&k->g);
-}
-
-static void open_arrays(kernel *k) {
-    cj_func *f = k->g.f;
-    k->x = cj__load_pointer(f, k->x_param, "x");
-    if (k->s.residual) k->residual = cj__load_pointer(f, k->residual_param, "residual");
-    k->sum = cj__load_pointer(f, k->sum_param, "sum");
-    k->y = cj__load_pointer(f, k->y_param, "y");
-    if (k->s.weight) k->weight = cj__load_pointer(f, k->weight_param, "weight");
-    if (k->s.bias) k->bias = cj__load_pointer(f, k->bias_param, "bias");
+    gpus_kernel *g = &k->g;
+    cj__gpus_given(g, &k->x, "x", "x[rows, columns], this GPU's part of the sum");
+    if (k->s.residual) cj__gpus_given(g, &k->residual, "residual", "residual[rows, columns], the same on all GPUs");
+    cj__gpus_given(g, &k->sum, "sum", "sum[rows, columns]");
+    cj__gpus_given(g, &k->y, "y", "y[rows, columns]");
+    if (k->s.weight) cj__gpus_given(g, &k->weight, "weight", "weight[columns]");
+    if (k->s.bias) cj__gpus_given(g, &k->bias, "bias", "bias[columns]");
+    cj__gpus_declare(g);
 }
 
 static void open_sums(kernel *k) {
@@ -372,7 +359,6 @@ static void open_sums(kernel *k) {
 static void work(kernel *k) {
     cj_func *f = k->g.f;
     cj__gpus_open_mail(&k->g);
-    k->own_mail = k->g.mail[0];
     if (k->s.cluster > 1) cj_collectives_ready(f, &k->c);
     if (k->s.by_blocks) k->g.what = cj_mov(f, "u32", "what", (uint64_t)k->g.checksum);
     CJ_FOR(f, row, "u32", "row", k->team, k->s.rows, k->s.teams) {
@@ -388,16 +374,15 @@ static void work(kernel *k) {
 }
 
 static uint32_t checksum(const norm_shape *s) {
-    const uint64_t number[] = {s->gpus, s->rows, s->columns, s->unit.bytes, s->unit.words, s->shots, s->mail, s->layer, s->residual,
-                               s->weight, s->bias, s->unit.type[0] == 'b', (uint64_t)(s->epsilon * 1e12), s->by_blocks ? s->block : 0, s->by_blocks ? s->cluster : 0};
-    return cj__gpus_hash("allreducenorm", number, sizeof number / sizeof *number);
+    return GPUS_CHECKSUM("allreducenorm", s->gpus, s->rows, s->columns, s->unit.bytes, s->unit.words, s->shots, s->mail, s->layer, s->residual,
+                     s->weight, s->bias, s->unit.type[0] == 'b', (uint64_t)(s->epsilon * 1e12), s->by_blocks ? s->block : 0,
+                     s->by_blocks ? s->cluster : 0);
 }
 
 static void emit(const cj_plan *plan, cj_builder *b) {
     static const gpus_op op = {.name = "allreducenorm", .moves = true, .from_all = true};
     const norm_shape     s = cj__gpus_norm_shape(plan);
-    kernel               k = {.s = s, .plan = plan};
-    k.g.plan = plan;
+    kernel               k = {.s = s, .g = {.plan = plan}};
     k.g.s = (gpus_shape){.op = &op, .gpus = s.gpus, .block = s.block, .grid = plan->grid.x, .mail = s.mail,
                          .by_blocks = s.by_blocks};
     k.g.message = cj__gpus_message(s.unit.words, s.units);
@@ -414,7 +399,6 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     cj__registers(plan, k.g.f, k.s.gpus > CJ_BOX_GPUS / 2 ? 2 * GPUS_REGISTERS : GPUS_REGISTERS, !s.by_blocks);  // of those with tags ptxas spills some
     declare(&k);
     cj__gpus_open_thread(&k.g);
-    open_arrays(&k);
     cj__gpus_open_boxes(&k.g);
     open_sums(&k);
     work(&k);

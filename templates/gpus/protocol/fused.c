@@ -60,13 +60,3 @@ void cj__gpus_narrow(const cj_plan *plan, cj_func *f, const gpus_unit *u, const 
             cj__pack_halves(plan, f, u->type, words[w], number[2 * w + 1], number[2 * w]);
     }
 }
-
-// ---- checksums
-
-uint32_t cj__gpus_hash(const char *name, const uint64_t *number, size_t count) {
-    uint32_t sum = 2166136261u;
-    for (; *name; name++) sum = (sum ^ (unsigned char)*name) * 16777619u;
-    for (size_t i = 0; i < count; i++)
-        for (unsigned byte = 0; byte < 8; byte++) sum = (sum ^ (uint32_t)(number[i] >> 8 * byte & 255)) * 16777619u;
-    return sum;
-}

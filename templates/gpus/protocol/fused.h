@@ -28,7 +28,9 @@ void cj__gpus_store_unit(cj_func *f, const gpus_unit *u, cj_reg at, uint32_t off
 void cj__gpus_widen(cj_func *f, const gpus_unit *u, const cj_reg *words, cj_reg number[GPUS_EACH]);
 void cj__gpus_narrow(const cj_plan *plan, cj_func *f, const gpus_unit *u, const cj_reg *number, const cj_reg *words);
 
-// FNV-1a of a name and numbers.
-uint32_t cj__gpus_hash(const char *name, const uint64_t *number, size_t count);
+// A checksum of a name and numbers: GPUS_CHECKSUM("allreducenorm", rows, columns).
+#define GPUS_CHECKSUM(name, ...)                                                                              \
+    cj__gpus_hash(cj__gpus_hash(GPUS_HASH_OF_NOTHING, name, strlen(name)), (const uint64_t[]){__VA_ARGS__}, \
+                  sizeof((const uint64_t[]){__VA_ARGS__}))
 
 #endif

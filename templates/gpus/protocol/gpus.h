@@ -19,6 +19,7 @@ typedef struct gpus_op {
     bool        from_all;  // messages of all GPUs come to each: its own is in its place among them
 } gpus_op;
 
+enum { GPUS_ARRAYS = 6 };  // of a kernel, at most
 enum { GPUS_WORDS = 4, GPUS_PAIR = 16 };  // 32 bits each, of a message; bytes of two of them with their tags
 
 // What a plan comes to.
@@ -41,11 +42,20 @@ typedef struct gpus_shape {
 // Bytes of a set of mail: the set of words without tags is a half of one that has the room of a set with them (box.h).
 static inline uint64_t cj__gpus_set_bytes(uint64_t mail, bool by_blocks) { return by_blocks ? mail / 2 : mail; }
 
+// An array that the kernel is given: `at` becomes its address.
+typedef struct gpus_array {
+    cj_var      param;
+    const char *name;
+    cj_reg     *at;
+} gpus_array;
+
 typedef struct gpus_kernel {
     cj_func       *f;
     const cj_plan *plan;
     gpus_shape s;
-    cj_var     x_param, out_param, box_param[CJ_BOX_GPUS], rank_param, limit_param;
+    gpus_array array[GPUS_ARRAYS];                   // those that cj__gpus_given has declared
+    uint32_t   arrays;
+    cj_var     box_param[CJ_BOX_GPUS], rank_param, limit_param;
     cj_var     from_param[CJ_BOX_GPUS], to_param[CJ_BOX_GPUS], what_param;  // s.direct, as is what follows
     cj_reg     from[CJ_BOX_GPUS], to[CJ_BOX_GPUS];  // x and out of each GPU, or the own one alone
     cj_reg     thread, block, rank, x, out;
@@ -61,8 +71,13 @@ typedef struct gpus_kernel {
     bool       has_barrier;                          // each block has a barrier after the load of the epoch: it needs no B1
 } gpus_kernel;
 
-// ---- launch.c. A kernel declares its arrays, then what is here; it opens the thread, loads its arrays, opens the boxes, says
+// FNV-1a of so many bytes more: for checksums, of numbers as the host has them.
+#define GPUS_HASH_OF_NOTHING 2166136261u
+uint32_t cj__gpus_hash(uint32_t sum, const void *bytes, size_t count);
+
+// ---- launch.c. A kernel declares its arrays, then what is here; it opens the thread and its arrays, then the boxes, says
 // hello before it waits for a message, works, and closes. Of the shape these use gpus, grid, block and op->moves.
+void cj__gpus_given(gpus_kernel *k, cj_reg *at, const char *name, const char *what);
 void cj__gpus_declare(gpus_kernel *k);
 void cj__gpus_open_thread(gpus_kernel *k);
 void cj__gpus_open_boxes(gpus_kernel *k);

@@ -18,6 +18,15 @@
 //
 #include "gpus.h"
 
+uint32_t cj__gpus_hash(uint32_t sum, const void *bytes, size_t count) {
+    for (const unsigned char *at = bytes; count--; at++) sum = (sum ^ *at) * 16777619u;
+    return sum;
+}
+
+void cj__gpus_given(gpus_kernel *k, cj_reg *at, const char *name, const char *what) {
+    k->array[k->arrays++] = (gpus_array){cj_param(k->f, "u64", name, what), name, at};
+}
+
 void cj__gpus_declare(gpus_kernel *k) {
     cj_func *f = k->f;
     for (uint32_t q = 0; q < k->s.gpus; q++) {
@@ -37,6 +46,7 @@ void cj__gpus_open_thread(gpus_kernel *k) {
     k->block = cj_mov(f, "u32", "block", "%ctaid.x");
     k->rank = cj__load_param(f, "u32", k->rank_param, "rank");
     k->left = cj__load_param(f, "u32", k->limit_param, "left");
+    for (const gpus_array *a = k->array; a < k->array + k->arrays; a++) *a->at = cj__load_pointer(f, a->param, a->name);
 }
 
 // Whether it matters that this is GPU 0: a GPU that is none of the others is GPU 0, so addresses are chosen without asking for it.

@@ -66,13 +66,11 @@ void cj__gpus_sharded_fetch_next(sharded_kernel *k) {
     fetch(k, cj_add(k->g.f, "next_row", k->row, k->s.grid), NEXT);
 }
 
-void cj__gpus_sharded_await(sharded_kernel *k) {
-    cj_pipeline_wait(k->g.f, &k->pipeline, &k->at);
-}
-
 // ---- a thread's elements
 
-void cj__gpus_sharded_load(sharded_kernel *k, bool previous, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]) {
+// Of the row that is loaded, or of the previous one: words[u] = unit u of the chunk whose first unit is `first`, which the thread has where it
+// exists; -infinity elsewhere.
+static void load_chunk(sharded_kernel *k, bool previous, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]) {
     cj_func    *f = k->g.f;
     const char *load = k->s.stage ? "ld.shared" : "ld.global";
     cj_reg      at, row = previous ? k->previous : k->row;
@@ -91,7 +89,7 @@ void cj__gpus_sharded_load(sharded_kernel *k, bool previous, cj_reg first, bool 
 static cj_reg largest_of(sharded_kernel *k) {
     cj_func *f = k->g.f;
     cj_reg   number[GPUS_EACH], largest = cj_mov(f, "f32", "largest", -INFINITY);
-    if (k->s.unit.bytes == 2 && k->s.unit.each > 1 && cj__target_number(k->plan) >= COMPARES_PAIRS) {
+    if (k->s.unit.bytes == 2 && k->s.unit.each > 1 && cj__target_number(k->g.plan) >= COMPARES_PAIRS) {
         cj_reg pair = cj_mov(f, "b32", "pair", no_logit(&k->s.unit)), other = cj_f32(f, "other");
         for (uint32_t u = 0; u < k->s.per; u++)
             for (uint32_t w = 0; w < k->s.unit.words; w++)
@@ -108,10 +106,12 @@ static cj_reg largest_of(sharded_kernel *k) {
     return largest;
 }
 
-// Adds a chunk to the part: first the largest, then powers of the distance from it.
+// Loads a chunk and adds it to the part: first the largest, then powers of the distance from it.
 static void add_chunk(sharded_kernel *k, const cj_partial *part, cj_reg first, bool is_known) {
     cj_func *f = k->g.f;
-    cj_reg   number[GPUS_EACH], largest = largest_of(k);
+    cj_reg   number[GPUS_EACH];
+    load_chunk(k, false, first, is_known, k->held);
+    cj_reg largest = largest_of(k);
     cj_update(f, largest, "max", part->value[0]);
     if (!is_known) {
         cj_reg factor = cj_sub(f, "factor", part->value[0], largest);
@@ -136,15 +136,10 @@ void cj__gpus_sharded_part(sharded_kernel *k, const cj_partial *part) {
     cj_func *f = k->g.f;
     cj_step(f, "the thread's elements of the row");
     k->kind.clear(&k->kind, part);
-    if (k->s.chunks == 1) {
-        cj__gpus_sharded_load(k, false, k->g.thread, true, k->held);
+    if (k->s.chunks == 1)
         add_chunk(k, part, k->g.thread, true);
-        return;
-    }
-    CJ_FOR(f, first, "u32", "first", k->g.thread, k->s.units, k->s.per * k->s.block) {
-        cj__gpus_sharded_load(k, false, first, false, k->held);
-        add_chunk(k, part, first, false);
-    }
+    else
+        CJ_FOR(f, first, "u32", "first", k->g.thread, k->s.units, k->s.per * k->s.block) add_chunk(k, part, first, false);
 }
 
 cj_reg cj__gpus_sharded_label(sharded_kernel *k, cj_reg row) {
@@ -188,14 +183,15 @@ static void write_unit(sharded_kernel *k, const result *r, cj_reg unit, cj_reg a
     }
     if (k->s.labels) take_label_off(k, r, unit, number);
     cj_registers(f, "b32", "out", k->s.unit.words, out);
-    cj__gpus_narrow(k->plan, f, &k->s.unit, number, out);
+    cj__gpus_narrow(k->g.plan, f, &k->s.unit, number, out);
     cj__gpus_store_unit(f, &k->s.unit, at, bytes, out);
 }
 
-static void write_chunk(sharded_kernel *k, const result *r, cj_reg first, bool is_known,
-                        cj_reg words[SHARDED_HELD][GPUS_WORDS]) {
+// `words` has the chunk, or gets it.
+static void write_chunk(sharded_kernel *k, const result *r, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]) {
     cj_func *f = k->g.f;
-    cj_reg   at = row_address(k, "out_row", k->out, k->previous);
+    if (!k->s.hold) load_chunk(k, true, first, is_known, words);
+    cj_reg at = row_address(k, "out_row", k->out, k->previous);
     at = cj_mad_wide(f, "out_at", first, cj__gpus_unit_bytes(&k->s.unit), at);
     for (uint32_t u = 0; u < k->s.per; u++) CJ_IF(f, exists(k, first, u, is_known), "no_unit") {
             cj_reg unit = k->s.labels ? cj_add(f, "unit", first, u * k->s.block) : cj_none();
@@ -213,19 +209,10 @@ void cj__gpus_sharded_write(sharded_kernel *k) {
         r.factor = cj_let(f, "f32", "factor", "ld.shared.f32 $1, [$2 + 4];", k->results);
         r.column = cj_sub(f, "label_column", cj__gpus_sharded_label(k, k->previous), k->before);
     }
-    if (k->s.hold) {
-        write_chunk(k, &r, k->g.thread, true, k->last);
-        return;
-    }
     cj_reg words[SHARDED_HELD][GPUS_WORDS];
-    for (uint32_t u = 0; u < k->s.per; u++) cj_registers(f, "b32", "again", k->s.unit.words, words[u]);
-    if (k->s.chunks == 1) {
-        cj__gpus_sharded_load(k, true, k->g.thread, true, words);
-        write_chunk(k, &r, k->g.thread, true, words);
-        return;
-    }
-    CJ_FOR(f, first, "u32", "first", k->g.thread, k->s.units, k->s.per * k->s.block) {
-        cj__gpus_sharded_load(k, true, first, false, words);
-        write_chunk(k, &r, first, false, words);
-    }
+    for (uint32_t u = 0; u < k->s.per && !k->s.hold; u++) cj_registers(f, "b32", "again", k->s.unit.words, words[u]);
+    if (k->s.chunks == 1)
+        write_chunk(k, &r, k->g.thread, true, k->s.hold ? k->last : words);
+    else
+        CJ_FOR(f, first, "u32", "first", k->g.thread, k->s.units, k->s.per * k->s.block) write_chunk(k, &r, first, false, words);
 }

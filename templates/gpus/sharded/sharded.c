@@ -146,26 +146,15 @@ static void hear(sharded_kernel *k) {
 // ---- the kernel
 
 static void declare(sharded_kernel *k) {
-    cj_func *f = k->g.f;
-    k->x_param = cj_param(f, "u64", "x", "x[rows, columns], this GPU's columns");
+    gpus_kernel *g = &k->g;
+    cj__gpus_given(g, &k->x, "x", "x[rows, columns], this GPU's columns");
     if (k->s.labels) {
-        k->label_param = cj_param(f, "u64", "label", "label[rows], of all columns, the same on all GPUs");
-        k->loss_param = cj_param(f, "u64", "loss", "loss[rows]");
-        k->lse_param = cj_param(f, "u64", "lse", "lse[rows], the logarithm of the sum of e^x");
+        cj__gpus_given(g, &k->label, "label", "label[rows], of all columns, the same on all GPUs");
+        cj__gpus_given(g, &k->loss, "loss", "loss[rows]");
+        cj__gpus_given(g, &k->lse, "lse", "lse[rows], the logarithm of the sum of e^x");
     }
-    if (k->s.writes) k->out_param = cj_param(f, "u64", k->s.labels ? "dx" : "y", "[rows, columns], this GPU's columns");
-    cj__gpus_declare(&k->g);
-}
-
-static void open_arrays(sharded_kernel *k) {
-    cj_func *f = k->g.f;
-    k->x = cj__load_pointer(f, k->x_param, "x");
-    if (k->s.labels) {
-        k->label = cj__load_pointer(f, k->label_param, "label");
-        k->loss = cj__load_pointer(f, k->loss_param, "loss");
-        k->lse = cj__load_pointer(f, k->lse_param, "lse");
-    }
-    if (k->s.writes) k->out = cj__load_pointer(f, k->out_param, "out");
+    if (k->s.writes) cj__gpus_given(g, &k->out, k->s.labels ? "dx" : "y", "[rows, columns], this GPU's columns");
+    cj__gpus_declare(g);
 }
 
 static void open_rows(sharded_kernel *k) {
@@ -206,7 +195,7 @@ static void work(sharded_kernel *k) {
         for (uint32_t u = 0; u < k->s.per; u++)
             for (uint32_t w = 0; w < k->s.unit.words; w++) k->held[u][w] = cj_mov(f, "b32", "held", 0);
         CJ_IF_UNI(f, has_row, "no_row") {
-            if (k->s.stage) cj__gpus_sharded_await(k);
+            if (k->s.stage) cj_pipeline_wait(f, &k->pipeline, &k->at);
             cj__gpus_sharded_part(k, &part);
             cj__warp_combine(&k->kind, &part, 32);
             cj__slot_store(&k->kind, &k->slots, k->warp, k->leads, &part);
@@ -227,9 +216,8 @@ static void work(sharded_kernel *k) {
 }
 
 static uint32_t checksum(const sharded_shape *s) {
-    const uint64_t number[] = {s->gpus, s->rows, s->columns, s->unit.bytes, s->unit.type[0] == 'b', s->words, s->mail, s->log,
-                               s->writes, (uint64_t)(int64_t)s->ignore, (uint64_t)(s->smoothing * 1e9)};
-    return cj__gpus_hash(s->labels ? "shardedcrossentropy" : "shardedsoftmax", number, sizeof number / sizeof *number);
+    return GPUS_CHECKSUM(s->labels ? "shardedcrossentropy" : "shardedsoftmax", s->gpus, s->rows, s->columns, s->unit.bytes,
+                     s->unit.type[0] == 'b', s->words, s->mail, s->log, s->writes, (uint64_t)(int64_t)s->ignore, (uint64_t)(s->smoothing * 1e9));
 }
 
 static void write_head(const cj_plan *plan, const sharded_shape *s, cj_builder *b) {
@@ -246,8 +234,7 @@ static void write_head(const cj_plan *plan, const sharded_shape *s, cj_builder *
 static void emit(const cj_plan *plan, cj_builder *b) {
     const sharded_shape s = cj__gpus_sharded_shape(plan);
     const gpus_op       op = {.name = plan->params.family->name, .moves = true};
-    sharded_kernel      k = {.s = s, .plan = plan};
-    k.g.plan = plan;
+    sharded_kernel      k = {.s = s, .g = {.plan = plan}};
     k.g.s = (gpus_shape){.op = &op, .gpus = s.gpus, .block = s.block, .grid = s.grid, .mail = s.mail};
     k.g.message = (cj_mailbox){.words = s.words, .paired = true, .scope = "sys"};
     k.g.checksum = checksum(&s);
@@ -262,7 +249,6 @@ static void emit(const cj_plan *plan, cj_builder *b) {
     k.kind = partials(k.g.f, &s);
     declare(&k);
     cj__gpus_open_thread(&k.g);
-    open_arrays(&k);
     cj__gpus_open_boxes(&k.g);
     open_rows(&k);
     cj__gpus_say_hello(&k.g, k.g.speaks);

@@ -35,10 +35,8 @@ typedef struct sharded_shape {
 typedef struct sharded_kernel {
     gpus_kernel    g;
     sharded_shape  s;
-    const cj_plan *plan;
     cj_partials    kind;  // largest x * log2 e, sum of 2^(x * log2 e - largest), and with smoothing the sum of x
     cj_slots       slots;
-    cj_var         x_param, label_param, loss_param, lse_param, out_param;
     cj_reg         x, label, loss, lse, out;
     cj_reg         warp, lane, leads, first_warp;  // predicates: lane 0, warp 0
     cj_reg         peer, is_peer, own_mail, results;  // of lane q: GPU q's mail, whether it is another one; in shared memory
@@ -56,14 +54,11 @@ cj_status     cj__gpus_sharded_plan(cj_plan *plan, const cj_limits *limits, bool
 
 // ---- row.c
 
-// Of the row that is loaded, or of the previous one: words[u] = unit u of the chunk whose first unit is `first`, which the thread has where exists[u] holds; -infinity elsewhere.
-void cj__gpus_sharded_load(sharded_kernel *k, bool previous, cj_reg first, bool is_known, cj_reg words[SHARDED_HELD][GPUS_WORDS]);
 // part = what the row has in this thread.
 void cj__gpus_sharded_part(sharded_kernel *k, const cj_partial *part);
-// s.stage: the mbarriers and the first row; the copy of the next row, after B1; the wait for this row's.
+// s.stage: the mbarriers and the first row; the copy of the next row, after B1.
 void cj__gpus_sharded_open_stages(sharded_kernel *k);
 void cj__gpus_sharded_fetch_next(sharded_kernel *k);
-void cj__gpus_sharded_await(sharded_kernel *k);
 
 // Writes the gradient or the softmax of the previous row.
 void cj__gpus_sharded_write(sharded_kernel *k);

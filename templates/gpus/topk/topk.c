@@ -38,7 +38,6 @@ typedef struct topk_shape {
 typedef struct topk_kernel {
     gpus_kernel g;
     topk_shape  s;
-    cj_var      values_param, indices_param, values_to_param, indices_to_param;
     cj_reg      values, indices, values_to, indices_to;
     cj_reg      keys, pairs, before;    // in shared memory, of each list; columns of the GPUs before this one
     cj_reg      mail[CJ_BOX_GPUS];      // of each GPU, of this set
@@ -192,21 +191,13 @@ static void place_list(const topk_kernel *k, uint32_t g, cj_reg from) {
 
 // ---- the kernel
 
-static void open_arrays(topk_kernel *k) {
-    cj_func *f = k->g.f;
-    k->values = cj__load_pointer(f, k->values_param, "values");
-    k->indices = cj__load_pointer(f, k->indices_param, "indices");
-    k->values_to = cj__load_pointer(f, k->values_to_param, "values_to");
-    k->indices_to = cj__load_pointer(f, k->indices_to_param, "indices_to");
-}
-
 static void declare(topk_kernel *k) {
-    cj_func *f = k->g.f;
-    k->values_param = cj_param(f, "u64", "own_values", "own_values[rows, k], in order");
-    k->indices_param = cj_param(f, "u64", "own_indices", "own_indices[rows, k], of this GPU's columns");
-    k->values_to_param = cj_param(f, "u64", "values", "values[rows, k]; may be own_values");
-    k->indices_to_param = cj_param(f, "u64", "indices", "indices[rows, k], of all columns; may be own_indices");
-    cj__gpus_declare(&k->g);
+    gpus_kernel *g = &k->g;
+    cj__gpus_given(g, &k->values, "own_values", "own_values[rows, k], in order");
+    cj__gpus_given(g, &k->indices, "own_indices", "own_indices[rows, k], of this GPU's columns");
+    cj__gpus_given(g, &k->values_to, "values", "values[rows, k]; may be own_values");
+    cj__gpus_given(g, &k->indices_to, "indices", "indices[rows, k], of all columns; may be own_indices");
+    cj__gpus_declare(g);
 }
 
 static void work(topk_kernel *k) {
@@ -228,31 +219,24 @@ static void work(topk_kernel *k) {
     }
 }
 
-static uint32_t checksum(const topk_shape *s) {
-    const uint64_t number[] = {s->gpus, s->rows, s->columns, s->k, s->bytes, (unsigned char)s->type[0], s->smallest, s->mail};
-    return cj__gpus_hash("shardedtopk", number, sizeof number / sizeof *number);
-}
-
 static void emit(const cj_plan *plan, cj_builder *b) {
     static const gpus_op op = {.name = "shardedtopk", .moves = true, .from_all = true};
-    topk_kernel          k = {.s = shape_of(plan)};
+    topk_kernel          k = {.s = shape_of(plan), .g = {.plan = plan}};
     const topk_shape    *s = &k.s;
     cj_head(b, "clusterjit: shardedtopk of %u GPUs  dtype=%s rows=%u columns=%u of each GPU, k=%u",
             s->gpus, s->type, s->rows, s->columns, s->k);
     cj_head(b, "\nThe %s of all columns, of the %u of each GPU: the same bits on all GPUs, in each run.",
             s->smallest ? "smallest" : "largest", s->k);
     cj_head(b, "\nLaunch: on each GPU, beside each other: grid %u, block %u threads.", s->grid, s->block);
-    k.g.plan = plan;
     k.g.s = (gpus_shape){.op = &op, .gpus = s->gpus, .block = s->block, .grid = s->grid, .mail = s->mail};
     k.g.message = (cj_mailbox){.words = MESSAGE, .paired = true, .scope = "sys"};
-    k.g.checksum = checksum(s);
+    k.g.checksum = GPUS_CHECKSUM("shardedtopk", s->gpus, s->rows, s->columns, s->k, s->bytes, (unsigned char)s->type[0], s->smallest, s->mail);
     k.g.has_barrier = true;  // at T1: each block has a row
     cj_declare(b, ".extern .shared .align 16 .b8 pool[];");
     k.g.f = cj__entry(plan, b);
     cj__registers(plan, k.g.f, GPUS_REGISTERS, false);
     declare(&k);
     cj__gpus_open_thread(&k.g);
-    open_arrays(&k);
     cj__gpus_open_boxes(&k.g);
     work(&k);
     cj__gpus_close(&k.g);
