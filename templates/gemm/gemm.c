@@ -153,43 +153,36 @@ static bool has_tile(uint64_t form, uint64_t tile) {
     return form == GEMM_FORM_MMA ? tile < MMA_TILES : is_skinny;
 }
 
-static cj_status check_tile(const cj_params *p, cj_error *error) {
-    const uint64_t tile = p->value[GEMM_TILE];
-    cj_params      other = *p;
-    char           word[16], form[16], form_of[16];
-    if (!tile || has_tile(p->value[GEMM_FORM], tile)) return CJ_OK;
-    for (other.value[GEMM_FORM] = GEMM_FORM_WGMMA; !has_tile(other.value[GEMM_FORM], tile);) other.value[GEMM_FORM]++;
+static cj_status check_tile(const cj_plan *plan, cj_error *error) {
+    const uint64_t tile = plan->params.value[GEMM_TILE];
+    cj_plan        other = *plan;
+    uint64_t      *form = &other.params.value[GEMM_FORM];
+    if (!tile || has_tile(*form, tile)) return CJ_OK;
+    for (*form = GEMM_FORM_WGMMA; !has_tile(*form, tile);) ++*form;
     return cj__fail(error, CJ_INVALID_ARGUMENT, "tile: %s is none of form=%s" CJ_HINT "form=%s has it",
-                    cj_params_word(p, "tile", word, sizeof word), cj_params_word(p, "form", form, sizeof form),
-                    cj_params_word(&other, "form", form_of, sizeof form_of));
-}
-
-static cj_status check_swap(const cj_params *p, cj_error *error) {
-    char word[16];
-    REFUSE_IF(p->value[GEMM_SWAP] == GEMM_SWAP_YES && p->value[GEMM_FORM] != GEMM_FORM_WGMMA,
-              "swap: yes, but form=%s has tiles of few rows" CJ_HINT "leave swap at its default",
-              cj_params_word(p, "form", word, sizeof word));
-    return CJ_OK;
+                    CJ_PARAM_WORD(plan, "tile"), CJ_PARAM_WORD(plan, "form"), CJ_PARAM_WORD(&other, "form"));
 }
 
 // Tensor maps, and the loads of the form skinny, take 16 bytes at a time.
-static cj_status check_align(const cj_params *p, cj_error *error) {
-    char        form[16];
-    uint32_t    align;
-    const char *name = cj__gemm_unaligned(p, &align);
-    REFUSE_IF(name && p->value[GEMM_FORM] != GEMM_FORM_MMA,
+static cj_status check_form(const cj_plan *plan, cj_error *error) {
+    const uint64_t *value = plan->params.value;
+    uint32_t        align;
+    const char     *name = cj__gemm_unaligned(&plan->params, &align);
+    REFUSE_IF(value[GEMM_SWAP] == GEMM_SWAP_YES && value[GEMM_FORM] != GEMM_FORM_WGMMA,
+              "swap: yes, but form=%s has tiles of few rows" CJ_HINT "leave swap at its default",
+              CJ_PARAM_WORD(plan, "form"));
+    REFUSE_IF(name && value[GEMM_FORM] != GEMM_FORM_MMA,
               "%s: %u bytes, but form=%s takes addresses and lines that are multiples of %d" CJ_HINT
               "form=mma takes any; or store the matrix with gaps between its lines",
-              name, align, cj_params_word(p, "form", form, sizeof form), GEMM_ALIGN);
+              name, align, CJ_PARAM_WORD(plan, "form"), GEMM_ALIGN);
     return CJ_OK;
 }
 
 static cj_status plan_gemm(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     uint64_t *value = plan->params.value;
     if (!value[GEMM_FORM]) value[GEMM_FORM] = choose_form(plan, limits);
-    TRY(check_tile(&plan->params, error));
-    TRY(check_swap(&plan->params, error));
-    TRY(check_align(&plan->params, error));
+    TRY(check_tile(plan, error));
+    TRY(check_form(plan, error));
     if (value[GEMM_FORM] == GEMM_FORM_SKINNY) return cj__skinny_plan(plan, limits, error);
     if (value[GEMM_FORM] == GEMM_FORM_MMA) return cj__mma_plan(plan, limits, error);
     return cj__gemm_plan(plan, limits, clusters, error);

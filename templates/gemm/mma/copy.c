@@ -30,7 +30,7 @@ typedef struct corner {
 static cj_reg place_of(const mma_kernel *k, const mma_copies *c, corner at) {
     cj_func       *f = k->base.f;
     const uint32_t pieces = MMA_CHUNK / c->piece;
-    cj_reg         chunk = pieces > 1 ? cj_shr(f, "chunk", at.piece, cj__gemm_log2(pieces)) : at.piece;
+    cj_reg         chunk = pieces > 1 ? cj_shr(f, "chunk", at.piece, cj__log2(pieces)) : at.piece;
     cj_reg         turned = cj_xor(f, "turned", chunk, cj_and(f, "turn", at.line, GEMM_ROW / MMA_CHUNK - 1));
     cj_reg         to = cj_mad(f, "to", at.line, GEMM_ROW, k->pool);
     to = cj_mad(f, "to", turned, MMA_CHUNK, to);
@@ -46,7 +46,7 @@ static corner find_corner(const mma_kernel *k, mma_copies *c) {
     c->lines = threads_of(k) / pieces;
     c->count = lines / c->lines;
     c->boxes = is_by_k(c) ? 1 : c->operand->lines / of_box;
-    corner at = {cj_and(f, "piece", k->base.thread, pieces - 1), cj_shr(f, "line", k->base.thread, cj__gemm_log2(pieces))};
+    corner at = {cj_and(f, "piece", k->base.thread, pieces - 1), cj_shr(f, "line", k->base.thread, cj__log2(pieces))};
     c->to = place_of(k, c, at);
     return at;
 }

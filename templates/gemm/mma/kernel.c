@@ -64,7 +64,7 @@ static void find_part(mma_kernel *k, cj_reg *tile) {
     *tile = cj_sub(f, "tile", *tile, cj_mul(f, "tiles_before", k->part, k->base.count));
     cj_reg end = cj_add(f, "k_end", cj__load_param(f, "u32", k->k, "k"), g->step - 1);
     cj_reg before = cj_mul(f, "steps_before", k->part, each);
-    cj_reg steps = cj_shr(f, "all_steps", end, cj__gemm_log2(g->step));
+    cj_reg steps = cj_shr(f, "all_steps", end, cj__log2(g->step));
     before = cj_min(f, "steps_before", before, steps);
     k->steps = cj_min(f, "steps", cj_sub(f, "steps", steps, before), each);
 }
@@ -82,7 +82,7 @@ void cj__mma_identify(mma_kernel *k) {
     cj__gemm_identify_thread(b);
     if (b->g->parts > 1) b->leader = cj_eq(f, "leader", b->lane, 0);
     k->warp_n = cj_and(f, "warp_n", b->warp, k->tile->warps_n - 1);
-    k->warp_m = cj_shr(f, "warp_m", b->warp, cj__gemm_log2(k->tile->warps_n));
+    k->warp_m = cj_shr(f, "warp_m", b->warp, cj__log2(k->tile->warps_n));
     cj__mma_identify_tile(b);
     if (b->g->batches > 1 || b->g->parts > 1) b->of_one = b->count = cj_mul(f, "tiles_of_one", b->rows, b->columns);
     if (b->g->batches > 1 && b->g->parts > 1)

@@ -235,10 +235,6 @@ static void step(loop *l) {
     }
 }
 
-static void steps(loop *l) {
-    CJ_DO_UNI(l->k->base.f, "step", l->more) { step(l); }
-}
-
 void cj__mma_loop(const mma_kernel *k, cj_reg sum[MMA_SUMS_MAX]) {
     cj_func *f = k->base.f;
     loop     l = {.k = k, .sum = sum};
@@ -246,5 +242,7 @@ void cj__mma_loop(const mma_kernel *k, cj_reg sum[MMA_SUMS_MAX]) {
     for (uint32_t i = 0; i < cj__mma_sums(k->tile); i++) sum[i] = cj_mov(f, "f32", "sum", 0.0F);
     fill_stages(&l);
     cj_step(f, "the steps");
-    CJ_IF_UNI(f, l.more, "no_step") { steps(&l); }
+    CJ_IF_UNI(f, l.more, "no_step") {
+        CJ_DO_UNI(f, "step", l.more) step(&l);
+    }
 }

@@ -24,17 +24,11 @@
 // share their reads in L2.
 #include "mma.h"
 
-static void write_align_of(const char *name, const gemm_operand *o, cj_builder *b) {
+static void write_align(const char *name, const gemm_operand *o, cj_builder *b) {
     if (cj__mma_piece_loads(o))
         cj_head(b, "  %s comes by elements, through registers", name);
     else if (o->align < GEMM_ALIGN)
         cj_head(b, "  %s comes by copies of %u bytes", name, o->align);
-}
-
-static void write_align(const gemm_shape *g, cj_builder *b) {
-    write_align_of("A", &g->a, b);
-    write_align_of("B", &g->b, b);
-    if (g->d_align < GEMM_ALIGN) cj_head(b, "  D leaves by %u bytes", g->d_align);
 }
 
 static void write_head(const mma_kernel *k, cj_builder *b) {
@@ -46,7 +40,9 @@ static void write_head(const mma_kernel *k, cj_builder *b) {
     cj_head(b, "  A lies by %s, B by %s%s", g->a.order == CJ_BY_K ? "k" : "rows",
             g->b.order == CJ_BY_K ? "k" : "columns",
             g->flipped ? "; this is D' = B' A', whose names are used here" : "");
-    write_align(g, b);
+    write_align("A", &g->a, b);
+    write_align("B", &g->b, b);
+    if (g->d_align < GEMM_ALIGN) cj_head(b, "  D leaves by %u bytes", g->d_align);
     if (cj__mma_has_tail(g)) cj_head(b, "  D's lines end within %u bytes: lanes store their last elements", g->d_align);
     cj_head(b, "%s", "");
     cj_head(b, "Launch: block %u threads, %u bytes of shared memory, a block for each part of a tile.",

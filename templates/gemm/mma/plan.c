@@ -37,13 +37,8 @@ static void set_tile(gemm_shape *g, uint64_t tile) {
     g->rows = g->tile_m;
 }
 
-static void read_problem(const cj_params *p, gemm_shape *g) {
-    cj__gemm_problem(p, g);
-    g->split = 1;
-}
-
 void cj__mma_read(const cj_params *p, gemm_shape *g) {
-    read_problem(p, g);
+    cj__gemm_problem(p, g);
     set_tile(g, p->value[GEMM_TILE]);
     g->parts = (uint32_t)p->value[GEMM_PARTS];
     g->stages = (uint32_t)p->value[GEMM_STAGES];
@@ -184,22 +179,17 @@ cj_status cj__mma_check_given(const cj_params *p, const char *form, cj_error *er
 }
 
 static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error) {
-    const uint64_t *value = plan->params.value, blocks = cj__gemm_tile_count(g) * g->parts;
-    cj_status       status = cj__mma_check_target(plan, g, error);
-    if (!status) status = cj__mma_check_given(&plan->params, "mma", error);
-    REFUSE_IF(!status && !has_registers_to_load(g),
+    TRY(cj__mma_check_target(plan, g, error));
+    TRY(cj__mma_check_given(&plan->params, "mma", error));
+    REFUSE_IF(!has_registers_to_load(g),
               "tile: %ux%u leaves no registers for elements of A and B that no copy takes (align-a, align-b)" CJ_HINT
               "64x64 does; or leave tile at its default",
               g->tile_m, g->tile_n);
-    REFUSE_IF(!status && !has_registers(g, cj__target_number(plan)),
+    REFUSE_IF(!has_registers(g, cj__target_number(plan)),
               "tile: %ux%u leaves no registers to convert 8-bit floats, as %s must" CJ_HINT
               "64x128, 128x64 and smaller tiles have half as many sums",
               g->tile_m, g->tile_n, plan->arch);
-    if (status || blocks <= INT32_MAX) return status;
-    return cj__fail(error, CJ_INVALID_ARGUMENT,
-                    "m, n, batch: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " times, are more than %d tiles" CJ_HINT
-                    "use several launches",
-                    value[GEMM_M], value[GEMM_N], g->batches, INT32_MAX);
+    return cj__gemm_check_tiles(&plan->params, g, g->parts, error);
 }
 
 static cj_status set_stages(const cj_plan *plan, const cj_limits *limits, gemm_shape *g, cj_error *error) {
@@ -230,10 +220,6 @@ void cj__mma_keep_choices(cj_plan *plan, const gemm_shape *g) {
     value[GEMM_DEPENDENT] &= cj__target_number(plan) >= TARGET_DEPENDENT;
 }
 
-static void derive(cj_plan *plan, const gemm_shape *g) {
-    CJ_DERIVE(plan, g->tiles_m, g->tiles_n, g->batches, g->m, g->n, g->k, steps_of_part(g));
-}
-
 static void shape_launch(cj_plan *plan, const gemm_shape *g) {
     const mma_tile *t = &cj__mma_tiles[g->tile];
     const uint32_t  warps = cj__mma_warps(t), results = warps * cj__mma_result_bytes(g, t);
@@ -250,14 +236,14 @@ static void shape_launch(cj_plan *plan, const gemm_shape *g) {
 
 cj_status cj__mma_plan(cj_plan *plan, const cj_limits *limits, cj_error *error) {
     gemm_shape g;
-    read_problem(&plan->params, &g);
+    cj__gemm_problem(&plan->params, &g);
     choose(plan, limits, &g);
     TRY(cj__gemm_check_problem(&plan->params, &g, error));
     TRY(check(plan, &g, error));
     TRY(set_stages(plan, limits, &g, error));
     cj__mma_keep_choices(plan, &g);
     shape_launch(plan, &g);
-    derive(plan, &g);
+    CJ_DERIVE(plan, g.tiles_m, g.tiles_n, g.batches, g.m, g.n, g.k, steps_of_part(&g));
     snprintf(plan->entry, sizeof plan->entry, "gemm_mma_%s_%ux%u%s", g.a.type->name, g.tile_m,
              g.tile_n, g.parts > 1 ? "_split" : "");
     plan->error_bound = cj__gemm_error_bound(&g);

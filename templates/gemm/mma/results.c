@@ -248,7 +248,7 @@ static void store_rows(const results *r, cj_reg first) {
     const uint32_t    chunks = all < GEMM_WARP ? all : GEMM_WARP, rows = GEMM_WARP / chunks;
     cj_func          *f = k->base.f;
     cj_reg            chunk = cj_and(f, "chunk", k->base.lane, chunks - 1),
-           down = cj_shr(f, "down", k->base.lane, cj__gemm_log2(chunks));
+           down = cj_shr(f, "down", k->base.lane, cj__log2(chunks));
     cj_reg from = cj_mad(f, "from", chunk, g->d_align, cj_mad(f, "from", down, cj__mma_result_row(g, k->tile), r->own));
     cj_reg column = cj_let(f, "s32", "chunk_column", "mad.lo.s32 $1, $2, $3, $4;", chunk, elements, r->column);
     for (uint32_t i = 0; i < all; i += chunks) {

@@ -2,20 +2,16 @@
 // The plan: the chosen shape is checked, gets its stages and its launch, and becomes parameters again.
 #include "plan.h"
 
-enum { TILES_MAX = INT32_MAX };
-
 // ---- what is refused
 
-static cj_status check_cluster(const uint64_t *value, const gemm_shape *g, cj_error *error) {
-    const uint32_t along_m = g->cluster_m, along_n = g->cluster_n;
+static cj_status check_cluster(const cj_params *p, const gemm_shape *g, cj_error *error) {
+    const uint32_t  along_m = g->cluster_m, along_n = g->cluster_n;
+    const uint64_t *value = p->value;
     REFUSE_IF((along_m & (along_m - 1)) || (along_n & (along_n - 1)) || along_m * along_n > GEMM_CLUSTER_MAX,
               "cluster: %u x %u blocks; each is 1, 2 or 4, and together at most %d" CJ_HINT
               "cluster counts blocks one below the other, cluster-n side by side",
               along_m, along_n, GEMM_CLUSTER_MAX);
-    REFUSE_IF(cj__gemm_tile_count(g) > TILES_MAX,
-              "m, n, batch: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " times, are more than %d tiles" CJ_HINT
-              "use several launches",
-              value[GEMM_M], value[GEMM_N], g->batches, TILES_MAX);
+    TRY(cj__gemm_check_tiles(p, g, 1, error));
     REFUSE_IF(!value[GEMM_CLUSTER] && value[GEMM_CLUSTER_N] > 1 && value[GEMM_CLUSTER_N] != CJ_PARAM_AUTO,
               "cluster-n: %" PRIu64 ", but cluster=0 asks for none" CJ_HINT "leave one of them at its default",
               value[GEMM_CLUSTER_N]);
@@ -41,7 +37,7 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
             "form=wgmma uses wgmma and setmaxnreg, which only sm_90a has; the target is %s" CJ_HINT "%s", plan->arch,
             limits->compute_capability == 90 ? "name sm_90a, or no target: devices of compute capability 9.0 run it"
                                              : "form=mma runs on devices of compute capability 8.0 and later");
-    TRY(check_cluster(plan->params.value, g, error));
+    TRY(check_cluster(&plan->params, g, error));
     REFUSE_IF(plan->params.value[GEMM_SUMS] == GEMM_SUMS_STAGES && !g->sums_in_stages,
               "sums: stages, but no blocks of a cluster split K: split %u" CJ_HINT
               "split=2 and more has blocks that do; or leave sums at its default",

@@ -200,6 +200,7 @@ bool      cj__gemm_can_swap(const gemm_shape *g);
 // The parameter that says of a matrix that its address or its lines are no multiples of 16 bytes, and of how many they are; NULL: none does.
 const char *cj__gemm_unaligned(const cj_params *params, uint32_t *align);
 cj_status cj__gemm_check_problem(const cj_params *params, const gemm_shape *g, cj_error *error);
+cj_status cj__gemm_check_tiles(const cj_params *params, const gemm_shape *g, uint32_t parts, cj_error *error);  // a grid holds them
 
 // How far a result may be from the exact one, relative to the size of what is added up.
 double cj__gemm_error_bound(const gemm_shape *g);

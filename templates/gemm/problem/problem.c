@@ -78,7 +78,9 @@ void cj__gemm_problem(const cj_params *p, gemm_shape *g) {
                       .in_turn = value[GEMM_CONSUMERS] == GEMM_CONSUMERS_IN_TURN,
                       .teams = 1,
                       .cluster_m = 1,
-                      .cluster_n = 1};
+                      .cluster_n = 1,
+                      .split = 1,
+                      .parts = 1};
     g->a.is_cut = is_cut(value[GEMM_LINES], &g->a, g->k, value[GEMM_LDA]);
     g->b.is_cut = is_cut(value[GEMM_LINES], &g->b, g->k, value[GEMM_LDB]);
     g->step = GEMM_ROW / g->a.type->bytes;

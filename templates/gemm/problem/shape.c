@@ -96,6 +96,14 @@ uint64_t cj__gemm_tile_count(const gemm_shape *g) {
     return tiles > most / g->batches ? most : tiles * g->batches;
 }
 
+cj_status cj__gemm_check_tiles(const cj_params *p, const gemm_shape *g, uint32_t parts, cj_error *error) {
+    REFUSE_IF(cj__gemm_tile_count(g) * parts > INT32_MAX,
+              "m, n, batch: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " times, are more than %d tiles" CJ_HINT
+              "use several launches",
+              p->value[GEMM_M], p->value[GEMM_N], g->batches, INT32_MAX);
+    return CJ_OK;
+}
+
 // ---- shared memory
 
 uint32_t cj__gemm_stages_most(const gemm_shape *g, const cj_limits *limits) {

@@ -32,13 +32,8 @@ static void set_tile(gemm_shape *g, uint64_t tile) {
     g->rows = g->tile_m;
 }
 
-static void read_problem(const cj_params *p, gemm_shape *g) {
-    cj__gemm_problem(p, g);
-    g->split = g->parts = 1;
-}
-
 void cj__skinny_read(const cj_params *p, gemm_shape *g) {
-    read_problem(p, g);
+    cj__gemm_problem(p, g);
     set_tile(g, p->value[GEMM_TILE]);
     g->stages = (uint32_t)p->value[GEMM_STAGES];
 }
@@ -71,7 +66,7 @@ static bool asks_for_others(const cj_params *p) {
 // There are blocks for all SMs, and they have little to read: a tile of 64 lines would wait longer for its first stage.
 bool cj__skinny_pays(const cj_params *p, const cj_limits *limits) {
     gemm_shape g;
-    read_problem(p, &g);
+    cj__gemm_problem(p, &g);
     if (asks_for_others(p) || !cj__skinny_can(&g)) return false;
     const uint64_t many = cj__most(g.m, g.n), line = g.k * g.a.type->bytes;
     const bool     fills = many / MMA_LINES * g.batches >= limits->sm_count;
@@ -106,22 +101,17 @@ static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error
               "tile: %ux%u"
               " leaves no registers to convert 8-bit floats of more than %d rows or columns" CJ_HINT "16x16 does",
               cj__mma_tiles[g->tile].m, cj__mma_tiles[g->tile].n, MMA_COLUMNS);
-    REFUSE_IF(cj__gemm_tile_count(g) > INT32_MAX,
-              "m, n, batch: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " times, are more than %d tiles" CJ_HINT
-              "use several launches",
-              value[GEMM_M], value[GEMM_N], g->batches, INT32_MAX);
-    return CJ_OK;
+    return cj__gemm_check_tiles(&plan->params, g, 1, error);
 }
 
 // ---- the launch
 
 cj_status cj__skinny_plan(cj_plan *plan, const cj_limits *limits, cj_error *error) {
     gemm_shape g;
-    read_problem(&plan->params, &g);
+    cj__gemm_problem(&plan->params, &g);
     choose(&plan->params, limits, &g);
     TRY(cj__gemm_check_problem(&plan->params, &g, error));
     TRY(check(plan, &g, error));
-    g.parts = 1;
     cj__mma_keep_choices(plan, &g);
     const skinny_shape s = cj__skinny_shape(&g);
     plan->block = (cj_dim3){SKINNY_WARPS * GEMM_WARP, 1, 1};

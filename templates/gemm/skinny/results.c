@@ -82,7 +82,7 @@ static void emit_element(const mma_kernel *k, const skinny_shape *s, const targe
     cj_func       *f = k->base.f;
     const uint32_t lines = s->groups * MMA_LINES, few = s->eights * MMA_COLUMNS, row = cj__skinny_row(s) * 4;
     const uint32_t inner = s->many_is_a ? few : lines;
-    cj_reg         in = cj_and(f, "inner", number, inner - 1), out = cj_shr(f, "outer", number, cj__gemm_log2(inner));
+    cj_reg         in = cj_and(f, "inner", number, inner - 1), out = cj_shr(f, "outer", number, cj__log2(inner));
     cj_reg         of_many = s->many_is_a ? out : in, of_few = s->many_is_a ? in : out;
     cj_reg         at = cj_mad(f, "at", of_many, 4, cj_mad(f, "at", of_few, row, k->pool));
     cj_reg         line = cj_let(f, "s32", "line", "add.s32 $1, $2, $3;", of_many, first);

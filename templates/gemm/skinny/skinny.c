@@ -71,7 +71,7 @@ static void begin(loads *l, cj_reg first) {
     cj_reg eighth = cj_shr(f, "eighth", k->base.lane, 2), quarter = cj_and(f, "quarter", k->base.lane, 3);
     cj_reg in_k = cj_mad(f, "in_k", quarter, MMA_CHUNK, cj_mul(f, "warp_k", k->base.warp, s->slices * SKINNY_SLICE));
     cj_reg offset = cj_let(f, "u64", "offset", "cvt.u64.u32 $1, $2;", in_k);
-    cj_reg element = cj_let(f, "s32", "element", "shr.s32 $1, $2, $3;", in_k, cj__gemm_log2(bytes));
+    cj_reg element = cj_let(f, "s32", "element", "shr.s32 $1, $2, $3;", in_k, cj__log2(bytes));
     l->k_left = cj_sub(f, "k_left", cj__load_param(f, "s32", k->k, "k_end"), element);
     cj_reg line = cj_let(f, "s32", "line", "add.s32 $1, $2, $3;", eighth, first);
     l->lines_left = cj_sub(f, "lines_left", extent_of(l, s->many_is_a), line);

@@ -47,8 +47,6 @@ cj_reg cj__gemm_map_address(const gemm_kernel *k, unsigned which) {
                   cj_let(k->f, "u64", "map", "mov.b64 $1, $2;", k->map[which]));
 }
 
-uint32_t cj__gemm_log2(uint32_t power) { return power > 1 ? 1 + cj__gemm_log2(power / 2) : 0; }
-
 // ---- identity
 
 // The blocks of a multicast group follow each other in the cluster.
@@ -91,7 +89,7 @@ static void find_place_in_group(gemm_kernel *k) {
     if (cj__gemm_multicast(g) == 1) return;
     cj_reg rank = cj__gemm_is_split(g) ? k->split.mate : cj_cluster_rank(k->f);
     k->rank_m = g->cluster_m > 1 ? cj_and(k->f, "rank_m", rank, g->cluster_m - 1) : cj_mov(k->f, "u32", "rank_m", 0);
-    k->rank_n = cj_let(k->f, "u32", "rank_n", "shr.u32 $1, $2, $3;", rank, cj__gemm_log2(g->cluster_m));
+    k->rank_n = cj_let(k->f, "u32", "rank_n", "shr.u32 $1, $2, $3;", rank, cj__log2(g->cluster_m));
 }
 
 void cj__gemm_identify_thread(gemm_kernel *k) {

@@ -49,8 +49,7 @@ void cj__gemm_wait(const gemm_kernel *k);
 // ---- small pieces
 
 // The generic address of a tensor map: a new u64 register.
-cj_reg   cj__gemm_map_address(const gemm_kernel *k, unsigned which);
-uint32_t cj__gemm_log2(uint32_t power);
+cj_reg cj__gemm_map_address(const gemm_kernel *k, unsigned which);
 
 // ---- tiles
 

@@ -37,7 +37,7 @@ static void find_peers(consumer *c) {
     c->releases = cj_eq(f, "releases", to, k->lane);
     c->peer = cj_pipeline_peer(f, &k->stages, g->split > 1 ? cj_add(f, "peer_rank", to, k->split.mates) : to);
     if (g->cluster_m == 1 || g->cluster_n == 1) return;
-    cj_reg m = cj_and(f, "peer_m", to, g->cluster_m - 1), n = cj_shr(f, "peer_n", to, cj__gemm_log2(g->cluster_m));
+    cj_reg m = cj_and(f, "peer_m", to, g->cluster_m - 1), n = cj_shr(f, "peer_n", to, cj__log2(g->cluster_m));
     cj_reg same_row = cj_eq(f, "same_row", m, k->rank_m);
     cj_reg same = cj_let(f, "pred", "same", "setp.eq.or.u32 $1, $2, $3, $4;", n, k->rank_n, same_row);
     c->releases = cj_and(f, "releases", c->releases, same);
