@@ -103,8 +103,7 @@ static void find_guess(sample_kernel *k, cj_reg table) {
 }
 
 static cj_reg find_own(sample_kernel *k) {
-    cj_func *f = k->f;
-    greatest g = {.best = cj_let(f, "f32", "greatest", "mov.b32 $1, 0fff800000;")};
+    greatest g = {.best = cj_let(k->f, "f32", "greatest", "mov.b32 $1, 0fff800000;")};
     if (k->s.counts) {
         cj__sample_count_clear(k);
         g.table = cj__sample_count_table(k);
@@ -114,8 +113,8 @@ static cj_reg find_own(sample_kernel *k) {
         return g.best;
     }
     cj__sample_best(k, &k->kept);
-    for (unsigned i = 0; i < k->kept.count; i++) cj_ptx(f, "max.f32 $1, $1, $2;", g.best, k->kept.best[i]);
-    cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
+    for (unsigned i = 0; i < k->kept.count; i++) cj_ptx(k->f, "max.f32 $1, $1, $2;", g.best, k->kept.best[i]);
+    cj_ptx(k->f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
     return g.best;
 }
 

@@ -5,11 +5,10 @@
 
 // +infinity counts as the greatest number of the type, so of ties with that number it is one.
 void cj__sample_limits(sample_kernel *k) {
-    cj_func *f = k->f;
-    cj_reg   all = cj_eq(f, "all_are_kept", k->least, 0);
+    cj_reg all = cj_eq(k->f, "all_are_kept", k->least, 0);
     k->tied = cj__sample_value(k, k->least);
-    cj_ptx(f, "@$1 mov.b32 $2, 0fff800000;", all, k->tied);
-    k->dropped = cj_mov(f, "f32", "dropped", k->tied);
+    cj_ptx(k->f, "@$1 mov.b32 $2, 0fff800000;", all, k->tied);
+    k->dropped = cj_mov(k->f, "f32", "dropped", k->tied);
     cj__sample_cap_up(k, k->dropped);
 }
 

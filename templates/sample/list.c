@@ -91,11 +91,10 @@ typedef struct turn {
 } turn;
 
 static turn begin_turn(const sample_kernel *k, cj_reg base, cj_reg count) {
-    cj_func *f = k->f;
-    turn     t;
-    t.i = cj_add(f, "candidate", base, cj__sample_quotient(k, "in_warp", k->lane, k->s.share));
-    t.inside = cj_lt(f, "inside", t.i, count);
-    t.part = cj_and(f, "part", k->thread, k->s.share - 1);
+    turn t;
+    t.i = cj_add(k->f, "candidate", base, cj__sample_quotient(k, "in_warp", k->lane, k->s.share));
+    t.inside = cj_lt(k->f, "inside", t.i, count);
+    t.part = cj_and(k->f, "part", k->thread, k->s.share - 1);
     return t;
 }
 

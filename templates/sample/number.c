@@ -183,10 +183,9 @@ cj_reg cj__sample_mass(const sample_kernel *k, cj_reg y) {
 }
 
 cj_reg cj__sample_key(const sample_kernel *k, cj_reg v) {
-    cj_func *f = k->f;
-    cj_reg   plus = cj_let(f, "b32", "plus_zero", "add.rn.f32 $1, $2, 0f00000000; // -0 becomes 0", v);
-    cj_reg   flips = cj_let(f, "b32", "flips", "shr.s32 $1, $2, 31;\nor.b32 $1, $1, 0x80000000;", plus);
-    return cj_let(f, "u32", "key", "xor.b32 $1, $2, $3;\nmin.u32 $1, $1, $4; // that of the greatest number", plus,
+    cj_reg plus = cj_let(k->f, "b32", "plus_zero", "add.rn.f32 $1, $2, 0f00000000; // -0 becomes 0", v);
+    cj_reg flips = cj_let(k->f, "b32", "flips", "shr.s32 $1, $2, 31;\nor.b32 $1, $1, 0x80000000;", plus);
+    return cj_let(k->f, "u32", "key", "xor.b32 $1, $2, $3;\nmin.u32 $1, $1, $4; // that of the greatest number", plus,
                   flips, greatest_bits(k) | 0x80000000);
 }
 

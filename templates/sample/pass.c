@@ -183,14 +183,13 @@ sample_target cj__sample_target(const sample_kernel *k, unsigned lanes, cj_reg a
 }
 
 void cj__sample_spread(const sample_kernel *k, unsigned lanes, const char *type, const cj_reg *value, unsigned count, cj_reg at) {
-    cj_func *f = k->f;
     if (k->s.cluster && k->s.cluster <= lanes) {
         const sample_target t = cj__sample_target(k, lanes, at);
-        cj_dsmem_store(f, t.writes, type, value, count, t.at, 0);
+        cj_dsmem_store(k->f, t.writes, type, value, count, t.at, 0);
         return;
     }
     cj_reg leads = cj_always();
-    if (lanes > 1) leads = cj_eq(f, "leads", cj_and(f, "in_group", k->lane, lanes - 1), 0);
+    if (lanes > 1) leads = cj_eq(k->f, "leads", cj_and(k->f, "in_group", k->lane, lanes - 1), 0);
     cj__sample_push(k, leads, type, value, count, at);
 }
 

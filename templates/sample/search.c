@@ -51,10 +51,9 @@ static void add_weight(const sample_kernel *k, const search *s, cj_reg digit, cj
 
 // The first digit, of all elements above `least`; only top-k has found one before.
 static void weigh_first(sample_kernel *k, const search *s, cj_reg v) {
-    cj_func *f = k->f;
-    cj_reg   y = cj__sample_exponent(k, v), mass = cj__sample_mass(k, y), counts = cj_ne(f, "counts", mass, 0);
-    if (k->s.top_k) cj_ptx(f, "setp.gt.and.u32 $1, $2, $3, $1;", counts, cj__sample_key(k, v), k->least);
-    CJ_IF(f, counts, "has_no_weight") add_weight(k, s, digit_of_y(k, y), mass);
+    cj_reg y = cj__sample_exponent(k, v), mass = cj__sample_mass(k, y), counts = cj_ne(k->f, "counts", mass, 0);
+    if (k->s.top_k) cj_ptx(k->f, "setp.gt.and.u32 $1, $2, $3, $1;", counts, cj__sample_key(k, v), k->least);
+    CJ_IF(k->f, counts, "has_no_weight") add_weight(k, s, digit_of_y(k, y), mass);
 }
 
 // A later digit, of elements that agree in those before. Few have the first one, so the rest is for these alone.
@@ -98,13 +97,12 @@ typedef struct thread_bins {
 } thread_bins;
 
 static void load_bins(const sample_kernel *k, cj_reg at, unsigned rank, unsigned first, unsigned width, cj_reg *part) {
-    cj_func *f = k->f;
-    cj_reg   peer = k->s.cluster ? cj__sample_peer(k, at, rank) : at;
-    cj_registers(f, "u32", "part", width, part);
+    cj_reg peer = k->s.cluster ? cj__sample_peer(k, at, rank) : at;
+    cj_registers(k->f, "u32", "part", width, part);
     if (k->s.cluster)
-        cj_dsmem_load(f, cj_always(), "u32", part, width, peer, (int32_t)(4 * first));
+        cj_dsmem_load(k->f, cj_always(), "u32", part, width, peer, (int32_t)(4 * first));
     else
-        cj__load(f, cj_always(), "ld.shared", "u32", part, width, peer, 4 * first);
+        cj__load(k->f, cj_always(), "ld.shared", "u32", part, width, peer, 4 * first);
 }
 
 // Both halves of each bin, of all blocks: the lower one carries into the upper one.

@@ -12,11 +12,10 @@ static cj_reg row_of(const sample_kernel *k, cj_var array, const char *name, cj_
 
 // ln p = (y - log2 of the mass in units of the greatest) * ln 2: of the exponent, for masses are rounded.
 static cj_reg log_probability(const sample_kernel *k, cj_reg v, cj_reg mass) {
-    cj_func *f = k->f;
-    cj_reg   y = cj__sample_exponent(k, v);
-    cj_reg   log = cj_let(f, "f32", "log_mass", "cvt.rn.f32.u64 $1, $2;\nlg2.approx.f32 $1, $1;", mass);
-    cj_ptx(f, "sub.rn.f32 $1, $2, $1; add.rn.f32 $1, $3, $1;", log, (float)SAMPLE_UNIT, y);
-    cj_ptx(f, "mul.rn.f32 $1, $1, 0f3f317218; // ln 2", log);
+    cj_reg y = cj__sample_exponent(k, v);
+    cj_reg log = cj_let(k->f, "f32", "log_mass", "cvt.rn.f32.u64 $1, $2;\nlg2.approx.f32 $1, $1;", mass);
+    cj_ptx(k->f, "sub.rn.f32 $1, $2, $1; add.rn.f32 $1, $3, $1;", log, (float)SAMPLE_UNIT, y);
+    cj_ptx(k->f, "mul.rn.f32 $1, $1, 0f3f317218; // ln 2", log);
     return log;
 }
 
@@ -42,9 +41,8 @@ static void put_top(const sample_kernel *k, cj_reg when, cj_reg slot, cj_reg tok
 }
 
 void cj__sample_top_clear(const sample_kernel *k) {
-    cj_func *f = k->f;
-    cj_reg   in = cj_lt(f, "has_slot", k->thread, k->s.top);
-    cj_reg never = minus_infinity(k), none = cj_mov(f, "u32", "no_token", "0xffffffff");
+    cj_reg in = cj_lt(k->f, "has_slot", k->thread, k->s.top);
+    cj_reg never = minus_infinity(k), none = cj_mov(k->f, "u32", "no_token", "0xffffffff");
     put_top(k, in, k->thread, none, never);
 }
 
@@ -119,21 +117,19 @@ typedef struct distribution {
 
 static void visit_distribution(sample_kernel *k, const cj_reg *v, const cj_reg *weight, cj_reg column, cj_reg inside, void *own) {
     (void)v;
-    cj_func            *f = k->f;
     const distribution *d = own;
-    cj_reg              at = cj_mad_wide(f, "probability_at", column, 4, d->row);
+    cj_reg              at = cj_mad_wide(k->f, "probability_at", column, 4, d->row);
     for (unsigned e = 0; e < k->s.width; e++) {
-        cj_reg p = cj_let(f, "f32", "p", "cvt.rn.f32.u64 $1, $2;\ndiv.rn.f32 $1, $1, $3;", weight[e], d->mass);
-        cj_ptx(f, "@$1 st.global.f32 [$2 + $3], $4;", inside, at, (int)(4 * e), p);
+        cj_reg p = cj_let(k->f, "f32", "p", "cvt.rn.f32.u64 $1, $2;\ndiv.rn.f32 $1, $1, $3;", weight[e], d->mass);
+        cj_ptx(k->f, "@$1 st.global.f32 [$2 + $3], $4;", inside, at, (int)(4 * e), p);
     }
 }
 
 void cj__sample_distribution(sample_kernel *k, cj_reg mass, cj_reg ties) {
-    cj_func *f = k->f;
-    cj_step(f, "the distribution: every kept mass by their sum");
-    cj_reg       most = cj_let(f, "u64", "at_least_1", "max.u64 $1, $2, 1;", mass);
+    cj_step(k->f, "the distribution: every kept mass by their sum");
+    cj_reg       most = cj_let(k->f, "u64", "at_least_1", "max.u64 $1, $2, 1;", mass);
     distribution d = {row_of(k, k->distribution_at, "probabilities_row", k->columns),
-                      cj_let(f, "f32", "mass_of_all", "cvt.rn.f32.u64 $1, $2;", most)};
+                      cj_let(k->f, "f32", "mass_of_all", "cvt.rn.f32.u64 $1, $2;", most)};
     cj__sample_walk(k, ties, visit_distribution, &d);
 }
 

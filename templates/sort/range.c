@@ -25,10 +25,9 @@ static void combine_ranges(const sort_kernel *k, unsigned at, unsigned count) {
 
 static void combine_warps(const sort_kernel *k) {
     const sort_shape *s = &k->s;
-    cj_func          *f = k->f;
     const cj_reg      range[] = {k->least, k->most};
-    cj_reg            first_lane = cj_eq(f, "first_lane", k->lane, 0);
-    cj__store(f, first_lane, "st.shared", s->type, range, 2, cj_mad(f, "range_at", k->warp, 2 * s->key_bytes, k->counts), s->at.ranges);
+    cj_reg            first_lane = cj_eq(k->f, "first_lane", k->lane, 0);
+    cj__store(k->f, first_lane, "st.shared", s->type, range, 2, cj_mad(k->f, "range_at", k->warp, 2 * s->key_bytes, k->counts), s->at.ranges);
     if (sort_warps(s) > 1) cj__sort_sync(k, "N1: the warps' ranges are written");  // else the lane that reads it wrote it
 }
 

@@ -19,13 +19,12 @@ static void warp_sync(const sort_kernel *k, const char *why) { cj_ptx(k->f, "bar
 // ---- a warp
 
 static void clear_own_counts(const sort_kernel *k) {
-    cj_func       *f = k->f;
-    cj_reg         zero = cj_mov(f, "u32", "zero", 0);
+    cj_reg         zero = cj_mov(k->f, "u32", "zero", 0);
     const cj_reg   zeros[] = {zero, zero, zero, zero};
     const unsigned words = sort_warp_bytes(&k->s) / 4, width = words < 4 * SORT_WARP ? 1 : 4;
-    cj_reg         at = cj_mad(f, "clear_at", k->lane, 4 * width, k->own_counts);
+    cj_reg         at = cj_mad(k->f, "clear_at", k->lane, 4 * width, k->own_counts);
     for (unsigned i = 0; i < words; i += width * SORT_WARP) {
-        cj__store(f, cj_always(), "st.shared", "u32", zeros, width, at, 4 * i);
+        cj__store(k->f, cj_always(), "st.shared", "u32", zeros, width, at, 4 * i);
     }
     warp_sync(k, "W1: the warp's counts are clear");
 }
@@ -35,9 +34,8 @@ static void clear_own_counts(const sort_kernel *k) {
 static bool is_byte(const sort_shape *s) { return s->digit == 8 && s->bits <= 32; }
 
 void cj__sort_take_digit(sort_kernel *k, cj_reg shift) {
-    cj_func *f = k->f;
     k->shift = shift;
-    if (is_byte(&k->s)) k->byte = cj_let(f, "u32", "byte", "shr.u32 $1, $2, 3;\nor.b32 $1, $1, 0x4440; // and zeros", shift);
+    if (is_byte(&k->s)) k->byte = cj_let(k->f, "u32", "byte", "shr.u32 $1, $2, 3;\nor.b32 $1, $1, 0x4440; // and zeros", shift);
 }
 
 cj_reg cj__sort_digit(const sort_kernel *k, unsigned item) {
@@ -70,15 +68,14 @@ static cj_reg agree(const sort_kernel *k, cj_reg digit, unsigned bit) {
 
 // The lanes that have the same digit. 0x80 of lop3 is the and of three.
 static cj_reg match(const sort_kernel *k, cj_reg digit) {
-    cj_func *f = k->f;
-    if (!k->s.ballots) return cj_let(f, "b32", "same", "match.any.sync.b32 $1, $2, 0xffffffff;", digit);
+    if (!k->s.ballots) return cj_let(k->f, "b32", "same", "match.any.sync.b32 $1, $2, 0xffffffff;", digit);
     cj_reg   same = agree(k, digit, 0);
     unsigned bit = 1;
     for (; bit + 1 < k->s.digit; bit += 2) {
         cj_reg one = agree(k, digit, bit), other = agree(k, digit, bit + 1);
-        cj_ptx(f, "lop3.b32 $1, $1, $2, $3, 0x80;", same, one, other);
+        cj_ptx(k->f, "lop3.b32 $1, $1, $2, $3, 0x80;", same, one, other);
     }
-    if (bit < k->s.digit) cj_ptx(f, "and.b32 $1, $1, $2;", same, agree(k, digit, bit));
+    if (bit < k->s.digit) cj_ptx(k->f, "and.b32 $1, $1, $2;", same, agree(k, digit, bit));
     return same;
 }
 

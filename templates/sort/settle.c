@@ -42,18 +42,16 @@ static cj_reg falls(const sort_kernel *k, const settling *t, cj_reg key, cj_reg 
 }
 
 static cj_reg falls_of_group(const sort_kernel *k, const settling *t, unsigned i) {
-    cj_func *f = k->f;
-    cj_reg   when = cj_always();
-    if (i + 1 == k->s.items) when = cj_lt(f, "has_next", cj_add(f, "next_place", k->first, SORT_WARP * i + 1), k->columns);
+    cj_reg when = cj_always();
+    if (i + 1 == k->s.items) when = cj_lt(k->f, "has_next", cj_add(k->f, "next_place", k->first, SORT_WARP * i + 1), k->columns);
     return falls(k, t, k->key[i], when, (int)i);
 }
 
 // The group before those of the warp, and the one after them: of other warps, or of ranks beside this one.
 static cj_reg falls_before(const sort_kernel *k, const settling *t) {
-    cj_func *f = k->f;
-    if (k->s.form == SORT_BY_WARP) return cj_mov(f, "u32", "falls_before", 0);
-    cj_reg when = cj_ge(f, "in_reach", k->lane, SORT_WARP - SORT_REACH);
-    cj_ptx(f, "setp.ge.and.u32 $1, $2, $3, $1;", when, k->first, (int)SORT_WARP);
+    if (k->s.form == SORT_BY_WARP) return cj_mov(k->f, "u32", "falls_before", 0);
+    cj_reg when = cj_ge(k->f, "in_reach", k->lane, SORT_WARP - SORT_REACH);
+    cj_ptx(k->f, "setp.ge.and.u32 $1, $2, $3, $1;", when, k->first, (int)SORT_WARP);
     return falls(k, t, key_at(k, when, t->at, -SORT_WARP), when, -1);
 }
 
@@ -96,9 +94,8 @@ static cj_reg any(const sort_kernel *k, const char *name, cj_reg p) {
 
 // After one step runs of two are done. Longer ones have a lane in their middle, or go on in another group.
 static cj_reg has_long_run(const sort_kernel *k, const settling *t, const place_in_run *p) {
-    cj_func *f = k->f;
-    cj_reg   before = cj_or(f, "before_or_last", p->before, t->last_lane), after = cj_or(f, "after_or_first", p->after, t->first_lane);
-    return any(k, "has_long_run", cj_and(f, "is_middle", before, after));
+    cj_reg   before = cj_or(k->f, "before_or_last", p->before, t->last_lane), after = cj_or(k->f, "after_or_first", p->after, t->first_lane);
+    return any(k, "has_long_run", cj_and(k->f, "is_middle", before, after));
 }
 
 static void settle_item(const sort_kernel *k, const settling *t, unsigned i, cj_reg moves) {
@@ -148,9 +145,8 @@ static void fetch_edges(const sort_kernel *k) {
 static cj_reg retry_at(const sort_kernel *k) { return cj_add(k->f, "retry_at", k->counts, k->s.at.retry); }
 
 void cj__sort_begin_settle(const sort_kernel *k) {
-    cj_func *f = k->f;
-    cj_reg   first = cj_eq(f, "first_thread", k->thread, 0);
-    cj_ptx(f, "@$1 st.shared.u32 [$2], 0; // retry", first, retry_at(k));
+    cj_reg first = cj_eq(k->f, "first_thread", k->thread, 0);
+    cj_ptx(k->f, "@$1 st.shared.u32 [$2], 0; // retry", first, retry_at(k));
 }
 
 // All threads have read `retry` before it is cleared. Sorted by the whole key the row has no run that is too long.

@@ -130,8 +130,7 @@ static void begin_row(sort_kernel *k) {
 
 static void emit_passes(sort_kernel *k, cj_reg shift) {
     const sort_shape *s = &k->s;
-    cj_func          *f = k->f;
-    CJ_COUNT_UNI(f, "next_digit", shift, s->digit, sort_low(s) + s->bits) {
+    CJ_COUNT_UNI(k->f, "next_digit", shift, s->digit, sort_low(s) + s->bits) {
         cj__sort_take_digit(k, shift);
         cj__sort_rank(k);
         cj__sort_scan(k);
@@ -161,13 +160,12 @@ static void emit_results(sort_kernel *k) {
 
 // Items are sorted by a prefix, and settle; where they cannot, they are sorted by the whole key, from the order that they have.
 static void emit_rounds(sort_kernel *k) {
-    cj_func *f = k->f;
     cj__sort_fit(k);
-    cj_reg shift = cj_mov(f, "u32", "shift", k->start);
-    CJ_LOOP_UNI(f, rounds, "next_round", "in_order") {
+    cj_reg shift = cj_mov(k->f, "u32", "shift", k->start);
+    CJ_LOOP_UNI(k->f, rounds, "next_round", "in_order") {
         emit_passes(k, shift);
         cj_leave(&rounds, cj__sort_settle(k));
-        cj_set(f, shift, 0);
+        cj_set(k->f, shift, 0);
     }
 }
 

@@ -56,10 +56,9 @@ static cj_reg packed(cj_func *f, const mma_copies *c, const cj_reg *x) {
 }
 
 void cj__mma_copies_store(const mma_kernel *k, const mma_copies *c, cj_reg when) {
-    cj_func *f = k->base.f;
     for (uint32_t i = 0; c->loads && i < c->count; i++) {
         cj_reg at = cj__mma_line_at(k, c, i);
         for (uint32_t box = 0; box < c->boxes; box++)
-            cj_ptx(f, "@$1 st.shared.b32 [$2 + $3], $4;", when, at, cj__mma_line_offset(c, i, box), packed(f, c, loaded_of(c, i, box)));
+            cj_ptx(k->base.f, "@$1 st.shared.b32 [$2 + $3], $4;", when, at, cj__mma_line_offset(c, i, box), packed(k->base.f, c, loaded_of(c, i, box)));
     }
 }

@@ -30,9 +30,8 @@ typedef struct target {
 
 static target begin(const mma_kernel *k) {
     const gemm_shape *g = k->base.g;
-    cj_func          *f = k->base.f;
-    target            t = {.m = cj__load_param(f, "s32", k->m, "m_end")};
-    t.n = cj__load_param(f, "s32", k->n, "n_end");
+    target            t = {.m = cj__load_param(k->base.f, "s32", k->m, "m_end")};
+    t.n = cj__load_param(k->base.f, "s32", k->n, "n_end");
     cj__gemm_values_begin(&k->base, &t.values);
     t.d = cj__mma_matrix(k, GEMM_MAP_D, false, g->d_type->bytes);
     t.d_pitch = cj__mma_line_bytes(k, GEMM_MAP_D, g->d_type->bytes);
@@ -105,10 +104,9 @@ static void emit_element(const mma_kernel *k, const skinny_shape *s, const targe
 
 void cj__skinny_results(const mma_kernel *k, const skinny_shape *s, const skinny_sums *sums, cj_reg first) {
     const uint32_t elements = s->groups * MMA_LINES * s->eights * MMA_COLUMNS, threads = SKINNY_WARPS * GEMM_WARP;
-    cj_func       *f = k->base.f;
     store_sums(k, s, sums);
-    cj_step(f, "each thread adds up the sums of its elements of D");
+    cj_step(k->base.f, "each thread adds up the sums of its elements of D");
     const target t = begin(k);
     for (uint32_t i = 0; i < elements; i += threads)
-        emit_element(k, s, &t, first, i ? cj_add(f, "number", k->base.thread, i) : k->base.thread);
+        emit_element(k, s, &t, first, i ? cj_add(k->base.f, "number", k->base.thread, i) : k->base.thread);
 }

@@ -145,13 +145,12 @@ static void multiply_set(const loads *l, const set *x, const skinny_sums *sums) 
 
 static void identify(mma_kernel *k) {
     gemm_kernel *b = &k->base;
-    cj_func     *f = b->f;
-    cj_step(f, "which thread this is, and which tile its block computes");
+    cj_step(b->f, "which thread this is, and which tile its block computes");
     cj__gemm_identify_thread(b);
     cj__mma_identify_tile(b);
-    if (b->g->batches > 1) b->of_one = cj_mul(f, "tiles_of_one", b->rows, b->columns);
+    if (b->g->batches > 1) b->of_one = cj_mul(b->f, "tiles_of_one", b->rows, b->columns);
     k->place = cj__gemm_place(b, b->cluster);
-    k->pool = cj__pool_address(f, "gemm_stages");
+    k->pool = cj__pool_address(b->f, "gemm_stages");
 }
 
 static void multiply(const mma_kernel *k, const skinny_shape *s, const skinny_sums *sums, cj_reg first) {

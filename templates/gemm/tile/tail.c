@@ -56,10 +56,9 @@ static void load_elements(const gemm_kernel *k, cj_reg at, cj_reg element[LANE_B
 
 // Whether a row of the box is one of D: lanes may name some that the box has not, and the box some that D has not.
 static cj_reg is_row(const gemm_kernel *k, cj_reg row, cj_reg row_of_box, uint32_t rows) {
-    cj_func *f = k->f;
-    cj_reg   inside = cj_lt(f, "is_row", row, cj__load_param(f, "u32", k->d_rows, "rows_of_d"));
+    cj_reg inside = cj_lt(k->f, "is_row", row, cj__load_param(k->f, "u32", k->d_rows, "rows_of_d"));
     if (rows % ROWS_AT_ONCE == 0) return inside;
-    return cj_let(f, "pred", "is_row", "setp.lt.and.s32 $1, $2, $3, $4;", row_of_box, rows, inside);
+    return cj_let(k->f, "pred", "is_row", "setp.lt.and.s32 $1, $2, $3, $4;", row_of_box, rows, inside);
 }
 
 // Of the rows of the box from `first` on.

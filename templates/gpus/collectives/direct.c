@@ -77,13 +77,12 @@ static void load_unit(const gpus_kernel *k, cj_reg at, cj_reg *words) {
 }
 
 static void store_unit(const gpus_kernel *k, cj_reg at, const cj_reg *words) {
-    cj_func *f = k->f;
     if (unit_bytes(&k->s) > 2) {
-        cj__store(f, cj_always(), "st.global", "b32", words, k->s.words, at, 0);
+        cj__store(k->f, cj_always(), "st.global", "b32", words, k->s.words, at, 0);
         return;
     }
-    cj_reg half = cj_let(f, "b16", "half", "cvt.u16.u32 $1, $2;", words[0]);
-    cj__store(f, cj_always(), "st.global", type_apart(&k->s), &half, 1, at, 0);
+    cj_reg half = cj_let(k->f, "b16", "half", "cvt.u16.u32 $1, $2;", words[0]);
+    cj__store(k->f, cj_always(), "st.global", type_apart(&k->s), &half, 1, at, 0);
 }
 
 // ---- the loop
@@ -149,11 +148,10 @@ static void store_targets(const gpus_kernel *k, cj_reg at, cj_reg got[CJ_BOX_GPU
 
 // `count` units, a step of the grid apart: all are loaded before one is stored.
 static void copy_units(const gpus_kernel *k, cj_reg unit, uint32_t count) {
-    cj_func *f = k->f;
-    cj_reg   at[AT_ONCE], got[AT_ONCE][CJ_BOX_GPUS][GPUS_WORDS];
+    cj_reg at[AT_ONCE], got[AT_ONCE][CJ_BOX_GPUS][GPUS_WORDS];
     for (uint32_t u = 0; u < count; u++) {
-        at[u] = cj_mul_wide(f, "at_unit", unit, unit_bytes(&k->s));
-        if (u) cj_update(f, at[u], "add", (uint64_t)u * k->s.grid * k->s.block * unit_bytes(&k->s));
+        at[u] = cj_mul_wide(k->f, "at_unit", unit, unit_bytes(&k->s));
+        if (u) cj_update(k->f, at[u], "add", (uint64_t)u * k->s.grid * k->s.block * unit_bytes(&k->s));
         load_sources(k, at[u], got[u]);
     }
     for (uint32_t u = 0; u < count; u++) store_targets(k, at[u], got[u]);

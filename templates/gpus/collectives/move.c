@@ -183,16 +183,15 @@ static void send_to_all(const gpus_kernel *k, const place *here, unsigned shot, 
 
 // Part q of x to GPU q, of which the own one stays.
 static void send_parts(const gpus_kernel *k, const place *here, cj_reg *own) {
-    cj_func *f = k->f;
-    cj_reg   words[CJ_BOX_GPUS][GPUS_WORDS];
-    piece    part[CJ_BOX_GPUS];
+    cj_reg words[CJ_BOX_GPUS][GPUS_WORDS];
+    piece  part[CJ_BOX_GPUS];
     for (uint32_t i = 0; i < k->s.gpus; i++) {
         part[i] = piece_of(k, k->x, here->unit, (int)(PEER + i));
         load_unit(k, &part[i], words[i]);
     }
     for (uint32_t w = 0; w < k->s.words; w++) own[w] = words[0][w];
     say_hello(k, here);
-    for (uint32_t i = 1; i < k->s.gpus; i++) CJ_IF(f, part[i].exists, "beyond") send(k, i, here->sent, 0, words[i]);
+    for (uint32_t i = 1; i < k->s.gpus; i++) CJ_IF(k->f, part[i].exists, "beyond") send(k, i, here->sent, 0, words[i]);
 }
 
 // In pairs of neighbours, as a cluster's collectives are.
@@ -223,9 +222,8 @@ static void combine_all(const gpus_kernel *k, const place *here, cj_reg *words) 
 
 // Each GPU's message, as it is, to its part of out.
 static void gather(const gpus_kernel *k, const place *here, unsigned shot, const cj_reg *own) {
-    cj_func *f = k->f;
-    piece    part[CJ_BOX_GPUS];
-    cj_reg   got[CJ_BOX_GPUS][GPUS_WORDS], exists[CJ_BOX_GPUS];
+    piece        part[CJ_BOX_GPUS];
+    cj_reg       got[CJ_BOX_GPUS][GPUS_WORDS], exists[CJ_BOX_GPUS];
     gpus_senders from = senders(k, here, shot);
     for (from.count = 0; from.count < k->s.gpus && !is_empty(&k->s, (int)from.count); from.count++) {
         part[from.count] = piece_of(k, k->out, here->unit, (int)from.count);
@@ -233,7 +231,7 @@ static void gather(const gpus_kernel *k, const place *here, unsigned shot, const
     }
     from.exists = exists;
     cj__gpus_receive_all(k, &from, own, got);
-    for (uint32_t q = 0; q < from.count; q++) CJ_IF(f, exists[q], "beyond") store_unit(k, &part[q], got[q]);
+    for (uint32_t q = 0; q < from.count; q++) CJ_IF(k->f, exists[q], "beyond") store_unit(k, &part[q], got[q]);
 }
 
 static void broadcast(const gpus_kernel *k, const place *here) {
@@ -323,15 +321,14 @@ static void push_parts(const gpus_kernel *k, cj_reg unit) {
 }
 
 static void push_result(const gpus_kernel *k, cj_reg unit) {
-    cj_func    *f = k->f;
     cj_reg      words[GPUS_WORDS], got[CJ_BOX_GPUS][GPUS_WORDS];
     const piece from = piece_of(k, k->x, unit, PEER), to = piece_of(k, k->out, unit, PEER);
-    CJ_IF(f, from.exists, "no_part") {
+    CJ_IF(k->f, from.exists, "no_part") {
         load_unit(k, &from, words);
-        cj_reg at = cj_mad_wide(f, "own_slots", unit, word_bytes(&k->s), k->mail[0]);
+        cj_reg at = cj_mad_wide(k->f, "own_slots", unit, word_bytes(&k->s), k->mail[0]);
         for (uint32_t q = 0; q < k->s.gpus; q++) load_words(k, cj_always(), at, words_before(&k->s, q, 0), got[q]);
         for (uint32_t q = 0; q < k->s.gpus; q++)
-            for (uint32_t w = 0; w < k->s.words; w++) cj_set_if(f, k->mine[q], got[q][w], words[w]);
+            for (uint32_t w = 0; w < k->s.words; w++) cj_set_if(k->f, k->mine[q], got[q][w], words[w]);
         cj__gpus_fold(k, got, words);
         for (uint32_t i = 1; i < k->s.gpus; i++) push(k, i, unit, 1, words);
         store_unit(k, &to, words);

@@ -192,16 +192,15 @@ static void pull(kernel *k, cj_reg at, uint32_t before, uint32_t u, const cj_reg
 }
 
 static void push_sum(kernel *k, cj_reg among, uint32_t part, uint32_t sums) {
-    cj_func *f = k->g.f;
-    cj_reg   from = words_address(k, k->g.mail[0], among);
+    cj_reg from = words_address(k, k->g.mail[0], among);
     EACH_UNIT(k, u) {
         cj_reg got[CJ_BOX_GPUS][GPUS_WORDS];
         for (uint32_t q = 0; q < k->s.gpus; q++) {
-            cj_registers(f, "b32", "got", k->s.unit.words, got[q]);
+            cj_registers(k->g.f, "b32", "got", k->s.unit.words, got[q]);
             pull(k, from, q * part, u, got[q]);
         }
         for (uint32_t q = 0; q < k->s.gpus; q++)
-            for (uint32_t w = 0; w < k->s.unit.words; w++) cj_set_if(f, k->g.mine[q], got[q][w], k->held[u][w]);
+            for (uint32_t w = 0; w < k->s.unit.words; w++) cj_set_if(k->g.f, k->g.mine[q], got[q][w], k->held[u][w]);
         add_up(k, got, u);
     }
     for (uint32_t i = 1; i < k->s.gpus; i++) {

@@ -85,29 +85,26 @@ cj_reg cj__gpus_peer(const gpus_kernel *k, uint32_t i) {
 }
 
 void cj__gpus_by_peer(const gpus_kernel *k, const char *name, const cj_reg *of_all, cj_reg *of_peer) {
-    cj_func *f = k->f;
     for (uint32_t i = 0; i < k->s.gpus; i++) {
-        of_peer[i] = cj_mov(f, "u64", name, of_all[i]);
+        of_peer[i] = cj_mov(k->f, "u64", name, of_all[i]);
         for (uint32_t r = 1; r < k->s.gpus; r++)
-            cj_set_if(f, k->mine[r], of_peer[i], of_all[cj__gpus_are_paired(k) ? r ^ i : (r + i) % k->s.gpus]);
+            cj_set_if(k->f, k->mine[r], of_peer[i], of_all[cj__gpus_are_paired(k) ? r ^ i : (r + i) % k->s.gpus]);
     }
 }
 
 void cj__gpus_open_mail(gpus_kernel *k) {
-    cj_func *f = k->f;
-    cj_reg   box[CJ_BOX_GPUS];
-    cj_step(f, "this set of mail: the own one, and those of the peers, of which each rank has an order of its own");
+    cj_reg box[CJ_BOX_GPUS];
+    cj_step(k->f, "this set of mail: the own one, and those of the peers, of which each rank has an order of its own");
     cj__gpus_by_peer(k, "box_of_peer", k->box, box);
     for (uint32_t i = 0; i < k->s.gpus; i++) {
-        k->mail[i] = cj_mad_wide(f, "mail", k->set, cj__gpus_set_bytes(k->s.mail, k->s.by_blocks), box[i]);
-        if (k->s.by_blocks) cj_update(f, k->mail[i], "add", 2 * k->s.mail);
+        k->mail[i] = cj_mad_wide(k->f, "mail", k->set, cj__gpus_set_bytes(k->s.mail, k->s.by_blocks), box[i]);
+        if (k->s.by_blocks) cj_update(k->f, k->mail[i], "add", 2 * k->s.mail);
     }
 }
 
 cj_reg cj__gpus_peer_box(const gpus_kernel *k) {
-    cj_func *f = k->f;
-    cj_reg   box = cj_mov(f, "u64", "peer_box", k->box[0]);
-    for (uint32_t q = 1; q < k->s.gpus; q++) cj_set_if(f, cj_eq(f, "peer", k->thread, q), box, k->box[q]);
+    cj_reg box = cj_mov(k->f, "u64", "peer_box", k->box[0]);
+    for (uint32_t q = 1; q < k->s.gpus; q++) cj_set_if(k->f, cj_eq(k->f, "peer", k->thread, q), box, k->box[q]);
     return box;
 }
 

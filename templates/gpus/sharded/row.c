@@ -133,13 +133,12 @@ static void add_chunk(sharded_kernel *k, const cj_partial *part, cj_reg first, b
 }
 
 void cj__gpus_sharded_part(sharded_kernel *k, const cj_partial *part) {
-    cj_func *f = k->g.f;
-    cj_step(f, "the thread's elements of the row");
+    cj_step(k->g.f, "the thread's elements of the row");
     k->kind.clear(&k->kind, part);
     if (k->s.chunks == 1)
         add_chunk(k, part, k->g.thread, true);
     else
-        CJ_FOR(f, first, "u32", "first", k->g.thread, k->s.units, k->s.per * k->s.block) add_chunk(k, part, first, false);
+        CJ_FOR(k->g.f, first, "u32", "first", k->g.thread, k->s.units, k->s.per * k->s.block) add_chunk(k, part, first, false);
 }
 
 cj_reg cj__gpus_sharded_label(sharded_kernel *k, cj_reg row) {
