@@ -23,11 +23,13 @@ static void visit_greatest(sample_kernel *k, const cj_reg *v, cj_reg column, voi
 
 enum { NUMBER = SAMPLE_GROUPS - 1 };
 
-// Of more groups two, four, … are one. Codes of numbers without a group are less than all others.
+// Of more groups two, four, … are one.
+static unsigned groups_of_one(const sample_kernel *k) { return cj__power_from(k->s.groups / (SAMPLE_GROUPS + 1) + 1); }
+
+// Codes of numbers without a group are less than all others.
 static void make_codes(const sample_kernel *k, cj_reg table, cj_reg codes) {
-    cj_func *f = k->f;
-    unsigned each = 1;
-    while (k->s.groups / each > SAMPLE_GROUPS) each *= 2;
+    cj_func       *f = k->f;
+    const unsigned each = groups_of_one(k);
     CJ_FOR(f, i, "u32", "group_number", k->thread, (unsigned)SAMPLE_GROUPS, k->s.block) {
         cj_reg inside = cj_lt(f, "inside", i, k->s.groups / each), at = cj_mad(f, "group_at", i, 4 * each, table);
         cj_reg best = cj_let(f, "f32", "group", "mov.b32 $1, 0fff800000;"), next = cj_none();
@@ -89,9 +91,7 @@ static void find_guess(sample_kernel *k, cj_reg table) {
     cj_step(f, "a first threshold: the k-th of the groups' greatest elements");
     cj_reg told = cj_shared_address(f, k->told), codes = cj_shared_address(f, k->codes);
     cj_reg first = cj_let(f, "pred", "has_k", "setp.ne.u32 $1, $2, 0;", k->k);
-    unsigned each = 1;
-    while (k->s.groups / each > SAMPLE_GROUPS) each *= 2;
-    k->guessed = cj_let(f, "pred", "guessed", "setp.le.and.u32 $1, $2, $3, $4;", k->k, k->s.groups / each, first);
+    k->guessed = cj_let(f, "pred", "guessed", "setp.le.and.u32 $1, $2, $3, $4;", k->k, k->s.groups / groups_of_one(k), first);
     CJ_IF_UNI(f, k->guessed, "no_guess") {
         make_codes(k, table, codes);
         cj_ptx(f, "bar.sync 0; // S5: all codes are written");

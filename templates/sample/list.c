@@ -270,11 +270,8 @@ void cj__sample_list(sample_kernel *k) {
         cj_ptx(f, "ld.shared.u32 $1, [$2];", count, own_count);
         cj_reg fits = cj_le(f, "list_fits", count, (unsigned)SAMPLE_LIST);
         CJ_IF_UNI(f, fits, "too_many") {
-            if (k->s.cluster) {
-                CJ_IF_UNI(f, cj_eq(f, "works", k->rank, 0), "has_no_list") finish(k, list, told, count);
-            } else {
-                finish(k, list, told, count);
-            }
+            const cj_reg works = k->s.cluster ? cj_eq(f, "works", k->rank, 0) : cj_always();
+            CJ_IF_UNI(f, works, "has_no_list") finish(k, list, told, count);
             cj_ptx(f, "ret;");
         }
     }

@@ -21,19 +21,14 @@ static uint32_t greatest_bits(const sample_kernel *k) {
     return k->s.penalties || k->s.dtype == CJ_F32 ? 0x7f7fffff : k->s.dtype == CJ_BF16 ? 0x7f7f0000 : 0x477fe000;
 }
 
-static float real_of_bits(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 void cj__sample_cap(const sample_kernel *k, cj_reg v) {
     cj_reg most = cj_let(k->f, "f32", "most_of_type", "mov.b32 $1, $2;", greatest_bits(k));
     cj_ptx(k->f, "min.f32 $1, $1, $2;", v, most);
 }
 
 void cj__sample_cap_up(const sample_kernel *k, cj_reg v) {
-    cj_reg is_most = cj_let(k->f, "pred", "is_most", "setp.ge.f32 $1, $2, $3;", v, real_of_bits(greatest_bits(k)));
+    char   text[24];
+    cj_reg is_most = cj_let(k->f, "pred", "is_most", "setp.ge.f32 $1, $2, $3;", v, cj__constant_text("f32", greatest_bits(k), text));
     cj_ptx(k->f, "@$1 mov.b32 $2, 0f7f800000;", is_most, v);
 }
 
@@ -174,7 +169,6 @@ cj_reg cj__sample_mass(const sample_kernel *k, cj_reg y) {
     cj_reg part = cj_let(f, "f32", "part", "sub.rn.f32 $1, $2, 0f4b400000;\nsub.rn.f32 $1, $3, $1;", whole, y);
     cj_reg power = cj_let(f, "f32", "power", "mov.f32 $1, $2;", factor[6]);
     cj_reg bits = cj_u32(f, "bits");
-    if (cj_is_none(part)) return power;
     for (int i = 5; i >= 0; i--) cj_ptx(f, "fma.rn.f32 $1, $1, $2, $3;", power, part, factor[i]);
     cj_ptx(f, "mov.b32 $1, $2; shl.b32 $1, $1, 23; add.u32 $1, $1, $3;", bits, whole, (unsigned)SAMPLE_UNIT << 23);
     cj_reg scaled = cj_let(f, "b32", "scaled", "mov.b32 $1, $2;\nadd.u32 $1, $1, $3;", power, bits);

@@ -208,9 +208,3 @@ void cj__sample_add_up(const sample_kernel *k, unsigned lanes, const char *type,
         cj_update(k->f, value, "add",
                   cj_let(k->f, "u32", "part_sum", "shfl.sync.bfly.b32 $1, $2, $3, 31, 0xffffffff;", value, step));
 }
-
-void cj__sample_write(const sample_kernel *k, cj_reg when, cj_reg token) {
-    cj_reg tokens = cj__load_pointer(k->f, k->tokens, "tokens");
-    cj_reg at = cj_mad_wide(k->f, "token_at", k->row, 4, tokens);
-    cj_ptx(k->f, "@$1 st.global.u32 [$2], $3;", when, at, token);
-}

@@ -7,14 +7,10 @@ enum { SEARCH_AUTO, SEARCH_DIGITS, SEARCH_COUNTS };
 
 static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16};
 
-static double real_of(const cj_plan *plan, unsigned param) {
-    double value;
-    memcpy(&value, &plan->params.value[param], sizeof value);
-    return value;
-}
+static double real_of(const cj_plan *plan, const char *name) { return cj_params_real(&plan->params, name); }
 
 static bool has_penalties(const cj_plan *plan) {
-    return real_of(plan, SAMPLE_REPETITION) != 1 || real_of(plan, SAMPLE_FREQUENCY) != 0 || real_of(plan, SAMPLE_PRESENCE) != 0;
+    return real_of(plan, "repetition") != 1 || real_of(plan, "frequency") != 0 || real_of(plan, "presence") != 0;
 }
 
 static bool has_many(const cj_plan *plan) {
@@ -82,8 +78,8 @@ void cj__sample_shape(const cj_plan *plan, sample_shape *s) {
                         .blocks = plan->cluster.x ? plan->cluster.x : 1,
                         .warps = plan->block.x / SAMPLE_WARP,
                         .top_k = value[SAMPLE_TOP_K] > 0,
-                        .top_p = real_of(plan, SAMPLE_TOP_P) < 1,
-                        .min_p = real_of(plan, SAMPLE_MIN_P) > 0,
+                        .top_p = real_of(plan, "top-p") < 1,
+                        .min_p = real_of(plan, "min-p") > 0,
                         .mask = value[SAMPLE_MASK]};
     s->penalties = has_penalties(plan);
     s->log_probability = value[SAMPLE_LOG_PROBABILITY];
@@ -115,7 +111,7 @@ static uint64_t clusters_at_once(const cj_limits *limits, uint32_t cluster) {
 static bool is_light(const cj_plan *plan) {
     const uint64_t *value = plan->params.value;
     const bool      counts = dtypes[value[SAMPLE_DTYPE]] == CJ_BF16 && value[SAMPLE_SEARCH] != SEARCH_DIGITS && value[SAMPLE_COLUMNS] >= SAMPLE_COUNTS_LEAST;
-    return !value[SAMPLE_TOP_K] && !has_penalties(plan) && (real_of(plan, SAMPLE_TOP_P) == 1 || counts);
+    return !value[SAMPLE_TOP_K] && !has_penalties(plan) && (real_of(plan, "top-p") == 1 || counts);
 }
 
 // Threads of a block that has so much of a row. Of lists most instructions are a warp's, however much it has of the row: there a thread
@@ -150,8 +146,8 @@ static uint32_t choose_cluster(const cj_plan *plan, const cj_limits *limits) {
 }
 
 static cj_status check_values(const cj_plan *plan, cj_error *error) {
-    const double temperature = real_of(plan, SAMPLE_TEMPERATURE), p = real_of(plan, SAMPLE_TOP_P);
-    const double least = real_of(plan, SAMPLE_MIN_P), repetition = real_of(plan, SAMPLE_REPETITION);
+    const double temperature = real_of(plan, "temperature"), p = real_of(plan, "top-p");
+    const double least = real_of(plan, "min-p"), repetition = real_of(plan, "repetition");
     REFUSE_IF(temperature < 0,
               "temperature: %g is not 0 or above" CJ_HINT "0 takes the largest logit, 1 leaves them as they are", temperature);
     REFUSE_IF(!(p > 0 && p <= 1), "top-p: %g is not above 0 and at most 1" CJ_HINT "1 keeps all tokens", p);

@@ -188,7 +188,6 @@ void cj__sample_greatest(sample_kernel *k);
 void cj__sample_list(sample_kernel *k);
 void cj__sample_search(sample_kernel *k);
 void cj__sample_draw(sample_kernel *k);
-void cj__sample_write(const sample_kernel *k, cj_reg when, cj_reg token);
 
 // ---- kept.c
 

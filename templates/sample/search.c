@@ -50,33 +50,31 @@ static void add_weight(const sample_kernel *k, const search *s, cj_reg digit, cj
 }
 
 // The first digit, of all elements above `least`; only top-k has found one before.
-static void weigh_first(sample_kernel *k, const search *s, cj_reg v) {
-    cj_reg y = cj__sample_exponent(k, v), mass = cj__sample_mass(k, y), counts = cj_ne(k->f, "counts", mass, 0);
-    if (k->s.top_k) cj_ptx(k->f, "setp.gt.and.u32 $1, $2, $3, $1;", counts, cj__sample_key(k, v), k->least);
-    CJ_IF(k->f, counts, "has_no_weight") add_weight(k, s, digit_of_y(k, y), mass);
-}
-
-// A later digit, of elements that agree in those before. Few have the first one, so the rest is for these alone.
-static void weigh_later(sample_kernel *k, const search *s, cj_reg v) {
+static void visit_first(sample_kernel *k, const cj_reg *v, cj_reg column, void *own) {
     cj_func *f = k->f;
-    cj_reg   y = cj__sample_exponent(k, v);
-    CJ_IF(f, cj_eq(f, "is_near", digit_of_y(k, y), s->y_digit), "is_far") {
-        cj_reg key = cj__sample_key(k, v), mass = cj__sample_mass(k, y), agrees = cj_ne(f, "agrees", mass, 0);
-        cj_reg differs = cj_sub(f, "differs", key, s->known);
-        cj_ptx(f, "setp.gt.and.u32 $1, $2, $3, $1;", agrees, key, k->least);
-        cj_ptx(f, "setp.le.and.u32 $1, $2, $3, $1;", agrees, differs, s->open);
-        CJ_IF(f, agrees, "disagrees") add_weight(k, s, cj_shr(f, "digit", differs, s->shift), mass);
+    (void)column;
+    for (unsigned e = 0; e < k->s.width; e++) {
+        cj_reg y = cj__sample_exponent(k, v[e]), mass = cj__sample_mass(k, y), counts = cj_ne(f, "counts", mass, 0);
+        if (k->s.top_k) cj_ptx(f, "setp.gt.and.u32 $1, $2, $3, $1;", counts, cj__sample_key(k, v[e]), k->least);
+        CJ_IF(f, counts, "has_no_weight") add_weight(k, own, digit_of_y(k, y), mass);
     }
 }
 
-static void visit_first(sample_kernel *k, const cj_reg *v, cj_reg column, void *own) {
-    (void)column;
-    for (unsigned e = 0; e < k->s.width; e++) weigh_first(k, own, v[e]);
-}
-
+// A later digit, of elements that agree in those before. Few have the first one, so the rest is for these alone.
 static void visit_later(sample_kernel *k, const cj_reg *v, cj_reg column, void *own) {
+    cj_func      *f = k->f;
+    const search *s = own;
     (void)column;
-    for (unsigned e = 0; e < k->s.width; e++) weigh_later(k, own, v[e]);
+    for (unsigned e = 0; e < k->s.width; e++) {
+        cj_reg y = cj__sample_exponent(k, v[e]);
+        CJ_IF(f, cj_eq(f, "is_near", digit_of_y(k, y), s->y_digit), "is_far") {
+            cj_reg key = cj__sample_key(k, v[e]), mass = cj__sample_mass(k, y), agrees = cj_ne(f, "agrees", mass, 0);
+            cj_reg differs = cj_sub(f, "differs", key, s->known);
+            cj_ptx(f, "setp.gt.and.u32 $1, $2, $3, $1;", agrees, key, k->least);
+            cj_ptx(f, "setp.le.and.u32 $1, $2, $3, $1;", agrees, differs, s->open);
+            CJ_IF(f, agrees, "disagrees") add_weight(k, s, cj_shr(f, "digit", differs, s->shift), mass);
+        }
+    }
 }
 
 static void weigh_all(sample_kernel *k, search *s) {

@@ -22,7 +22,8 @@ static cj_reg log_probability(const sample_kernel *k, cj_reg v, cj_reg mass) {
 static cj_reg minus_infinity(const sample_kernel *k) { return cj_let(k->f, "f32", "never", "mov.b32 $1, 0fff800000;"); }
 
 void cj__sample_tell(const sample_kernel *k, cj_reg when, cj_reg token, cj_reg v, cj_reg mass) {
-    cj__sample_write(k, when, token);
+    cj_reg tokens = cj__load_pointer(k->f, k->tokens, "tokens");
+    cj_ptx(k->f, "@$1 st.global.u32 [$2], $3;", when, cj_mad_wide(k->f, "token_at", k->row, 4, tokens), token);
     if (!k->s.log_probability) return;
     cj_reg log = cj_is_none(v) ? minus_infinity(k) : log_probability(k, v, mass);
     cj_reg at = row_of(k, k->log_at, "log_probability_at", cj_mov(k->f, "u32", "one", 1));

@@ -114,8 +114,7 @@ typedef struct buffer {
 
 // One of two arrays of all rows' items: the one in the workspace, or the second.
 static cj_reg find_array(const sort_kernel *k, cj_reg is_second, cj_reg workspace, uint64_t at, cj_reg second, cj_reg item, unsigned bytes) {
-    cj_reg base = cj_u64(k->f, "array");
-    cj_ptx(k->f, "selp.u64 $1, $2, $3, $4;", base, second, part(k, workspace, "first_array", at), is_second);
+    cj_reg base = cj_select(k->f, "u64", "array", is_second, second, part(k, workspace, "first_array", at));
     return cj_mad(k->f, "items_of_row", item, bytes, base);
 }
 

@@ -141,19 +141,13 @@ static bool cut_warp(const cj_plan *plan, const cj_limits *limits, sort_shape *s
     return s->tile >= plan->params.value[SORT_COLUMNS] && fits(s, limits);
 }
 
-static bool cut_block(const cj_plan *plan, const cj_limits *limits, sort_shape *s) {
-    s->form = SORT_BY_BLOCK;
-    s->cluster = 0;
-    cut(plan, plan->params.value[SORT_COLUMNS], s);
-    return s->tile >= plan->params.value[SORT_COLUMNS] && fits(s, limits);
-}
-
-static bool cut_cluster_of(const cj_plan *plan, const cj_limits *limits, unsigned ranks, sort_shape *s) {
-    const uint64_t columns = plan->params.value[SORT_COLUMNS];
-    s->form = SORT_BY_CLUSTER;
+// Of a block, or of the blocks of a cluster of so many ranks.
+static bool cut_blocks(const cj_plan *plan, const cj_limits *limits, unsigned ranks, sort_shape *s) {
+    const uint64_t columns = plan->params.value[SORT_COLUMNS], blocks = ranks ? ranks : 1;
+    s->form = ranks ? SORT_BY_CLUSTER : SORT_BY_BLOCK;
     s->cluster = ranks;
-    cut(plan, cj__ceil_div(columns, ranks), s);
-    return cj__is_power(s->tile) && (uint64_t)s->tile * ranks >= columns && fits(s, limits);
+    cut(plan, cj__ceil_div(columns, blocks), s);
+    return (!ranks || cj__is_power(s->tile)) && s->tile * blocks >= columns && fits(s, limits);
 }
 
 // So few that blocks share an SM: but of two ranks, whose items stay in their block by half.
@@ -161,10 +155,10 @@ static unsigned few_threads(const sort_shape *s) { return s->cluster == 2 && s->
 
 // If none is asked for, the least cluster that holds the row: of blocks with few threads, else of any.
 static bool cut_cluster(const cj_plan *plan, const cj_limits *limits, uint64_t asked, sort_shape *s) {
-    if (asked != CJ_PARAM_AUTO) return cut_cluster_of(plan, limits, (unsigned)asked, s);
+    if (asked != CJ_PARAM_AUTO) return cut_blocks(plan, limits, (unsigned)asked, s);
     for (unsigned any = 0; any < 2; any++)
         for (unsigned ranks = 2; ranks <= CLUSTER_MOST; ranks *= 2)
-            if (cut_cluster_of(plan, limits, ranks, s) && (any || s->block <= few_threads(s))) return true;
+            if (cut_blocks(plan, limits, ranks, s) && (any || s->block <= few_threads(s))) return true;
     return false;
 }
 
@@ -220,11 +214,10 @@ static bool does_grid_pay(const cj_plan *plan, const sort_shape *s) {
 static bool choose(const cj_plan *plan, const cj_limits *limits, uint64_t cluster, sort_shape *s) {
     const uint64_t *value = plan->params.value, form = value[SORT_FORM];
     const bool      open = form == SORT_BY_PLAN && (cluster == CJ_PARAM_AUTO || !cluster);
-    if (form == SORT_BY_WARP || (open && value[SORT_COLUMNS] <= SORT_WARP_COLUMNS))
-        if (cut_warp(plan, limits, s) || form == SORT_BY_WARP) return s->tile >= value[SORT_COLUMNS] && fits(s, limits);
-    if (form == SORT_BY_BLOCK || open)
-        if (cut_block(plan, limits, s) || form == SORT_BY_BLOCK)
-            return s->tile >= value[SORT_COLUMNS] && fits(s, limits);
+    bool            holds = false;
+    if (form == SORT_BY_WARP || (open && value[SORT_COLUMNS] <= SORT_WARP_COLUMNS)) holds = cut_warp(plan, limits, s);
+    if (form == SORT_BY_BLOCK || (open && !holds)) holds = cut_blocks(plan, limits, 0, s);
+    if (holds || form == SORT_BY_WARP || form == SORT_BY_BLOCK) return holds;
     if (form != SORT_BY_GRID && cluster && cut_cluster(plan, limits, cluster, s) && !(open && does_grid_pay(plan, s))) return true;
     return (form == SORT_BY_GRID || open) && !s->offset_bytes && cut_grid(plan, limits, s);
 }

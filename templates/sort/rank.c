@@ -249,10 +249,13 @@ static void sum_ranks(const sort_kernel *k, const bins *b, cj_reg *offset) {
 
 // ---- the grid: decoupled look-back (kit/lookback.h), a status word for each digit of a tile
 
+// The thread's bin in an array of all bins.
+static cj_reg bin_in(const sort_kernel *k, const bins *b, const char *name, cj_reg array) {
+    return cj_add(k->f, name, array, cj_cvt(k->f, "u64", "bin_offset", cj_sub(k->f, "bin_offset", b->at, k->counts)));
+}
+
 static cj_reg status_at(const sort_kernel *k, const bins *b) {
-    cj_func *f = k->f;
-    cj_reg   own = cj_mad_wide(f, "status_at", k->ticket, 4 * k->s.bins, k->statuses);
-    return cj_add(f, "status_at", own, cj_cvt(f, "u64", "bin_offset", cj_sub(f, "bin_offset", b->at, k->counts)));
+    return bin_in(k, b, "status_at", cj_mad_wide(k->f, "status_at", k->ticket, 4 * k->s.bins, k->statuses));
 }
 
 static void publish_total(sort_kernel *k, const bins *b, cj_reg start) {
@@ -268,10 +271,8 @@ static void publish_total(sort_kernel *k, const bins *b, cj_reg start) {
 // The prefix that the first tile publishes includes the former.
 static cj_reg look_back(const sort_kernel *k, const bins *b, cj_reg at) {
     cj_func *f = k->f;
-    cj_reg   before = cj_u32(f, "before"),
-           bin = cj_cvt(f, "u64", "bin_offset", cj_sub(f, "bin_offset", b->at, k->counts));
-    cj_ptx(f, "ld.global.u32 $1, [$2]; // what the row has before the digit", before,
-           cj_add(f, "bin_at", k->bins, bin));
+    cj_reg   bin = bin_in(k, b, "bin_at", k->bins);
+    cj_reg   before = cj_let(f, "u32", "before", "ld.global.u32 $1, [$2]; // what the row has before the digit", bin);
     CJ_IF(f, cj_ne(f, "has_before", k->tile, 0), "is_first") cj__lookback_words(f, at, 4 * k->s.bins, before);
     cj__word_publish(f, cj_always(), at, cj__word_prefix(f, before, k->bin_total), "the prefix after the tile");
     return before;
@@ -333,8 +334,7 @@ void cj__sort_scan(sort_kernel *k) {
 void cj__sort_sum_row(sort_kernel *k) {
     cj_func *f = k->f;
     bins     b = begin_bins(k, false);
-    cj_reg   start = cj_none(), bin = cj_cvt(f, "u64", "bin_offset", cj_sub(f, "bin_offset", b.at, k->counts));
-    cj_reg   at = cj_add(f, "bin_at", k->bins, bin);
+    cj_reg   start = cj_none(), at = bin_in(k, &b, "bin_at", k->bins);
     b.before = cj_mov(f, "u32", "before", 0);
     b.total[0] = cj_mov(f, "u32", "total", 0);
     CJ_IF_UNI(f, b.searches, "summed") {

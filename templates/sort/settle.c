@@ -70,9 +70,9 @@ static cj_reg falls_after(const sort_kernel *k, const settling *t) {
 static void look_at(const sort_kernel *k, const settling *t, cj_reg key, place_in_run *p, cj_reg in_run, cj_reg at, const char *wrong, int step) {
     cj_func    *f = k->f;
     const char *type = k->s.type;
-    cj_reg      neighbour = key_at(k, in_run, at, 0), differs = cj_xor(f, "differs", neighbour, key), is_wrong = cj_pred(f, "is_wrong");
+    cj_reg      neighbour = key_at(k, in_run, at, 0), differs = cj_xor(f, "differs", neighbour, key);
     cj_ptx(f, "setp.lt.and.$1 $2, $3, $4, $2;", type, in_run, differs, t->end);
-    cj_ptx(f, "setp.$1.and.$2 $3, $4, $5, $6;", wrong, type, is_wrong, neighbour, key, in_run);
+    cj_reg is_wrong = cj_let(f, "pred", "is_wrong", "setp.$2.and.$3 $1, $4, $5, $6;", wrong, type, neighbour, key, in_run);
     cj_ptx(f, "@$1 add.s32 $2, $2, $3; @$4 or.b$5 $6, $6, $7;", is_wrong, p->moves, step, in_run, k->s.type[1] == '6' ? 64 : 32, p->differs, differs);
 }
 
