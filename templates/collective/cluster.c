@@ -80,12 +80,7 @@ static void shuffle(const kernel *k, cj_reg to, cj_reg from, cj_reg lane) {
     cj_ptx(f, is_wide ? "mov.b64 $1, {$2, $3};" : is_half ? "cvt.u16.u32 $1, $2;" : "mov.b32 $1, $2;", to, low, high);
 }
 
-// The part that is rank + 1 parts after `part`, around.
-static cj_reg next_part(const kernel *k, cj_reg part) {
-    if (k->s.gets == 1) return cj_mov(k->f, "u32", "next_part", 0);
-    cj_reg sum = cj_add(k->f, "next_part", part, k->c.rank);
-    return cj_rem(k->f, "next_part", cj_add(k->f, "next_part", sum, 1), k->s.gets);
-}
+static cj_reg next_part(const kernel *k, cj_reg part) { return cj__collective_next_part(k->f, &k->s, "next_part", part, k->c.rank); }
 
 static void value_round(const kernel *k) {
     cj_collective_value(k->f, &k->c, &k->s.what, k->value, k->result);

@@ -35,12 +35,17 @@ enum { COLLECTIVE_UNIT = 16 };  // bytes that parts in shared memory are a multi
 
 // ---- shape.c
 
+static inline uint32_t cj__collective_param(const cj_plan *plan, int param) { return (uint32_t)plan->params.value[param]; }
+
 collective_shape cj__collective_shape(const cj_plan *plan);
 bool             cj__collective_combines(cj_collective_op op);
 
 // Only root gets something. value = 0 in all other blocks.
 bool cj__collective_is_to_root(const collective_shape *s);
 void cj__collective_clear_others(cj_func *f, const collective_shape *s, cj_reg rank, cj_reg value);
+
+// The part that a round's input part `part` of that rank begins with: rank + 1 parts after it, around.
+cj_reg cj__collective_next_part(cj_func *f, const collective_shape *s, const char *name, cj_reg part, cj_reg rank);
 
 // ---- the kernels, and the plan
 

@@ -67,20 +67,13 @@ static cj_reg address(const kernel *k, cj_reg inside, cj_reg array, cj_reg rank,
     return cj_mad_wide(k->f, "at", inside, bytes, cj_mad_wide(k->f, "row_at", row, k->s.count * bytes, array));
 }
 
-// The part of the last round's output that a rank's input begins with.
-static cj_reg linked_part(const kernel *k, cj_reg own, cj_reg rank) {
-    if (k->s.gets == 1) return cj_mov(k->f, "u32", "part", 0);
-    cj_reg after = cj_add(k->f, "part", cj_add(k->f, "part", own, rank), 1);
-    return cj_rem(k->f, "part", after, k->s.gets);
-}
-
 // The element of a rank's input that this block takes: of the part for this rank, where there are several.
 static cj_reg load_from(const kernel *k, cj_reg inside, cj_reg rank) {
     cj_func *f = k->f;
     cj_reg   own = k->s.gives > 1 ? k->rank : cj_mov(f, "u32", "own", 0);
     cj_reg at = address(k, inside, k->from, rank, k->s.gives, own);
     if (k->rounds > 1) {
-        cj_reg part = linked_part(k, own, rank);
+        cj_reg part = cj__collective_next_part(f, &k->s, "part", own, rank);
         cj_reg linked = cj_let(f, "pred", "linked", "setp.lt.and.u32 $1, $2, $3, $4;", inside,
                                LINK_BYTES / k->s.dtype->bytes, k->linked);
         cj_set_if(f, linked, at, address(k, inside, k->before, rank, k->s.gets, part));

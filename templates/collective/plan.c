@@ -4,10 +4,8 @@
 
 enum { WARP = 32 };
 
-static uint32_t value_of(const cj_plan *plan, int param) { return (uint32_t)plan->params.value[param]; }
-
 static cj_status refuse(const cj_plan *plan, const collective_shape *s, bool clusters, cj_error *error) {
-    const uint32_t size = value_of(plan, COLLECTIVE_SIZE);
+    const uint32_t size = cj__collective_param(plan, COLLECTIVE_SIZE);
     REFUSE_IF(size && size != s->cluster,
               "size=%u blocks work together, but a cluster has %u" CJ_HINT
               "leave size out, or choose cluster=0: without clusters",
@@ -51,15 +49,15 @@ static cj_status refuse_memory(const cj_plan *plan, const collective_shape *s, c
 
 // Blocks that work together stand beside each other along x where they are no cluster.
 static void place_blocks(cj_plan *plan) {
-    const uint32_t many = value_of(plan, COLLECTIVE_CLUSTERS), along = value_of(plan, COLLECTIVE_CLUSTER);
-    plan->grid = (cj_dim3){value_of(plan, COLLECTIVE_SIZE) * many, 1, 1};
+    const uint32_t many = cj__collective_param(plan, COLLECTIVE_CLUSTERS), along = cj__collective_param(plan, COLLECTIVE_CLUSTER);
+    plan->grid = (cj_dim3){cj__collective_param(plan, COLLECTIVE_SIZE) * many, 1, 1};
     if (!along) return;
-    plan->cluster = (cj_dim3){along, value_of(plan, COLLECTIVE_CLUSTER_Y), value_of(plan, COLLECTIVE_CLUSTER_Z)};
+    plan->cluster = (cj_dim3){along, cj__collective_param(plan, COLLECTIVE_CLUSTER_Y), cj__collective_param(plan, COLLECTIVE_CLUSTER_Z)};
     plan->grid = (cj_dim3){along * many, plan->cluster.y, plan->cluster.z};
 }
 
 cj_status cj__collective_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
-    const uint32_t block = value_of(plan, COLLECTIVE_BLOCK);
+    const uint32_t block = cj__collective_param(plan, COLLECTIVE_BLOCK);
     const uint32_t chosen = plan->params.value[COLLECTIVE_COUNT] == 1 ? WARP : COLLECTIVE_ARRAY_BLOCK;
     plan->block = (cj_dim3){block ? block : chosen, 1, 1};
     place_blocks(plan);
@@ -70,7 +68,7 @@ cj_status cj__collective_plan(cj_plan *plan, const cj_limits *limits, bool clust
     const uint64_t         pool = (uint64_t)(s.gives + s.gets) * s.part + s.scratch;
     TRY(refuse(plan, &s, clusters, error));
     plan->dynamic_shared = s.count == 1 || !plan->cluster.x ? 0 : (uint32_t)pool;
-    if (!plan->cluster.x) plan->launches = value_of(plan, COLLECTIVE_ROUNDS);  // outputs go to the workspace by turns
+    if (!plan->cluster.x) plan->launches = cj__collective_param(plan, COLLECTIVE_ROUNDS);  // outputs go to the workspace by turns
     if (plan->launches > 1) plan->workspace_bytes = (size_t)plan->grid.x * s.gets * s.count * s.dtype->bytes;
     cj__name_entry(plan, "%s_%s%s", CJ_PARAM_WORD(plan, "op"), CJ_PARAM_WORD(plan, "dtype"),
                    plan->cluster.x ? "" : "_global");

@@ -9,8 +9,6 @@ static const collective_dtype dtypes[] = {
     {"b32", "u8", "u32", "b32", 1},  {"b32", "s16", "s32", "b32", 2},  {"b32", "u16", "u32", "b32", 2},
 };
 
-static uint32_t value_of(const cj_plan *plan, int param) { return (uint32_t)plan->params.value[param]; }
-
 static bool is_in_halves(cj_collective_op op) {
     return op == CJ_COLLECTIVE_REDUCE || op == CJ_COLLECTIVE_ALLREDUCE || op == CJ_COLLECTIVE_SCAN;
 }
@@ -18,22 +16,22 @@ static bool is_in_halves(cj_collective_op op) {
 bool cj__collective_combines(cj_collective_op op) { return is_in_halves(op) || op == CJ_COLLECTIVE_REDUCE_SCATTER; }
 
 collective_shape cj__collective_shape(const cj_plan *plan) {
-    const collective_dtype *dtype = &dtypes[value_of(plan, COLLECTIVE_DTYPE)];
-    const uint32_t          cluster = value_of(plan, COLLECTIVE_CLUSTER) * value_of(plan, COLLECTIVE_CLUSTER_Y) *
-                             value_of(plan, COLLECTIVE_CLUSTER_Z);
-    const uint32_t   size = cluster ? cluster : value_of(plan, COLLECTIVE_SIZE);
-    const int32_t    distance = (int32_t)value_of(plan, COLLECTIVE_DISTANCE);
+    const collective_dtype *dtype = &dtypes[cj__collective_param(plan, COLLECTIVE_DTYPE)];
+    const uint32_t          cluster = cj__collective_param(plan, COLLECTIVE_CLUSTER) * cj__collective_param(plan, COLLECTIVE_CLUSTER_Y) *
+                             cj__collective_param(plan, COLLECTIVE_CLUSTER_Z);
+    const uint32_t   size = cluster ? cluster : cj__collective_param(plan, COLLECTIVE_SIZE);
+    const int32_t    distance = (int32_t)cj__collective_param(plan, COLLECTIVE_DISTANCE);
     const bool       is_half = dtype->bytes == 2 && strstr(dtype->type, "f16");
-    collective_shape s = {.dtype = dtype, .cluster = size, .count = value_of(plan, COLLECTIVE_COUNT)};
+    collective_shape s = {.dtype = dtype, .cluster = size, .count = cj__collective_param(plan, COLLECTIVE_COUNT)};
     s.what = (cj_collective){
-        .op = (cj_collective_op)value_of(plan, COLLECTIVE_OP),
+        .op = (cj_collective_op)cj__collective_param(plan, COLLECTIVE_OP),
         .type = dtype->type,
-        .combine = {.op = (cj_combine_op)value_of(plan, COLLECTIVE_COMBINE), .type = is_half ? "f32" : dtype->type},
-        .root = value_of(plan, COLLECTIVE_ROOT),
-        .exclusive = value_of(plan, COLLECTIVE_EXCLUSIVE),
-        .distance = value_of(plan, COLLECTIVE_TOWARD) ? -distance : distance,
-        .around = value_of(plan, COLLECTIVE_AROUND)};
-    s.desc = (cj_collectives_desc){.strategy = (cj_strategy)value_of(plan, COLLECTIVE_STRATEGY),
+        .combine = {.op = (cj_combine_op)cj__collective_param(plan, COLLECTIVE_COMBINE), .type = is_half ? "f32" : dtype->type},
+        .root = cj__collective_param(plan, COLLECTIVE_ROOT),
+        .exclusive = cj__collective_param(plan, COLLECTIVE_EXCLUSIVE),
+        .distance = cj__collective_param(plan, COLLECTIVE_TOWARD) ? -distance : distance,
+        .around = cj__collective_param(plan, COLLECTIVE_AROUND)};
+    s.desc = (cj_collectives_desc){.strategy = (cj_strategy)cj__collective_param(plan, COLLECTIVE_STRATEGY),
                                    .cluster = size,
                                    .threads = plan->block.x,
                                    .values = s.count == 1,
@@ -43,6 +41,12 @@ collective_shape cj__collective_shape(const cj_plan *plan) {
     s.part = (s.count * dtype->bytes + COLLECTIVE_UNIT - 1) / COLLECTIVE_UNIT * COLLECTIVE_UNIT;
     if (s.count > 1 && cluster) s.scratch = cj_collective_scratch(&s.desc, &s.what, s.part);
     return s;
+}
+
+cj_reg cj__collective_next_part(cj_func *f, const collective_shape *s, const char *name, cj_reg part, cj_reg rank) {
+    if (s->gets == 1) return cj_mov(f, "u32", name, 0);
+    cj_reg sum = cj_add(f, name, part, rank);
+    return cj_rem(f, name, cj_add(f, name, sum, 1), s->gets);
 }
 
 bool cj__collective_is_to_root(const collective_shape *s) {

@@ -32,7 +32,7 @@
 //   C1, C2   bar.sync around the rounds of bulk copies: the buffer is written; the last bytes have arrived.
 //   P1       barrier.cluster, pull: every buffer is written, and the other one has been read.
 //   G1, G2   bar.sync, global: the buffer is written; the blocks that this one trades with have written theirs.
-#include "kernel.h"
+#include "exchange.h"
 
 static const cj_param_info params[] = {
 #define PARAM(id, ...) {__VA_ARGS__},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The peers of a block in each pattern, and where their memory is.
-#include "kernel.h"
+#include "exchange.h"
 
 cj_reg cj__exchange_around(const exchange_kernel *k, cj_arg distance) {
     return cj__rank_ahead(k->f, "peer", k->rank, distance, k->s.size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rounds of each strategy, in exchange.c's words: push, of long parts in many rounds by bulk copies, pull, and global.
 // docs/maintaining/exchange.md tells why the barriers suffice.
-#include "kernel.h"
+#include "exchange.h"
 
 // ---- push: st.async into the unit's place in the peer's buffer, whose mbarrier counts the bytes
 
@@ -14,11 +14,8 @@ static void init_mbarriers(const exchange_kernel *k, uint32_t from, uint32_t arr
 
 static void push_setup(exchange_kernel *k) {
     cj_step(k->f, "mbarriers, before any peer needs them");
-    if (k->s.bulk)
-        init_mbarriers(k, 0, 1 + k->s.parts - k->s.turned,
-                       "full: the arrival that expects the bytes, and one for each part");
-    else
-        init_mbarriers(k, 0, 1, "full: one arrival, which expects the bytes");
+    if (k->s.bulk) init_mbarriers(k, 0, 1 + k->s.parts - k->s.turned, "full: the arrival that expects the bytes, and one for each part");
+    if (!k->s.bulk) init_mbarriers(k, 0, 1, "full: one arrival, which expects the bytes");
     if (k->s.credits) init_mbarriers(k, FREE_AT, 1, "free: one arrival, of the block to the left");
     cj_mbarrier_init_done(k->f, "peers may see them");
     cj_cluster_arrive(k->f, CJ_ARRIVE_RELAXED, NULL);
@@ -120,14 +117,17 @@ static void bulk_round(const exchange_kernel *k, const exchange_units *u, cj_reg
 
 // ---- pull: a cluster barrier, and loads of peers' buffers
 
+// All units, from peers' buffers.
+static void load_all(const exchange_kernel *k, const exchange_turn *t, const exchange_units *u, const char *load, int64_t offset) {
+    for (unsigned i = 0; i < k->s.vectors; i++)
+        cj__exchange_load_unit(k, u, i, load, cj__exchange_in_buffer(k, t, u->address[i]), offset);
+}
+
 static void pull_round(const exchange_kernel *k, const exchange_units *u, cj_reg round) {
     const exchange_turn t = cj__exchange_turn(k, round);
     cj__exchange_store_own(k, u, "st.shared", cj__exchange_in_buffer(k, &t, k->own));
     cj_cluster_sync(k->f, "P1: every block's buffer is written, and the other one was read");
-    for (unsigned i = 0; i < k->s.vectors; i++) {
-        cj_reg from = cj__exchange_in_buffer(k, &t, u->address[i]);
-        cj__exchange_load_unit(k, u, i, "ld.shared::cluster", from, EXCHANGE_HEAD);
-    }
+    load_all(k, &t, u, "ld.shared::cluster", EXCHANGE_HEAD);
 }
 
 // ---- global, without clusters: flags, and loads of buffers in global memory
@@ -169,10 +169,7 @@ static void global_round(const exchange_kernel *k, const exchange_units *u, cj_r
         }
     }
     cj_ptx(f, "bar.sync 0; // G2: those that it trades with have written theirs, and read the other one");
-    for (unsigned i = 0; i < k->s.vectors; i++) {
-        cj_reg from = cj__exchange_in_buffer(k, &t, u->address[i]);
-        cj__exchange_load_unit(k, u, i, "ld.global", from, 0);
-    }
+    load_all(k, &t, u, "ld.global", 0);
 }
 
 // ---- all rounds

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The units that a thread holds: which they are, where they lie in x, out and the buffers, and their ways between these.
-#include "kernel.h"
+#include "exchange.h"
 
 // A unit's part, and its place in that part's tile. is_held: the tile has it; cj_always(): of every thread.
 typedef struct place {

@@ -358,17 +358,13 @@ static void emit_loop(resident *w, const margins *m) {
     }
 }
 
-static void new_rows(resident *w) {
-    for (uint32_t i = 0; i < w->s->tile + 2 * w->s->radius; i++) w->row[i] = cj__stencil_row(w->k, "row");
-    for (uint32_t i = 0; i < w->s->tile; i++) w->made[i] = cj__stencil_row(w->k, "made");
-}
-
 void cj__stencil_emit_resident(const kernel *k) {
     const stencil *s = k->s;
     resident w = {.k = k, .f = k->f, .s = s, .rows = s->warps * s->tile, .row_bytes = WARP * s->columns * s->bytes};
     w.half = w.row_bytes * (2 * s->radius * s->warps + 1);
     w.halo_half = w.row_bytes * 2 * s->margin;
-    new_rows(&w);
+    for (uint32_t i = 0; i < s->tile + 2 * s->radius; i++) w.row[i] = cj__stencil_row(k, "row");
+    for (uint32_t i = 0; i < s->tile; i++) w.made[i] = cj__stencil_row(k, "made");
     emit_place(&w);
     emit_mbarriers(&w);
     emit_sight(&w);

@@ -116,7 +116,7 @@ void cj__mma_copies_begin(const mma_kernel *k, mma_copies *c, const gemm_operand
     c->from = cj_u64(f, "from");
     c->bytes = cj_u32(f, "bytes");
     c->line_to = cj_u32(f, "line_to");
-    if (c->loads) cj__mma_load_begin(k, c);
+    for (uint32_t i = 0; i < c->count * c->boxes * c->loads; i++) c->loaded[i] = cj_register(f, bytes == 2 ? "b16" : "b32", "loaded");
 }
 
 // ---- a stage

@@ -8,17 +8,15 @@ static void declare_matrices(mma_kernel *k) {
     static const char *const names[GEMM_MAPS] = {"a", "b", "c", "d"}, *const leading[] = {"lda", "ldb", "ldc", "ldd"};
     static const char *const strides[] = {"stride_a", "stride_b", "stride_c", "stride_d"};
     const gemm_shape        *g = k->base.g;
-    const bool               shared[] = {g->a.shared, g->b.shared, g->shared_c, false};
+    const bool               shared[] = {g->a.shared, g->b.shared, g->shared_c, false}, used[] = {true, true, g->adds_c, true};
     cj_func                 *f = k->base.f;
     for (unsigned i = 0; i < GEMM_MAPS; i++)
-        k->matrix[i] = cj_param(f, "u64", names[i], cj__gemm_comment(i != GEMM_MAP_C || g->adds_c, NULL));
+        k->matrix[i] = cj_param(f, "u64", names[i], cj__gemm_comment(used[i], NULL));
     for (unsigned i = 0; i < GEMM_MAPS; i++)
-        k->leading[i] = cj_param(f, "u64", leading[i],
-                                 cj__gemm_comment(i != GEMM_MAP_C || g->adds_c, "elements from a line to the next"));
+        k->leading[i] = cj_param(f, "u64", leading[i], cj__gemm_comment(used[i], "elements from a line to the next"));
     for (unsigned i = 0; i < GEMM_MAPS; i++)
         k->stride[i] = cj_param(f, "u64", strides[i],
-                                cj__gemm_comment(g->batches > 1 && !shared[i] && (i != GEMM_MAP_C || g->adds_c),
-                                       "elements from a product's to the next one's"));
+                                cj__gemm_comment(used[i] && g->batches > 1 && !shared[i], "elements from a product's to the next one's"));
 }
 
 void cj__mma_declare(mma_kernel *k) {

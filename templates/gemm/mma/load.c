@@ -28,12 +28,6 @@ uint32_t cj__mma_loads(const gemm_shape *g, const mma_tile *t) {
     return cj__mma_loads_in_turn(g) ? (uint32_t)cj__most(a, b) : a + b;
 }
 
-void cj__mma_load_begin(const mma_kernel *k, mma_copies *c) {
-    const bool is_half = c->operand->type->bytes == 2;
-    for (uint32_t i = 0; i < c->count * c->boxes * c->loads; i++)
-        c->loaded[i] = cj_register(k->base.f, is_half ? "b16" : "b32", "loaded");
-}
-
 static const cj_reg *loaded_of(const mma_copies *c, uint32_t i, uint32_t box) { return c->loaded + (i * c->boxes + box) * c->loads; }
 
 void cj__mma_load(const mma_kernel *k, const mma_copies *c, cj_reg when, uint32_t i, uint32_t box, cj_reg size) {

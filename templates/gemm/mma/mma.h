@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form of the matrix product for every GPU from sm_80 on: mma.sync out of stages that cp.async fills. It computes the problem
-// of gemm.h with the values of epilogue.h and the partials of partials.h; all else is its own:
+// of gemm.h with the values and the partials of epilogue.h; all else is its own:
 //
 //   mma.h  plan.c     its tiles, what a tile costs, what is refused, the launch
 //          kernel.c   parameters, thread identity, the order of tiles
@@ -12,7 +12,7 @@
 #ifndef CJ_TEMPLATES_GEMM_MMA_H
 #define CJ_TEMPLATES_GEMM_MMA_H
 
-#include "partials.h"
+#include "epilogue.h"
 
 // A tile and its warps: each computes m / warps_m rows of n / warps_n columns.
 typedef struct mma_tile {
@@ -63,6 +63,9 @@ static inline uint32_t cj__mma_result_row(const gemm_shape *g, const mma_tile *t
 static inline uint32_t cj__mma_result_bytes(const gemm_shape *g, const mma_tile *t) {
     return MMA_LINES * cj__mma_result_row(g, t);
 }
+
+// A problem gets a tile; turned: its columns and rows.
+void cj__mma_set_tile(gemm_shape *g, uint64_t tile, bool turned);
 
 // The shape of a plan's parameters, all of which are chosen.
 void cj__mma_read(const cj_params *params, gemm_shape *g);
@@ -139,8 +142,7 @@ void cj__mma_copies_store(const mma_kernel *k, const mma_copies *c, cj_reg when)
 cj_reg   cj__mma_line_at(const mma_kernel *k, const mma_copies *c, uint32_t i);
 uint32_t cj__mma_line_offset(const mma_copies *c, uint32_t i, uint32_t box);
 
-// Of elements that are loaded (load.c): their registers; a piece of `size` bytes of the matrix; and into the stage.
-void cj__mma_load_begin(const mma_kernel *k, mma_copies *c);
+// Of elements that are loaded (load.c): a piece of `size` bytes of the matrix.
 void cj__mma_load(const mma_kernel *k, const mma_copies *c, cj_reg when, uint32_t i, uint32_t box, cj_reg size);
 
 // ---- the mainloop and the results (loop.c, results.c)

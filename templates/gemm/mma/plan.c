@@ -27,10 +27,11 @@ static uint32_t operand_bytes(const gemm_operand *o) {
     return (o->order == CJ_BY_K || o->lines > GEMM_BOX ? o->lines : GEMM_BOX) * GEMM_ROW;
 }
 
-static void set_tile(gemm_shape *g, uint64_t tile) {
+void cj__mma_set_tile(gemm_shape *g, uint64_t tile, bool turned) {
+    const mma_tile *t = &cj__mma_tiles[tile];
     g->tile = (uint32_t)tile;
-    g->a.lines = g->tile_m = cj__mma_tiles[tile].m;
-    g->b.lines = g->tile_n = cj__mma_tiles[tile].n;
+    g->a.lines = g->tile_m = turned ? t->n : t->m;
+    g->b.lines = g->tile_n = turned ? t->m : t->n;
     g->a.bytes = operand_bytes(&g->a);
     g->b.bytes = operand_bytes(&g->b);
     cj__gemm_set_cluster(g, 0, 0);
@@ -39,7 +40,7 @@ static void set_tile(gemm_shape *g, uint64_t tile) {
 
 void cj__mma_read(const cj_params *p, gemm_shape *g) {
     cj__gemm_problem(p, g);
-    set_tile(g, p->value[GEMM_TILE]);
+    cj__mma_set_tile(g, p->value[GEMM_TILE], false);
     g->parts = (uint32_t)p->value[GEMM_PARTS];
     g->stages = (uint32_t)p->value[GEMM_STAGES];
 }
@@ -128,10 +129,10 @@ static void choose(const cj_plan *plan, const cj_limits *limits, gemm_shape *g) 
     const uint64_t   asked = p->value[GEMM_TILE];
     gemm_shape       best = *g;
     double           least = INFINITY;
-    set_tile(&best, asked ? asked : MMA_TILES - 1);
+    cj__mma_set_tile(&best, asked ? asked : MMA_TILES - 1, false);
     best.parts = p->value[GEMM_PARTS] ? (uint32_t)p->value[GEMM_PARTS] : 1;
     for (uint64_t tile = asked ? asked : 1; tile < (asked ? asked + 1 : MMA_TILES); tile++) {
-        set_tile(g, tile);
+        cj__mma_set_tile(g, tile, false);
         if (stages_most(g, limits) < cj__most(GEMM_STAGES_MIN, p->value[GEMM_STAGES])) continue;
         if (!asked && !has_registers(g, cj__target_number(plan))) continue;
         choose_parts(p, limits, g, &best, &least);
@@ -228,9 +229,7 @@ static void shape_launch(cj_plan *plan, const gemm_shape *g) {
     plan->grid = (cj_dim3){(uint32_t)(tiles * g->parts), 1, 1};
     plan->dynamic_shared = CJ_POOL_SLACK + (uint32_t)cj__most(g->stages * cj__mma_stage_bytes(g), results);
     if (g->parts > 1)
-        plan->workspace_bytes = (size_t)(tiles * warps *
-                                         (sizeof(uint32_t) +
-                                          (uint64_t)g->parts * cj__mma_sums(t) * GEMM_WARP * sizeof(float)));
+        plan->workspace_bytes = (size_t)(tiles * warps * (sizeof(uint32_t) + (uint64_t)g->parts * cj__mma_sums(t) * GEMM_WARP * sizeof(float)));
     plan->programmatic = plan->params.value[GEMM_DEPENDENT] != 0;
 }
 
@@ -244,8 +243,7 @@ cj_status cj__mma_plan(cj_plan *plan, const cj_limits *limits, cj_error *error) 
     cj__mma_keep_choices(plan, &g);
     shape_launch(plan, &g);
     CJ_DERIVE(plan, g.tiles_m, g.tiles_n, g.batches, g.m, g.n, g.k, steps_of_part(&g));
-    snprintf(plan->entry, sizeof plan->entry, "gemm_mma_%s_%ux%u%s", g.a.type->name, g.tile_m,
-             g.tile_n, g.parts > 1 ? "_split" : "");
+    cj__name_entry(plan, "gemm_mma_%s_%ux%u%s", g.a.type->name, g.tile_m, g.tile_n, g.parts > 1 ? "_split" : "");
     plan->error_bound = cj__gemm_error_bound(&g);
     return CJ_OK;
 }

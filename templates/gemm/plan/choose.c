@@ -37,11 +37,6 @@ typedef struct candidate {
     double     clocks;
 } candidate;
 
-static void compare(candidate *best, const gemm_shape *g, uint64_t room) {
-    const double clocks = cj__gemm_cost(g, room);
-    if (clocks < best->clocks) *best = (candidate){*g, clocks};
-}
-
 // Splits of a tile by a multicast group. In a cluster they double: clusters of a power of two blocks fit as counted; the last of 40
 // clusters of 3, or of 20 of 6, ran late. Unless parts are asked for, no more are tried than run at once.
 static void try_splits(const cj_params *p, const cj_limits *limits, gemm_shape *g, candidate *best) {
@@ -56,7 +51,8 @@ static void try_splits(const cj_params *p, const cj_limits *limits, gemm_shape *
             cj__gemm_set_tile(g, g->tile);  // whether results are deferred, and consumers take turns, depends on the split
             choose_sums(p, limits, g);
             if (g->stages < cj__most(value[GEMM_STAGES], GEMM_STAGES_MIN) || (g->in_turn && g->teams == 1)) continue;
-            compare(best, g, room);
+            const double clocks = cj__gemm_cost(g, room);
+            if (clocks < best->clocks) *best = (candidate){*g, clocks};
         }
     }
 }

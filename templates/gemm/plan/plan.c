@@ -122,12 +122,6 @@ static void derive(cj_plan *plan, const gemm_shape *g) {
     if (cj__gemm_has_tail(g)) CJ_DERIVE(plan, cj__gemm_lines(g), cj__gemm_line(g));
 }
 
-static void name_entry(cj_plan *plan, const gemm_shape *g) {
-    int length = snprintf(plan->entry, sizeof plan->entry, "gemm_%s_%ux%u", g->a.type->name, g->tile_m, g->tile_n);
-    if (cj__gemm_is_split(g))
-        snprintf(plan->entry + length, sizeof plan->entry - (size_t)length, "_split_%ux%u", g->split, g->parts);
-}
-
 cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     gemm_shape g;
     (void)clusters;  // the only target has them
@@ -139,7 +133,10 @@ cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     shape_launch(plan, limits, &g);
     keep_choices(plan, &g);
     derive(plan, &g);
-    name_entry(plan, &g);
+    if (cj__gemm_is_split(&g))
+        cj__name_entry(plan, "gemm_%s_%ux%u_split_%ux%u", g.a.type->name, g.tile_m, g.tile_n, g.split, g.parts);
+    else
+        cj__name_entry(plan, "gemm_%s_%ux%u", g.a.type->name, g.tile_m, g.tile_n);
     plan->workspace_bytes = cj__gemm_workspace(&g);
     plan->error_bound = cj__gemm_error_bound(&g);
     plan->programmatic = plan->params.value[GEMM_DEPENDENT] != 0;

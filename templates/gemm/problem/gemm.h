@@ -8,7 +8,7 @@
 //   plan/     model.c choose.c        what a shape would cost; which one is chosen; plan.c refuses and makes the launch
 //   tile/     kernel.c                parameters of the kernel, thread identity, the order of tiles
 //             value.c epilogue.c turned.c tail.c  from f32 sums to D
-//             partials.c              sums of several blocks combine through global memory
+//             partials.c              (epilogue.h) sums of several blocks combine through global memory
 //   wgmma/    producer.c consumer.c   the warp groups
 //             split.c                 split-K
 //   mma/                              the form for every GPU from sm_80 on

@@ -23,14 +23,7 @@ bool cj__skinny_can(const gemm_shape *g) {
     return by_k && (is_few(g->m) || is_few(g->n)) && g->k * g->a.type->bytes % MMA_CHUNK == 0;
 }
 
-static void set_tile(gemm_shape *g, uint64_t tile) {
-    const uint32_t many = MMA_LINES << (SKINNY_TILE_FIRST + SKINNY_TILES - 1 - tile), few = MMA_LINES;
-    g->tile = (uint32_t)tile;
-    g->a.lines = g->tile_m = is_few(g->m) ? few : many;
-    g->b.lines = g->tile_n = is_few(g->m) ? many : few;
-    cj__gemm_set_cluster(g, 0, 0);
-    g->rows = g->tile_m;
-}
+static void set_tile(gemm_shape *g, uint64_t tile) { cj__mma_set_tile(g, tile, !is_few(g->m)); }
 
 void cj__skinny_read(const cj_params *p, gemm_shape *g) {
     cj__gemm_problem(p, g);
@@ -120,7 +113,7 @@ cj_status cj__skinny_plan(cj_plan *plan, const cj_limits *limits, cj_error *erro
     plan->programmatic = plan->params.value[GEMM_DEPENDENT] != 0;
     CJ_DERIVE(plan, g.tiles_m, g.tiles_n, g.batches, g.m, g.n, g.k,
               cj__ceil_div(g.k * g.a.type->bytes, cj__skinny_set_bytes(&s)));
-    snprintf(plan->entry, sizeof plan->entry, "gemm_skinny_%s_%ux%u", g.a.type->name, g.tile_m, g.tile_n);
+    cj__name_entry(plan, "gemm_skinny_%s_%ux%u", g.a.type->name, g.tile_m, g.tile_n);
     plan->error_bound = cj__gemm_error_bound(&g);
     return CJ_OK;
 }

@@ -18,7 +18,7 @@ static void store_sums(const mma_kernel *k, const skinny_shape *s, const skinny_
         for (uint32_t m = 0; m < s->eights; m++)
             for (uint32_t j = 0; j < 4; j++)
                 cj_ptx(f, "st.shared.f32 [$1 + $2], $3;", at,
-                       (m * MMA_COLUMNS + j % 2) * row + (n * MMA_LINES + j / 2 * 8) * 4, sums->value[n][m][j]);
+                       (m * MMA_COLUMNS + j % 2) * row + (n * MMA_LINES + j / 2 * 8) * 4, sums->value[4 * (n * s->eights + m) + j]);
     cj_ptx(f, "bar.sync 0; // all warps' sums are there");
 }
 

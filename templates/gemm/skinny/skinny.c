@@ -137,7 +137,7 @@ static void multiply_set(const loads *l, const set *x, const skinny_sums *sums) 
                 const cj_reg  *up = x->many[2 * n][i / 2] + at, *down = x->many[2 * n + 1][i / 2] + at;
                 const cj_reg   a[4] = {up[0], down[0], up[1], down[1]};
                 cj__mma_multiply(l->k->base.f, s->many->type, s->few->type, a, x->few[m][i / 2] + at,
-                                 sums->value[n][m]);
+                                 sums->value + 4 * (n * s->eights + m));
             }
 }
 
@@ -157,9 +157,7 @@ static void multiply(const mma_kernel *k, const skinny_shape *s, const skinny_su
     cj_func *f = k->base.f;
     loads    l = {.k = k, .s = s};
     begin(&l, first);
-    for (uint32_t n = 0; n < s->groups; n++)
-        for (uint32_t m = 0; m < s->eights; m++)
-            for (uint32_t j = 0; j < 4; j++) cj_set(f, sums->value[n][m][j], 0.0F);
+    for (uint32_t i = 0; i < cj__skinny_sums(s); i++) cj_set(f, sums->value[i], 0.0F);
     cj_reg left = cj_mov(f, "u32", "sets_left", cj__load_param(f, "u32", k->part_steps, "sets"));
     cj__gemm_wait(&k->base);
     cj_step(f, "all sets are loaded; then each is multiplied and loaded again");
@@ -191,7 +189,7 @@ static void write_head(const mma_kernel *k, const skinny_shape *s, cj_builder *b
 // few.
 static void limit_registers(const mma_kernel *k, const skinny_shape *s) {
     enum { PAIRED = 65536 / (2 * SKINNY_WARPS * GEMM_WARP), MOST = 255, TARGET = 90 };
-    const uint32_t sums = 4 * s->groups * s->eights, of_set = 4 * s->slices * (2 * s->groups + s->eights);
+    const uint32_t sums = cj__skinny_sums(s), of_set = 4 * s->slices * (2 * s->groups + s->eights);
     const bool     fits = s->sets * of_set + sums + cj__gemm_constants.skinny_registers <= PAIRED;
     const bool     pairs = fits && s->many->type->bytes == 2 && cj__target_number(k->base.plan) >= TARGET;
     cj__registers(k->base.plan, k->base.f, pairs ? PAIRED : MOST, true);
@@ -210,9 +208,7 @@ void cj__skinny_emit(const cj_plan *plan, cj_builder *builder) {
     limit_registers(&k, &s);
     cj__launch_dependents(plan, f);
     identify(&k);
-    for (uint32_t n = 0; n < s.groups; n++)
-        for (uint32_t m = 0; m < s.eights; m++)
-            for (uint32_t j = 0; j < 4; j++) sums.value[n][m][j] = cj_f32(f, "sum");
+    for (uint32_t i = 0; i < cj__skinny_sums(&s); i++) sums.value[i] = cj_f32(f, "sum");
     cj_reg first = s.many_is_a ? k.place.row : k.place.column;
     multiply(&k, &s, &sums, first);
     cj__skinny_results(&k, &s, &sums, first);

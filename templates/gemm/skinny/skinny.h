@@ -43,6 +43,8 @@ static inline uint32_t cj__skinny_warp_bytes(const skinny_shape *s) {
     return s->eights * MMA_COLUMNS * cj__skinny_row(s) * (uint32_t)sizeof(float);
 }
 
+static inline uint32_t cj__skinny_sums(const skinny_shape *s) { return 4 * s->groups * s->eights; }  // of a thread
+
 // Whether this form computes the problem: both operands by K in whole chunks, few lines of one of them.
 bool cj__skinny_can(const gemm_shape *g);
 
@@ -55,7 +57,7 @@ void      cj__skinny_emit(const cj_plan *plan, cj_builder *builder);
 
 // The sums of all warps become D. `first`: the block's first line of the many.
 typedef struct skinny_sums {
-    cj_reg value[SKINNY_GROUPS_MAX][SKINNY_EIGHTS_MAX][4];
+    cj_reg value[4 * SKINNY_GROUPS_MAX * SKINNY_EIGHTS_MAX];  // four of each 16 lines of the many and 8 of the few
 } skinny_sums;
 
 void cj__skinny_results(const mma_kernel *k, const skinny_shape *s, const skinny_sums *sums, cj_reg first);

@@ -74,4 +74,15 @@ void cj__gemm_results_store(const gemm_kernel *k, const gemm_results *r, uint32_
 void cj__gemm_results_place(const gemm_kernel *k, gemm_results *r, const gemm_place *place);
 void cj__gemm_results_take_subtile(const gemm_kernel *k, const gemm_results *r, const cj_reg *sum, uint32_t subtile);
 
+// ---- sums that blocks or clusters which split the K of a tile combine through global memory (partials.c)
+
+// A lane's sums as they lie there: four of them, the lanes of a warp side by side.
+enum { GEMM_VECTOR = 4, GEMM_VECTOR_BYTES = GEMM_WARP * 16 };
+
+// `count` sums, a multiple of GEMM_VECTOR, from or to where this lane's lie; `load` is "ld.global" or "ld.shared".
+void cj__gemm_sums_load(const gemm_kernel *k, const char *load, const cj_reg *to, uint32_t count, cj_reg at,
+                        uint32_t offset);
+void cj__gemm_sums_store(const gemm_kernel *k, const cj_reg *sum, uint32_t count, cj_reg at);
+void cj__gemm_sums_add(const gemm_kernel *k, const cj_reg *sum, const cj_reg *summand, uint32_t count);
+
 #endif

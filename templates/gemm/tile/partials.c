@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Partials through global memory: each warp stores the sums that it has of a tile, as its registers hold them, and the warp that
 // comes last (kit/last.h) loads those of all. split.c and mma/results.c say where partials and counters lie.
-#include "partials.h"
+#include "epilogue.h"
 
 void cj__gemm_sums_load(const gemm_kernel *k, const char *load, const cj_reg *to, uint32_t count, cj_reg at,
                         uint32_t offset) {

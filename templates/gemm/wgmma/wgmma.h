@@ -4,7 +4,7 @@
 #ifndef CJ_TEMPLATES_GEMM_WGMMA_H
 #define CJ_TEMPLATES_GEMM_WGMMA_H
 
-#include "partials.h"
+#include "epilogue.h"
 
 // ---- split-K (split.c)
 

@@ -179,11 +179,6 @@ static void open_rows(sharded_kernel *k) {
         for (uint32_t w = 0; w < k->s.unit.words; w++) k->last[u][w] = cj_mov(f, "b32", "last", 0);
 }
 
-static void keep_row(sharded_kernel *k) {
-    for (uint32_t u = 0; u < k->s.per && k->s.hold; u++)
-        for (uint32_t w = 0; w < k->s.unit.words; w++) cj_set(k->g.f, k->last[u][w], k->held[u][w]);
-}
-
 static void work(sharded_kernel *k) {
     cj_func *f = k->g.f;
     CJ_FOR(f, row, "u32", "row", k->g.block, k->s.rows + k->s.grid, k->s.grid) {
@@ -210,7 +205,8 @@ static void work(sharded_kernel *k) {
         }
         cj_ptx(f, "bar.sync 0; // B2: the previous row's result is here, and this one's parts have been read");
         if (k->s.writes) CJ_IF_UNI(f, has_previous, "nothing_to_write") cj__gpus_sharded_write(k);
-        keep_row(k);
+        for (uint32_t u = 0; u < k->s.per && k->s.hold; u++)
+            for (uint32_t w = 0; w < k->s.unit.words; w++) cj_set(f, k->last[u][w], k->held[u][w]);
         if (k->s.stage) cj_pipeline_next(f, &k->pipeline, &k->at);
     }
 }
