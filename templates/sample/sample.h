@@ -29,15 +29,8 @@ enum {
     SAMPLE_SETTINGS
 };
 
-// Lanes; elements of a load, groups of lanes whose greatest elements are compared, blocks of a cluster, at
-// most. A mass of 1 is 2^UNIT. told[]: a digit or the first threshold, the number of candidates, and what is left or the mass of k.
-enum {
-    SAMPLE_WARP = 32,
-    SAMPLE_WIDTH = 8,
-    SAMPLE_GROUPS = 128,
-    SAMPLE_BLOCKS = 16,
-    SAMPLE_UNIT = 40
-};
+// Lanes; elements of a load, groups of lanes whose greatest elements are compared, at most. A mass of 1 is 2^UNIT. told[]: a digit or the first threshold, the number of candidates, and what is left or the mass of k.
+enum { SAMPLE_WARP = 32, SAMPLE_WIDTH = 8, SAMPLE_GROUPS = 128, SAMPLE_UNIT = 40 };
 
 // A record of a warp in the draw, and a candidate in the list: 16 bytes.
 enum { SAMPLE_RECORD = 16, SAMPLE_ENTRY = 16 };

@@ -9,7 +9,7 @@
 //   low[], high[]  halves of the bins' sums of 64 bits: a carry of the lower half is added to the upper one
 #include "sample.h"
 
-enum { AT_DIGIT = 0, AT_LEFT = 8, EACH_MOST = SAMPLE_BINS, Y_OCTAVES = 41 };
+enum { AT_LEFT = 8, EACH_MOST = SAMPLE_BINS, Y_OCTAVES = 41 };
 
 typedef struct search {
     cj_reg by_mass;  // else each weighs 1

@@ -134,11 +134,6 @@ static buffer find_buffer(const sort_kernel *k, cj_reg workspace, const sort_wor
     return b;
 }
 
-static const char *key_type(const sort_kernel *k) {
-    static const char *const types[] = {[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
-    return types[k->s.bytes];
-}
-
 static void load_again(const sort_kernel *k, const buffer *b) {
     cj_func *f = k->f;
     cj_reg   greatest = cj__sort_greatest(k);
@@ -146,7 +141,7 @@ static void load_again(const sort_kernel *k, const buffer *b) {
     for (unsigned i = 0; i < k->s.items; i++) {
         cj_reg place = cj_add(f, "place", k->first, SORT_WARP * i), inside = cj_lt(f, "inside", place, k->columns);
         cj_set(f, k->key[i], greatest);
-        cj__load(f, inside, "ld.global", key_type(k), &k->key[i], 1,
+        cj__load(f, inside, "ld.global", sort_type(k->s.bytes), &k->key[i], 1,
                  cj_mad_wide(f, "key_at", place, k->s.bytes, b->keys), 0);
         if (!k->s.carries) continue;
         cj__load(f, inside, "ld.global", "u32", &k->index[i], 1, cj_mad_wide(f, "index_at", place, 4, b->indices),
@@ -169,7 +164,7 @@ static void store_again(const sort_kernel *k, const buffer *b) {
     cj_step(f, "items, for the next launch");
     for (unsigned i = 0; i < k->s.items; i++) {
         cj_reg inside, place = place_in_row(k, i, &inside);
-        cj__store(f, inside, "st.global", key_type(k), &k->key[i], 1,
+        cj__store(f, inside, "st.global", sort_type(k->s.bytes), &k->key[i], 1,
                   cj_mad_wide(f, "key_to", place, k->s.bytes, b->keys), 0);
         if (!k->s.carries) continue;
         cj__store(f, inside, "st.global", "u32", &k->index[i], 1, cj_mad_wide(f, "index_to", place, 4, b->indices), 0);

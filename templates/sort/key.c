@@ -14,10 +14,6 @@ static uint64_t infinity_of(const sort_shape *s) {
                                  : 0x7c00;
 }
 
-static const char *load_type(const sort_shape *s) {
-    return s->bits == 64 ? "u64" : s->bits == 32 ? "u32" : s->bits == 16 ? "u16" : "u8";
-}
-
 // A constant of the key's width, in a register: PTX has no logic with 64-bit constants in all places.
 cj_reg cj__sort_constant(const sort_kernel *k, const char *name, uint64_t value) {
     return cj_mov(k->f, k->s.type, name, value);
@@ -94,7 +90,7 @@ void cj__sort_load(sort_kernel *k, bool indices) {
         k->key[i] = cj_mov(f, s->type, "key", 0);
         if (indices && s->carries && !s->packed) k->index[i] = cj_mov(f, "u32", "index", place);
         inside[i] = cj_lt(f, "inside", place, k->columns);
-        cj__load(f, inside[i], cj__load_given(k->plan), load_type(s), &k->key[i], 1,
+        cj__load(f, inside[i], cj__load_given(k->plan), sort_type(s->bytes), &k->key[i], 1,
                  cj_mad_wide(f, "at", place, s->bytes, k->base), 0);
     }
     cj_reg greatest = cj__sort_greatest(k);
@@ -126,7 +122,7 @@ static cj_reg bits_of(const sort_kernel *k, cj_reg key, cj_reg inside, cj_reg in
     cj_reg reads = cj_eq(f, "is_nan", key, cj__sort_constant(k, "greatest", mask_of(s)));
     cj_ptx(f, "setp.eq.or.$1 $2, $3, $4, $2; // a zero of either sign", s->type, reads, key, sign);
     cj_update(f, reads, "and", inside);
-    cj__load(f, reads, cj__load_given(k->plan), load_type(s), &bits, 1, cj_mad_wide(f, "from", index, s->bytes, k->base), 0);
+    cj__load(f, reads, cj__load_given(k->plan), sort_type(s->bytes), &bits, 1, cj_mad_wide(f, "from", index, s->bytes, k->base), 0);
     return bits;
 }
 
@@ -151,7 +147,7 @@ void cj__sort_write(const sort_kernel *k, cj_reg values, cj_reg indices, unsigne
     if (s->carries) index = s->packed ? cj_and(f, "index", k->key[item], SORT_SHORT - 1) : k->index[item];
     if (s->values) {
         cj_reg bits = bits_of(k, key, inside, index);
-        cj__store(f, inside, "st.global", load_type(s), &bits, 1, cj_mad_wide(f, "to", place, s->bytes, values), 0);
+        cj__store(f, inside, "st.global", sort_type(s->bytes), &bits, 1, cj_mad_wide(f, "to", place, s->bytes, values), 0);
     }
     if (s->indices) {
         cj_reg to = cj_mad_wide(f, "to", place, s->wide_index ? 8 : 4, indices);

@@ -4,8 +4,6 @@
 // places.
 #include "sort.h"
 
-static const char *const types[] = {[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
-
 enum { JOINED_BYTES = 8 };  // a key and its index
 
 static bool has_indices(const sort_shape *s) { return s->carries && !s->packed; }
@@ -20,10 +18,10 @@ static void put(const sort_kernel *k, cj_reg place, unsigned item) {
         cj__store(f, cj_always(), "st.shared", "u32", pair, 2, to, s->at.keys);
         return;
     }
-    cj_ptx(f, "st.shared.$1 [$2 + $3], $4;", types[s->key_bytes], cj_mad(f, "key_to", place, s->key_bytes, k->counts),
+    cj_ptx(f, "st.shared.$1 [$2 + $3], $4;", sort_type(s->key_bytes), cj_mad(f, "key_to", place, s->key_bytes, k->counts),
            s->at.keys, k->key[item]);
     if (!has_indices(s)) return;
-    cj_ptx(f, "st.shared.$1 [$2 + $3], $4;", types[s->index_bytes],
+    cj_ptx(f, "st.shared.$1 [$2 + $3], $4;", sort_type(s->index_bytes),
            cj_mad(f, "index_to", place, s->index_bytes, k->counts), s->at.indices, k->index[item]);
 }
 
@@ -33,10 +31,10 @@ static void put_in_cluster(const sort_kernel *k, cj_reg place, unsigned item) {
     cj_func          *f = k->f;
     cj_reg            rank = cj_shr(f, "to_rank", place, cj__log2(s->tile));
     cj_reg            peer = cj_cluster_map_address(f, k->counts, rank), own = cj_and(f, "place", place, s->tile - 1);
-    cj_dsmem_store(f, cj_always(), types[s->key_bytes], &k->key[item], 1, cj_mad(f, "key_to", own, s->key_bytes, peer),
+    cj_dsmem_store(f, cj_always(), sort_type(s->key_bytes), &k->key[item], 1, cj_mad(f, "key_to", own, s->key_bytes, peer),
                    (int32_t)s->at.keys);
     if (!has_indices(s)) return;
-    cj_dsmem_store(f, cj_always(), types[s->index_bytes], &k->index[item], 1,
+    cj_dsmem_store(f, cj_always(), sort_type(s->index_bytes), &k->index[item], 1,
                    cj_mad(f, "index_to", own, s->index_bytes, peer), (int32_t)s->at.indices);
 }
 
@@ -80,11 +78,11 @@ void cj__sort_gather(const sort_kernel *k) {
     }
     cj_reg            keys = cj_mad(f, "keys_at", k->own, s->key_bytes, k->counts), indices = cj_none();
     for (unsigned i = 0; i < s->items; i++)
-        cj__load(f, cj_always(), "ld.shared", types[s->key_bytes], &k->key[i], 1, keys,
+        cj__load(f, cj_always(), "ld.shared", sort_type(s->key_bytes), &k->key[i], 1, keys,
                  s->at.keys + i * SORT_WARP * s->key_bytes);
     if (!has_indices(s)) return;
     indices = cj_mad(f, "indices_at", k->own, s->index_bytes, k->counts);
     for (unsigned i = 0; i < s->items; i++)
-        cj__load(f, cj_always(), "ld.shared", types[s->index_bytes], &k->index[i], 1, indices,
+        cj__load(f, cj_always(), "ld.shared", sort_type(s->index_bytes), &k->index[i], 1, indices,
                  s->at.indices + i * SORT_WARP * s->index_bytes);
 }

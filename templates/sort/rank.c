@@ -50,10 +50,8 @@ cj_reg cj__sort_digit_at(const sort_kernel *k, unsigned item) {
     return cj_mad(k->f, "count_at", cj__sort_digit(k, item), k->s.count_bytes, k->own_counts);
 }
 
-static const char *count_type(const sort_kernel *k) { return k->s.count_bytes == 2 ? "u16" : "u32"; }
-
 cj_reg cj__sort_count(const sort_kernel *k, const char *name, cj_reg at) {
-    return cj_let(k->f, "u32", name, "ld.shared.$2 $1, [$3];", count_type(k), at);
+    return cj_let(k->f, "u32", name, "ld.shared.$2 $1, [$3];", sort_type(k->s.count_bytes), at);
 }
 
 // The lanes that agree in a bit of the digit. The complement is -1 * lanes - 1, with a -1 that ptxas does not know: a multiply-add has
@@ -110,7 +108,7 @@ void cj__sort_rank(const sort_kernel *k) {
         cj_reg count = cj_add(f, "count", place, 1);
         cj__sort_keep_place(k, i, place);
         warp_sync(k, "W2: all lanes have read the counts");
-        cj_ptx(f, "@$1 st.shared.$2 [$3], $4;", is_last, count_type(k), at, count);
+        cj_ptx(f, "@$1 st.shared.$2 [$3], $4;", is_last, sort_type(k->s.count_bytes), at, count);
         if (i + 1 < k->s.items) warp_sync(k, "W3: the counts have this load's items");  // S1 follows the last
     }
 }

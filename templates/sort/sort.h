@@ -76,6 +76,10 @@ typedef struct sort_kernel {
     cj_reg least, most, lead, start;                  // settles: of the row's keys; of most - least: bits before the highest; the first digit's bit
 } sort_kernel;
 
+static inline const char *sort_type(unsigned bytes) {
+    static const char *const types[] = {[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
+    return types[bytes];
+}
 static inline unsigned sort_warp_bytes(const sort_shape *s) { return s->count_bytes * s->bins; }  // of a warp's counts
 static inline unsigned sort_warps(const sort_shape *s) { return s->group / SORT_WARP; }
 static inline unsigned sort_passes(const sort_shape *s) { return (s->bits + s->digit - 1) / s->digit; }

@@ -69,15 +69,11 @@ static uint32_t stages_in(const gemm_shape *g, uint32_t shared) {
     return shared > CJ_POOL_SLACK ? (shared - CJ_POOL_SLACK) / cj__mma_stage_bytes(g) : 0;
 }
 
-static uint32_t stages_most(const gemm_shape *g, const cj_limits *limits) {
-    return stages_in(g, limits->shared_per_block_optin);
-}
-
 // As many as leave room for two blocks of 4 warps on an SM, if those are enough; else as many as fit. Elements in registers are one step
 // ahead, whatever the stages.
 static uint32_t stages_of(const gemm_shape *g, const cj_limits *limits) {
     if (cj__mma_loads(g, &cj__mma_tiles[g->tile])) return GEMM_STAGES_MIN;
-    const uint32_t most = stages_most(g, limits);
+    const uint32_t most = stages_in(g, limits->shared_per_block_optin);
     const uint32_t paired = stages_in(g, limits->shared_per_sm / 2 - limits->shared_reserved);
     const bool     pairs = cj__mma_warps(&cj__mma_tiles[g->tile]) == 4 && paired >= gpu->mma_paired_stages;
     return (uint32_t)cj__least(pairs ? paired : most, (uint64_t)gpu->mma_stages);
@@ -133,7 +129,7 @@ static void choose(const cj_plan *plan, const cj_limits *limits, gemm_shape *g) 
     best.parts = p->value[GEMM_PARTS] ? (uint32_t)p->value[GEMM_PARTS] : 1;
     for (uint64_t tile = asked ? asked : 1; tile < (asked ? asked + 1 : MMA_TILES); tile++) {
         cj__mma_set_tile(g, tile, false);
-        if (stages_most(g, limits) < cj__most(GEMM_STAGES_MIN, p->value[GEMM_STAGES])) continue;
+        if (stages_in(g, limits->shared_per_block_optin) < cj__most(GEMM_STAGES_MIN, p->value[GEMM_STAGES])) continue;
         if (!asked && !has_registers(g, cj__target_number(plan))) continue;
         choose_parts(p, limits, g, &best, &least);
     }
@@ -194,7 +190,7 @@ static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error
 }
 
 static cj_status set_stages(const cj_plan *plan, const cj_limits *limits, gemm_shape *g, cj_error *error) {
-    const uint32_t most = stages_most(g, limits), asked = (uint32_t)plan->params.value[GEMM_STAGES];
+    const uint32_t most = stages_in(g, limits->shared_per_block_optin), asked = (uint32_t)plan->params.value[GEMM_STAGES];
     REFUSE_IF(asked == 1, "stages: 1; a stage is copied while the one before is multiplied, so it takes 2" CJ_HINT
                           "choose 2 or more, or leave stages at its default");
     g->stages = asked ? asked : stages_of(g, limits);

@@ -116,12 +116,6 @@ enum { DERIVED = 5 };
 
 bool cj__gemm_takes_ends(const cj_plan *plan) { return plan->derived_count > DERIVED; }
 
-static void derive(cj_plan *plan, const gemm_shape *g) {
-    const uint64_t bias_length = g->bias == GEMM_BIAS_ROWS ? g->m : g->n;
-    CJ_DERIVE(plan, g->tiles_m, g->tiles_n, g->steps, g->batches, bias_length);
-    if (cj__gemm_has_tail(g)) CJ_DERIVE(plan, cj__gemm_lines(g), cj__gemm_line(g));
-}
-
 cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     gemm_shape g;
     (void)clusters;  // the only target has them
@@ -132,7 +126,8 @@ cj_status cj__gemm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     TRY(choose_stages(plan, limits, &g, error));
     shape_launch(plan, limits, &g);
     keep_choices(plan, &g);
-    derive(plan, &g);
+    CJ_DERIVE(plan, g.tiles_m, g.tiles_n, g.steps, g.batches, g.bias == GEMM_BIAS_ROWS ? g.m : g.n);
+    if (cj__gemm_has_tail(&g)) CJ_DERIVE(plan, cj__gemm_lines(&g), cj__gemm_line(&g));
     if (cj__gemm_is_split(&g))
         cj__name_entry(plan, "gemm_%s_%ux%u_split_%ux%u", g.a.type->name, g.tile_m, g.tile_n, g.split, g.parts);
     else

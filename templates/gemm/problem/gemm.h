@@ -31,27 +31,13 @@ typedef struct gemm_constants {
 
 extern const gemm_constants cj__gemm_constants;
 
-// In the order of the words of `tile`, of all forms. Those of the form wgmma by name, of the forms mma and skinny the first one.
-enum {
-    GEMM_TILE_128x256 = 1,
-    GEMM_TILE_128x128,
-    GEMM_TILE_64x256,
-    GEMM_TILE_64x128,
-    GEMM_TILE_64x64,
-    GEMM_TILE_MMA,
-    GEMM_TILE_SKINNY = GEMM_TILE_MMA + 4,
-    GEMM_TILE_128x224 = GEMM_TILE_SKINNY + 3,
-    GEMM_TILE_128x192,
-    GEMM_TILE_128x160,
-    GEMM_TILE_128x96,
-    GEMM_TILE_64x192,
-    GEMM_TILE_64x160,
-    GEMM_TILE_64x96,
-    GEMM_TILE_192x192,
-    GEMM_TILE_192x160,
-    GEMM_TILE_192x128,
-    GEMM_TILES
-};
+// In the order of the words of `tile`, of all forms: of the form wgmma, of mma (4 more), of skinny (3), of wgmma again.
+#define GEMM_TILES_FIRST(T) T(128, 256) T(128, 128) T(64, 256) T(64, 128) T(64, 64)
+#define GEMM_TILES_LAST(T) \
+    T(128, 224) T(128, 192) T(128, 160) T(128, 96) T(64, 192) T(64, 160) T(64, 96) T(192, 192) T(192, 160) T(192, 128)
+#define GEMM_TILE_NAME(m, n) GEMM_TILE_##m##x##n,
+enum { GEMM_TILE_AUTO, GEMM_TILES_FIRST(GEMM_TILE_NAME) GEMM_TILE_MMA, GEMM_TILE_SKINNY = GEMM_TILE_MMA + 4 };
+enum { GEMM_TILE_LAST_SKINNY = GEMM_TILE_SKINNY + 2, GEMM_TILES_LAST(GEMM_TILE_NAME) GEMM_TILES };
 
 // Of the form wgmma; m is 0 where a word names no tile of it.
 typedef struct gemm_tile {

@@ -67,8 +67,7 @@ static void choose_way(cj_plan *plan) {
     const double     bytes = (double)value_of(plan, GPUS_COUNT) * dtypes[value_of(plan, GPUS_DTYPE)].bytes;
     const cj_gpus_by way = cj__gpus_by_mail(value_of(plan, GPUS_GPUS), bytes);
     const uint32_t   tags = value_of(plan, GPUS_TAGS);
-    const uint32_t   shots = cj__asked_or(plan, GPUS_SHOTS, way == CJ_BY_ONE_SHOT && tags != TAGS_BLOCKS ? 1 : 2);
-    plan->params.value[GPUS_SHOTS] = shots;
+    const uint32_t   shots = cj__gpus_keep(plan, GPUS_SHOTS, way == CJ_BY_ONE_SHOT && tags != TAGS_BLOCKS ? 1 : 2);
     if (!tags) plan->params.value[GPUS_TAGS] = shots == 2 && way == CJ_BY_BLOCKS ? TAGS_BLOCKS : TAGS_WORDS;
 }
 
@@ -132,21 +131,18 @@ cj_status cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     if (!op->moves) plan->params.value[GPUS_COUNT] = GPUS_NO_COUNT;  // another one has no effect, and is refused
     const bool     direct = value_of(plan, GPUS_MEMORY) == 1;
     const uint64_t count = plan->params.value[GPUS_COUNT];
-    const uint64_t stride = cj__asked_or(plan, GPUS_STRIDE, count);
+    const uint64_t stride = cj__gpus_keep(plan, GPUS_STRIDE, count);
     REFUSE_IF(stride != count && !op->by_rank && !op->gathers, "stride: %" PRIu64 " has no effect: %s has no parts" CJ_HINT
               "leave it out", stride, op->name);
-    plan->params.value[GPUS_STRIDE] = stride;
     choose(plan, op, direct);
     const gpus_shape s = cj__gpus_shape(plan);
     const uint64_t   most = cj__asked_or(plan, GPUS_GRID, cj__least(direct ? ARRAYS_GRID_MOST : GPUS_GRID_MOST, limits->sm_count));
-    const uint32_t   block = cj__asked_or(plan, GPUS_BLOCK, choose_block(&s, most));
+    const uint32_t   block = cj__gpus_keep(plan, GPUS_BLOCK, choose_block(&s, most));
     const bool       greets = op->moves && !direct && !s.by_blocks;  // by a block of its own, which waits while others work
     const uint64_t   blocks = op->moves ? cj__most(1, cj__least(most, cj__ceil_div(s.units, block) + greets)) : 1;
     if (op->combines) TRY(cj__refuse_bf16(plan, op->name, s.type, error));
     plan->block = (cj_dim3){block, 1, 1};
-    plan->grid = (cj_dim3){cj__asked_or(plan, GPUS_GRID, blocks), 1, 1};
-    plan->params.value[GPUS_BLOCK] = block;
-    plan->params.value[GPUS_GRID] = plan->grid.x;
+    plan->grid = (cj_dim3){cj__gpus_keep(plan, GPUS_GRID, blocks), 1, 1};
     cj__name_entry(plan, "%s_%s_%u", op->name, s.type, s.gpus);
     return refuse(plan, &s, error);
 }

@@ -8,7 +8,6 @@
 enum {
 #define PARAM(id, ...) NORM_##id,
 #include "params.def"
-    NORM_COUNT
 };
 
 enum { NORM_TAGS_AUTO, NORM_TAGS_WORDS, NORM_TAGS_BLOCKS };

@@ -64,15 +64,13 @@ static void choose_grid(cj_plan *plan, const cj_limits *limits, bool clusters) {
     if (clusters && !cj__is_asked(plan, NORM_CLUSTER)) cluster = choose_cluster(&s);
     cluster = cj__most(cluster, 1);
     const uint64_t threads = cj__round_up(cj__ceil_div(s.units, cluster), 32);
-    const uint32_t block = cj__asked_or(plan, NORM_BLOCK, cj__least(threads, GPUS_THREADS));
+    const uint32_t block = cj__gpus_keep(plan, NORM_BLOCK, cj__least(threads, GPUS_THREADS));
     uint64_t       teams = CJ_BOX_BLOCKS / cluster;
     if (s.rows > teams) teams = cj__most(1, cj__least(teams, limits->sm_count / cluster));  // all are there at once
     plan->block = (cj_dim3){block, 1, 1};
     plan->cluster = cluster > 1 ? (cj_dim3){(uint32_t)cluster, 1, 1} : (cj_dim3){0, 0, 0};
-    plan->grid = (cj_dim3){cj__asked_or(plan, NORM_GRID, cj__least(teams, s.rows) * cluster), 1, 1};
+    plan->grid = (cj_dim3){cj__gpus_keep(plan, NORM_GRID, cj__least(teams, s.rows) * cluster), 1, 1};
     plan->params.value[NORM_CLUSTER] = clusters ? cluster > 1 ? cluster : cj__asked_or(plan, NORM_CLUSTER, 1) : 0;
-    plan->params.value[NORM_BLOCK] = block;
-    plan->params.value[NORM_GRID] = plan->grid.x;
 }
 
 static cj_status refuse(const cj_plan *plan, const norm_shape *s, const cj_limits *limits, cj_error *error) {
@@ -105,7 +103,7 @@ static cj_status refuse(const cj_plan *plan, const norm_shape *s, const cj_limit
 cj_status cj__gpus_norm_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     norm_shape s = cj__gpus_norm_shape(plan);
     plan->programmatic = clusters;  // the same targets have programmatic dependent launch
-    if (!cj__is_asked(plan, NORM_SHOTS)) plan->params.value[NORM_SHOTS] = choose_shots(&s);
+    cj__gpus_keep(plan, NORM_SHOTS, choose_shots(&s));
     TRY(cj__refuse_bf16(plan, "allreducenorm", s.unit.type, error));
     choose_grid(plan, limits, clusters);
     s = cj__gpus_norm_shape(plan);

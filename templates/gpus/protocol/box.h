@@ -16,7 +16,6 @@ enum {
     CJ_BOX_BLOCKS = 256,  // of a launch, at most
     CJ_BOX_FAILED = 0,    // u32: cause << 8 | the rank it is about; 0: all is well
     CJ_BOX_HELLO = 64,    // a word with its tag of each peer, of each set
-    CJ_BOX_HELLO_SET = 8 * CJ_BOX_GPUS,
     CJ_BOX_EPOCH = 512,  // u32 each: of the last launch
     CJ_BOX_MAIL = CJ_BOX_EPOCH + 4 * CJ_BOX_BLOCKS,
     CJ_BOX_SETS = 3,  // of mail: two with tags, and one whose halves are the sets of words without tags

@@ -75,6 +75,11 @@ typedef struct gpus_kernel {
 #define GPUS_HASH_OF_NOTHING 2166136261u
 uint32_t cj__gpus_hash(uint32_t sum, const void *bytes, size_t count);
 
+// What is asked for, or else `chosen`, stays in the plan's parameters.
+static inline uint32_t cj__gpus_keep(cj_plan *plan, unsigned param, uint64_t chosen) {
+    return (uint32_t)(plan->params.value[param] = cj__asked_or(plan, param, chosen));
+}
+
 // ---- launch.c. A kernel declares its arrays, then what is here; it opens the thread and its arrays, then the boxes, says
 // hello before it waits for a message, works, and closes. Of the shape these use gpus, grid, block and op->moves.
 void cj__gpus_given(gpus_kernel *k, cj_reg *at, const char *name, const char *what);

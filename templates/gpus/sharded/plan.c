@@ -88,16 +88,14 @@ cj_status cj__gpus_sharded_plan(cj_plan *plan, const cj_limits *limits, bool clu
     plan->programmatic = clusters;  // the same targets have programmatic dependent launch
     sharded_shape  s = cj__gpus_sharded_shape(plan);
     const uint64_t threads = cj__least(GPUS_THREADS, cj__round_up(s.units, 32));
-    const uint32_t block = cj__asked_or(plan, SHARDED_BLOCK, threads);
+    const uint32_t block = cj__gpus_keep(plan, SHARDED_BLOCK, threads);
     if (value_of(plan, SHARDED_HOLD) == HOLD_AUTO) plan->params.value[SHARDED_HOLD] = choose_hold(&s, block, limits, clusters);
     plan->block = (cj_dim3){block, 1, 1};
     s = cj__gpus_sharded_shape(plan);
     const uint64_t at_once = limits->sm_count * on_sm(&s, limits);
     plan->dynamic_shared = s.stage ? (uint32_t)shared_of(&s) : 0;
     TRY(cj__refuse_bf16(plan, plan->params.family->name, s.unit.type, error));
-    plan->grid = (cj_dim3){cj__asked_or(plan, SHARDED_GRID, cj__least(s.rows, cj__least(at_once, CJ_BOX_BLOCKS))), 1, 1};
-    plan->params.value[SHARDED_BLOCK] = block;
-    plan->params.value[SHARDED_GRID] = plan->grid.x;
+    plan->grid = (cj_dim3){cj__gpus_keep(plan, SHARDED_GRID, cj__least(s.rows, cj__least(at_once, CJ_BOX_BLOCKS))), 1, 1};
     s = cj__gpus_sharded_shape(plan);
     cj__name_entry(plan, "%s_%s_%u", plan->params.family->name, s.unit.type, s.gpus);
     return refuse(plan, &s, limits, at_once, error);

@@ -270,11 +270,9 @@ static cj_status plan_topk(cj_plan *plan, const cj_limits *limits, bool clusters
     topk_shape     s = shape_of(plan);
     const uint64_t threads = cj__least(GPUS_THREADS, cj__round_up(s.k, 32));
     TRY(cj__refuse_bf16(plan, plan->params.family->name, s.type, error));
-    plan->block = (cj_dim3){cj__asked_or(plan, TOPK_BLOCK, threads), 1, 1};
-    plan->grid = (cj_dim3){cj__asked_or(plan, TOPK_GRID, cj__least(s.rows, cj__least(limits->sm_count, CJ_BOX_BLOCKS))), 1, 1};
+    plan->block = (cj_dim3){cj__gpus_keep(plan, TOPK_BLOCK, threads), 1, 1};
+    plan->grid = (cj_dim3){cj__gpus_keep(plan, TOPK_GRID, cj__least(s.rows, cj__least(limits->sm_count, CJ_BOX_BLOCKS))), 1, 1};
     plan->dynamic_shared = s.gpus * s.k * CANDIDATE_BYTES;
-    plan->params.value[TOPK_BLOCK] = plan->block.x;
-    plan->params.value[TOPK_GRID] = plan->grid.x;
     s = shape_of(plan);
     cj__name_entry(plan, "shardedtopk_%s_%u", s.type, s.gpus);
     return refuse(&s, limits, error);
