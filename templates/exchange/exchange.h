@@ -47,13 +47,6 @@ cj_status cj__exchange_plan(cj_plan *plan, const cj_limits *limits, bool cluster
 
 // ---- the kernel
 
-// What the rounds of a strategy need.
-typedef struct exchange_links {
-    cj_reg link;                    // push: the box of the block that writes here; global: a flag to watch
-    cj_reg watches, flag, before;   // global: the threads that watch one; the own flag, and its value before the launch
-    cj_reg sends, from, to, there;  // bulk copies: a thread for each part, from where to where and whose
-} exchange_links;
-
 // What every step knows: nothing changes it after the beginning.
 typedef struct exchange_kernel {
     cj_func          *f;
@@ -63,7 +56,9 @@ typedef struct exchange_kernel {
     cj_reg            thread, leader, rank, group, block;  // group: of blocks that trade; block: of the launch
     cj_reg            box;  // where the block's shared memory begins; without clusters the first block's buffers
     cj_reg            own;  // the thread's first place in the own first buffer
-    exchange_links    links;
+    cj_reg            link;                    // push: the box of the block that writes here; global: a flag to watch
+    cj_reg            watches, flag, before;   // global: the threads that watch one; the own flag, and its value before the launch
+    cj_reg            sends, from, to, there;  // bulk copies: a thread for each part, from where to where and whose
 } exchange_kernel;
 
 // A tile of the parts of a cluster of chunks: of the problem its cluster; of each part the first unit, and how many.
@@ -118,7 +113,7 @@ void cj__exchange_store_sent(const exchange_kernel *k, const exchange_turn *t, c
 
 // ---- rounds.c
 
-void cj__exchange_setup(exchange_kernel *k);  // k->links
+void cj__exchange_setup(exchange_kernel *k);  // k->link to k->there
 void cj__exchange_rounds(const exchange_kernel *k, const exchange_units *u, cj_reg round);
 
 #endif

@@ -20,7 +20,7 @@ static void push_setup(exchange_kernel *k) {
     cj_mbarrier_init_done(k->f, "peers may see them");
     cj_cluster_arrive(k->f, CJ_ARRIVE_RELAXED, NULL);
     cj_cluster_wait(k->f, "B1: every block's mbarriers are ready");
-    if (k->s.credits) k->links.link = cj__exchange_window(k, cj__exchange_around(k, CJ_ARG(k->s.shift)));
+    if (k->s.credits) k->link = cj__exchange_window(k, cj__exchange_around(k, CJ_ARG(k->s.shift)));
 }
 
 // The mbarrier of this round's buffer at an offset from where shared memory begins, own or a peer's.
@@ -56,7 +56,7 @@ static void push_round(const exchange_kernel *k, const exchange_units *u, cj_reg
     CJ_IF(k->f, u->holds, "holds_nothing") trade_units(k, &t, turn, u, full);
     if (!k->s.credits) return;
     cj_ptx(k->f, "bar.sync 0; // B2: every thread has read it");
-    cj_mbarrier_arrive_peer(k->f, k->leader, mbarrier_at(k, k->links.link, turn, FREE_AT, "free_there"),
+    cj_mbarrier_arrive_peer(k->f, k->leader, mbarrier_at(k, k->link, turn, FREE_AT, "free_there"),
                             "it may be written again");
 }
 
@@ -69,16 +69,16 @@ static void bulk_setup(exchange_kernel *k) {
     const uint32_t slots = k->s.tile * k->s.slot;
     push_setup(k);
     cj_step(f, "a thread for each part that leaves: where the part begins, and where it goes");
-    k->links.sends = cj_lt(f, "sends", k->thread, k->s.parts - k->s.turned);
+    k->sends = cj_lt(f, "sends", k->thread, k->s.parts - k->s.turned);
     cj_reg part = cj_min(f, "part", k->thread, k->s.parts - 1);
     if (k->s.turned) {
         cj_reg after_own = cj_ge(f, "after_own", part, k->rank);
         cj_ptx(f, "@$1 add.u32 $2, $2, 1;", after_own, part);
         part = cj_min(f, "part", part, k->s.parts - 1);
     }
-    k->links.there = cj__exchange_window(k, cj__exchange_peer(k, part, false));
-    k->links.from = cj_mad(f, "from", part, slots, k->box);
-    k->links.to = cj_mad(f, "to", cj__exchange_part_there(k, part), slots, k->links.there);
+    k->there = cj__exchange_window(k, cj__exchange_peer(k, part, false));
+    k->from = cj_mad(f, "from", part, slots, k->box);
+    k->to = cj_mad(f, "to", cj__exchange_part_there(k, part), slots, k->there);
 }
 
 // Copies of at most copy_bytes each.
@@ -86,7 +86,7 @@ static void copy_part(const exchange_kernel *k, cj_reg to, cj_reg from, cj_reg l
     cj_func *f = k->f;
     CJ_DO(f, "next_copy", cj_ne(f, "more", left, 0)) {
         cj_reg bytes = cj_min(f, "bytes", left, k->s.copy_bytes);
-        cj_bulk_push(f, k->links.sends, to, from, CJ_ARG(bytes), mbarrier);
+        cj_bulk_push(f, k->sends, to, from, CJ_ARG(bytes), mbarrier);
         cj_update(f, from, "add", bytes);
         cj_update(f, to, "add", bytes);
         cj_update(f, left, "sub", bytes);
@@ -99,9 +99,9 @@ static void bulk_round(const exchange_kernel *k, const exchange_units *u, cj_reg
     cj_reg   turn = cj_and(f, "turn", round, 1), other = cj_xor(f, "other", turn, 1);
     cj_reg   parity = cj_let(f, "u32", "parity", "bfe.u32 $1, $2, 1, 1;", round);
     cj_reg   full = cj_mad(f, "full", other, MBARRIER, k->box);
-    cj_reg   full_there = cj_mad(f, "full_there", other, MBARRIER, k->links.there);
-    cj_reg   from = cj_mad(f, "from", turn, k->s.buffer_bytes, k->links.from);
-    cj_reg   to = cj_mad(f, "to", other, k->s.buffer_bytes, k->links.to);
+    cj_reg   full_there = cj_mad(f, "full_there", other, MBARRIER, k->there);
+    cj_reg   from = cj_mad(f, "from", turn, k->s.buffer_bytes, k->from);
+    cj_reg   to = cj_mad(f, "to", other, k->s.buffer_bytes, k->to);
     cj_ptx(f, "add.u32 $1, $1, $2;", from, EXCHANGE_HEAD);
     cj_ptx(f, "add.u32 $1, $1, $2;", to, EXCHANGE_HEAD);
     cj_reg left = cj_mul(f, "bytes_left", u->tile.left, k->s.slot);
@@ -110,7 +110,7 @@ static void bulk_round(const exchange_kernel *k, const exchange_units *u, cj_reg
     cj_ptx(
         f,
         "@$1 mbarrier.arrive.shared::cluster.b64 _, [$2]; // what this round overwrites there has been sent and taken",
-        k->links.sends, full_there);
+        k->sends, full_there);
     copy_part(k, to, from, left, full_there);
     cj_mbarrier_wait(f, full, CJ_ARG(parity), CJ_SCOPE_CLUSTER, "everything has come");
 }
@@ -147,11 +147,11 @@ static void global_setup(exchange_kernel *k) {
     const uint32_t links = k->s.pattern == CJ_EXCHANGE_RING ? 2 : k->s.parts;
     cj_reg         flags = cj__load_pointer(f, k->workspace, "flags");
     cj_step(f, "the own flag, which counts rounds from launch to launch, and those to wait for");
-    k->links.flag = cj_mad_wide(f, "flag", k->block, EXCHANGE_FLAG, flags);
-    k->links.before = cj_let(f, "u32", "rounds_before", "ld.global.u32 $1, [$2];", k->links.flag);
-    k->links.watches = cj_lt(f, "watches", k->thread, links);
+    k->flag = cj_mad_wide(f, "flag", k->block, EXCHANGE_FLAG, flags);
+    k->before = cj_let(f, "u32", "rounds_before", "ld.global.u32 $1, [$2];", k->flag);
+    k->watches = cj_lt(f, "watches", k->thread, links);
     cj_reg peer = watched_peer(k, links);
-    k->links.link = cj_mad_wide(f, "flag_there", cj__exchange_block_of(k, peer), EXCHANGE_FLAG, flags);
+    k->link = cj_mad_wide(f, "flag_there", cj__exchange_block_of(k, peer), EXCHANGE_FLAG, flags);
 }
 
 static void global_round(const exchange_kernel *k, const exchange_units *u, cj_reg round) {
@@ -159,12 +159,12 @@ static void global_round(const exchange_kernel *k, const exchange_units *u, cj_r
     const exchange_turn t = cj__exchange_turn(k, round);
     cj_reg              ahead = {0};
     cj__exchange_store_own(k, u, "st.global", cj__exchange_in_buffer(k, &t, k->own));
-    cj_reg now = cj_add(f, "now", cj_add(f, "now", k->links.before, round), 1);
+    cj_reg now = cj_add(f, "now", cj_add(f, "now", k->before, round), 1);
     cj_ptx(f, "bar.sync 0; // G1: the buffer is written");
-    cj_ptx(f, "@$1 st.release.gpu.global.u32 [$2], $3;", k->leader, k->links.flag, now);
-    CJ_IF(f, k->links.watches, "come") {
+    cj_ptx(f, "@$1 st.release.gpu.global.u32 [$2], $3;", k->leader, k->flag, now);
+    CJ_IF(f, k->watches, "come") {
         CJ_DO(f, "watch", cj_let(f, "pred", "early", "setp.lt.s32 $1, $2, 0;", ahead)) {
-            cj_reg seen = cj_let(f, "u32", "seen", "ld.acquire.gpu.global.u32 $1, [$2];", k->links.link);
+            cj_reg seen = cj_let(f, "u32", "seen", "ld.acquire.gpu.global.u32 $1, [$2];", k->link);
             ahead = cj_sub(f, "ahead", seen, now);
         }
     }

@@ -89,8 +89,12 @@ static void seek_read(sample_kernel *k, cj_reg left, cj_reg ties, cj_reg mass) {
     }
 }
 
-// The warp that has the goal goes through its elements in order.
-static void seek_token(sample_kernel *k, cj_reg has, cj_reg left, cj_reg ties, cj_reg mass) {
+// The warp that has the goal goes through its elements in order: from `begin` to `end` are its masses, unless the token is `taken`.
+static void seek_token(sample_kernel *k, cj_reg goal, cj_reg begin, cj_reg end, cj_reg taken, cj_reg ties, cj_reg mass) {
+    cj_reg has = cj_ge(k->f, "has_goal", goal, begin);
+    cj_ptx(k->f, "setp.lt.and.u64 $1, $2, $3, $1;", has, goal, end);
+    if (!cj_is_none(taken)) cj_ptx(k->f, "@$1 setp.ne.u32 $2, 0, 0;", taken, has);
+    cj_reg left = cj_sub(k->f, "left", goal, begin);
     CJ_IF_UNI(k->f, has, "done") {
         cj_step(k->f, "the warp that has the goal goes through its elements in order");
         if (k->s.keeps)
@@ -122,9 +126,7 @@ static void draw_from_part(sample_kernel *k, sample_part part) {
         cj_reg first = cj_min(f, "first_ties", ties, k->ties), upto = cj_min(f, "ties_upto", cj_add(f, "ties_upto", ties, own.ties), k->ties);
         cj_reg begin = cj__sample_with_ties(k, "begin", mass, first);
         cj_reg end = cj__sample_with_ties(k, "end", cj_add(f, "mass_upto", mass, own.mass), upto);
-        cj_reg has = cj_ge(f, "has_goal", part.goal, begin);
-        cj_ptx(f, "setp.lt.and.u64 $1, $2, $3, $1;", has, part.goal, end);
-        seek_token(k, has, cj_sub(f, "left", part.goal, begin), ties, part.all);
+        seek_token(k, part.goal, begin, end, cj_none(), ties, part.all);
     }
     cj_ptx(f, "ret;");
 }
@@ -152,8 +154,5 @@ void cj__sample_draw(sample_kernel *k) {
     if (k->s.distribution) cj__sample_distribution(k, mass, before.ties);
     if (k->s.top) cj__sample_top(k, mass);
     if (k->s.draft) taken = cj__sample_draft(k, mass, before.ties, &goal, &begin, &end);
-    cj_reg has = cj_ge(f, "has_goal", goal, begin);
-    cj_ptx(f, "setp.lt.and.u64 $1, $2, $3, $1;", has, goal, end);
-    if (k->s.draft) cj_ptx(f, "@$1 setp.ne.u32 $2, 0, 0;", taken, has);
-    seek_token(k, has, cj_sub(f, "left", goal, begin), before.ties, mass);
+    seek_token(k, goal, begin, end, taken, before.ties, mass);
 }

@@ -41,7 +41,8 @@ static void put_in_cluster(const sort_kernel *k, cj_reg place, unsigned item) {
 void cj__sort_scatter(const sort_kernel *k) {
     cj_step(k->f, "items go to their places%s", k->s.cluster ? " in the tile" : "");
     for (unsigned i = 0; i < k->s.items; i++) {
-        cj_reg start = cj__sort_count(k, "start", cj__sort_digit_at(k, i));
+        cj_reg at = cj_mad(k->f, "count_at", cj__sort_digit(k, i), k->s.count_bytes, k->own_counts);
+        cj_reg start = cj__sort_count(k, "start", at);
         put(k, cj_add(k->f, "place", start, cj__sort_place(k, i)), i);
     }
     if (!k->s.cluster && k->s.form != SORT_BY_GRID) cj__sort_sync(k, "S4: all items are in their places");

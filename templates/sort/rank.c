@@ -46,10 +46,6 @@ cj_reg cj__sort_digit(const sort_kernel *k, unsigned item) {
     return cj_and(f, "digit", rest, k->s.bins - 1);
 }
 
-cj_reg cj__sort_digit_at(const sort_kernel *k, unsigned item) {
-    return cj_mad(k->f, "count_at", cj__sort_digit(k, item), k->s.count_bytes, k->own_counts);
-}
-
 cj_reg cj__sort_count(const sort_kernel *k, const char *name, cj_reg at) {
     return cj_let(k->f, "u32", name, "ld.shared.$2 $1, [$3];", sort_type(k->s.count_bytes), at);
 }

@@ -208,12 +208,3 @@ cj_reg cj__sort_settle(sort_kernel *k) {
     }
     return is_in_order(k, &t);
 }
-
-// Places of the tile are kept, from SORT_REACH places before it on.
-cj_reg cj__sort_settled_first(const sort_kernel *k) {
-    return cj_sub(k->f, "settled_first", cj_sub(k->f, "tile_first", k->first, k->own), SORT_REACH);
-}
-
-cj_reg cj__sort_settled(const sort_kernel *k, unsigned item, cj_reg first) {
-    return cj_add(k->f, "to_place", first, cj__sort_place(k, item));
-}

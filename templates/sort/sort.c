@@ -149,10 +149,10 @@ static void emit_results(sort_kernel *k) {
     cj__sort_find_row(k, k->s.values && k->s.floats);  // a NaN and a zero are read again
     cj__sort_results(k, &values, &indices);
     cj_step(f, "results, with the bits that x has");
-    if (k->s.settles) first = cj__sort_settled_first(k);
+    if (k->s.settles) first = cj_sub(f, "settled_first", cj_sub(f, "tile_first", k->first, k->own), SORT_REACH);
     for (unsigned i = 0; i < k->s.items; i++) {
         cj_reg place = cj_add(f, "place", k->first, SORT_WARP * i), inside = cj_lt(f, "inside", place, k->columns);
-        if (k->s.settles) place = cj__sort_settled(k, i, first);
+        if (k->s.settles) place = cj_add(f, "to_place", first, cj__sort_place(k, i));
         cj__sort_write(k, values, indices, i, place, inside);
     }
     cj_ptx(f, "ret;");

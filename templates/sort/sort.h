@@ -132,15 +132,12 @@ void cj__sort_find_range(sort_kernel *k);  // again, for the results: the passes
 // ---- settle.c: the order of items with the same prefix
 
 void   cj__sort_begin_settle(const sort_kernel *k);  // before C0
-cj_reg cj__sort_settle(sort_kernel *k);              // a predicate: all items are in order, by cj__sort_settled
-cj_reg cj__sort_settled(const sort_kernel *k, unsigned item, cj_reg first);  // the place in the row; first: cj__sort_settled_first
-cj_reg cj__sort_settled_first(const sort_kernel *k);
+cj_reg cj__sort_settle(sort_kernel *k);              // a predicate: all items are in order, in the places kept, SORT_REACH after their own
 
 // ---- grid.c: a row of any length, a launch a digit
 
 void cj__sort_grid(sort_kernel *k);
 
-cj_reg cj__sort_digit_at(const sort_kernel *k, unsigned item);  // the address of the digit's count of the own warp
 cj_reg cj__sort_count(const sort_kernel *k, const char *name, cj_reg at);  // the count there
 
 #endif

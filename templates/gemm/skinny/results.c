@@ -7,7 +7,7 @@
 // each time. Each thread then has elements of D of its own, which it alone reads of C and writes.
 #include "skinny.h"
 
-static void store_sums(const mma_kernel *k, const skinny_shape *s, const skinny_sums *sums) {
+static void store_sums(const mma_kernel *k, const skinny_shape *s, const cj_reg *sum) {
     cj_func       *f = k->base.f;
     const uint32_t row = cj__skinny_row(s) * 4;
     cj_step(f, "the warp's sums, of each of the few lines side by side");
@@ -18,7 +18,7 @@ static void store_sums(const mma_kernel *k, const skinny_shape *s, const skinny_
         for (uint32_t m = 0; m < s->eights; m++)
             for (uint32_t j = 0; j < 4; j++)
                 cj_ptx(f, "st.shared.f32 [$1 + $2], $3;", at,
-                       (m * MMA_COLUMNS + j % 2) * row + (n * MMA_LINES + j / 2 * 8) * 4, sums->value[4 * (n * s->eights + m) + j]);
+                       (m * MMA_COLUMNS + j % 2) * row + (n * MMA_LINES + j / 2 * 8) * 4, sum[4 * (n * s->eights + m) + j]);
     cj_ptx(f, "bar.sync 0; // all warps' sums are there");
 }
 
@@ -102,9 +102,9 @@ static void emit_element(const mma_kernel *k, const skinny_shape *s, const targe
     }
 }
 
-void cj__skinny_results(const mma_kernel *k, const skinny_shape *s, const skinny_sums *sums, cj_reg first) {
+void cj__skinny_results(const mma_kernel *k, const skinny_shape *s, const cj_reg *sum, cj_reg first) {
     const uint32_t elements = s->groups * MMA_LINES * s->eights * MMA_COLUMNS, threads = SKINNY_WARPS * GEMM_WARP;
-    store_sums(k, s, sums);
+    store_sums(k, s, sum);
     cj_step(k->base.f, "each thread adds up the sums of its elements of D");
     const target t = begin(k);
     for (uint32_t i = 0; i < elements; i += threads)

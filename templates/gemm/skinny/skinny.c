@@ -127,7 +127,7 @@ static void round_set(const loads *l, const set *x) {
         }
 }
 
-static void multiply_set(const loads *l, const set *x, const skinny_sums *sums) {
+static void multiply_set(const loads *l, const set *x, const cj_reg *sum) {
     const skinny_shape *s = l->s;
     round_set(l, x);
     for (uint32_t i = 0; i < s->slices * 2; i++)
@@ -137,7 +137,7 @@ static void multiply_set(const loads *l, const set *x, const skinny_sums *sums) 
                 const cj_reg  *up = x->many[2 * n][i / 2] + at, *down = x->many[2 * n + 1][i / 2] + at;
                 const cj_reg   a[4] = {up[0], down[0], up[1], down[1]};
                 cj__mma_multiply(l->k->base.f, s->many->type, s->few->type, a, x->few[m][i / 2] + at,
-                                 sums->value + 4 * (n * s->eights + m));
+                                 sum + 4 * (n * s->eights + m));
             }
 }
 
@@ -153,11 +153,11 @@ static void identify(mma_kernel *k) {
     k->pool = cj__pool_address(b->f, "gemm_stages");
 }
 
-static void multiply(const mma_kernel *k, const skinny_shape *s, const skinny_sums *sums, cj_reg first) {
+static void multiply(const mma_kernel *k, const skinny_shape *s, const cj_reg *sum, cj_reg first) {
     cj_func *f = k->base.f;
     loads    l = {.k = k, .s = s};
     begin(&l, first);
-    for (uint32_t i = 0; i < cj__skinny_sums(s); i++) cj_set(f, sums->value[i], 0.0F);
+    for (uint32_t i = 0; i < cj__skinny_sums(s); i++) cj_set(f, sum[i], 0.0F);
     cj_reg left = cj_mov(f, "u32", "sets_left", cj__load_param(f, "u32", k->part_steps, "sets"));
     cj__gemm_wait(&k->base);
     cj_step(f, "all sets are loaded; then each is multiplied and loaded again");
@@ -165,7 +165,7 @@ static void multiply(const mma_kernel *k, const skinny_shape *s, const skinny_su
     CJ_LOOP_UNI(f, loop, "next_set", "multiplied") {
         for (uint32_t i = 0; i < s->sets; i++) {
             cj_note(f, "set %u", (unsigned)i);
-            multiply_set(&l, &l.sets[i], sums);
+            multiply_set(&l, &l.sets[i], sum);
             load_set(&l, &l.sets[i]);
             cj_update(f, left, "sub", 1);
             // The branch after each set keeps ptxas from moving its loads after the products of the next one.
@@ -200,7 +200,7 @@ void cj__skinny_emit(const cj_plan *plan, cj_builder *builder) {
     mma_kernel k = {.base = {.plan = plan, .g = &g}};
     cj__skinny_read(&plan->params, &g);
     const skinny_shape s = cj__skinny_shape(&g);
-    skinny_sums        sums;
+    cj_reg             sum[SKINNY_SUMS_MAX];
     write_head(&k, &s, builder);
     cj_declare(builder, ".extern .shared .align 16 .b8 gemm_stages[];");
     cj_func *f = k.base.f = cj__entry(plan, builder);
@@ -208,9 +208,9 @@ void cj__skinny_emit(const cj_plan *plan, cj_builder *builder) {
     limit_registers(&k, &s);
     cj__launch_dependents(plan, f);
     identify(&k);
-    for (uint32_t i = 0; i < cj__skinny_sums(&s); i++) sums.value[i] = cj_f32(f, "sum");
+    for (uint32_t i = 0; i < cj__skinny_sums(&s); i++) sum[i] = cj_f32(f, "sum");
     cj_reg first = s.many_is_a ? k.place.row : k.place.column;
-    multiply(&k, &s, &sums, first);
-    cj__skinny_results(&k, &s, &sums, first);
+    multiply(&k, &s, sum, first);
+    cj__skinny_results(&k, &s, sum, first);
     cj_ptx(f, "ret;");
 }

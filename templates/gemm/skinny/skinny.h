@@ -55,11 +55,10 @@ void      cj__skinny_read(const cj_params *params, gemm_shape *g);
 cj_status cj__skinny_plan(cj_plan *plan, const cj_limits *limits, cj_error *error);
 void      cj__skinny_emit(const cj_plan *plan, cj_builder *builder);
 
-// The sums of all warps become D. `first`: the block's first line of the many.
-typedef struct skinny_sums {
-    cj_reg value[4 * SKINNY_GROUPS_MAX * SKINNY_EIGHTS_MAX];  // four of each 16 lines of the many and 8 of the few
-} skinny_sums;
+// A thread's sums: four of each 16 lines of the many and 8 of the few.
+enum { SKINNY_SUMS_MAX = 4 * SKINNY_GROUPS_MAX * SKINNY_EIGHTS_MAX };
 
-void cj__skinny_results(const mma_kernel *k, const skinny_shape *s, const skinny_sums *sums, cj_reg first);
+// The sums of all warps become D. `first`: the block's first line of the many.
+void cj__skinny_results(const mma_kernel *k, const skinny_shape *s, const cj_reg *sum, cj_reg first);
 
 #endif
