@@ -8,7 +8,7 @@ static unsigned words_of(const sample_kernel *k) {
 }
 
 // The words are -infinity where the row has no such vector.
-void cj__sample_load_raw(sample_kernel *k, cj_reg vector, cj_reg *word, cj_reg *column) {
+static void load_raw(sample_kernel *k, cj_reg vector, cj_reg *word, cj_reg *column) {
     const sample_shape *s = &k->s;
     cj_func            *f = k->f;
     const char         *none = s->dtype == CJ_F32 ? "0xff800000" : s->dtype == CJ_F16 ? "0xfc00fc00" : "0xff80ff80";
@@ -71,7 +71,7 @@ static void apply_mask(const sample_kernel *k, cj_reg inside, cj_reg column, cj_
     }
 }
 
-void cj__sample_finish(sample_kernel *k, const cj_reg *word, cj_reg vector, cj_reg column, cj_reg *v) {
+static void finish(sample_kernel *k, const cj_reg *word, cj_reg vector, cj_reg column, cj_reg *v) {
     widen(k, word, v);
     if (!k->s.penalties && !k->s.mask) return;
     cj_reg inside = cj_lt(k->f, "inside", vector, k->end);
@@ -81,8 +81,8 @@ void cj__sample_finish(sample_kernel *k, const cj_reg *word, cj_reg vector, cj_r
 
 void cj__sample_load(sample_kernel *k, cj_reg vector, cj_reg *v, cj_reg *column) {
     cj_reg word[4];
-    cj__sample_load_raw(k, vector, word, column);
-    cj__sample_finish(k, word, vector, *column, v);
+    load_raw(k, vector, word, column);
+    finish(k, word, vector, *column, v);
 }
 
 // ---- batches
@@ -91,12 +91,12 @@ static void load_batch(sample_kernel *k, cj_reg first, unsigned count, sample_ba
     b->count = count;
     for (unsigned i = 0; i < count; i++) {
         b->vector[i] = i ? cj_add(k->f, "vector", first, i * SAMPLE_WARP) : first;
-        cj__sample_load_raw(k, b->vector[i], b->word[i], &b->column[i]);
+        load_raw(k, b->vector[i], b->word[i], &b->column[i]);
     }
 }
 
 void cj__sample_values(sample_kernel *k, const sample_batch *b, unsigned i, cj_reg *v) {
-    cj__sample_finish(k, b->word[i], b->vector[i], b->column[i], v);
+    finish(k, b->word[i], b->vector[i], b->column[i], v);
 }
 
 void cj__sample_best(sample_kernel *k, sample_batch *b) {

@@ -143,8 +143,6 @@ void cj__sample_keep(sample_kernel *k);
 
 // One vector of each lane: `vector` is its number.
 void cj__sample_load(sample_kernel *k, cj_reg vector, cj_reg *v, cj_reg *column);
-void cj__sample_load_raw(sample_kernel *k, cj_reg vector, cj_reg *word, cj_reg *column);
-void cj__sample_finish(sample_kernel *k, const cj_reg *word, cj_reg vector, cj_reg column, cj_reg *v);
 
 // Over the lanes that compare one candidate, in each of them.
 void cj__sample_add_up(const sample_kernel *k, unsigned lanes, const char *type, cj_reg value);

@@ -48,7 +48,7 @@ static void shape_of_type(const cj_plan *plan, sort_shape *s) {
 }
 
 // Registers that the items of a thread take.
-unsigned cj__sort_registers(const sort_shape *s) {
+static unsigned registers_of(const sort_shape *s) {
     const unsigned places = s->paired ? (s->items + 1) / 2 : s->items;
     const unsigned others = SORT_REGISTERS + (s->form == SORT_BY_GRID ? (unsigned)SORT_GRID_REGISTERS : 0) +
                             (s->settles ? (unsigned)SORT_SETTLE_REGISTERS : 0) + (cj__is_power(s->block) ? 0 : (unsigned)SORT_ODD_REGISTERS);
@@ -86,7 +86,7 @@ static void shape_of_tile(const cj_plan *plan, sort_shape *s) {
     s->key_bytes = s->packed ? 4 : s->bytes;
     s->index_bytes = is_short ? 2 : 4;
     s->paired = false;
-    const unsigned registers = cj__sort_registers(s), most = cj__registers_per_thread(s->block);
+    const unsigned registers = registers_of(s), most = cj__registers_per_thread(s->block);
     s->paired = registers > most;
     // What peers get is as short as can be; and pairs of registers need room, which costs blocks that share an SM.
     const bool may_join = s->carries && s->key_bytes == 4 && !s->packed && !s->cluster && registers + SORT_JOINED_REGISTERS <= most;
@@ -112,7 +112,7 @@ void cj__sort_shape(const cj_plan *plan, sort_shape *s) {
 
 static bool fits(const sort_shape *s, const cj_limits *limits) {
     const uint64_t groups = s->block / s->group;
-    return s->items <= SORT_ITEMS_MAX && cj__sort_registers(s) <= cj__registers_per_thread(s->block) + s->spared &&
+    return s->items <= SORT_ITEMS_MAX && registers_of(s) <= cj__registers_per_thread(s->block) + s->spared &&
            groups * s->at.bytes <= limits->shared_per_block_optin;
 }
 
@@ -262,7 +262,7 @@ static cj_status refuse(const cj_plan *plan, const sort_shape *s, const cj_limit
                     " bytes of shared memory, of which %s has %u and %u" CJ_HINT
                     "leave form, cluster, block and items at their defaults, or take shorter rows",
                     value[SORT_COLUMNS], s->cluster ? s->cluster : 1, s->cluster > 1 ? "s" : "", s->block, s->items,
-                    cj__sort_registers(s), (uint64_t)(s->block / s->group) * s->at.bytes, limits->name,
+                    registers_of(s), (uint64_t)(s->block / s->group) * s->at.bytes, limits->name,
                     cj__registers_per_thread(s->block), limits->shared_per_block_optin);
 }
 
@@ -271,16 +271,16 @@ static unsigned resident(const sort_shape *s) {
     const bool     is_tight = s->settles || s->form == SORT_BY_GRID, is_apart = s->key_bytes == 4 && s->carries && !s->packed && !s->joined;
     const unsigned room = is_tight ? s->items * (unsigned)SORT_SETTLE_ROOM : is_apart ? (unsigned)SORT_APART_ROOM : s->items * (unsigned)SORT_ROOM;
     unsigned       blocks = RESIDENT_MOST;
-    while (blocks > 1 && cj__registers_per_thread((uint64_t)blocks * s->block) < cj__sort_registers(s) + room) blocks--;
+    while (blocks > 1 && cj__registers_per_thread((uint64_t)blocks * s->block) < registers_of(s) + room) blocks--;
     return blocks;
 }
 
 static cj_status check_resident(const cj_plan *plan, const sort_shape *s, cj_error *error) {
     const unsigned blocks = cj__asked_or(plan, SORT_RESIDENT, 1), left = cj__registers_per_thread((uint64_t)blocks * s->block);
-    REFUSE_IF(left + SORT_REGISTERS_LESS < cj__sort_registers(s),
+    REFUSE_IF(left + SORT_REGISTERS_LESS < registers_of(s),
               "resident: %u blocks of %u threads leave a thread %u registers, and it needs some %u" CJ_HINT
               "leave resident at its default, or ask for fewer",
-              blocks, s->block, left, cj__sort_registers(s));
+              blocks, s->block, left, registers_of(s));
     return CJ_OK;
 }
 

@@ -89,7 +89,6 @@ static inline unsigned sort_low(const sort_shape *s) { return s->packed ? SORT_I
 
 void      cj__sort_shape(const cj_plan *plan, sort_shape *s);
 void      cj__sort_workspace(const cj_plan *plan, const sort_shape *s, sort_workspace *w);
-unsigned  cj__sort_registers(const sort_shape *s);  // that a thread needs, about
 cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
 // ---- key.c: elements as unsigned numbers in the order of the results

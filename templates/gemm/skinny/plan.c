@@ -18,7 +18,8 @@ skinny_shape cj__skinny_shape(const gemm_shape *g) {
     return s;
 }
 
-bool cj__skinny_can(const gemm_shape *g) {
+// Whether this form computes the problem: both operands by K in whole chunks, few lines of one of them.
+static bool can(const gemm_shape *g) {
     const bool by_k = g->a.order == CJ_BY_K && g->b.order == CJ_BY_K;
     return by_k && (is_few(g->m) || is_few(g->n)) && g->k * g->a.type->bytes % MMA_CHUNK == 0;
 }
@@ -60,7 +61,7 @@ static bool asks_for_others(const cj_params *p) {
 bool cj__skinny_pays(const cj_params *p, const cj_limits *limits) {
     gemm_shape g;
     cj__gemm_problem(p, &g);
-    if (asks_for_others(p) || !cj__skinny_can(&g)) return false;
+    if (asks_for_others(p) || !can(&g)) return false;
     const uint64_t many = cj__most(g.m, g.n), line = g.k * g.a.type->bytes;
     const bool     fills = many / MMA_LINES * g.batches >= limits->sm_count;
     const double   bytes = (double)line * (double)many * (double)g.batches;
@@ -81,7 +82,7 @@ static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error
               "m, n: %" PRIu64 " x %" PRIu64 ", but form=skinny is for at most %d rows or columns" CJ_HINT
               "leave form at its default",
               value[GEMM_M], value[GEMM_N], SKINNY_EIGHTS_MAX * MMA_COLUMNS);
-    REFUSE_IF(!cj__skinny_can(g),
+    REFUSE_IF(!can(g),
               "k: form=skinny reads lines of whole %d bytes by K; here A lies by %s, B by %s, and K has %" PRIu64
               " bytes" CJ_HINT "leave form at its default, or store a by rows, b by columns",
               MMA_CHUNK, g->a.order == CJ_BY_K ? "K" : "line", g->b.order == CJ_BY_K ? "K" : "line",

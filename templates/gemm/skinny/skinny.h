@@ -45,9 +45,6 @@ static inline uint32_t cj__skinny_warp_bytes(const skinny_shape *s) {
 
 static inline uint32_t cj__skinny_sums(const skinny_shape *s) { return 4 * s->groups * s->eights; }  // of a thread
 
-// Whether this form computes the problem: both operands by K in whole chunks, few lines of one of them.
-bool cj__skinny_can(const gemm_shape *g);
-
 // Whether form=auto takes it: nothing is asked for that it has not, and memory bounds the product.
 bool cj__skinny_pays(const cj_params *params, const cj_limits *limits);
 
