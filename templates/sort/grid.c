@@ -144,8 +144,7 @@ static void load_again(const sort_kernel *k, const buffer *b) {
         cj__load(f, inside, "ld.global", sort_type(k->s.bytes), &k->key[i], 1,
                  cj_mad_wide(f, "key_at", place, k->s.bytes, b->keys), 0);
         if (!k->s.carries) continue;
-        cj__load(f, inside, "ld.global", "u32", &k->index[i], 1, cj_mad_wide(f, "index_at", place, 4, b->indices),
-                 0);
+        cj__load(f, inside, "ld.global", "u32", &k->index[i], 1, cj_mad_wide(f, "index_at", place, 4, b->indices), 0);
     }
 }
 
