@@ -88,25 +88,40 @@ static double access_clocks(const gemm_operand *o) {
     return o->align < GEMM_ALIGN ? (double)pieces / GEMM_WARP * (1 + loads) * gpu->mma_access : 0;
 }
 
-// Clocks of a step of a block: its products, its bytes from L2, or its accesses, whichever takes longest.
+// Clocks of a step of a block: its products, its bytes from L2, or its accesses, whichever takes longest; it waits for elements that it loads.
 static double step_clocks(const gemm_shape *g) {
     const double products = (double)g->tile_m * g->tile_n * g->step / gpu->mma_products;
     const double width = g->a.type->bytes == 1 ? 0.5 : g->a.type->bytes == 4 ? 2 : 1;
     const double copies = fmax((double)(g->tile_m + g->tile_n) * GEMM_ROW / gpu->mma_l2_bytes, access_clocks(&g->a) + access_clocks(&g->b));
-    return fmax(products * width, copies);
+    const bool loads = cj__mma_piece_loads(&g->a) + cj__mma_piece_loads(&g->b) > 0;
+    return fmax(products * width, copies + (loads ? gpu->mma_load : 0));
 }
 
-// Rounds of blocks on all SMs, each of which takes its steps and its end. Split-K adds the sums' way through L2.
+// Blocks that an SM has at once: two of small tiles, if shared memory has room for their stages.
+static unsigned blocks_beside(const gemm_shape *g, const cj_limits *limits) {
+    const uint32_t half = limits->shared_per_sm / 2 - limits->shared_reserved;
+    const bool     small = g->tile_m * g->tile_n <= (uint32_t)gpu->mma_beside_tile;
+    return small && stages_in(g, half) >= GEMM_STAGES_MIN ? 2 : 1;
+}
+
+// Rounds of blocks on all SMs, each of which takes its steps and its end. Split-K adds the sums' way through L2. While one block of an SM waits
+// for its loads, the other one multiplies: counted where K is split, and where all blocks are at work at once.
 static double cost(const gemm_shape *g, const cj_limits *limits) {
-    const double sums = (double)g->tile_m * g->tile_n * (double)sizeof(float);
-    const double rounds = ceil((double)cj__gemm_tile_count(g) * g->parts / limits->sm_count);
-    const double combine = g->parts > 1 ? gpu->mma_combine + sums * (g->parts + 1) / gpu->mma_l2_bytes : 0;
-    return rounds * ((double)steps_of_part(g) * step_clocks(g) + gpu->mma_end + sums / gpu->mma_l2_bytes) + combine;
+    const double   sums = (double)g->tile_m * g->tile_n * (double)sizeof(float);
+    const uint64_t blocks = cj__gemm_tile_count(g) * g->parts;
+    const bool     pairs = blocks > limits->sm_count && (g->parts > 1 || blocks <= 2 * (uint64_t)limits->sm_count);
+    const unsigned beside = pairs ? blocks_beside(g, limits) : 1;
+    const double   rounds = ceil((double)blocks / (limits->sm_count * beside));
+    const double   step = step_clocks(g) * (beside > 1 ? gpu->mma_beside : 1);
+    const double   combine = g->parts > 1 ? gpu->mma_combine + sums * (g->parts + 1) / gpu->mma_l2_bytes : 0;
+    return rounds * ((double)steps_of_part(g) * step + gpu->mma_end + sums / gpu->mma_l2_bytes) + combine;
 }
 
-// So many parts that none is empty and all blocks run at once.
+// So many parts that none is empty and the blocks are a few rounds at most.
 static uint64_t parts_most(const gemm_shape *g, const cj_limits *limits) {
-    const uint64_t tiles = cj__gemm_tile_count(g), room = tiles < limits->sm_count ? limits->sm_count / tiles : 1;
+    enum { ROUNDS = 3 };
+    const uint64_t blocks = (uint64_t)limits->sm_count * blocks_beside(g, limits) * ROUNDS;
+    const uint64_t room = cj__most(blocks / cj__gemm_tile_count(g), 1);
     return cj__least(cj__least(room, g->steps), GEMM_PARTS_MAX);
 }
 

@@ -175,7 +175,7 @@ static void the_form_follows_the_target(void **state) {
     }
 }
 
-// As far as all blocks run at once; 1 where there are tiles for all SMs. Skinny products have skinny tiles.
+// In a few rounds of two blocks an SM; not where there are tiles for all SMs. Skinny products have skinny tiles.
 static void few_tiles_and_a_long_k_are_shared(void **state) {
     (void)state;
     static const struct {
@@ -197,7 +197,7 @@ static void few_tiles_and_a_long_k_are_shared(void **state) {
         if (cases[i].shares != (parts > 1) || cases[i].shares != (plan.workspace_bytes > 0) ||
             (cases[i].skinny && !strstr(plan.entry, "_16x128")))
             fail_msg("%s for %s: %s, parts %u", cases[i].words, cases[i].arch, plan.entry, (unsigned)parts);
-        if (parts > 1) assert_in_range(plan.grid.x, 2, limits->sm_count);
+        if (parts > 1) assert_in_range(plan.grid.x, 2, 3 * 2 * limits->sm_count);
     }
 }
 
