@@ -132,7 +132,7 @@ static void take_in_one_tile(const cj_plan *plan, scan_shape *s, uint64_t row, u
     s->threads = threads_of(plan, row, alone);
     const uint64_t in_block = cj__most(SCAN_LEAST_BLOCK / s->threads, 1);
     if (!cj__is_asked(plan, SCAN_LOADS) && s->rows <= SCAN_FEW_TILES * in_block)
-        s->threads = threads_of(plan, row, cj__least(alone, SCAN_FEW_LOADS));
+        s->threads = threads_of(plan, row, cj__least(alone, row <= 2 * SCAN_FEW_BLOCK && s->remainder ? SCAN_ENDING_LOADS : SCAN_FEW_LOADS));
     s->loads = (unsigned)cj__ceil_div(row, s->threads);
     s->block = cj__asked_or(plan, SCAN_BLOCK, cj__most(s->threads, SCAN_LEAST_BLOCK));
     s->tiles = 1;
@@ -159,7 +159,8 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
     const uint64_t row = loads_of_row(s);
     const unsigned alone = loads_of(plan, s, SCAN_ALONE_BYTES);
     const unsigned cluster = cj__asked_or(plan, SCAN_CLUSTER, 0);
-    const bool     one_block = row <= (uint64_t)alone * cj__asked_or(plan, SCAN_BLOCK, SCAN_BLOCK_MAX);
+    const bool     few = s->rows <= SCAN_FEW_ROWS && s->columns * s->bytes > SCAN_STREAM_ROW && !cluster && !cj__is_asked(plan, SCAN_LOADS);
+    const bool     one_block = row <= (uint64_t)(few ? cj__least(alone, SCAN_ENDING_LOADS) : alone) * cj__asked_or(plan, SCAN_BLOCK, SCAN_BLOCK_MAX);
     if (cluster && one_block) {
         share_short_row(plan, s);
     } else if (one_block) {
@@ -168,7 +169,7 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
         const bool narrow = are_rows_apart(s) && s->bytes == 2;
         s->block = s->threads = cj__asked_or(plan, SCAN_BLOCK, are_rows_apart(s) ? SCAN_APART_BLOCK : SCAN_TILED_BLOCK);
         s->loads = loads_of(plan, s, narrow ? SCAN_ALONE_BYTES : SCAN_TILED_BYTES);
-        if (s->rows == 1 && !cluster) make_tiles_smaller(plan, s, row);
+        if (s->rows <= SCAN_FEW_ROWS && !cluster) make_tiles_smaller(plan, s, s->rows * row);
         s->tiles = cj__ceil_div(row, (uint64_t)s->threads * s->loads);
     }
     s->tile = (uint64_t)s->threads * s->loads * s->width;
