@@ -34,7 +34,9 @@ static uint64_t choose_lanes(const cj_plan *plan, const cj_limits *limits) {
     const uint64_t rows = plan->params.value[ARGMAX_ROWS], vectors = vectors_of(plan);
     uint64_t       lanes = 1;
     if (plan->params.value[ARGMAX_COLUMNS] <= ARGMAX_LANES_LEAST * ARGMAX_EACH) {
-        while (lanes < ARGMAX_LANES_LEAST && plan->params.value[ARGMAX_COLUMNS] > lanes * ARGMAX_FEW) lanes *= 2;
+        const unsigned many = cj__argmax_shape(plan).bytes == 2 ? ARGMAX_MANY_NARROW : ARGMAX_MANY;
+        const unsigned few = rows < ARGMAX_MANY_ROWS ? ARGMAX_FEW : many;
+        while (lanes < ARGMAX_LANES_LEAST && plan->params.value[ARGMAX_COLUMNS] > lanes * few) lanes *= 2;
         return lanes;
     }
     lanes = ARGMAX_WARP;
