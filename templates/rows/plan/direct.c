@@ -14,13 +14,21 @@ enum { WIDEST_LOAD = 16 };  // bytes
 // Whether rows that have a warp each fill all SMs.
 static bool are_rows_many(const choice *c) { return c->rows * ROW_WARP >= cj__threads_at_once(c->limits); }
 
+// Whether rows are so few that the launch waits for each thread's steps, not for the memory: shuffles count then. The exponentials of a lane
+// come one after another, and few rows of these have a warp each.
+static bool are_steps_waited_for(const choice *c) {
+    const uint64_t sms = c->limits->sm_count;
+    return c->rows <= LANE_ROWS * sms && (c->op->fold != ROW_FOLD_EXP || c->rows >= 2 * sms);
+}
+
 // What the lanes of a short row load at once, at least. Rows that begin anywhere within sectors have these in two loads.
 static unsigned run_bytes(const choice *c) {
     const row_shape *s = c->s;
     if (s->totals && !are_rows_many(c)) return SUMS_RUN_BYTES;
     const bool anywhere = c->plan->params.value[ROW_ALIGN] || (s->stride * s->in_bytes) % WIDEST_LOAD ||
                           (s->out_stride * s->out_bytes) % WIDEST_LOAD;
-    const bool wider = s->totals ? vector_bytes(s) >= SUMS_RUN_VECTOR : anywhere;
+    const bool short_way = are_steps_waited_for(c) && s->columns <= LANE_ELEMENTS * ROW_WARP / 2;
+    const bool wider = s->totals ? vector_bytes(s) >= SUMS_RUN_VECTOR : anywhere && !short_way;
     return vector_bytes(s) < WIDEST_LOAD && wider ? NARROW_RUN_BYTES : SHORT_RUN_BYTES;
 }
 
@@ -63,7 +71,7 @@ static unsigned fill_one_wave(const choice *c, unsigned lanes) {
     return lanes > 1 && all > threads && all < 2 * threads && fits && runs ? lanes / 2 : lanes;
 }
 
-// If rows are so few that no SM has two blocks, each lane has one vector: the launch then takes as long as one thread does.
+// If rows are so few that no SM has two blocks, each lane has one vector, or a few elements: the launch then takes as long as one thread does.
 static unsigned choose_lanes(const choice *c) {
     const row_shape *s = c->s;
     unsigned         lanes = 1;
@@ -73,7 +81,9 @@ static unsigned choose_lanes(const choice *c) {
         lanes *= 2;
     while (lanes < edges_most(s)) lanes *= 2;
     if (s->totals) return lanes;  // blocks stay, fewer than would fit
-    while (lanes < ROW_WARP && lanes < s->vectors && 2 * lanes * c->rows <= c->limits->sm_count * ROWS_PER_BLOCK * ROW_WARP)
+    const unsigned enough = are_steps_waited_for(c) ? LANE_ELEMENTS : 0;
+    while (lanes < ROW_WARP && lanes < s->vectors && lanes * enough < s->columns &&
+           2 * lanes * c->rows <= c->limits->sm_count * ROWS_PER_BLOCK * ROW_WARP)
         lanes *= 2;
     return fill_one_wave(c, lanes);
 }
@@ -94,6 +104,14 @@ static bool do_peeled_pair(const choice *c) {
     return whole && s->lanes == ROW_WARP && c->rows * ROW_WARP >= PEELED_PAIR_WAVES * cj__threads_at_once(c->limits);
 }
 
+// Rows of vectors that are read with large gaps between them, of softmax and its like: each has sectors of its own, and threads that have one row
+// find them sooner than threads that have four.
+static bool are_rows_sparse(const choice *c) {
+    enum { ELEMENTS = 4 };
+    const row_shape *s = c->s;
+    return !s->totals && c->op->fold == ROW_FOLD_EXP && s->elements >= ELEMENTS && 2 * s->stride > 3 * s->columns;
+}
+
 // Rows that a thread loads ahead: as many as make one wave of all rows. Threads with sums over rows are too few to hide a row's latency: they load two.
 static unsigned choose_unroll(const choice *c) {
     const row_shape *s = c->s;
@@ -101,6 +119,7 @@ static unsigned choose_unroll(const choice *c) {
     unsigned         most = (unsigned)cj__least(SHORT_FLIGHT_BYTES / row, ROW_AHEAD), unroll = 1;
     if (s->totals) most = (unsigned)cj__least(cj__most(most, SUMS_ROWS_AHEAD), ahead_most(c));
     if (do_peeled_pair(c)) most = (unsigned)cj__most(most, 2);
+    if (are_rows_sparse(c)) most = 1;
     if (asked(c, ROW_UNROLL)) return (unsigned)cj__least(asked(c, ROW_UNROLL), ahead_most(c));
     while (2 * unroll <= most && c->rows * s->lanes > unroll * cj__threads_at_once(c->limits)) unroll *= 2;
     return unroll;
@@ -148,16 +167,32 @@ static bool plan_short(choice *c) {
 
 // ---- rows of a block or a cluster
 
+// Sums over a few rows, of which no thread should have much: a launch waits for it.
+static bool are_sums_of_few(const choice *c) {
+    return c->s->totals && c->rows < SUMS_PIECE_ROWS && c->s->columns <= SUMS_FEW_COLUMNS;
+}
+
 // Vectors that a thread should hold. Pieces that pass come one after the other: what is in flight is what is held.
 static unsigned direct_held(const choice *c) {
     const bool passing = cj__row_is_passing(c);
+    if (are_sums_of_few(c)) return asked_or(c, ROW_VECTORS, cj__most(SUMS_FEW_HELD / c->s->elements, 1));
     if (passing && c->s->pieces > 1) return cj__row_piece_held(c);
     return asked_or(c, ROW_VECTORS, passing ? PASSING_HELD / c->op->inputs : cj__row_held_most(c));
 }
 
-// Sums over so many rows, of no more than so many columns, that small blocks are faster.
+// Sums over so many rows, of no more than so many columns, that small blocks are faster; of fewer rows it is fewer columns.
 static bool are_sums_pieces_small(const choice *c) {
-    return c->s->totals && c->rows >= SUMS_PIECE_ROWS && c->s->columns <= SUMS_PIECE_COLUMNS;
+    const unsigned most = c->rows < SUMS_PIECE_MANY ? SUMS_FEW_COLUMNS : SUMS_PIECE_COLUMNS;
+    return c->s->totals && c->rows >= SUMS_PIECE_ROWS && c->s->columns <= most;
+}
+
+// Warps of a block whose pieces pass, `least` at least: few rows have more, up to as many as fill half of an SM, of some vectors each.
+static unsigned passing_warps(const choice *c, unsigned least) {
+    const uint64_t blocks = cj__row_blocks(c->s), share = cj__ceil_div(c->s->vectors, blocks);
+    const uint64_t full = (uint64_t)ALONE_WARPS * c->limits->sm_count;
+    unsigned       warps = least;
+    while (2 * warps <= ALONE_WARPS && share >= 2 * warps * ROW_WARP * PASSING_HELD && 2 * warps * c->rows * blocks <= full) warps *= 2;
+    return warps;
 }
 
 // A block has a few warps at least. If rows are so many that all SMs are full of blocks of two warps, the warps that a row with
@@ -165,8 +200,9 @@ static bool are_sums_pieces_small(const choice *c) {
 static unsigned fewest_warps(const choice *c) {
     enum { TWO_WARPS = 64 };
     const bool many = c->rows >= cj__threads_at_once(c->limits) / TWO_WARPS && !c->s->totals;
-    if (cj__row_is_passing(c)) return PASSING_WARPS_LEAST;
-    if (are_sums_pieces_small(c) && c->s->pieces > 1) return SUMS_PIECE_WARPS;
+    if (cj__row_is_passing(c)) return passing_warps(c, PASSING_WARPS_LEAST);
+    if (c->s->pieces > 1 && (are_sums_pieces_small(c) || are_sums_of_few(c))) return SUMS_PIECE_WARPS;
+    if (c->s->totals && c->s->pieces == 1 && c->rows <= c->limits->sm_count) return SUMS_WARPS;
     if (many && c->s->columns <= NARROW_ROW_COLUMNS) return 1;
     return many ? (unsigned)cj__least(cj__ceil_div(c->s->piece, TWO_WARPS), DIRECT_WARPS_LEAST) : DIRECT_WARPS_LEAST;
 }
@@ -194,6 +230,12 @@ uint64_t cj__row_cluster_holds(const choice *c, unsigned blocks) {
     return (uint64_t)blocks * direct_warps(c, blocks) * ROW_WARP * direct_held(c);
 }
 
+// Blocks that few rows may have together: as many as there are SMs; if a cluster's blocks have much each, half as many again.
+static uint64_t blocks_for_few(const choice *c, uint64_t share, unsigned cluster) {
+    const uint64_t sms = c->limits->sm_count;
+    return cluster > 1 && share >= FEW_BLOCK_VECTORS ? sms + sms / 2 : sms;
+}
+
 // Blocks a row: enough to hold the row, or, if rows are few, as many as there are SMs, with a fair amount for each.
 static unsigned direct_cluster(const choice *c) {
     const uint64_t vectors = c->s->vectors;
@@ -202,13 +244,14 @@ static unsigned direct_cluster(const choice *c) {
     if (!c->clusters || !largest) return 0;
     if (cj__row_is_passing(c)) {
         const uint64_t bytes = vectors * vector_bytes(c->s);
-        while (2 * cluster <= cj__least(largest, PASSING_CLUSTER) && bytes > (uint64_t)PASSING_BYTES * cluster)
-            cluster *= 2;
+        const uint64_t most = cj__least(largest, cj__row_passes_singly(c) ? PASSING_CLUSTER / 2 : PASSING_CLUSTER);
+        if (cj__row_has_its_sm(c) && c->rows <= c->limits->sm_count) return 0;
+        while (2 * cluster <= most && bytes > (uint64_t)PASSING_BYTES * cluster) cluster *= 2;
         return cluster > 1 ? cluster : 0;
     }
     while (2 * cluster <= largest && vectors > cj__row_cluster_holds(c, cluster)) cluster *= 2;
     while (2 * cluster <= largest && vectors >= CLUSTER_ROW_VECTORS && vectors / cluster >= 2 * CLUSTER_VECTORS &&
-           c->rows * 2 * cluster <= c->limits->sm_count)
+           2 * c->rows * cluster <= blocks_for_few(c, vectors / cluster, cluster))
         cluster *= 2;
     return cluster > 1 ? cluster : 0;
 }
@@ -223,7 +266,8 @@ static bool do_blocks_share(const choice *c) {
 }
 
 // Warps of blocks that share an SM. Those of the largest clusters, which wait for each other the longest, are smaller and have more pieces
-// where they would be full of a row that takes two columns, or a column and two inputs.
+// where they would be full of a row that takes two columns, or a column and two inputs. So are those of clusters that softmax's rows of f16 or bf16
+// would nearly fill.
 static unsigned sharing_warps(const choice *c) {
     const row_shape *s = c->s;
     const unsigned   warps = (unsigned)cj__least(cj__row_warps_most(s), SHARING_WARPS);
@@ -231,14 +275,17 @@ static unsigned sharing_warps(const choice *c) {
     const uint64_t   pieces = s->in_bytes == 4 ? CROWDED_PIECES : CROWDED_PIECES_NARROW;
     const bool       heavy = c->op->columns && c->op->columns + c->op->inputs > 2;
     const bool       crowded = s->cluster == CROWDED_CLUSTER && s->vectors >= full && s->vectors <= pieces * full;
-    return asked_or(c, ROW_WARPS, heavy && crowded ? CROWDED_WARPS : warps);
+    const bool     softmax = c->op->fold == ROW_FOLD_EXP && !c->op->each && s->in_bytes == 2 && c->rows >= WAITING_ROWS;
+    const bool     filled = s->cluster >= WAITING_CLUSTER && 4 * s->vectors >= 3 * full && s->vectors <= full;
+    return asked_or(c, ROW_WARPS, (heavy && crowded) || (softmax && filled) ? CROWDED_WARPS : warps);
 }
 
-// With sums over rows a block that does not hold the row is small: others on its SM load while it computes.
+// With sums over rows a block that does not hold the row is small: others on its SM load while it computes. A block that holds one of a few
+// rows has the fewer vectors a thread, the more sums there are.
 static uint64_t sums_piece_most(const choice *c) {
-    const bool     small = are_sums_pieces_small(c);
-    const uint64_t warp = (uint64_t)ROW_WARP * direct_held(c);
-    const uint64_t whole = asked_or(c, ROW_WARPS, small ? cj__row_warps_most(c->s) : SUMS_WARPS) * warp;
+    const bool     few = are_sums_of_few(c), small = few || are_sums_pieces_small(c);
+    const uint64_t warp = (uint64_t)ROW_WARP * direct_held(c), alone = few ? cj__most(warp / c->s->totals, ROW_WARP) : warp;
+    const uint64_t whole = asked_or(c, ROW_WARPS, few || !small ? SUMS_WARPS : cj__row_warps_most(c->s)) * alone;
     return c->s->vectors <= whole || !small ? whole : asked_or(c, ROW_WARPS, SUMS_PIECE_WARPS) * warp;
 }
 
@@ -256,9 +303,10 @@ static uint64_t direct_pieces(const choice *c) {
     const unsigned blocks = cj__row_blocks(c->s);
     if (!cj__row_is_passing(c)) return cj__ceil_div(c->s->vectors, piece_most(c));
     const uint64_t share = cj__ceil_div(c->s->vectors, blocks);
-    const uint64_t threads = (uint64_t)asked_or(c, ROW_WARPS, PASSING_WARPS) * ROW_WARP;
-    return cj__most(cj__least(cj__ceil_div(share, PASSING_PIECE), PASSING_PIECES),
-                    cj__ceil_div(share, threads * cj__row_piece_held(c)));
+    const unsigned warps = passing_warps(c, PASSING_WARPS);
+    const uint64_t threads = (uint64_t)asked_or(c, ROW_WARPS, warps) * ROW_WARP;
+    const uint64_t least = warps > PASSING_WARPS ? 1 : cj__least(cj__ceil_div(share, PASSING_PIECE), PASSING_PIECES);
+    return cj__most(least, cj__ceil_div(share, threads * cj__row_piece_held(c)));
 }
 
 static void plan_vectors(choice *c) {
@@ -360,11 +408,29 @@ static void try_wider(choice *c, const row_shape *plain, row_wider how, row_shap
     }
 }
 
-// A cluster whose blocks load weights or bias of f16 or bf16 in parts waits for these: all blocks that there are have a row sooner.
+// Whether weights or bias of f16 or bf16 are loaded in parts.
+static bool are_columns_in_parts(const choice *c, const row_shape *s) {
+    return s->peeled && cj__row_is_split(s) && !s->across && s->in_bytes == 2 && c->op->columns;
+}
+
+// A cluster whose blocks load these waits for them: all blocks that there are have a row sooner.
 bool cj__row_is_slow_in_parts(const choice *c) {
     const row_shape *s = c->s;
-    const bool       parts = s->peeled && cj__row_is_split(s) && !s->across && s->in_bytes == 2 && c->op->columns;
-    return parts && s->cluster > 1 && s->columns >= SPREAD_COLUMNS && s->columns <= SPREAD_PARTS_COLUMNS;
+    return are_columns_in_parts(c, s) && s->cluster > 1 && s->columns >= SPREAD_COLUMNS && s->columns <= SPREAD_PARTS_COLUMNS;
+}
+
+// Rows that the largest cluster reads twice, of so many bytes: blocks of all SMs hold more of one, and find the rest in the L2 cache. Not those
+// that are taken out of two vectors, whose threads hold less.
+bool cj__row_is_long(const choice *c) {
+    const row_shape *s = c->s;
+    return c->op->outputs && s->cluster == CROWDED_CLUSTER && !s->across && c->row_bytes >= SPREAD_ROW_BYTES;
+}
+
+// Longer rows of layernorm, that the largest cluster holds or nearly holds, are faster by accesses of 4 bytes.
+static bool is_slow_by_parts(const choice *c, const row_shape *plain, const row_shape *s) {
+    const bool asks = asked(c, ROW_PEEL) || asked(c, ROW_SPLIT) || is_yes(c, ROW_ACROSS);
+    const bool held = s->cluster == CROWDED_CLUSTER && s->pieces <= 2 && vector_bytes(plain) == PEEL_PLAIN_BYTES;
+    return !asks && held && are_columns_in_parts(c, s) && c->op->values > 1 && s->columns > SPREAD_PARTS_COLUMNS;
 }
 
 // Vectors as short as it takes for rows of these alone; or wider ones, with an edge, or loaded in parts or across two, if they take
@@ -377,5 +443,10 @@ void cj__row_plan_direct(choice *c) {
     uint64_t  least = asked(c, ROW_PEEL) || asked(c, ROW_SPLIT) || is_yes(c, ROW_ACROSS) ? UINT64_MAX : cost_of(c);
     for (row_wider how = ROW_PEELED; !best.transposed && how <= ROW_PEELED_ACROSS; how++)
         try_wider(c, &plain, how, &best, &least);
+    if (is_slow_by_parts(c, &plain, &best)) {
+        *c->s = plain;
+        plan_vectors(c);
+        return;
+    }
     *c->s = best;
 }

@@ -53,7 +53,7 @@ static cj_status choose_form(choice *c, cj_error *error) {
     }
     cj__row_plan_direct(c);
     const bool open = form == ROW_AUTO && !is_asked(c, ROW_CLUSTER) && !is_asked(c, ROW_AT_ONCE);
-    if (!open || !cj__row_is_slow_in_parts(c)) return CJ_OK;
+    if (!open || (!cj__row_is_slow_in_parts(c) && !cj__row_is_long(c))) return CJ_OK;
     *c->s = start;
     cj__row_plan_spread(c);
     return CJ_OK;
@@ -120,8 +120,8 @@ static void plan_stream_grid(choice *c) {
 }
 
 // HBM turns between reading and writing less often if SMs have no more on its way than they need: of rows that a block each reads
-// once and writes, and that the L2 cache does not hold; measured of norms, whose sweeps take little time. 0: as many blocks as an SM
-// holds.
+// once and writes, and that the L2 cache does not hold; measured of norms, whose sweeps take little time. Where it would be more blocks than
+// three, all that an SM holds are faster: 0.
 static unsigned blocks_at_once(const choice *c) {
     const row_shape *s = c->s;
     const uint64_t   bytes = (uint64_t)s->held * cj__row_threads(s) * s->elements * s->in_bytes * c->op->inputs;
@@ -129,8 +129,7 @@ static unsigned blocks_at_once(const choice *c) {
     const bool       large = c->rows * c->row_bytes > c->limits->l2_bytes && c->op->outputs;
     const bool       is_norm = c->op->fold != ROW_FOLD_EXP && c->op->inputs == 1;
     const bool       one = s->rows_per_block == 1 && s->pieces == 1 && !s->cluster && !s->peeled;
-    if (!large || !is_norm || !one || at_once < ROW_AT_ONCE_LEAST) return 0;
-    return at_once * cj__row_threads(s) < c->limits->max_threads_per_sm ? (unsigned)at_once : 0;
+    return large && is_norm && one && at_once == ROW_AT_ONCE_BLOCKS ? ROW_AT_ONCE_BLOCKS : 0;
 }
 
 // Where an SM shall have few blocks at once, each has shared memory that it does not use: more blocks would not fit.

@@ -34,9 +34,19 @@ unsigned cj__row_held_most(const choice *c);  // vectors that a thread may hold
 unsigned cj__row_warps_most(const row_shape *s);
 void cj__row_set_grid(choice *c, uint64_t groups);  // of persistent blocks: what is asked for, or so many rows at once
 
+// Whether three of four SMs, or more, have a row.
+static inline bool cj__row_has_its_sm(const choice *c) { return 4 * c->rows >= 3 * (uint64_t)c->limits->sm_count; }
+
 // Whether nothing is written but a value a row: pieces pass through registers.
 static inline bool cj__row_is_passing(const choice *c) {
-    return !c->op->outputs && !c->s->totals && !cj__row_is_few(c);
+    return !c->op->outputs && !c->s->totals && (cj__row_has_its_sm(c) || !cj__row_is_few(c));
+}
+
+// Whether pieces of f16 or bf16 pass whose elements are taken one by one, not in pairs, of many rows: threads then hold half as much.
+static inline bool cj__row_passes_singly(const choice *c) {
+    enum { ELEMENTS = 4 };
+    const bool many = c->rows >= PASSING_MANY * (uint64_t)c->limits->sm_count;
+    return cj__row_is_passing(c) && many && c->s->in_bytes == 2 && c->s->elements >= ELEMENTS && !c->op->in_pairs;
 }
 
 // Whether a parameter is set that streams have.
@@ -51,13 +61,14 @@ static inline bool cj__row_may_be_whole(const choice *c, const row_shape *s, uns
 
 // Vectors that a thread should hold of a piece of several, or of a stage.
 static inline unsigned cj__row_piece_held(const choice *c) {
-    return asked_or(c, ROW_VECTORS, ROW_HELD / c->op->inputs);
+    return asked_or(c, ROW_VECTORS, ROW_HELD / (cj__row_passes_singly(c) ? 2 : c->op->inputs));
 }
 
 // ---- the forms
 
 void     cj__row_plan_direct(choice *c);
 bool     cj__row_is_slow_in_parts(const choice *c);  // whether a row so planned is better spread
+bool     cj__row_is_long(const choice *c);           // or so long that it is
 uint64_t cj__row_cluster_holds(const choice *c, unsigned blocks);  // vectors
 
 bool      cj__row_is_spread(const choice *c);  // whether the spread form is best
