@@ -53,7 +53,7 @@ void cj__sample_top_put(const sample_kernel *k, cj_reg when, cj_reg slot, cj_reg
 }
 
 typedef struct best {
-    cj_reg most, limit;  // u64: the greatest order that is below `limit`; an order is a key above the complement of a column
+    cj_reg most, limit;  // u64: the warp's greatest order that is below `limit`; an order is a key above the complement of a column
 } best;
 
 // Elements without a mass are not of those that are kept, but their keys are the least.
@@ -69,7 +69,7 @@ static void visit_best(sample_kernel *k, const cj_reg *v, cj_reg column, void *o
     }
 }
 
-// The greatest order of all warps: words `turn` of the records take turns, so one barrier a round is enough.
+// The greatest order of all warps, of `most`, which becomes that of the warp: words `turn` of the records take turns, so one barrier a round is enough.
 static cj_reg of_all(const sample_kernel *k, cj_reg most, cj_reg turn) {
     cj_func *f = k->f;
     cj_reg   table = cj_mad(f, "turn_at", turn, 8, cj_shared_address(f, k->records));
@@ -87,16 +87,19 @@ static cj_reg of_all(const sample_kernel *k, cj_reg most, cj_reg turn) {
     return all;
 }
 
+// No two elements have one order. So a warp's best stays its best below the next limit, unless it was the best of all.
 void cj__sample_top(sample_kernel *k, cj_reg mass) {
     cj_func *f = k->f;
-    cj_step(f, "the %u most probable tokens, a pass over the row for each", k->s.top);
+    cj_step(f, "the %u most probable tokens; after each its warp looks for its next one", k->s.top);
     cj__sample_sync(k, "S12: all blocks have read the masses");
-    best   b = {cj_u64(f, "most_order"), cj_mov(f, "u64", "order_limit", "0xffffffffffffffff")};
+    best   b = {cj_mov(f, "u64", "most_order", "0xffffffffffffffff"), cj_mov(f, "u64", "order_limit", "0xffffffffffffffff")};
     cj_reg slot = cj_mov(f, "u32", "slot", 0), ties = cj_mov(f, "u32", "told_ties", 0), leads = cj_pred(f, "tells");
     cj_reg speaker = cj_or(f, "speaker", k->record, k->lane);
     CJ_COUNT_UNI(f, "next_slot", slot, 1, k->s.top) {
-        cj_set(f, b.most, 0);
-        cj__sample_pass(k, k->s.flight < 2 ? k->s.flight : 2, visit_best, &b);
+        CJ_IF_UNI(f, cj_eq(f, "was_told", b.most, b.limit), "best_stays") {
+            cj_set(f, b.most, 0);
+            cj__sample_pass(k, k->s.flight < 2 ? k->s.flight : 2, visit_best, &b);
+        }
         cj_set(f, b.limit, of_all(k, b.most, cj_and(f, "turn", slot, 1)));
         cj_reg low = cj_u32(f, "low"), key = cj_u32(f, "key"), log = cj_f32(f, "log");
         cj_ptx(f, "mov.b64 {$1, $2}, $3;", low, key, b.limit);
