@@ -32,16 +32,22 @@ static cj_reg key_of_f32(cj_func *f, cj_reg x) {
 }
 
 // Of f16 and bf16, as f32, the greater of best and x: a number, or the first NaN, which stays for good, as all NaN become the same bits.
-static cj_reg greater_half(cj_func *f, cj_reg x, cj_reg best) {
-    cj_reg plus = cj_let(f, "f32", "plus_zero", "add.f32 $1, $2, 0f00000000; // -0 becomes 0", x);
-    return cj_let(f, "f32", "most", "max.NaN.f32 $1, $2, $3;", best, plus);
+static cj_reg greater_half(const argmax_kernel *k, cj_reg x, cj_reg best) {
+    enum { TARGET_MAX_NAN = 80 };
+    cj_func *f = k->f;
+    cj_reg   plus = cj_let(f, "f32", "plus_zero", "add.f32 $1, $2, 0f00000000; // -0 becomes 0", x);
+    if (cj__target_number(k->plan) >= TARGET_MAX_NAN) return cj_let(f, "f32", "most", "max.NaN.f32 $1, $2, $3;", best, plus);
+    cj_reg most = cj_let(f, "f32", "most", "max.f32 $1, $2, $3; // but NaN", best, plus);
+    cj_reg nan = cj_let(f, "pred", "is_nan", "setp.nan.f32 $1, $2, $3;", best, plus);
+    cj_ptx(f, "@$1 mov.b32 $2, 0f7FFFFFFF;", nan, most);
+    return most;
 }
 
 // best = x, column = that of element e after column first, if x is larger and `inside` holds. best is a key, of halves a number.
 static void write_compare(const argmax_kernel *k, cj_reg inside, cj_reg x, cj_reg first, unsigned e, cj_reg best,
                           cj_reg column) {
     cj_func *f = k->f;
-    cj_reg   value = is_half(k)               ? greater_half(f, x, best)
+    cj_reg   value = is_half(k)               ? greater_half(k, x, best)
                      : k->s.dtype == CJ_F32 ? key_of_f32(f, x)
                                             : cj__key_of_integer(f, k->s.dtype, x);
     cj_reg   larger = is_half(k) ? cj_let(f, "pred", "larger", "setp.ne.and.b32 $1, $2, $3, $4;", value, best, inside)

@@ -63,6 +63,8 @@ static const kernel kernels[] = {
     {"sort", "rows=20000 columns=100"},
     {"sort", "rows=200 columns=8192 dtype=bf16 order=descending"},
     {"argmax", "rows=200 columns=65536"},
+    {"argmax", "rows=20000 columns=20 dtype=f16 align=2"},
+    {"argmax", "rows=200 columns=65536 dtype=bf16"},
     {"sample", "rows=200 columns=65536 top-k=50 top-p=0.9 min-p=0.1 presence=1 mask=yes dtype=bf16"},
     {"sample", "rows=200 columns=65536 top-p=0.9 dtype=bf16"},
     {"sample", "rows=2 columns=65536 top-k=50 log-probability=yes top=20 dtype=bf16"},

@@ -89,11 +89,26 @@ static uint32_t expected(const problem *p, const unsigned char *x) {
 
 // ---- one kernel
 
-static void launch(cj_device *device, const problem *p, cj_ptr x, cj_ptr out) {
+// For `arch`, or the device's target if that is NULL.
+static cj_kernel *make_kernel(cj_device *device, const problem *p, const char *arch) {
+    const cj_limits *limits;
+    cj_plan          plan;
+    cj_error         error = {0};
+    cj_kernel       *kernel = NULL;
+    if (!arch) {
+        if (cj_kernel_create(device, &p->params, &kernel, &error)) fail_msg("%s: %s %s", p->words, error.message, error.hint);
+        return kernel;
+    }
+    cj_test_ok(cj_limits_builtin(arch, &limits, &error), &error);
+    cj_test_ok(cj_plan_make(&p->params, limits, arch, &plan, &error), &error);
+    cj_test_ok(cj_kernel_load(device, &plan, &kernel, &error), &error);
+    return kernel;
+}
+
+static void launch(cj_device *device, const problem *p, const char *arch, cj_ptr x, cj_ptr out) {
     cj_error   error = {0};
-    cj_kernel *kernel = NULL;
+    cj_kernel *kernel = make_kernel(device, p, arch);
     void      *arguments[] = {&x, &out};
-    if (cj_kernel_create(device, &p->params, &kernel, &error)) fail_msg("%s: %s %s", p->words, error.message, error.hint);
     for (int time = 0; time < 2; time++)
         if (cj_kernel_launch(kernel, NULL, arguments, 2, &error))
             fail_msg("%s: %s %s", p->words, error.message, error.hint);
@@ -114,7 +129,7 @@ static void check(const problem *p, cj_argmax_fill fill, const unsigned char *x,
         if (out[out_bytes + i] != POISON) fail_msg("%s: wrote after its results", p->words);
 }
 
-void cj_test_argmax(cj_device *device, const char *words, cj_argmax_fill fill, unsigned shift, uint64_t seed) {
+void cj_test_argmax_for(cj_device *device, const char *arch, const char *words, cj_argmax_fill fill, unsigned shift, uint64_t seed) {
     const problem  p = read_problem(words);
     cj_error       error = {0};
     cj_ptr         at = 0, to = 0;
@@ -130,13 +145,17 @@ void cj_test_argmax(cj_device *device, const char *words, cj_argmax_fill fill, u
     cj_test_ok(cj_mem_alloc(device, out_bytes, &to, &error), &error);
     cj_test_ok(cj_mem_write(device, at + skip, x, bytes, NULL, &error), &error);
     cj_test_ok(cj_mem_fill(device, to, POISON, out_bytes, NULL, &error), &error);
-    launch(device, &p, at + skip, to);
+    launch(device, &p, arch, at + skip, to);
     if (cj_mem_read(device, out, to, out_bytes, NULL, &error)) fail_msg("%s: %s %s", words, error.message, error.hint);
     check(&p, fill, x, out);
     cj_mem_free(device, at);
     cj_mem_free(device, to);
     free(x);
     free(out);
+}
+
+void cj_test_argmax(cj_device *device, const char *words, cj_argmax_fill fill, unsigned shift, uint64_t seed) {
+    cj_test_argmax_for(device, NULL, words, fill, shift, seed);
 }
 
 // Aligned rows have no head and no tail: sizes around a vector, a round and two of them.

@@ -23,6 +23,9 @@ typedef enum cj_argmax_fill {
 // first wrong row, or if bytes after the results were written.
 void cj_test_argmax(cj_device *device, const char *words, cj_argmax_fill fill, unsigned shift, uint64_t seed);
 
+// The same for a target, which the device executes.
+void cj_test_argmax_for(cj_device *device, const char *arch, const char *words, cj_argmax_fill fill, unsigned shift, uint64_t seed);
+
 // Rows of every type around a load, a round and two rounds of a small block, alone, in clusters and in parts, and of some lanes; rows begin at
 // any element.
 void cj_test_argmax_boundaries(cj_device *device, uint64_t seed);

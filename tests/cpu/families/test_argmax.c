@@ -29,6 +29,16 @@ static void every_form_that_is_chosen_is_right(void **state) {
     cj_test_argmax_chosen(cj_test_device, 1);
 }
 
+// max.NaN is there from sm_80 on.
+static void halves_are_compared_on_sm_75_too(void **state) {
+    (void)state;
+    static const char *const words[] = {"rows=40 columns=13 dtype=f16", "rows=40 columns=13 dtype=bf16", "rows=9 columns=301 dtype=f16 align=2",
+                                        "rows=9 columns=301 dtype=bf16 align=2", "rows=2 columns=5000 dtype=f16 block=64"};
+    cj_test_watch(1);
+    for (size_t i = 0; i < CJ_TEST_COUNT(words); i++)
+        for (int fill = 0; fill < CJ_ARGMAX_FILLS; fill++) cj_test_argmax_for(cj_test_device, "sm_75", words[i], (cj_argmax_fill)fill, 0, i);
+}
+
 static void a_call_finds_them_and_refuses_what_it_cannot(void **state) {
     (void)state;
     cj_test_watch(0);
@@ -51,6 +61,7 @@ int main(void) {
         cmocka_unit_test(rows_of_every_kind_and_size_are_right),
         cmocka_unit_test(any_shape_and_stride_is_right),
         cmocka_unit_test(every_form_that_is_chosen_is_right),
+        cmocka_unit_test(halves_are_compared_on_sm_75_too),
         cmocka_unit_test(a_call_finds_them_and_refuses_what_it_cannot),
         cmocka_unit_test(impossible_shapes_are_refused_by_name),
     };
