@@ -44,7 +44,7 @@ static void shape_of_type(const cj_plan *plan, sort_shape *s) {
     s->carries = s->indices || s->floats;
     s->type = s->bits == 64 ? "u64" : "u32";
     s->ballots = value[SORT_MATCH] != ANY;
-    s->spared = cj__is_asked(plan, SORT_BLOCK) ? (unsigned)SORT_REGISTERS_LESS : 0;
+    s->spared = cj__is_asked(plan, SORT_BLOCK) && s->bits >= 32 ? (unsigned)SORT_REGISTERS_LESS : 0;
 }
 
 // Registers that the items of a thread take.

@@ -122,6 +122,8 @@ static const struct {
     {"stencil", "batch=2959 shape=box block=96", "sm_100"},
     {"crossentropy", "blocks=124", "sm_75"},
     {"rmsnorm", "rows=21981439 blocks=65 stats=yes", "sm_120"},
+    {"sort", "columns=8192 dtype=i8 index=i64 block=1024 items=32", "sm_90"},
+    {"argmax", "dtype=f16 cluster=2 block=32", "sm_75"},
     {"rmsnorm", "columns=2^22 blocks=4", "sm_90"},
     {"softmax", "dtype=f16", "sm_75"},
     {"scan", "dtype=bf16", "sm_75"},
