@@ -69,12 +69,16 @@ static uint32_t stages_in(const gemm_shape *g, uint32_t shared) {
     return shared > CJ_POOL_SLACK ? (shared - CJ_POOL_SLACK) / cj__mma_stage_bytes(g) : 0;
 }
 
+// Of each of two blocks that share an SM.
+static uint32_t paired_stages(const gemm_shape *g, const cj_limits *limits) {
+    return stages_in(g, limits->shared_per_sm / 2 - limits->shared_reserved);
+}
+
 // As many as leave room for two blocks of 4 warps on an SM, if those are enough; else as many as fit. Elements in registers are one step
 // ahead, whatever the stages.
 static uint32_t stages_of(const gemm_shape *g, const cj_limits *limits) {
     if (cj__mma_loads(g, &cj__mma_tiles[g->tile])) return GEMM_STAGES_MIN;
-    const uint32_t most = stages_in(g, limits->shared_per_block_optin);
-    const uint32_t paired = stages_in(g, limits->shared_per_sm / 2 - limits->shared_reserved);
+    const uint32_t most = stages_in(g, limits->shared_per_block_optin), paired = paired_stages(g, limits);
     const bool     pairs = cj__mma_warps(&cj__mma_tiles[g->tile]) == 4 && paired >= gpu->mma_paired_stages;
     return (uint32_t)cj__least(pairs ? paired : most, (uint64_t)gpu->mma_stages);
 }
@@ -97,11 +101,10 @@ static double step_clocks(const gemm_shape *g) {
     return fmax(products * width, copies + (loads ? gpu->mma_load : 0));
 }
 
-// Blocks that an SM has at once: two of small tiles, if shared memory has room for their stages.
+// Blocks that an SM has at once: two of small tiles, if shared memory has room for the stages that they get.
 static unsigned blocks_beside(const gemm_shape *g, const cj_limits *limits) {
-    const uint32_t half = limits->shared_per_sm / 2 - limits->shared_reserved;
-    const bool     small = g->tile_m * g->tile_n <= (uint32_t)gpu->mma_beside_tile;
-    return small && stages_in(g, half) >= GEMM_STAGES_MIN ? 2 : 1;
+    const bool small = g->tile_m * g->tile_n <= (uint32_t)gpu->mma_beside_tile;
+    return small && paired_stages(g, limits) >= stages_of(g, limits) ? 2 : 1;
 }
 
 // Rounds of blocks on all SMs, each of which takes its steps and its end. Split-K adds the sums' way through L2. While one block of an SM waits
