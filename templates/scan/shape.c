@@ -159,8 +159,10 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
     const uint64_t row = loads_of_row(s);
     const unsigned alone = loads_of(plan, s, SCAN_ALONE_BYTES);
     const unsigned cluster = cj__asked_or(plan, SCAN_CLUSTER, 0);
-    const bool     few = s->rows <= SCAN_FEW_ROWS && s->columns * s->bytes > SCAN_STREAM_ROW && !cluster && !cj__is_asked(plan, SCAN_LOADS);
-    const bool     one_block = row <= (uint64_t)(few ? cj__least(alone, SCAN_ENDING_LOADS) : alone) * cj__asked_or(plan, SCAN_BLOCK, SCAN_BLOCK_MAX);
+    const bool     few = s->rows <= SCAN_FEW_ROWS && !cluster;
+    const bool     part = few && s->columns * s->bytes > SCAN_STREAM_ROW && !cj__is_asked(plan, SCAN_LOADS);
+    const uint64_t loads = part ? cj__least(alone, SCAN_ENDING_LOADS) : alone;  // that a thread of one block may have
+    const bool     one_block = row <= loads * cj__asked_or(plan, SCAN_BLOCK, SCAN_BLOCK_MAX);
     if (cluster && one_block) {
         share_short_row(plan, s);
     } else if (one_block) {
@@ -169,7 +171,7 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
         const bool narrow = are_rows_apart(s) && s->bytes == 2;
         s->block = s->threads = cj__asked_or(plan, SCAN_BLOCK, are_rows_apart(s) ? SCAN_APART_BLOCK : SCAN_TILED_BLOCK);
         s->loads = loads_of(plan, s, narrow ? SCAN_ALONE_BYTES : SCAN_TILED_BYTES);
-        if (s->rows <= SCAN_FEW_ROWS && !cluster) make_tiles_smaller(plan, s, s->rows * row);
+        if (few) make_tiles_smaller(plan, s, s->rows * row);
         s->tiles = cj__ceil_div(row, (uint64_t)s->threads * s->loads);
     }
     s->tile = (uint64_t)s->threads * s->loads * s->width;

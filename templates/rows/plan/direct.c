@@ -414,17 +414,19 @@ static bool are_columns_in_parts(const choice *c, const row_shape *s) {
 }
 
 // A cluster whose blocks load these waits for them: all blocks that there are have a row sooner.
-bool cj__row_is_slow_in_parts(const choice *c) {
+static bool is_slow_in_parts(const choice *c) {
     const row_shape *s = c->s;
     return are_columns_in_parts(c, s) && s->cluster > 1 && s->columns >= SPREAD_COLUMNS && s->columns <= SPREAD_PARTS_COLUMNS;
 }
 
 // Rows that the largest cluster reads twice, of so many bytes: blocks of all SMs hold more of one, and find the rest in the L2 cache. Not those
 // that are taken out of two vectors, whose threads hold less.
-bool cj__row_is_long(const choice *c) {
+static bool is_long(const choice *c) {
     const row_shape *s = c->s;
     return c->op->outputs && s->cluster == CROWDED_CLUSTER && !s->across && c->row_bytes >= SPREAD_ROW_BYTES;
 }
+
+bool cj__row_is_better_spread(const choice *c) { return is_slow_in_parts(c) || is_long(c); }
 
 // Longer rows of layernorm, that the largest cluster holds or nearly holds, are faster by accesses of 4 bytes.
 static bool is_slow_by_parts(const choice *c, const row_shape *plain, const row_shape *s) {

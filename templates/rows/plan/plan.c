@@ -53,7 +53,7 @@ static cj_status choose_form(choice *c, cj_error *error) {
     }
     cj__row_plan_direct(c);
     const bool open = form == ROW_AUTO && !is_asked(c, ROW_CLUSTER) && !is_asked(c, ROW_AT_ONCE);
-    if (!open || (!cj__row_is_slow_in_parts(c) && !cj__row_is_long(c))) return CJ_OK;
+    if (!open || !cj__row_is_better_spread(c)) return CJ_OK;
     *c->s = start;
     cj__row_plan_spread(c);
     return CJ_OK;

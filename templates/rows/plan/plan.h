@@ -67,8 +67,7 @@ static inline unsigned cj__row_piece_held(const choice *c) {
 // ---- the forms
 
 void     cj__row_plan_direct(choice *c);
-bool     cj__row_is_slow_in_parts(const choice *c);  // whether a row so planned is better spread
-bool     cj__row_is_long(const choice *c);           // or so long that it is
+bool     cj__row_is_better_spread(const choice *c);  // whether a row so planned is
 uint64_t cj__row_cluster_holds(const choice *c, unsigned blocks);  // vectors
 
 bool      cj__row_is_spread(const choice *c);  // whether the spread form is best
