@@ -8,40 +8,17 @@
 
 #include "emit.h"
 #include "gpus_cases.h"
+#include "gpus_devices.h"
 #include "gpus_state.h"
 #include "test.h"
 
 enum { GPUS = 4, BYTES = 4096 };
 
-static cj_device *device[CJ_GPUS_MAX];
-
-static void watch(uint64_t seed) {
-    cj_error       error = {0};
-    cj_cpu_options options = {CJ_INIT(options), .hazards = true, .random_schedule = seed > 0,
-                              .seed = seed,     .threads = 1,    .instruction_limit = 1000 * 1000 * 1000};
-    for (uint32_t r = 0; r < CJ_GPUS_MAX; r++) cj_test_ok(cj_cpu_configure(device[r], &options, &error), &error);
-}
-
-static int open_devices(void **state) {
-    (void)state;
-    cj_error                error = {0};
-    const cj_device_options options = {CJ_INIT(options), .spec = "cpu"};
-    for (uint32_t r = 0; r < CJ_GPUS_MAX; r++) cj_test_ok(cj_device_open(&options, &device[r], &error), &error);
-    watch(0);
-    return 0;
-}
-
-static int close_devices(void **state) {
-    (void)state;
-    for (uint32_t r = 0; r < CJ_GPUS_MAX; r++) cj_device_close(device[r]);
-    return 0;
-}
-
 static cj_gpus *make(uint32_t count, uint64_t mail, uint64_t limit) {
     cj_error              error = {0};
     cj_gpus              *gpus = NULL;
     const cj_gpus_options options = {CJ_INIT(options), .mail_bytes = mail, .limit = limit};
-    cj_test_ok(cj_gpus_create(device, count, &options, &gpus, &error), &error);
+    cj_test_ok(cj_gpus_create(cj_test_gpus_device, count, &options, &gpus, &error), &error);
     return gpus;
 }
 
@@ -66,12 +43,12 @@ static void every_collective_is_right_for_any_type_size_and_schedule(void **stat
     for (uint32_t count = 2; count <= CJ_GPUS_MAX; count = count == GPUS ? CJ_GPUS_MAX : count + 1) {
         cj_gpus *gpus = make(count, 128 << 10, 0);
         for (uint64_t seed = 0; seed < (cj_test_few() ? 1 : 3); seed++) {
-            watch(seed);
+            cj_test_gpus_watch(seed);
             cj_test_gpus_all(gpus, NULL, &random, 25);
         }
         cj_gpus_destroy(gpus);
     }
-    watch(0);
+    cj_test_gpus_watch(0);
 }
 
 static void a_barrier_and_launches_of_all_grids_keep_one_epoch(void **state) {
@@ -129,7 +106,7 @@ static void ranks_may_be_one_device(void **state) {
     (void)state;
     cj_error   error = {0};
     cj_gpus   *gpus;
-    cj_device *same[GPUS] = {device[0], device[0], device[0], device[0]};
+    cj_device *same[GPUS] = {cj_test_gpus_device[0], cj_test_gpus_device[0], cj_test_gpus_device[0], cj_test_gpus_device[0]};
     cj_test_ok(cj_gpus_create(same, GPUS, NULL, &gpus, &error), &error);
     cj_gpus_desc sum = {CJ_INIT(sum), .dtype = CJ_BF16, .count = 301};
     cj_test_gpus(gpus, &sum, NULL, 1);
@@ -161,13 +138,13 @@ static void registered_arrays_need_no_room_in_the_mail(void **state) {
     for (uint32_t r = 0; r < 3; r++) {
         inside[r] = memory[r] + 64;
         for (uint32_t i = 0; i < COUNT; i++) x[i] = (float)(i % 50 + r);
-        cj_test_ok(cj_mem_write(device[r], inside[r], x, sizeof x, NULL, &error), &error);
+        cj_test_ok(cj_mem_write(cj_test_gpus_device[r], inside[r], x, sizeof x, NULL, &error), &error);
     }
     expect_way(gpus, &sum, CJ_GPUS_BY_MEMORY, "the arrays are registered: predicted");
     cj_test_ok(cj_gpus_run(gpus, &sum, inside, inside, NULL, &error), &error);
     cj_test_ok(cj_gpus_check(gpus, &error), &error);
     for (uint32_t r = 0; r < 3; r++) {
-        cj_test_ok(cj_mem_read(device[r], found, inside[r], sizeof found, NULL, &error), &error);
+        cj_test_ok(cj_mem_read(cj_test_gpus_device[r], found, inside[r], sizeof found, NULL, &error), &error);
         for (uint32_t i = 0; i < COUNT; i++) assert_true(found[i] == (float)(3 * (i % 50) + 3));
     }
     cj_test_ok(cj_gpus_unregister(gpus, memory, &error), &error);
@@ -187,13 +164,13 @@ static void the_faster_way_of_registered_arrays_is_chosen(void **state) {
     expect(cj_gpus_run(gpus, &sum, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "x: 1024 bytes at");
     sum.memory = CJ_GPUS_MEMORY_ANY;
     cj_test_ok(cj_gpus_register(gpus, memory, BYTES, &error), &error);
-    for (uint32_t r = 0; r < GPUS; r++) cj_test_ok(cj_mem_fill(device[r], memory[r], 0, BYTES, NULL, &error), &error);
+    for (uint32_t r = 0; r < GPUS; r++) cj_test_ok(cj_mem_fill(cj_test_gpus_device[r], memory[r], 0, BYTES, NULL, &error), &error);
     cj_test_ok(cj_gpus_run(gpus, &sum, memory, memory, NULL, &error), &error);  // through mail
     expect_way(gpus, &sum, CJ_GPUS_BY_MAIL, "has room");
     sum.shots = 1, sum.memory = CJ_GPUS_MEMORY_REGISTERED;
     expect(cj_gpus_run(gpus, &sum, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "shots: 1 goes through mail alone");
     cj_gpus_destroy(gpus);  // also of what is still registered
-    for (uint32_t r = 0; r < GPUS; r++) cj_mem_free(device[r], memory[r]);
+    for (uint32_t r = 0; r < GPUS; r++) cj_mem_free(cj_test_gpus_device[r], memory[r]);
 }
 
 static void memory_that_cannot_be_registered_is_refused_by_name(void **state) {
@@ -240,17 +217,17 @@ static void memory_that_begins_where_another_ends_is_its_own(void **state) {
     for (uint32_t r = 0; r < GPUS; r++) {
         first[r] = memory[r] + (r ? PART : 0);
         second[r] = memory[r] + (r ? 0 : PART);
-        cj_test_ok(cj_mem_fill(device[r], first[r], (uint8_t)(r + 1), PART, NULL, &error), &error);
-        cj_test_ok(cj_mem_fill(device[r], second[r], 0xff, PART, NULL, &error), &error);
+        cj_test_ok(cj_mem_fill(cj_test_gpus_device[r], first[r], (uint8_t)(r + 1), PART, NULL, &error), &error);
+        cj_test_ok(cj_mem_fill(cj_test_gpus_device[r], second[r], 0xff, PART, NULL, &error), &error);
     }
     cj_test_ok(cj_gpus_register(gpus, first, PART, &error), &error);
     cj_test_ok(cj_gpus_register(gpus, second, PART, &error), &error);
     cj_test_ok(cj_gpus_run(gpus, &sum, first, second, NULL, &error), &error);
     cj_test_ok(cj_gpus_check(gpus, &error), &error);
     for (uint32_t r = 0; r < GPUS; r++) {
-        cj_test_ok(cj_mem_read(device[r], found, second[r], PART, NULL, &error), &error);
+        cj_test_ok(cj_mem_read(cj_test_gpus_device[r], found, second[r], PART, NULL, &error), &error);
         for (size_t i = 0; i < COUNT; i++) assert_int_equal(found[i], 0x0a0a0a0a);
-        cj_test_ok(cj_mem_read(device[r], found, first[r], PART, NULL, &error), &error);
+        cj_test_ok(cj_mem_read(cj_test_gpus_device[r], found, first[r], PART, NULL, &error), &error);
         for (size_t i = 0; i < COUNT; i++) assert_int_equal(found[i], (r + 1) * 0x01010101u);
     }
     cj_test_ok(cj_gpus_unregister(gpus, second, &error), &error);  // which is not the end of the first
@@ -269,7 +246,7 @@ static void a_rank_that_does_not_come_is_named_and_nothing_hangs(void **state) {
     cj_kernel *kernel[GPUS];
     cj_test_ok(cj_gpus_alloc(gpus, BYTES, memory, &error), &error);
     for (uint32_t r = 0; r < GPUS; r++) {
-        cj_test_ok(cj_mem_fill(device[r], memory[r], 0, BYTES, NULL, &error), &error);
+        cj_test_ok(cj_mem_fill(cj_test_gpus_device[r], memory[r], 0, BYTES, NULL, &error), &error);
         kernel[r] = load(gpus, r, "allreduce", "gpus=4 count=8 mail=1024 block=32");
     }
     cj_test_ok(cj_gpus_launch(gpus, kernel, GPUS - 1, memory, memory, NULL, &error), &error);
@@ -297,7 +274,7 @@ static void a_mailbox_that_was_overwritten_is_told_from_a_report(void **state) {
         cj_error error = {0};
         cj_gpus *gpus = make(GPUS, 1024, 200);
         cj_test_ok(cj_gpus_check(gpus, &error), &error);
-        cj_test_ok(cj_mem_write(device[3], gpus->box[3] + written[i].at, &written[i].word, sizeof written[i].word, NULL, &error), &error);
+        cj_test_ok(cj_mem_write(cj_test_gpus_device[3], gpus->box[3] + written[i].at, &written[i].word, sizeof written[i].word, NULL, &error), &error);
         expect(cj_gpus_check(gpus, &error), i + 1 < CJ_TEST_COUNT(written) ? CJ_DRIVER : CJ_INVALID_ARGUMENT, &error, written[i].says);
         assert_true(gpus->failed);
         cj_gpus_destroy(gpus);
@@ -315,13 +292,13 @@ static void nothing_is_copied_to_a_rank_that_does_not_come(void **state) {
     cj_test_ok(cj_gpus_alloc(gpus, BYTES, memory, &error), &error);
     cj_test_ok(cj_gpus_register(gpus, memory, BYTES, &error), &error);
     for (uint32_t r = 0; r < GPUS; r++) {
-        cj_test_ok(cj_mem_fill(device[r], memory[r], (uint8_t)(r + 1), BYTES, NULL, &error), &error);
+        cj_test_ok(cj_mem_fill(cj_test_gpus_device[r], memory[r], (uint8_t)(r + 1), BYTES, NULL, &error), &error);
         kernel[r] = load(gpus, r, "allgather", "gpus=4 count=8 mail=1024 block=32 memory=registered");
     }
     cj_test_ok(cj_gpus_launch(gpus, kernel, GPUS - 1, memory, memory, NULL, &error), &error);
     expect(cj_gpus_check(gpus, &error), CJ_DRIVER, &error, "rank 3 did not come");
     for (uint32_t r = 0; r < GPUS; r++) {
-        cj_test_ok(cj_mem_read(device[r], found, memory[r], sizeof found, NULL, &error), &error);
+        cj_test_ok(cj_mem_read(cj_test_gpus_device[r], found, memory[r], sizeof found, NULL, &error), &error);
         for (size_t i = 0; i < CJ_TEST_COUNT(found); i++) assert_int_equal(found[i], (r + 1) * 0x01010101u);
         cj_kernel_destroy(kernel[r]);
     }
@@ -337,7 +314,7 @@ static void a_rank_with_another_description_is_named(void **state) {
     cj_gpus *gpus = make(2, 1024, 200);
     cj_ptr   memory[CJ_GPUS_MAX];
     cj_test_ok(cj_gpus_alloc(gpus, BYTES, memory, &error), &error);
-    for (uint32_t r = 0; r < 2; r++) cj_test_ok(cj_mem_fill(device[r], memory[r], 0, BYTES, NULL, &error), &error);
+    for (uint32_t r = 0; r < 2; r++) cj_test_ok(cj_mem_fill(cj_test_gpus_device[r], memory[r], 0, BYTES, NULL, &error), &error);
     cj_kernel *other = load(gpus, 0, "allreduce", "gpus=2 count=5 mail=1024 block=32");
     cj_kernel *both[2];
     for (uint32_t r = 0; r < 2; r++) both[r] = load(gpus, r, "allreduce", "gpus=2 count=8 mail=1024 block=32");
@@ -364,25 +341,25 @@ static void a_rank_with_arrays_at_another_place_is_named(void **state) {
     cj_params  params;
     cj_kernel *kernel;
     cj_test_ok(cj_test_params("allreduce", "gpus=2 count=8 mail=1024 block=32 dtype=i32 memory=registered", &params, &error), &error);
-    cj_test_ok(cj_kernel_create(device[0], &params, &kernel, &error), &error);
+    cj_test_ok(cj_kernel_create(cj_test_gpus_device[0], &params, &kernel, &error), &error);
     for (uint32_t r = 0; r < 2; r++) {
-        cj_test_ok(cj_mem_alloc(device[0], X, &x[r], &error), &error);
-        cj_test_ok(cj_mem_alloc(device[0], BOX, &box[r], &error), &error);
-        cj_test_ok(cj_mem_fill(device[0], x[r], 7, X, NULL, &error), &error);
-        cj_test_ok(cj_mem_fill(device[0], box[r], 0, BOX, NULL, &error), &error);
+        cj_test_ok(cj_mem_alloc(cj_test_gpus_device[0], X, &x[r], &error), &error);
+        cj_test_ok(cj_mem_alloc(cj_test_gpus_device[0], BOX, &box[r], &error), &error);
+        cj_test_ok(cj_mem_fill(cj_test_gpus_device[0], x[r], 7, X, NULL, &error), &error);
+        cj_test_ok(cj_mem_fill(cj_test_gpus_device[0], box[r], 0, BOX, NULL, &error), &error);
     }
     for (uint64_t rank = 0; rank < 2; rank++) {
         uint64_t place = 5 + rank;
         void    *arguments[] = {&x[0], &x[1], &x[0], &x[1], &place, &box[0], &box[1], &rank, &limit};
         cj_test_ok(cj_kernel_launch(kernel, NULL, arguments, CJ_TEST_COUNT(arguments), &error), &error);
     }
-    cj_test_ok(cj_mem_read(device[0], &found, box[1], sizeof found, NULL, &error), &error);
+    cj_test_ok(cj_mem_read(cj_test_gpus_device[0], &found, box[1], sizeof found, NULL, &error), &error);
     assert_int_equal(found, DIFFERS);  // and rank 0
     for (uint32_t r = 0; r < 2; r++) {
-        cj_test_ok(cj_mem_read(device[0], &found, x[r] + 16, sizeof found, NULL, &error), &error);
+        cj_test_ok(cj_mem_read(cj_test_gpus_device[0], &found, x[r] + 16, sizeof found, NULL, &error), &error);
         assert_int_equal(found, 0x07070707);
-        cj_mem_free(device[0], x[r]);
-        cj_mem_free(device[0], box[r]);
+        cj_mem_free(cj_test_gpus_device[0], x[r]);
+        cj_mem_free(cj_test_gpus_device[0], box[r]);
     }
     cj_kernel_destroy(kernel);
 }
@@ -393,11 +370,11 @@ static void bad_input_is_refused_by_name(void **state) {
     cj_gpus     *gpus = NULL;
     cj_ptr       memory[CJ_GPUS_MAX];
     cj_gpus_desc sum = {CJ_INIT(sum), .dtype = CJ_F32, .count = 8};
-    expect(cj_gpus_create(device, 1, NULL, &gpus, &error), CJ_INVALID_ARGUMENT, &error, "2 to 8");
+    expect(cj_gpus_create(cj_test_gpus_device, 1, NULL, &gpus, &error), CJ_INVALID_ARGUMENT, &error, "2 to 8");
     cj_gpus_options options = {CJ_INIT(options), .mail_bytes = 1000};
-    expect(cj_gpus_create(device, 2, &options, &gpus, &error), CJ_INVALID_ARGUMENT, &error, "mail_bytes: 1000");
+    expect(cj_gpus_create(cj_test_gpus_device, 2, &options, &gpus, &error), CJ_INVALID_ARGUMENT, &error, "mail_bytes: 1000");
     options = (cj_gpus_options){CJ_INIT(options), .limit = UINT64_C(1) << 32};
-    expect(cj_gpus_create(device, 2, &options, &gpus, &error), CJ_INVALID_ARGUMENT, &error, "limit");
+    expect(cj_gpus_create(cj_test_gpus_device, 2, &options, &gpus, &error), CJ_INVALID_ARGUMENT, &error, "limit");
     gpus = make(2, 1024, 0);
     cj_test_ok(cj_gpus_alloc(gpus, BYTES, memory, &error), &error);
     cj_ptr odd[] = {memory[0] + 2, memory[1]};
@@ -434,14 +411,14 @@ static cj_status run_flag(const char *text, cj_error *error) {
     cj_launch_config        config[2];
     const cj_launch_config *both[] = {&config[0], &config[1]};
     uint32_t                rank[] = {0, 1};
-    cj_test_ok(cj_mem_alloc(device[1], 64, &word, error), error);
-    cj_test_ok(cj_mem_alloc(device[0], 64, &flag, error), error);
-    cj_test_ok(cj_mem_fill(device[0], flag, 0, 64, NULL, error), error);
-    cj_test_ok(cj_mem_fill(device[1], word, 0, 64, NULL, error), error);
+    cj_test_ok(cj_mem_alloc(cj_test_gpus_device[1], 64, &word, error), error);
+    cj_test_ok(cj_mem_alloc(cj_test_gpus_device[0], 64, &flag, error), error);
+    cj_test_ok(cj_mem_fill(cj_test_gpus_device[0], flag, 0, 64, NULL, error), error);
+    cj_test_ok(cj_mem_fill(cj_test_gpus_device[1], word, 0, 64, NULL, error), error);
     void *arguments[2][3] = {{&word, &flag, &rank[0]}, {&word, &flag, &rank[1]}};
     for (uint32_t r = 0; r < 2; r++) {
         cj_function *function;
-        cj_test_ok(cj_module_from_ptx(device[r], text, strlen(text), &module[r], error), error);
+        cj_test_ok(cj_module_from_ptx(cj_test_gpus_device[r], text, strlen(text), &module[r], error), error);
         cj_test_ok(cj_module_function(module[r], "flag", &function, error), error);
         config[r] = (cj_launch_config){CJ_INIT(config[r]), .function = function, .grid = {1, 1, 1}, .block = {32, 1, 1},
                                        .arguments = arguments[r], .argument_count = 3};
@@ -449,12 +426,12 @@ static cj_status run_flag(const char *text, cj_error *error) {
     const cj_status status = cj_launch_together(both, 2, error);
     uint32_t        found = 0;
     if (!status) {
-        cj_test_ok(cj_mem_read(device[1], &found, word + 4, 4, NULL, error), error);
+        cj_test_ok(cj_mem_read(cj_test_gpus_device[1], &found, word + 4, 4, NULL, error), error);
         assert_int_equal(found, 7);
     }
     for (uint32_t r = 0; r < 2; r++) cj_module_unload(module[r]);
-    cj_mem_free(device[1], word);
-    cj_mem_free(device[0], flag);
+    cj_mem_free(cj_test_gpus_device[1], word);
+    cj_mem_free(cj_test_gpus_device[0], flag);
     return status;
 }
 
@@ -503,5 +480,5 @@ int main(void) {
         cmocka_unit_test(hazards_between_gpus_are_found_and_named),
         cmocka_unit_test(a_launch_on_several_devices_refuses_what_it_cannot_run),
     };
-    return cmocka_run_group_tests(tests, open_devices, close_devices);
+    return cmocka_run_group_tests(tests, cj_test_gpus_open, cj_test_gpus_close);
 }

@@ -8,39 +8,16 @@
 
 #include "emit.h"
 #include "fused_cases.h"
+#include "gpus_devices.h"
 #include "test.h"
 
 enum { GPUS = 4, MAIL = 2 << 20, SMALL = 4096 };
-
-static cj_device *device[CJ_GPUS_MAX];
-
-static void watch(uint64_t seed) {
-    cj_error       error = {0};
-    cj_cpu_options options = {CJ_INIT(options), .hazards = true, .random_schedule = seed > 0,
-                              .seed = seed,     .threads = 1,    .instruction_limit = 1000 * 1000 * 1000};
-    for (uint32_t r = 0; r < CJ_GPUS_MAX; r++) cj_test_ok(cj_cpu_configure(device[r], &options, &error), &error);
-}
-
-static int open_devices(void **state) {
-    (void)state;
-    cj_error                error = {0};
-    const cj_device_options options = {CJ_INIT(options), .spec = "cpu"};
-    for (uint32_t r = 0; r < CJ_GPUS_MAX; r++) cj_test_ok(cj_device_open(&options, &device[r], &error), &error);
-    watch(0);
-    return 0;
-}
-
-static int close_devices(void **state) {
-    (void)state;
-    for (uint32_t r = 0; r < CJ_GPUS_MAX; r++) cj_device_close(device[r]);
-    return 0;
-}
 
 static cj_gpus *make(uint32_t count, uint64_t mail) {
     cj_error              error = {0};
     cj_gpus              *gpus = NULL;
     const cj_gpus_options options = {CJ_INIT(options), .mail_bytes = mail, .limit = 1 << 20};
-    cj_test_ok(cj_gpus_create(device, count, &options, &gpus, &error), &error);
+    cj_test_ok(cj_gpus_create(cj_test_gpus_device, count, &options, &gpus, &error), &error);
     return gpus;
 }
 
@@ -52,12 +29,12 @@ static void every_fused_kernel_is_right_for_any_type_size_and_schedule(void **st
     for (size_t i = 0; i < CJ_TEST_COUNT(counts); i++) {
         cj_gpus *gpus = make(counts[i], MAIL);
         for (uint64_t seed = 0; seed < (cj_test_few() ? 1 : 2); seed++) {
-            watch(seed);
+            cj_test_gpus_watch(seed);
             cj_test_fused_all(gpus, MAIL, NULL, &random, counts[i] == CJ_GPUS_MAX ? 6 : 12);
         }
         cj_gpus_destroy(gpus);
     }
-    watch(0);
+    cj_test_gpus_watch(0);
 }
 
 // ---- typed calls
@@ -134,8 +111,8 @@ static void check_topk(const cj_topk_desc *desc, const cj_ptr *values, const cj_
     for (uint32_t r = 0; r < GPUS; r++) {
         float    value[ROWS * MOST];
         uint32_t index[ROWS * MOST];
-        cj_test_ok(cj_mem_read(device[r], value, values[r], ROWS * desc->k * sizeof *value, NULL, &error), &error);
-        cj_test_ok(cj_mem_read(device[r], index, indices[r], ROWS * desc->k * sizeof *index, NULL, &error), &error);
+        cj_test_ok(cj_mem_read(cj_test_gpus_device[r], value, values[r], ROWS * desc->k * sizeof *value, NULL, &error), &error);
+        cj_test_ok(cj_mem_read(cj_test_gpus_device[r], index, indices[r], ROWS * desc->k * sizeof *index, NULL, &error), &error);
         for (uint32_t row = 0; row < ROWS; row++) {
             bool taken[GPUS * COLUMNS] = {false};
             for (uint32_t i = 0; i < desc->k; i++) {
@@ -160,7 +137,7 @@ static void topk_is_of_the_columns_of_all(void **state) {
     cj_test_ok(cj_gpus_alloc(gpus, ROWS * MOST * 4, indices, &error), &error);
     for (uint32_t r = 0; r < GPUS; r++) {
         for (uint32_t i = 0; i < ROWS * COLUMNS; i++) rows[i] = logit(r, i / COLUMNS, i % COLUMNS);
-        cj_test_ok(cj_mem_write(device[r], x[r], rows, sizeof rows, NULL, &error), &error);
+        cj_test_ok(cj_mem_write(cj_test_gpus_device[r], x[r], rows, sizeof rows, NULL, &error), &error);
     }
     for (unsigned time = 0; time < 4; time++) {
         desc.k = time < 2 ? 1 : MOST;
@@ -198,7 +175,7 @@ static void one_reduction_and_one_histogram_are_of_all_data(void **state) {
             most = sample[i] > most ? sample[i] : most;
             if (sample[i] < BINS) expected[sample[i]]++;
         }
-        cj_test_ok(cj_mem_write(device[r], x[r], sample, sizeof sample, NULL, &error), &error);
+        cj_test_ok(cj_mem_write(cj_test_gpus_device[r], x[r], sample, sizeof sample, NULL, &error), &error);
     }
     for (unsigned time = 0; time < 2; time++) {
         reduce.op = time ? CJ_REDUCE_MAX : CJ_REDUCE_SUM;
@@ -206,9 +183,9 @@ static void one_reduction_and_one_histogram_are_of_all_data(void **state) {
         cj_test_ok(cj_gpus_histogram(gpus, &histogram, x, counts, NULL, &error), &error);
         for (uint32_t r = 0; r < 3; r++) {
             uint32_t result = 0;
-            cj_test_ok(cj_mem_read(device[r], &result, out[r], sizeof result, NULL, &error), &error);
+            cj_test_ok(cj_mem_read(cj_test_gpus_device[r], &result, out[r], sizeof result, NULL, &error), &error);
             assert_int_equal(result, time ? most : sum);
-            cj_test_ok(cj_mem_read(device[r], found, counts[r], sizeof found, NULL, &error), &error);
+            cj_test_ok(cj_mem_read(cj_test_gpus_device[r], found, counts[r], sizeof found, NULL, &error), &error);
             assert_memory_equal(found, expected, sizeof found);
         }
     }
@@ -331,21 +308,21 @@ static void ranks_with_other_rows_are_named(void **state) {
     cj_gpus                 *gpus;
     cj_ptr                   memory[CJ_GPUS_MAX];
     cj_kernel               *kernel[3];
-    cj_test_ok(cj_gpus_create(device, 2, &options, &gpus, &error), &error);
+    cj_test_ok(cj_gpus_create(cj_test_gpus_device, 2, &options, &gpus, &error), &error);
     cj_test_ok(cj_gpus_alloc(gpus, SMALL, memory, &error), &error);
     for (uint32_t i = 0; i < 3; i++) {
         cj_params params;
         cj_test_ok(cj_test_params("allreducenorm", words[i > 0], &params, &error), &error);
-        cj_test_ok(cj_kernel_create(device[i ? i - 1 : 0], &params, &kernel[i], &error), &error);
+        cj_test_ok(cj_kernel_create(cj_test_gpus_device[i ? i - 1 : 0], &params, &kernel[i], &error), &error);
     }
-    for (uint32_t r = 0; r < 2; r++) cj_test_ok(cj_mem_fill(device[r], memory[r], 0, SMALL, NULL, &error), &error);
+    for (uint32_t r = 0; r < 2; r++) cj_test_ok(cj_mem_fill(cj_test_gpus_device[r], memory[r], 0, SMALL, NULL, &error), &error);
     const cj_ptr *arrays[] = {memory, memory, memory, memory, memory};
     cj_test_ok(cj_gpus_launch_arrays(gpus, kernel, 1, arrays, 5, NULL, &error), &error);
     cj_cpu_options unwatched = {CJ_INIT(unwatched), .threads = 1};
-    cj_test_ok(cj_cpu_configure(device[0], &unwatched, &error), &error);
+    cj_test_ok(cj_cpu_configure(cj_test_gpus_device[0], &unwatched, &error), &error);
     cj_test_ok(cj_gpus_launch_arrays(gpus, kernel + 1, 2, arrays, 5, NULL, &error), &error);
     expect(cj_gpus_check(gpus, &error), CJ_INVALID_ARGUMENT, &error, "rank 0 came with another description than rank 1");
-    watch(0);
+    cj_test_gpus_watch(0);
     for (uint32_t i = 0; i < 3; i++) cj_kernel_destroy(kernel[i]);
     cj_gpus_free(gpus, memory);
     cj_gpus_destroy(gpus);
@@ -363,5 +340,5 @@ int main(void) {
         cmocka_unit_test(sharded_rows_refuse_bad_input_by_name),
         cmocka_unit_test(ranks_with_other_rows_are_named),
     };
-    return cmocka_run_group_tests(tests, open_devices, close_devices);
+    return cmocka_run_group_tests(tests, cj_test_gpus_open, cj_test_gpus_close);
 }
