@@ -4,6 +4,7 @@
 //
 // With lse = ln sum e^x, p = e^(x - lse), s = smoothing, C columns:
 //   loss = lse - (1 - s) * x[label] - s / C * sum x
+//        = ln powers + (1 - s) * (largest - x[label]) + s * (largest - mean x)
 //   dx   = scale * (p - (1 - s) * [column = label] - s / C)
 // A row whose label is `ignore` has loss 0 and a gradient of zeros; any other label beyond the columns gives a loss of
 // NaN.
@@ -60,10 +61,12 @@ static void prepare(row_kernel *k) {
     r->target = load_target(k, r->label);
 }
 
+// With smoothing value 2 becomes half of the row's mean: each x is divided first, for the sum of all, and the mean itself once it is
+// rounded, may be beyond f32.
 static void find_largest(row_kernel *k, const row_vector *v) {
     cj__row_exp_largest(k, v);
     for (unsigned e = 0; e < k->s->elements && own_of(k)->smoothing > 0; e++)
-        cj_update(k->f, k->part.value[2], "add", v->in[0][e]);
+        cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", k->part.value[2], v->in[0][e], (float)(0.5 / (double)k->s->columns));
 }
 
 static void finish(row_kernel *k) {
@@ -71,10 +74,15 @@ static void finish(row_kernel *k) {
     cj_func      *f = k->f;
     cj_step(f, "lse and loss");
     cj__row_exp_logarithm(k);
-    cj_reg lse = cj_mul(f, "lse", r->exp.shift, (float)(1 / ROW_LOG2E));
-    cj_reg loss = cj_let(f, "f32", "loss", "fma.rn.f32 $1, $2, $3, $4;", r->target, (float)(r->smoothing - 1), lse);
-    if (r->smoothing > 0)
-        cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", loss, k->part.value[2], (float)(-r->smoothing / (double)k->s->columns));
+    cj_reg largest = k->part.value[0];
+    cj_reg ln_powers = cj_mul(f, "ln_powers", r->exp.log2_factor, (float)-ROW_LN2);
+    cj_reg lse = cj_add(f, "lse", largest, ln_powers), below = cj_sub(f, "below", largest, r->target);
+    if (r->smoothing > 0) cj_update(f, below, "mul", (float)(1 - r->smoothing));
+    cj_reg loss = cj_add(f, "loss", below, ln_powers);
+    if (r->smoothing > 0) {
+        cj_reg mean_below = cj_let(f, "f32", "mean_below", "fma.rn.f32 $1, $2, $3, $4;", k->part.value[2], -2.0f, largest);
+        cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", loss, mean_below, (float)r->smoothing);
+    }
     cj_ptx(f, "@$1 mov.f32 $2, 0f00000000;", r->ignored, loss);
     cj__row_store_each(k, r->loss, loss);
     cj__row_store_each(k, r->lse, lse);
@@ -106,10 +114,7 @@ static void write_gradient(row_kernel *k, const row_vector *v) {
     }
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg dx = v->out[0][e];
-        if (!cj__row_in_place(k)) {
-            cj__row_exp_distance(k, v, e, NULL, r->exp.shift, dx);
-            cj_ptx(k->f, "ex2.approx.ftz.f32 $1, $1;", dx);
-        }
+        if (!cj__row_in_place(k)) cj__row_exp_share(k, v, e, NULL, dx);
         cj_ptx(k->f, "mul.f32 $1, $2, $3;", dx, cj__row_in_place(k) ? v->in[0][e] : dx, scale);
         if (share > 0) cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", dx, r->factor, (float)-share);
     }

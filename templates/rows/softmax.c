@@ -2,10 +2,10 @@
 // softmax and logsoftmax along rows, and their gradients: what is done with elements. row.c tells how rows are worked
 // on.
 //
-// Forward. With t = (scale * x + mask) * log2 e, of a mask of one row for all or of several that repeat, largest = max t
-// and powers = sum 2^(t - largest):
-//   softmax     y = 2^(t - largest) / powers
-//   logsoftmax  y = (t - largest - log2 powers) * ln 2
+// Forward. With t = scale * x + mask, of a mask of one row for all or of several that repeat, largest = max t and
+// powers = sum e^(t - largest):
+//   softmax     y = e^(t - largest) / powers
+//   logsoftmax  y = t - largest - ln powers
 // Backward, from y and its gradient dy:
 //   softmax     dx = scale * (dy - sum(dy * y)) * y
 //   logsoftmax  dx = scale * (dy - sum(dy) * e^y)
@@ -26,29 +26,19 @@ static const cj_param_info params[] = {
 typedef struct softmax {
     row_exp  exp;
     bool     log;
-    bool     factored;  // y is a power times a factor, not a power of the distance from the logarithm of the sum
-    cj_reg   factor, ln2;  // of a row
+    cj_reg   ln_factor;     // of a row
+    cj_reg   scale, log2e;  // backward
 } softmax;
 
 _Static_assert(sizeof(softmax) <= ROW_OWN_BYTES, "each of the rows that are unrolled has one");
 
 static softmax *own_of(const row_kernel *k) { return (softmax *)k->op->own; }
 
-static void prepare(row_kernel *k) {
-    softmax *r = own_of(k);
-    cj__row_exp_prepare(k);
-    if (r->log) r->ln2 = cj__row_f32(k, "ln2", 1 / ROW_LOG2E);
-}
-
 static void finish(row_kernel *k) {
     softmax *r = own_of(k);
-    cj_step(k->f, "the row's largest t and sum of powers");
-    if (!r->factored) {
-        cj__row_exp_logarithm(k);
-        return;
-    }
-    r->exp.shift = cj_mov(k->f, "f32", "shift", k->part.value[0]);
-    r->factor = cj_let(k->f, "f32", "factor", "rcp.approx.ftz.f32 $1, $2;", k->part.value[1]);
+    cj_step(k->f, "the row's largest, and the logarithm of its sum of powers");
+    cj__row_exp_logarithm(k);
+    if (r->log) r->ln_factor = cj_mul(k->f, "ln_factor", r->exp.log2_factor, (float)ROW_LN2);
 }
 
 static void write_log(row_kernel *k, const row_vector *v) {
@@ -56,26 +46,23 @@ static void write_log(row_kernel *k, const row_vector *v) {
     const bool     ready = cj__row_in_place(k) && r->exp.prepared;
     const cj_reg  *masks = ready ? NULL : cj__row_exp_mask(k, v);
     for (unsigned e = 0; e < k->s->elements; e++) {
-        cj__row_exp_distance(k, v, e, masks, r->exp.shift, v->out[0][e]);
-        cj_update(k->f, v->out[0][e], "mul", r->ln2);
+        cj__row_exp_distance(k, v, e, masks, k->part.value[0], v->out[0][e]);
+        if (r->exp.prepared || r->exp.factor == 1)
+            cj_update(k->f, v->out[0][e], "add", r->ln_factor);
+        else
+            cj_ptx(k->f, "fma.rn.f32 $1, $1, $2, $3;", v->out[0][e], (float)r->exp.factor, r->ln_factor);
     }
 }
 
 static void write_powers(row_kernel *k, const row_vector *v) {
-    const softmax *r = own_of(k);
     if (cj__row_in_place(k)) {
         cj_reg factor = cj__row_exp_rebase(k);
-        cj_update(k->f, factor, "mul", r->factor);
         for (unsigned e = 0; e < k->s->elements; e++)
             cj_ptx(k->f, "mul.f32 $1, $2, $3;", v->out[0][e], v->in[0][e], factor);
         return;
     }
     const cj_reg *masks = cj__row_exp_mask(k, v);
-    for (unsigned e = 0; e < k->s->elements; e++) {
-        cj__row_exp_distance(k, v, e, masks, r->exp.shift, v->out[0][e]);
-        cj_ptx(k->f, "ex2.approx.ftz.f32 $1, $1;", v->out[0][e]);
-        if (r->factored) cj_update(k->f, v->out[0][e], "mul", r->factor);
-    }
+    for (unsigned e = 0; e < k->s->elements; e++) cj__row_exp_share(k, v, e, masks, v->out[0][e]);
 }
 
 // ---- backward: inputs y and dy
@@ -87,8 +74,8 @@ static void add_products(row_kernel *k, const row_vector *v) {
 
 static void prepare_backward(row_kernel *k) {
     softmax *r = own_of(k);
-    r->exp.scale = cj__row_f32(k, "scale", r->exp.factor);
-    if (r->log) r->exp.log2e = cj__row_f32(k, "log2e", ROW_LOG2E);
+    r->scale = cj__row_f32(k, "scale", r->exp.factor);
+    if (r->log) r->log2e = cj__row_f32(k, "log2e", ROW_LOG2E);
 }
 
 static void finish_backward(row_kernel *k) {
@@ -100,14 +87,14 @@ static void write_backward(row_kernel *k, const row_vector *v) {
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg dx = v->out[0][e];
         if (r->log) {
-            cj_ptx(k->f, "mul.f32 $1, $2, $3;", dx, v->in[0][e], r->exp.log2e);
+            cj_ptx(k->f, "mul.f32 $1, $2, $3;", dx, v->in[0][e], r->log2e);
             cj_ptx(k->f, "ex2.approx.ftz.f32 $1, $1;", dx);
             cj_ptx(k->f, "fma.rn.f32 $1, $1, $2, $3;", dx, k->part.value[0], v->in[1][e]);
         } else {
             cj_ptx(k->f, "sub.f32 $1, $2, $3;", dx, v->in[1][e], k->part.value[0]);
             cj_update(k->f, dx, "mul", v->in[0][e]);
         }
-        cj_update(k->f, dx, "mul", r->exp.scale);
+        cj_update(k->f, dx, "mul", r->scale);
     }
 }
 
@@ -137,7 +124,7 @@ static void describe_forward(row_op *op, softmax *own, uint64_t mask_rows) {
     }
     cj__row_exp_describe(op);
     op->in_pairs = !own->exp.prepared;
-    op->prepare = prepare;
+    op->prepare = cj__row_exp_prepare;
     op->finish = finish;
     op->write = own->log ? write_log : write_powers;
 }
@@ -148,7 +135,6 @@ static cj_status describe(const cj_plan *plan, row_op *op, cj_error *error) {
     const double     scale = cj_params_real(p, "scale");
     const bool       log = p->family == &cj__family_logsoftmax, masked = p->value[MASK] != 0;
     const uint64_t   mask_rows = p->value[MASK_ROWS];
-    const bool       narrow = p->value[ROW_DTYPE] && cj__row_type(plan, ROW_OUT)[1] != '3';
     REFUSE_IF(mask_rows > 1 && (!masked || p->value[PASS]),
               "mask-rows: %" PRIu64 " without a mask: this wants mask=yes pass=forward" CJ_HINT
               "leave mask-rows at its default, 1",
@@ -158,8 +144,7 @@ static cj_status describe(const cj_plan *plan, row_op *op, cj_error *error) {
                              .masked = masked,
                              .mask_rows = mask_rows > 1,
                              .prepared = masked || !(scale > 0)},
-                     .log = log,
-                     .factored = !log && !narrow};
+                     .log = log};
     if (p->value[PASS])
         describe_backward(op, own);
     else

@@ -23,6 +23,11 @@ static void every_form_is_right(void **state) {
     if (cj_test_mine(2)) cj_test_row_forms(cj_test_device);
 }
 
+static void elements_far_from_zero_are_right(void **state) {
+    (void)state;
+    if (cj_test_mine(0)) cj_test_row_far(cj_test_device);
+}
+
 static void short_rows_are_right(void **state) {
     (void)state;
     static const char *const many[] = {
@@ -99,6 +104,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_shape_type_stride_and_alignment_is_right),
         cmocka_unit_test(every_form_is_right),
+        cmocka_unit_test(elements_far_from_zero_are_right),
         cmocka_unit_test(short_rows_are_right),
         cmocka_unit_test(rows_that_begin_anywhere_are_right),
         cmocka_unit_test(long_rows_are_right_in_the_shapes_that_are_chosen),

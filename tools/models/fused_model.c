@@ -88,33 +88,40 @@ static void make_norm(fused_model *m, const cj_params *p) {
 
 // ---- rows whose columns are sharded
 
-// ln of the sum of e^x over the row of all GPUs.
-static double logarithm_of_row(const fused_model *m, double *value[CJ_GPUS_MAX][CJ_GPUS_ARRAYS]) {
+// The row of all GPUs: its largest x, and the logarithm of the sum of e^(x - largest).
+typedef struct row_powers {
+    double largest, ln_powers;
+} row_powers;
+
+static row_powers powers_of_row(const fused_model *m, double *value[CJ_GPUS_MAX][CJ_GPUS_ARRAYS]) {
     double largest = -INFINITY, sum = 0;
     for (uint32_t g = 0; g < m->gpus; g++)
         for (uint64_t c = 0; c < m->columns; c++) largest = fmax(largest, value[g][0][c]);
     for (uint32_t g = 0; g < m->gpus; g++)
         for (uint64_t c = 0; c < m->columns; c++) sum += exp(value[g][0][c] - largest);
-    return largest + log(sum);
+    return (row_powers){largest, log(sum)};
 }
 
 enum { LABEL = 1, LOSS, LSE, GRADIENT };
 
 static void crossentropy_row(const fused_model *m, double *value[CJ_GPUS_MAX][CJ_GPUS_ARRAYS]) {
-    const double all = (double)m->columns * m->gpus, share = m->smoothing / all, lse = logarithm_of_row(m, value);
-    const double label = value[0][LABEL][0], factor = label == m->ignore ? 0 : m->scale;
-    double       sum = 0, target = NAN;
+    const row_powers row = powers_of_row(m, value);
+    const double     all = (double)m->columns * m->gpus, share = m->smoothing / all;
+    const double     label = value[0][LABEL][0], factor = label == m->ignore ? 0 : m->scale;
+    double           below = 0, target = NAN;
     for (uint32_t g = 0; g < m->gpus; g++)
         for (uint64_t c = 0; c < m->columns; c++) {
             const bool here = (double)(g * m->columns + c) == label;
-            sum += value[g][0][c];
+            below += row.largest - value[g][0][c];
             if (here) target = value[g][0][c];
             if (m->gradient)
-                value[g][GRADIENT][c] = factor * (exp(value[g][0][c] - lse) - (here ? 1 - m->smoothing : 0) - share);
+                value[g][GRADIENT][c] =
+                    factor * (exp(value[g][0][c] - row.largest - row.ln_powers) - (here ? 1 - m->smoothing : 0) - share);
         }
     for (uint32_t g = 0; g < m->gpus; g++) {
-        value[g][LOSS][0] = label == m->ignore ? 0 : lse - (1 - m->smoothing) * target - share * sum;
-        value[g][LSE][0] = lse;
+        value[g][LOSS][0] =
+            label == m->ignore ? 0 : row.ln_powers + (1 - m->smoothing) * (row.largest - target) + share * below;
+        value[g][LSE][0] = row.largest + row.ln_powers;
     }
 }
 
@@ -134,10 +141,12 @@ static void make_crossentropy(fused_model *m, const cj_params *p) {
 }
 
 static void softmax_row(const fused_model *m, double *value[CJ_GPUS_MAX][CJ_GPUS_ARRAYS]) {
-    const double lse = logarithm_of_row(m, value);
+    const row_powers row = powers_of_row(m, value);
     for (uint32_t g = 0; g < m->gpus; g++)
-        for (uint64_t c = 0; c < m->columns; c++)
-            value[g][1][c] = m->log ? value[g][0][c] - lse : exp(value[g][0][c] - lse);
+        for (uint64_t c = 0; c < m->columns; c++) {
+            const double ln = value[g][0][c] - row.largest - row.ln_powers;
+            value[g][1][c] = m->log ? ln : exp(ln);
+        }
 }
 
 static void make_softmax(fused_model *m, const cj_params *p) {

@@ -111,7 +111,9 @@ static void softmax(const row_model *m, double *const value[ROW_ARRAYS], double 
     }
     for (uint64_t c = 0; c < m->columns; c++) sum += exp(y[c] - largest);
     for (uint64_t c = 0; c < m->columns; c++) y[c] = m->log ? y[c] - largest - log(sum) : exp(y[c] - largest) / sum;
-    size[SOFTMAX_Y] = m->log ? fabs(largest) + log(sum) : 0x1p-20 / (double)m->columns;
+    // With a mask or another scale elements are rounded before their distance from the largest is taken.
+    const double rounded = m->scale != 1 || m->count > SOFTMAX_MASK ? fabs(largest) : 0;
+    size[SOFTMAX_Y] = m->log ? rounded + 1 + log(sum) : 0x1p-20 / (double)m->columns;
 }
 
 enum { BACK_Y, BACK_DY, BACK_DX };
@@ -236,23 +238,23 @@ static void make_norm(row_model *m, const cj_params *params) {
 static void crossentropy(const row_model *m, double *const value[ROW_ARRAYS], double size[ROW_ARRAYS]) {
     const double *x = row_of(m, value, "x"), label = *row_of(m, value, "label"), n = (double)m->columns;
     double       *dx = row_of(m, value, "dx"), *loss = row_of(m, value, "loss"), *lse = row_of(m, value, "lse");
-    double        largest = -INFINITY, powers = 0, sum = 0, most = 0;
+    double        largest = -INFINITY, powers = 0, below = 0, most = 0;
     const bool    counts = label != m->ignore;
     for (uint64_t c = 0; c < m->columns; c++) largest = fmax(largest, x[c]);
     for (uint64_t c = 0; c < m->columns; c++) {
         powers += exp(x[c] - largest);
-        sum += x[c];
+        below += largest - x[c];
         most = fmax(most, fabs(x[c]));
     }
     *lse = largest + log(powers);
-    *loss = counts ? *lse - (1 - m->smoothing) * x[(uint64_t)label] - m->smoothing / n * sum : 0;
+    *loss = counts ? log(powers) + (1 - m->smoothing) * (largest - x[(uint64_t)label]) + m->smoothing / n * below : 0;
     for (uint64_t c = 0; dx && c < m->columns; c++)
         dx[c] = counts
-                    ? m->scale * (exp(x[c] - *lse) - m->smoothing / n - (c == (uint64_t)label ? 1 - m->smoothing : 0))
+                    ? m->scale * (exp(x[c] - largest) / powers - m->smoothing / n - (c == (uint64_t)label ? 1 - m->smoothing : 0))
                     : 0;
     set_size(m, size, "lse", most + log(n));
-    set_size(m, size, "loss", 2 * most + log(n));
-    const double own = counts ? exp(x[(uint64_t)label] - *lse) : 0;  // p - 1 keeps the error of p
+    set_size(m, size, "loss", m->smoothing * most + log(n));  // smoothing takes the sum of all x
+    const double own = counts ? exp(x[(uint64_t)label] - largest) / powers : 0;  // p - 1 keeps the error of p
     set_size(m, size, "dx", fabs(m->scale) * (own + m->smoothing / n + 0x1p-20 / n));
 }
 

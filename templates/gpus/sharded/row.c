@@ -85,7 +85,7 @@ static void load_chunk(sharded_kernel *k, bool previous, cj_reg first, bool is_k
     }
 }
 
-// The largest element of a chunk, times log2 e. Pairs of halves are compared as they are: a quarter of the instructions.
+// The largest element of a chunk. Pairs of halves are compared as they are: a quarter of the instructions.
 static cj_reg largest_of(sharded_kernel *k) {
     cj_func *f = k->g.f;
     cj_reg   number[GPUS_EACH], largest = cj_mov(f, "f32", "largest", -INFINITY);
@@ -102,30 +102,31 @@ static cj_reg largest_of(sharded_kernel *k) {
             for (uint32_t i = 0; i < k->s.unit.each; i++) cj_update(f, largest, "max", number[i]);
         }
     }
-    cj_update(f, largest, "mul", (float)SHARDED_LOG2E);
     return largest;
 }
 
 // Loads a chunk and adds it to the part: first the largest, then powers of the distance from it.
 static void add_chunk(sharded_kernel *k, const cj_partial *part, cj_reg first, bool is_known) {
-    cj_func *f = k->g.f;
-    cj_reg   number[GPUS_EACH];
+    const double columns = (double)k->s.columns * k->s.gpus;
+    cj_func     *f = k->g.f;
+    cj_reg       number[GPUS_EACH];
     load_chunk(k, false, first, is_known, k->held);
     cj_reg largest = largest_of(k);
     cj_update(f, largest, "max", part->value[0]);
     if (!is_known) {
         cj_reg factor = cj_sub(f, "factor", part->value[0], largest);
+        cj_update(f, factor, "mul", (float)SHARDED_LOG2E);
         cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", factor);
         cj_update(f, part->value[1], "mul", factor);
     }
     cj_set(f, part->value[0], largest);
-    cj_reg negative = cj_let(f, "f32", "negative", "neg.f32 $1, $2;", largest);
     for (uint32_t u = 0; u < k->s.per; u++) {
         cj_reg when = k->kind.values > 2 ? exists(k, first, u, is_known) : cj_always();
         cj__gpus_widen(f, &k->s.unit, k->held[u], number);
         for (uint32_t i = 0; i < k->s.unit.each; i++) {
-            if (k->kind.values > 2) cj_ptx(f, "@$1 add.f32 $2, $2, $3;", when, part->value[2], number[i]);
-            cj_ptx(f, "fma.rn.f32 $1, $1, $2, $3;", number[i], (float)SHARDED_LOG2E, negative);
+            if (k->kind.values > 2) cj_ptx(f, "@$1 fma.rn.f32 $2, $3, $4, $2;", when, part->value[2], number[i], (float)(0.5 / columns));
+            cj_update(f, number[i], "sub", largest);
+            cj_update(f, number[i], "mul", (float)SHARDED_LOG2E);
             cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", number[i]);
             cj_update(f, part->value[1], "add", number[i]);
         }
@@ -151,8 +152,9 @@ cj_reg cj__gpus_sharded_label(sharded_kernel *k, cj_reg row) {
 // ---- what is written
 
 typedef struct result {
-    cj_reg negative, factor;  // less the shift; of the gradient
-    cj_reg column;            // of the label, from this GPU's first one: s64
+    cj_reg largest, log2_factor;  // of the row: the largest x, and the logarithm of one over the sum
+    cj_reg factor;                // of the gradient
+    cj_reg column;                // of the label, from this GPU's first one: s64
 } result;
 
 // dx[label] has 1 - s less; few units have it.
@@ -172,11 +174,13 @@ static void write_unit(sharded_kernel *k, const result *r, cj_reg unit, cj_reg a
     cj_reg       number[GPUS_EACH], out[GPUS_WORDS];
     cj__gpus_widen(f, &k->s.unit, words, number);
     for (uint32_t i = 0; i < k->s.unit.each; i++) {
-        cj_ptx(f, "fma.rn.f32 $1, $1, $2, $3;", number[i], (float)SHARDED_LOG2E, r->negative);
-        if (k->s.log)
-            cj_update(f, number[i], "mul", (float)(1 / SHARDED_LOG2E));
-        else
+        cj_update(f, number[i], "sub", r->largest);
+        if (k->s.log) {
+            cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", number[i], r->log2_factor, (float)(1 / SHARDED_LOG2E));
+        } else {
+            cj_ptx(f, "fma.rn.f32 $1, $1, $2, $3;", number[i], (float)SHARDED_LOG2E, r->log2_factor);
             cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", number[i]);
+        }
         if (k->s.labels) cj_update(f, number[i], "mul", r->factor);
         if (share > 0) cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", number[i], r->factor, (float)-share);
     }
@@ -200,12 +204,11 @@ static void write_chunk(sharded_kernel *k, const result *r, cj_reg first, bool i
 
 void cj__gpus_sharded_write(sharded_kernel *k) {
     cj_func *f = k->g.f;
-    result   r = {.negative = cj_f32(f, "negative")};
+    result   r = {.largest = cj_f32(f, "largest"), .log2_factor = cj_f32(f, "log2_factor")};
     cj_step(f, "%s of the previous row", k->s.labels ? "the gradient" : "the softmax");
-    cj_ptx(f, "ld.shared.f32 $1, [$2];", r.negative, k->results);
-    cj_ptx(f, "neg.f32 $1, $1;", r.negative);
+    cj_ptx(f, "ld.shared.v2.f32 {$1, $2}, [$3];", r.largest, r.log2_factor, k->results);
     if (k->s.labels) {
-        r.factor = cj_let(f, "f32", "factor", "ld.shared.f32 $1, [$2 + 4];", k->results);
+        r.factor = cj_let(f, "f32", "factor", "ld.shared.f32 $1, [$2 + 8];", k->results);
         r.column = cj_sub(f, "label_column", cj__gpus_sharded_label(k, k->previous), k->before);
     }
     cj_reg words[SHARDED_HELD][GPUS_WORDS];

@@ -33,6 +33,7 @@ static void clear(const cj_partials *kind, const cj_partial *part) {
 
 static cj_reg power(cj_func *f, cj_reg from, cj_reg largest) {
     cj_reg distance = cj_sub(f, "distance", from, largest);
+    cj_update(f, distance, "mul", (float)SHARDED_LOG2E);
     cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", distance);
     return distance;
 }
@@ -48,7 +49,7 @@ static void combine(const cj_partials *kind, const cj_partial *into, const cj_pa
 
 static cj_partials partials(cj_func *f, const sharded_shape *s) {
     return (cj_partials){.f = f, .values = s->smoothing > 0 ? 3 : 2, .type = {"f32", "f32", "f32"}, .bytes = {4, 4, 4},
-                         .suffix = {"_largest", "_sum", "_of_x"}, .clear = clear, .combine = combine};
+                         .suffix = {"_largest", "_sum", "_mean"}, .clear = clear, .combine = combine};
 }
 
 // Lane 0's, to all lanes.
@@ -99,9 +100,8 @@ static void say(sharded_kernel *k, const cj_partial *part, cj_reg *words) {
 static cj_reg as_float(cj_func *f, const char *name, cj_reg word) { return cj_let(f, "f32", name, "mov.b32 $1, $2;", word); }
 
 // loss and lse, by lane 0; the factor of the gradient. target: of lane q what GPU q said.
-static cj_reg write_loss(sharded_kernel *k, const cj_partial *part, cj_reg shift, cj_reg target) {
+static cj_reg write_loss(sharded_kernel *k, const cj_partial *part, cj_reg log2_factor, cj_reg target) {
     cj_func     *f = k->g.f;
-    const double share = k->s.smoothing / ((double)k->s.columns * k->s.gpus);
     cj_reg       label = cj__gpus_sharded_label(k, k->previous), factor = cj_none();
     if (k->s.writes) factor = cj_mov(f, "f32", "factor", (float)k->s.scale);
     cj_reg       ignored = cj_eq(f, "ignored", label, (int64_t)k->s.ignore);
@@ -111,9 +111,15 @@ static cj_reg write_loss(sharded_kernel *k, const cj_partial *part, cj_reg shift
     cj_update(f, from, "and", 31);
     cj__shuffle(f, "idx", 4, target, target, CJ_ARG(from), 31);
     cj_ptx(f, "@!$1 mov.f32 $2, 0f7FFFFFFF; // no column has that label", there, target);
-    cj_reg lse = cj_mul(f, "lse", shift, (float)(1 / SHARDED_LOG2E));
-    cj_reg loss = cj_let(f, "f32", "loss", "fma.rn.f32 $1, $2, $3, $4;", target, (float)(k->s.smoothing - 1), lse);
-    if (share > 0) cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", loss, part->value[2], (float)-share);
+    cj_reg ln_powers = cj_mul(f, "ln_powers", log2_factor, (float)(-1 / SHARDED_LOG2E));
+    cj_reg lse = cj_add(f, "lse", part->value[0], ln_powers);
+    cj_reg below = cj_sub(f, "below", part->value[0], target);
+    if (k->s.smoothing > 0) cj_update(f, below, "mul", (float)(1 - k->s.smoothing));
+    cj_reg loss = cj_add(f, "loss", below, ln_powers);
+    if (k->s.smoothing > 0) {
+        cj_reg mean_below = cj_let(f, "f32", "mean_below", "fma.rn.f32 $1, $2, $3, $4;", part->value[2], -2.0f, part->value[0]);
+        cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", loss, mean_below, (float)k->s.smoothing);
+    }
     cj_ptx(f, "@$1 mov.f32 $2, 0f00000000;", ignored, loss);
     if (k->s.writes) cj_ptx(f, "@$1 mov.f32 $2, 0f00000000;", ignored, factor);
     cj__store(f, k->leads, "st.global", "f32", &loss, 1, cj_mad_wide(f, "loss_at", k->previous, 4, k->loss), 0);
@@ -135,12 +141,12 @@ static void hear(sharded_kernel *k) {
     for (unsigned i = 0; i < k->kind.values; i++) cj_ptx(f, "@$1 mov.b32 $2, $3;", has, part.value[i], words[i < 2 ? i : 3]);
     cj__warp_combine(&k->kind, &part, k->s.gpus);
     spread(&k->kind, &part);
-    cj_reg shift = cj_let(f, "f32", "shift", "lg2.approx.ftz.f32 $1, $2;", part.value[1]), factor = cj_none();
-    cj_update(f, shift, "add", part.value[0]);
-    if (k->s.labels) factor = write_loss(k, &part, shift, as_float(f, "target", words[2]));
+    cj_reg log2_factor = cj_let(f, "f32", "log2_factor", "lg2.approx.ftz.f32 $1, $2;\nneg.f32 $1, $1;", part.value[1]);
+    cj_reg factor = cj_none();
+    if (k->s.labels) factor = write_loss(k, &part, log2_factor, as_float(f, "target", words[2]));
     if (!k->s.writes) return;
-    cj_ptx(f, "@$1 st.shared.f32 [$2], $3;", k->leads, k->results, shift);
-    if (k->s.labels) cj_ptx(f, "@$1 st.shared.f32 [$2 + 4], $3;", k->leads, k->results, factor);
+    cj_ptx(f, "@$1 st.shared.v2.f32 [$2], {$3, $4};", k->leads, k->results, part.value[0], log2_factor);
+    if (k->s.labels) cj_ptx(f, "@$1 st.shared.f32 [$2 + 8], $3;", k->leads, k->results, factor);
 }
 
 // ---- the kernel
@@ -160,7 +166,7 @@ static void declare(sharded_kernel *k) {
 static void open_rows(sharded_kernel *k) {
     cj_func *f = k->g.f;
     k->slots = cj__slots_make(&k->kind, "slots", k->s.block / 32);
-    if (k->s.writes) k->results = cj_shared_address(f, cj_shared(f, "f32", "results", 2, 0));
+    if (k->s.writes) k->results = cj_shared_address(f, cj_shared(f, "f32", "results", 3, 8));
     k->warp = cj_shr(f, "warp", k->g.thread, 5);
     k->lane = cj_and(f, "lane", k->g.thread, 31);
     k->leads = cj_eq(f, "leads", k->lane, 0);

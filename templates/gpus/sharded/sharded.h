@@ -35,7 +35,7 @@ typedef struct sharded_shape {
 typedef struct sharded_kernel {
     gpus_kernel    g;
     sharded_shape  s;
-    cj_partials    kind;  // largest x * log2 e, sum of 2^(x * log2 e - largest), and with smoothing the sum of x
+    cj_partials    kind;  // largest x, sum of e^(x - largest), and with smoothing half of the mean of x, as in crossentropy.c
     cj_slots       slots;
     cj_reg         x, label, loss, lse, out;
     cj_reg         warp, lane, leads, first_warp;  // predicates: lane 0, warp 0

@@ -7,8 +7,10 @@ static row_exp *own_of(const row_kernel *k) { return (row_exp *)k->op->own; }
 static cj_reg make_t(row_kernel *k, const row_vector *v, unsigned e, const cj_reg *mask) {
     const row_exp *r = own_of(k);
     cj_reg         t = cj__row_in_place(k) ? v->in[0][e] : cj_f32(k->f, "t");
-    cj_ptx(k->f, "mul.f32 $1, $2, $3;", t, v->in[0][e], r->scale);
-    if (mask) cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", t, mask[e], r->log2e);
+    if (mask)
+        cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $4;", t, v->in[0][e], r->scale, mask[e]);
+    else
+        cj_ptx(k->f, "mul.f32 $1, $2, $3;", t, v->in[0][e], r->scale);
     return t;
 }
 
@@ -40,28 +42,29 @@ void cj__row_exp_largest(row_kernel *k, const row_vector *v) {
         cj_update(k->f, k->part.value[0], "max", own_of(k)->prepared ? make_t(k, v, e, masks) : v->in[0][e]);
 }
 
-// Without masks the largest x is scaled once.
+// k->part has the largest of a peeled row's edge already, or -FLT_MAX.
 static void between(row_kernel *k) {
-    const row_exp *r = own_of(k);
-    if (own_of(k)->prepared) return;
-    if (cj__row_in_pairs(k)) {
-        cj_reg both[2] = {cj_f32(k->f, "even"), cj_f32(k->f, "odd")};
-        cj__unpack_halves(k->f, cj__row_type(k->plan, ROW_DTYPE), r->pair, both[0], both[1]);
-        if (k->s->peeled) cj_update(k->f, both[0], "max", k->part.value[0]);
-        cj_ptx(k->f, "max.f32 $1, $2, $3;", k->part.value[0], both[0], both[1]);
-    }
-    cj_update(k->f, k->part.value[0], "mul", r->scale);
-    cj_ptx(k->f, "max.f32 $1, $1, 0fFF7FFFFF;", k->part.value[0]);
+    if (!cj__row_in_pairs(k)) return;
+    cj_reg even = cj_f32(k->f, "even"), odd = cj_f32(k->f, "odd");
+    cj__unpack_halves(k->f, cj__row_type(k->plan, ROW_DTYPE), own_of(k)->pair, even, odd);
+    cj_update(k->f, k->part.value[0], "max", even);
+    cj_update(k->f, k->part.value[0], "max", odd);
 }
 
 void cj__row_exp_distance(row_kernel *k, const row_vector *v, unsigned e, const cj_reg *mask, cj_reg from, cj_reg to) {
-    const row_exp *r = own_of(k);
-    if (own_of(k)->prepared) {
-        cj_ptx(k->f, "sub.f32 $1, $2, $3;", to, cj__row_in_place(k) ? v->in[0][e] : make_t(k, v, e, mask), from);
-        return;
-    }
-    cj_reg negative = cj_let(k->f, "f32", "negative", "neg.f32 $1, $2;", from);
-    cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $4;", to, v->in[0][e], r->scale, negative);
+    const bool made = own_of(k)->prepared && !cj__row_in_place(k);
+    cj_ptx(k->f, "sub.f32 $1, $2, $3;", to, made ? make_t(k, v, e, mask) : v->in[0][e], from);
+}
+
+// distance = the share of the row's sum that an element has so far from the largest.
+static void share_of(row_kernel *k, cj_reg distance) {
+    cj_ptx(k->f, "fma.rn.f32 $1, $1, $2, $3;", distance, (float)k->op->base, own_of(k)->log2_factor);
+    cj_ptx(k->f, "ex2.approx.ftz.f32 $1, $1;", distance);
+}
+
+void cj__row_exp_share(row_kernel *k, const row_vector *v, unsigned e, const cj_reg *mask, cj_reg to) {
+    cj__row_exp_distance(k, v, e, mask, k->part.value[0], to);
+    share_of(k, to);
 }
 
 static void add_powers(row_kernel *k, const row_vector *v) {
@@ -70,6 +73,7 @@ static void add_powers(row_kernel *k, const row_vector *v) {
     for (unsigned e = 0; e < k->s->elements; e++) {
         cj_reg power = stays ? v->in[0][e] : cj_f32(k->f, "power");
         cj__row_exp_distance(k, v, e, masks, k->part.value[0], power);
+        cj_update(k->f, power, "mul", (float)k->op->base);
         cj_ptx(k->f, "ex2.approx.ftz.f32 $1, $1;", power);
         cj_update(k->f, k->part.value[1], "add", power);
     }
@@ -81,6 +85,8 @@ static void after(row_kernel *k) {
 }
 
 void cj__row_exp_describe(row_op *op) {
+    const row_exp *r = (const row_exp *)op->own;
+    op->base = r->prepared ? ROW_LOG2E : r->factor * ROW_LOG2E;
     op->fold = ROW_FOLD_EXP;
     op->values = 2;
     op->before = before;
@@ -92,19 +98,16 @@ void cj__row_exp_describe(row_op *op) {
 
 void cj__row_exp_prepare(row_kernel *k) {
     row_exp *r = own_of(k);
-    r->scale = cj__row_f32(k, "scale", r->factor * ROW_LOG2E);
-    if (own_of(k)->masked) r->log2e = cj__row_f32(k, "log2e", ROW_LOG2E);
+    if (r->prepared) r->scale = cj__row_f32(k, "scale", r->factor);
 }
 
 void cj__row_exp_logarithm(row_kernel *k) {
     row_exp *r = own_of(k);
-    r->shift = cj_let(k->f, "f32", "shift", "lg2.approx.ftz.f32 $1, $2;", k->part.value[1]);
-    cj_update(k->f, r->shift, "add", k->part.value[0]);
+    r->log2_factor = cj_let(k->f, "f32", "log2_factor", "lg2.approx.ftz.f32 $1, $2;\nneg.f32 $1, $1;", k->part.value[1]);
 }
 
 cj_reg cj__row_exp_rebase(row_kernel *k) {
-    const row_exp *r = own_of(k);
-    cj_reg         factor = cj_sub(k->f, "rebase", r->own_largest, r->shift);
-    cj_ptx(k->f, "ex2.approx.ftz.f32 $1, $1;", factor);
+    cj_reg factor = cj_sub(k->f, "rebase", own_of(k)->own_largest, k->part.value[0]);
+    share_of(k, factor);
     return factor;
 }

@@ -59,7 +59,7 @@ static void fold_sum(row_kernel *k, cj_reg into, unsigned i, const row_part *par
     cj_set(k->f, into, sum);
 }
 
-// Powers are of the distance from their partial's largest t; all come to the largest of all.
+// Powers are of the distance from their partial's largest; all come to the largest of all.
 static void fold_exp(row_kernel *k, const row_part *into, const row_part *part, unsigned parts, bool lanes) {
     cj_func *f = k->f;
     cj_reg   powers = cj_f32(f, "powers"), largest = cj_mov(f, "f32", "largest", part[0].value[0]);
@@ -67,6 +67,7 @@ static void fold_exp(row_kernel *k, const row_part *into, const row_part *part, 
     if (lanes) largest_of_lanes(k, largest);
     for (unsigned p = 0; p < parts; p++) {
         cj_reg scale = cj_sub(f, "scale", part[p].value[0], largest);
+        cj_update(f, scale, "mul", (float)k->op->base);
         cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", scale);
         cj_ptx(f, p ? "fma.rn.f32 $1, $2, $3, $1;" : "mul.f32 $1, $2, $3;", powers, part[p].value[1], scale);
     }

@@ -85,8 +85,8 @@ typedef struct row_operand {
     uint64_t    period;  // ROW_INPUT: rows after which the matrix repeats; 0: none
 } row_operand;
 
-// How partials combine: each value a sum; the largest t and the sum of 2^(t - largest), and sums; count, mean and the sum
-// of squared distances from the mean.
+// How partials combine: each value a sum; the largest t and the sum of 2^(base * (t - largest)), and sums; count, mean and the
+// sum of squared distances from the mean.
 typedef enum row_fold { ROW_FOLD_SUM, ROW_FOLD_EXP, ROW_FOLD_MOMENTS } row_fold;
 
 typedef struct row_part {
@@ -122,6 +122,7 @@ typedef struct row_op {
     unsigned    operands, inputs, outputs, columns, each, totals;
     unsigned    nth[ROW_TOTAL + 1][ROW_OPERANDS];  // the numbers of those of a role
     row_fold    fold;  // with totals: sums, of which finish makes multiples
+    double      base;  // of ROW_FOLD_EXP: the logarithm of that of which it has powers
     unsigned    values;
     unsigned    swept;                                     // the first input that sweeps take
     bool        in_pairs;                                  // the first sweep takes words if they are pairs, not `in`

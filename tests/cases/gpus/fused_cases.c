@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fused_cases.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,14 +84,16 @@ static void close_all(fused *t) {
     for (uint32_t g = 0; g < t->m.gpus; g++) cj_kernel_destroy(t->kernel[g]);
 }
 
-void cj_test_fused(cj_gpus *gpus, uint64_t mail, const char *family, const char *words, unsigned ahead, cj_fused_call call,
-                   const cj_stream *stream) {
+// x NULL, or the least and the largest that the first array is filled with.
+static void test_fused(cj_gpus *gpus, uint64_t mail, const char *family, const char *words, unsigned ahead, const double *x,
+                       cj_fused_call call, const cj_stream *stream) {
     fused     t = {.gpus = gpus, .family = family, .words = words};
     cj_params params;
     char      all[WORDS];
     snprintf(all, sizeof all, "%s gpus=%" PRIu32 " mail=%" PRIu64, words, cj_gpus_count(gpus), mail);
     OK(&t, cj_test_params(family, all, &params, &t.error));
     assert_true(fused_model_make(&t.m, &params));
+    if (x) t.m.array[0].low = x[0], t.m.array[0].high = x[1];
     for (unsigned i = 0; i < t.m.count; i++) open_array(&t, i, ahead);
     assert_true(fused_model_run(&t.m, t.data, t.expected));
     for (uint32_t g = 0; g < t.m.gpus && !call; g++)
@@ -107,6 +110,11 @@ void cj_test_fused(cj_gpus *gpus, uint64_t mail, const char *family, const char 
         OK(&t, cj_gpus_check(gpus, &t.error));
     }
     close_all(&t);
+}
+
+void cj_test_fused(cj_gpus *gpus, uint64_t mail, const char *family, const char *words, unsigned ahead, cj_fused_call call,
+                   const cj_stream *stream) {
+    test_fused(gpus, mail, family, words, ahead, NULL, call, stream);
 }
 
 // ---- random parameters
@@ -189,8 +197,27 @@ static void test_forms(cj_gpus *gpus, uint64_t mail, const cj_stream *stream) {
         if (forms[i].least <= capability) cj_test_fused(gpus, mail, forms[i].family, forms[i].words, 0, NULL, stream);
 }
 
+// Logits far from zero, up to the largest numbers.
+static void test_far(cj_gpus *gpus, uint64_t mail, const cj_stream *stream) {
+    static const char *const families[] = {"shardedsoftmax", "shardedcrossentropy"};
+    static const char *const words[][3] = {{"rows=5 columns=77", "rows=3 columns=600 log=yes", "rows=3 columns=600 hold=no"},
+                                           {"rows=5 columns=77", "rows=3 columns=600 gradient=yes", "rows=3 columns=600 gradient=yes hold=no"}};
+    static const struct {
+        const char *dtype;
+        double      x[2];
+    } ranges[] = {{"f32", {1e6 - 8, 1e6 + 8}}, {"f32", {-FLT_MAX, -FLT_MAX}}, {"bf16", {-1e6, -1e6 + 20000}}};
+    for (size_t f = 0; f < CJ_TEST_COUNT(families); f++)
+        for (size_t w = 0; w < CJ_TEST_COUNT(words[f]); w++)
+            for (size_t r = 0; r < CJ_TEST_COUNT(ranges); r++) {
+                char all[WORDS];
+                snprintf(all, sizeof all, "%s dtype=%s", words[f][w], ranges[r].dtype);
+                test_fused(gpus, mail, families[f], all, 0, ranges[r].x, NULL, stream);
+            }
+}
+
 void cj_test_fused_all(cj_gpus *gpus, uint64_t mail, const cj_stream *stream, uint64_t *random, unsigned draws) {
     test_forms(gpus, mail, stream);
+    test_far(gpus, mail, stream);
     for (unsigned i = 0; i < draws; i++) {
         char           words[WORDS];
         const size_t   kind = i % CJ_TEST_COUNT(draws_of);

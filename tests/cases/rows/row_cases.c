@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "row_cases.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,8 +21,9 @@ typedef struct array {
 } array;
 
 typedef struct problem {
-    const char *words;
-    row_model   model;
+    const char   *words;
+    const double *x;  // NULL, or the least and the largest that x is filled with
+    row_model     model;
     cj_params   params;
     unsigned    shift;
     array       array[ROW_ARRAYS];
@@ -127,6 +129,7 @@ static void open_problem(cj_device *device, problem *p, uint64_t seed) {
     snprintf(family, sizeof family, "%.*s", (int)strcspn(p->words, " "), p->words);
     cj_test_ok(cj_test_params(family, p->words + strlen(family) + 1, &p->params, &error), &error);
     assert_true(row_model_make(&p->model, &p->params));
+    if (p->x) p->model.array[0].low = p->x[0], p->model.array[0].high = p->x[1];
     for (unsigned i = 0; i < p->model.count; i++) {
         make_array(device, p, i, seed);
         p->total[i] = calloc(p->model.columns, sizeof *p->total[i]);
@@ -154,16 +157,19 @@ static void check(problem *p, double bound) {
     for (unsigned i = 0; i < p->model.count; i++) free(want[i]);
 }
 
-static void test_row(cj_device *device, const char *words, unsigned shift, uint64_t seed, launcher how) {
-    problem  p = {.words = words, .shift = shift};
+static void test_problem(cj_device *device, problem p, uint64_t seed, launcher how) {
     cj_error error = {0};
     cj_plan  plan;
     open_problem(device, &p, seed);
     if (cj_plan_make(&p.params, cj_device_limits(device), NULL, &plan, &error))
-        fail_msg("%s: %s %s", words, error.message, error.hint);
+        fail_msg("%s: %s %s", p.words, error.message, error.hint);
     launch(device, &p, how);
     check(&p, plan.error_bound);
     close_problem(device, &p);
+}
+
+static void test_row(cj_device *device, const char *words, unsigned shift, uint64_t seed, launcher how) {
+    test_problem(device, (problem){.words = words, .shift = shift}, seed, how);
 }
 
 void cj_test_row(cj_device *device, const char *words, unsigned shift, uint64_t seed) {
@@ -376,6 +382,33 @@ void cj_test_row_calls(cj_device *device) {
                  {"crossentropy rows=20 columns=333 label=i32 ignore=7 dtype=bf16", call_crossentropy}};
     for (size_t i = 0; i < CJ_TEST_COUNT(calls); i++)
         for (unsigned shift = 0; shift < 16; shift += 4) test_row(device, calls[i].words, shift, i, calls[i].how);
+}
+
+// ---- powers of elements far from zero
+
+void cj_test_row_far(cj_device *device) {
+    static const char *const kinds_of_powers[] = {"softmax", "logsoftmax", "softmax scale=0.5", "crossentropy gradient=yes smoothing=0.1",
+                                            "crossentropy gradient=yes"};
+    static const char *const shapes[] = {"rows=5 columns=77",
+                                         "rows=3 columns=1001 form=direct cluster=0 warps=2 vectors=8",
+                                         "rows=2 columns=1003 form=direct cluster=4 warps=3",
+                                         "rows=2 columns=3000 form=direct cluster=0 warps=2 vectors=2",
+                                         "rows=5 columns=2040 form=stream cluster=2 warps=1 grid=4 stages=2 pieces=3",
+                                         "rows=2 columns=5000 form=spread blocks=33 warps=1"};
+    static const struct {
+        const char *dtype;
+        double      x[2];
+    } ranges[] = {{"f32", {1e6 - 8, 1e6 + 8}},       {"f32", {-FLT_MAX, -FLT_MAX}}, {"f32", {-1e10, -1e10 + 5000}},
+                  {"f32", {0.9 * FLT_MAX, FLT_MAX}}, {"f16", {60000, 65504}},       {"bf16", {-0x1.fep127, -0x1.fep127}},
+                  {"bf16", {-1e6, -1e6 + 20000}}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(shapes); i++)
+        for (size_t f = 0; f < CJ_TEST_COUNT(kinds_of_powers); f++)
+            for (size_t r = 0; r < CJ_TEST_COUNT(ranges); r++) {
+                char words[192];
+                if (!cj_test_chosen((i * CJ_TEST_COUNT(kinds_of_powers) + f) * CJ_TEST_COUNT(ranges) + r, 5)) continue;
+                snprintf(words, sizeof words, "%s %s dtype=%s", kinds_of_powers[f], shapes[i], ranges[r].dtype);
+                test_problem(device, (problem){.words = words, .x = ranges[r].x}, i, launch_kernel);
+            }
 }
 
 // ---- every form: the block, the cluster, twice from memory, the stream and its pieces

@@ -20,6 +20,9 @@ void cj_test_row_random(cj_device *device, const char *family, uint64_t *seed, u
 // Every form, and every way to divide a row, of every family; with CJ_FEW, one in seven of these.
 void cj_test_row_forms(cj_device *device);
 
+// Softmax and cross-entropy of x far from zero, up to the largest numbers, in every form; with CJ_FEW, one in five of these.
+void cj_test_row_far(cj_device *device);
+
 // Short rows of every length, type, stride and alignment, several a warp; with CJ_FEW, one in seven of these.
 void cj_test_row_short(cj_device *device);
 

@@ -37,6 +37,11 @@ static void every_form_is_right(void **state) {
     cj_test_row_forms(cj_test_device);
 }
 
+static void elements_far_from_zero_are_right(void **state) {
+    (void)state;
+    cj_test_row_far(cj_test_device);
+}
+
 static void short_rows_are_right(void **state) {
     (void)state;
     cj_test_row_short(cj_test_device);
@@ -510,6 +515,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_every_length_are_right),
         cmocka_unit_test(every_form_is_right),
+        cmocka_unit_test(elements_far_from_zero_are_right),
         cmocka_unit_test(short_rows_are_right),
         cmocka_unit_test(rows_that_begin_anywhere_are_right),
         cmocka_unit_test(rows_of_a_few_columns_are_right),
