@@ -42,7 +42,7 @@ static void put_top(const sample_kernel *k, cj_reg when, cj_reg slot, cj_reg tok
 }
 
 void cj__sample_top_clear(const sample_kernel *k) {
-    cj_reg in = cj_lt(k->f, "has_slot", k->thread, k->s.top);
+    cj_reg in = cj_lt(k->f, "has_slot", cj_mad(k->f, "row_thread", k->record, SAMPLE_WARP, k->lane), k->s.top);
     cj_reg never = minus_infinity(k), none = cj_mov(k->f, "u32", "no_token", "0xffffffff");
     put_top(k, in, k->thread, none, never);
 }
@@ -52,64 +52,86 @@ void cj__sample_top_put(const sample_kernel *k, cj_reg when, cj_reg slot, cj_reg
     put_top(k, inside, slot, token, log_probability(k, v, mass));
 }
 
+// An order is a key above the complement of a column: no two elements have one order. A lane has its two greatest that are below `limit`.
 typedef struct best {
-    cj_reg most, limit;  // u64: the warp's greatest order that is below `limit`; an order is a key above the complement of a column
+    cj_reg first, second, limit;  // u64, 0: none
 } best;
 
-// Elements without a mass are not of those that are kept, but their keys are the least.
+// Elements without a mask are not of those that are kept, but their keys are the least.
 static void visit_best(sample_kernel *k, const cj_reg *v, cj_reg column, void *own) {
-    cj_func *f = k->f;
-    best    *b = own;
+    cj_func    *f = k->f;
+    const best *b = own;
     for (unsigned e = 0; e < k->s.width; e++) {
         cj_reg mass = cj__sample_mass(k, cj__sample_exponent(k, v[e])), there = cj_ne(f, "there", mass, 0);
         if (k->s.min_p) cj_ptx(f, "setp.ge.and.u64 $1, $2, $3, $1;", there, mass, k->least_mass);
         cj_reg low = cj_let(f, "b32", "low", "not.b32 $1, $2;", e ? cj_add(f, "column", column, e) : column);
         cj_reg order = cj_let(f, "u64", "order", "mov.b64 $1, {$2, $3};", low, cj__sample_key(k, v[e]));
-        cj_ptx(f, "setp.lt.and.u64 $1, $2, $3, $1;\n@$1 max.u64 $4, $4, $2;", there, order, b->limit, b->most);
+        cj_ptx(f, "setp.lt.and.u64 $1, $2, $3, $1;", there, order, b->limit);
+        cj_ptx(f, "@$1 max.u64 $2, $2, $3; // the less of the first and this one is next", there, b->second, cj_min(f, "less", b->first, order));
+        cj_ptx(f, "@$1 max.u64 $2, $2, $3;", there, b->first, order);
     }
 }
 
-// The greatest order of all warps, of `most`, which becomes that of the warp: words `turn` of the records take turns, so one barrier a round is enough.
+// The greatest order of all warps, of `most` of each lane: words `turn` of the records take turns, so one barrier a round is enough.
 static cj_reg of_all(const sample_kernel *k, cj_reg most, cj_reg turn) {
-    cj_func *f = k->f;
-    cj_reg   table = cj_mad(f, "turn_at", turn, 8, cj_shared_address(f, k->records));
-    cj_warp_reduce(f, (cj_combine){.op = CJ_COMBINE_MAX, .type = "u64"}, most, SAMPLE_WARP);
-    cj_reg leads = cj_eq(f, "leads", k->lane, 0);
-    cj__sample_push(k, leads, "b64", &most, 1, cj_mad(f, "record_at", k->record, SAMPLE_RECORD, table));
+    cj_func            *f = k->f;
+    const cj_combine    greatest = {.op = CJ_COMBINE_MAX, .type = "u64"};
+    cj_reg              all = cj_mov(f, "u64", "all_best", most);
+    cj_warp_reduce(f, greatest, all, SAMPLE_WARP);
+    if (k->s.records == 1) return all;
+    cj_reg table = cj_mad(f, "turn_at", turn, 8, cj_shared_address(f, k->records)), leads = cj_eq(f, "leads", k->lane, 0);
+    cj__sample_push(k, leads, "b64", &all, 1, cj_mad(f, "record_at", k->record, SAMPLE_RECORD, table));
     cj__sample_sync(k, "S13: every block has all warps' best of the round");
-    cj_reg all = cj_mov(f, "u64", "all_best", 0);
     CJ_FOR(f, i, "u32", "record_number", k->lane, k->s.records, SAMPLE_WARP) {
         cj_reg part = cj_let(f, "u64", "part", "ld.shared.u64 $1, [$2];", cj_mad(f, "record_at", i, SAMPLE_RECORD, table));
         cj_ptx(f, "max.u64 $1, $1, $2;", all, part);
     }
     cj_ptx(f, "bar.warp.sync 0xffffffff; // W1: all lanes are together again");
-    cj_warp_reduce(f, (cj_combine){.op = CJ_COMBINE_MAX, .type = "u64"}, all, SAMPLE_WARP);
+    cj_warp_reduce(f, greatest, all, SAMPLE_WARP);
     return all;
 }
 
-// No two elements have one order. So a warp's best stays its best below the next limit, unless it was the best of all.
+// The lane whose first one was told goes on to its second. Where that was told, too, there may be more below: the warp looks again.
+static void go_on(const sample_kernel *k, const best *b, cj_reg found, cj_reg looks) {
+    cj_func *f = k->f;
+    cj_reg   told = cj_eq(f, "is_told", b->first, b->limit);
+    cj_ptx(f, "@$1 mov.u64 $2, $3;\n@$1 mov.u64 $3, 0;", told, b->first, b->second);
+    cj_ptx(f, "setp.eq.and.u64 $1, $2, 0, $1;\nsetp.ne.and.u64 $1, $3, 0, $1;", told, b->first, found);
+    cj_ptx(f, "vote.sync.any.pred $1, $2, 0xffffffff;", looks, told);
+}
+
+// Whether the element of order `limit` is one of those that are kept, of which orders descend: ties are counted.
+static cj_reg is_kept(const sample_kernel *k, cj_reg key, cj_reg limit, cj_reg ties) {
+    cj_func *f = k->f;
+    cj_reg   kept = cj_gt(f, "kept", key, k->least), tie = cj_lt(f, "tie_is_kept", ties, k->ties);
+    cj_ptx(f, "setp.eq.and.u32 $1, $2, $3, $1;\n@$1 add.u32 $4, $4, 1;\nor.pred $5, $5, $1;", tie, key, k->least, ties, kept);
+    cj_ptx(f, "setp.ne.and.u64 $1, $2, 0, $1;", kept, limit);
+    return kept;
+}
+
 void cj__sample_top(sample_kernel *k, cj_reg mass) {
     cj_func *f = k->f;
-    cj_step(f, "the %u most probable tokens; after each its warp looks for its next one", k->s.top);
-    cj__sample_sync(k, "S12: all blocks have read the masses");
-    best   b = {cj_mov(f, "u64", "most_order", "0xffffffffffffffff"), cj_mov(f, "u64", "order_limit", "0xffffffffffffffff")};
-    cj_reg slot = cj_mov(f, "u32", "slot", 0), ties = cj_mov(f, "u32", "told_ties", 0), leads = cj_pred(f, "tells");
-    cj_reg speaker = cj_or(f, "speaker", k->record, k->lane);
+    cj_step(f, "the %u most probable tokens: the greatest of all lanes' first ones, one after the other", k->s.top);
+    cj__sample_top_clear(k);
+    cj__sample_sync(k, "S12: all blocks have read the masses, and all slots are clear");
+    best   b = {cj_mov(f, "u64", "first_order", 0), cj_mov(f, "u64", "second_order", 0), cj_mov(f, "u64", "order_limit", "0xffffffffffffffff")};
+    cj_reg slot = cj_mov(f, "u32", "slot", 0), ties = cj_mov(f, "u32", "told_ties", 0), found = cj_mov(f, "u64", "found", 0);
+    cj_reg looks = cj_let(f, "pred", "looks", "setp.eq.u32 $1, 0, 0;"), speaker = cj_or(f, "speaker", k->record, k->lane);
     CJ_COUNT_UNI(f, "next_slot", slot, 1, k->s.top) {
-        CJ_IF_UNI(f, cj_eq(f, "was_told", b.most, b.limit), "best_stays") {
-            cj_set(f, b.most, 0);
+        CJ_IF_UNI(f, looks, "has_best") {
+            cj_set(f, b.first, 0);
+            cj_set(f, b.second, 0);
             cj__sample_pass(k, k->s.flight < 2 ? k->s.flight : 2, visit_best, &b);
+            cj_set(f, found, b.second);
         }
-        cj_set(f, b.limit, of_all(k, b.most, cj_and(f, "turn", slot, 1)));
-        cj_reg low = cj_u32(f, "low"), key = cj_u32(f, "key"), log = cj_f32(f, "log");
+        cj_set(f, b.limit, of_all(k, b.first, cj_and(f, "turn", slot, 1)));
+        go_on(k, &b, found, looks);
+        cj_reg low = cj_u32(f, "low"), key = cj_u32(f, "key");
         cj_ptx(f, "mov.b64 {$1, $2}, $3;", low, key, b.limit);
-        cj_reg kept = cj_gt(f, "kept", key, k->least), tie = cj_lt(f, "tie_is_kept", ties, k->ties);
-        cj_ptx(f, "setp.eq.and.u32 $1, $2, $3, $1;\n@$1 add.u32 $4, $4, 1;\nor.pred $5, $5, $1;", tie, key, k->least, ties, kept);
-        cj_ptx(f, "setp.ne.and.u64 $1, $2, 0, $1;", kept, b.limit);
-        cj_set(f, log, log_probability(k, cj__sample_value(k, key), mass));
-        cj_ptx(f, "@!$1 mov.b32 $2, 0fff800000;\n@!$1 mov.u32 $3, 0; // its complement is -1", kept, log, low);
-        cj_ptx(f, "setp.eq.u32 $1, $2, 0;", leads, speaker);
-        put_top(k, leads, slot, cj_let(f, "u32", "top_token", "not.b32 $1, $2;", low), log);
+        cj_reg kept = is_kept(k, key, b.limit, ties), tells = cj_let(f, "pred", "tells", "setp.eq.and.u32 $1, $2, 0, $3;", speaker, kept);
+        cj_reg log = log_probability(k, cj__sample_value(k, key), mass);
+        put_top(k, tells, slot, cj_let(f, "u32", "top_token", "not.b32 $1, $2;", low), log);
+        cj_ptx(f, "@!$1 mov.u32 $2, $3; // nor is any after it", kept, slot, k->s.top);
     }
 }
 
