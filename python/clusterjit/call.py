@@ -276,9 +276,8 @@ def _is_number(value: Any) -> bool:
     return value is not None and READERS[type(value)] is None
 
 
-#: The key of a Function's last call (one that repeats itself needs no hash), its arrays, its plans, and how many arrays it had if it had
-#: no other arguments.
-_NO_CALL = None, Known(None), None, None
+#: The key of a Function's last call (one that repeats itself needs no hash), its arrays, and its plans.
+_NO_CALL = None, Known(None), None
 
 
 def _is_array(value: Any) -> bool:
@@ -294,7 +293,7 @@ class Function(Generic[P, R]):
         self._late = {name for name, parameter in self._signature.parameters.items() if "Value" in str(parameter.annotation)}
         self._named = [name for name, parameter in self._signature.parameters.items() if parameter.kind is not parameter.VAR_KEYWORD]
         self._entries: dict[Any, _Entry[R]] = {}
-        self._last: tuple[Any, Known, Any, Optional[int]] = _NO_CALL
+        self._last: tuple[Any, Known, Any] = _NO_CALL
         functools.update_wrapper(self, body)
         result = str(self._signature.return_annotation)
         self.__signature__ = self._signature.replace(return_annotation=result[len("Request["):-1])  # of what a call returns
@@ -306,16 +305,11 @@ class Function(Generic[P, R]):
 
     def _call(self, *args: Any, out: Any = None, stream: Any = None, **kwargs: Any) -> R:
         outs: tuple[Any, ...] = () if out is None else out if type(out) is tuple else (out,)
-        _, known, entry, arrays = self._last  # type: Any, Known, _Entry[R], Optional[int]
-        late = addresses = None
-        if known.test:
-            if len(args) == arrays and not kwargs:
-                addresses = known.test(args + outs)
-            elif known.match:  # another thread may be about to make it
-                found = known.match(args, kwargs, outs)
-                if found:
-                    addresses, late = found
-        if addresses is None:
+        _, known, entry = self._last
+        found = known.match(args, kwargs, outs) if known.match else None
+        if found:
+            addresses, late = found
+        else:
             addresses, entry, late = self._find(args, kwargs, outs)
         handle = entry.current() if stream is None else stream_handle(stream)
         plan = entry.common or entry.plans.get(handle) or self._make(entry, handle)
@@ -339,16 +333,17 @@ class Function(Generic[P, R]):
                 arrays.append(value)
             else:
                 key.append(tuple(value) if type(value) is list else value)
-        last, known, entry, _ = self._last
+        last, known, entry = self._last
         addresses = known.test((*arrays, *outs)) if known.test and key == last else None
         if addresses is None:
             keys, addresses = read_all(arrays, outs)
             if key != last or keys != known.keys:
                 entry = self._entry(key, keys, args, kwargs, outs)
-                self._last = key, Known(keys), entry, len(arrays) if len(arrays) == len(args) and not kwargs else None
+                self._last = key, Known(keys), entry
             elif known.test is None:
-                known.learn(arrays, outs, addresses)
-                known.match = matcher(args, kwargs, bool(outs), _is_array, late or (), known.test)
+                test = known.learn(arrays, outs, addresses)
+                if test:
+                    known.match = matcher(args, kwargs, len(outs), _is_array, late or (), test)
         return addresses, entry, late
 
     def _entry(self, key: list[Any], keys: list[Any], args: Any, kwargs: Any, outs: Any) -> _Entry[R]:
