@@ -9,7 +9,7 @@ from typing import Any, Mapping, NoReturn, Sequence
 from ._library import ffi, sized
 from .arrays import READERS, View
 from .errors import InvalidArgument, UnsupportedType
-from .unrolled import unrolled
+from .unrolled import Start
 
 
 def assign(structure: Any, kind: Any, name: str, value: Any) -> None:
@@ -107,11 +107,9 @@ def _words(elements: dict[str, int]) -> dict[str, int]:
     return _words_of(tuple(sorted(elements.items(), key=lambda element: element[1])))
 
 
-# How a plan's addresses, in the order of the call and then of the results, become the arguments of its run; `unused` are structures that no
-# thread uses now.
+# How a plan's addresses, in the order of the call and then of the results, become the arguments of its run: see Start. `unused` are structures that
+# no thread uses now.
 _START_OF_STRUCTURE = """
-def call(addresses, stream, late, error):
-    [{address#, }] = addresses
     try:
         structure, words = made = unused.pop()
     except IndexError:
@@ -120,11 +118,8 @@ def call(addresses, stream, late, error):
 LATE
     status = plan._function(plan._handle, structure, stream, error)
     unused.append(made)
-    return status
 """
 _START_OF_LAUNCH = """
-def call(addresses, stream, late, error):
-    [{address#, }] = addresses
     try:
         (arguments, kept), words = made = unused.pop()
     except IndexError:
@@ -132,7 +127,6 @@ def call(addresses, stream, late, error):
     words[#] = address#
     status = plan._function(plan._handle, stream, arguments, COUNT, error)
     unused.append(made)
-    return status
 """
 # Every value, since a structure holds those of the call that used it before; the plan's where the call gives none. A 0, where the library takes
 # it for none, is refused: that is what leaving the value out is for.
@@ -144,27 +138,25 @@ _WRITE_LATE = """
         refuse(structure, late)
 """
 _START_OF_POINTERS = """
-def call(addresses, stream, late, error):
-    [{address#, }] = addresses
-    return plan._function(plan._handle, ARGUMENTS, stream, error)
+    status = plan._function(plan._handle, ARGUMENTS, stream, error)
 """
 
 
-def start_of(plan: Any, request: Any, views: Sequence[View]) -> Any:
-    """A function `call(addresses, stream, late, error)` that runs the plan: see the texts above."""
+def start_of(plan: Any, request: Any, views: Sequence[View]) -> Start:
+    """How the plan is run."""
     names = {view.slot: name for name, view in request.reads.items()}
     order = [names[view.slot] for view in views] + list(request.writes)
     first, new = ffi.typeof(plan._function).args[1], request.arguments(plan.device)
     if new:
         text = _START_OF_LAUNCH.replace("COUNT", str(len(order) + 1))
-        return unrolled(text, len(order), {"plan": plan, "unused": [], "new": new})
+        return Start(text, len(order), {"plan": plan, "unused": [], "new": new})
     if first.kind == "pointer":  # to a structure, cj_NOUN_arrays
         return _start_of_structure(plan, request, order, first.item)
     arguments = ", ".join(f"address{order.index(name)}" if name in order else "0" for name in request.run_arrays)
-    return unrolled(_START_OF_POINTERS.replace("ARGUMENTS", arguments), len(order), {"plan": plan})
+    return Start(_START_OF_POINTERS.replace("ARGUMENTS", arguments), len(order), {"plan": plan})
 
 
-def _start_of_structure(plan: Any, request: Any, order: list[str], kind: Any) -> Any:
+def _start_of_structure(plan: Any, request: Any, order: list[str], kind: Any) -> Start:
     members, late, above = dict(kind.fields), request.late, request.above
 
     def new() -> tuple[Any, Any]:
@@ -183,4 +175,5 @@ def _start_of_structure(plan: Any, request: Any, order: list[str], kind: Any) ->
     scope = {"plan": plan, "unused": [], "new": new, "refuse": refuse, "zero": zero, **{f"plan_{name}": value for name, value in late.items()}}
     fields = "; ".join(f"structure.{name} = get({name!r}, plan_{name})" + f" or zero({name!r})" * (name in above) for name in late)
     text = _START_OF_STRUCTURE.replace("LATE", _WRITE_LATE.replace("FIELDS", fields) if fields else "")
-    return unrolled(text, len(order), scope, place=[members[name].offset // 8 for name in order])
+    scope.update((f"place{i}", members[name].offset // 8) for i, name in enumerate(order))
+    return Start(text, len(order), scope)

@@ -14,7 +14,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Union
 
-from ._library import check, ffi, lib, text, thread
+from ._library import ffi, lib, text
 from .arguments import check_scalar, start_of
 from .arrays import READERS, Array, Known, read_all, size_of, stream_handle
 from .devices import Device, device_of
@@ -64,14 +64,12 @@ class Plan(Generic[R]):
         self._destroy = getattr(lib, request.noun + "_destroy")
         self._handle = request.create(device)
         self._function = getattr(lib, f"{request.noun}_{request.run}")
-        self._start = start_of(self, request, self._views)  # with the arrays' addresses, in the order of the call and then of the results
         like = request.like
         self._waits = like.reader.waits and device.ordinal is not None
-        self._plain = not self._waits and device.ordinal is not None  # a launch needs nothing before or after it
         self._current = like.reader.current(device.ordinal)
         self.make: Callable[[list[int]], tuple[Array, ...]] = self._make_first
         self._sizes = [view.bytes for view in self._views] + [_bytes(out) for out in request.writes.values()]
-        self._launch = device.launcher(len(self._sizes))
+        self._launch = device.launcher(start_of(self, request, self._views))
         self._places = request.places()
         self.overlap = spans_overlap(self._places, request.may_share)
         self._given, self._made = Known(None), Known(None)  # arrays of the last calls that gave `out`, and that did not
@@ -130,16 +128,11 @@ class Plan(Generic[R]):
         if where is None:
             where = _STREAMS.setdefault(stream, ffi.cast("cj_stream", stream))
         late = (late or {}) if self._late else None
-        if self._plain:
-            status = self._start(addresses, where, late, thread.error)
-            if status:
-                check(status)
-        else:
-            if self._waits:
-                self.device.synchronize()
-            self._launch(addresses, self._sizes, self._start, where, late)
-            if self._waits:
-                self.device.synchronize(stream)
+        if self._waits:
+            self.device.synchronize()
+        self._launch(addresses, self._sizes, where, late)
+        if self._waits:
+            self.device.synchronize(stream)
         result: R = self._result(*outs) if self._result else outs[0] if self._single else outs
         return result
 

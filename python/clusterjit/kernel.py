@@ -2,6 +2,7 @@
 """Kernels of one's own, in PTX or in CUDA C++, and what is wrong with a text."""
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
 import re
@@ -15,6 +16,7 @@ from .devices import Device, device as device_named
 from .errors import Closed, Compiler, Hazard, InvalidArgument, UnsupportedType
 from .parameters import params_of
 from .request import view_of
+from .unrolled import Start
 
 Extent = Union[int, Sequence[int]]
 _PTX = re.compile(r"^\s*\.version\b", re.MULTILINE)
@@ -75,6 +77,12 @@ def emit(family: str, **parameters: Any) -> str:
     written = ffi.new("char **")
     call(lib.cj_plan_emit, plan, written, ffi.NULL)
     return _taken(written[0])
+
+
+@functools.lru_cache(maxsize=None)
+def _launcher(device: Device, count: int) -> Any:
+    """A function that launches with so many arrays; what each launch gives anew is its configuration."""
+    return device.launcher(Start("    status = launch(handle, late, error)", count, {"launch": lib.cj_launch}))
 
 
 class Kernel:
@@ -156,8 +164,7 @@ class Kernel:
         try:
             if reader and reader.waits and self.device.ordinal is not None:
                 self.device.synchronize()
-            launch = self.device.launcher(len(sizes))
-            launch(addresses, sizes, lambda _, __, ___, error: lib.cj_launch(self.device.handle, config, error), config.stream)
+            _launcher(self.device, len(sizes))(addresses, sizes, config.stream, config)
             if reader and reader.waits and self.device.ordinal is not None:
                 self.device.synchronize(handle)
         except Hazard as hazard:

@@ -31,6 +31,16 @@ def unrolled(text: str, count: int, names: dict[str, Any], **lists: Sequence[Any
     return scope["call"]
 
 
+class Start(NamedTuple):
+    """How a kernel is started: ``lines`` set `status`, of the addresses `address#` of ``count`` arrays, the `stream`, values `late` that each call
+    gives anew, and the thread's `error`; ``names`` are what they use.
+    """
+
+    lines: str
+    count: int
+    names: dict[str, Any]
+
+
 class Test(NamedTuple):
     """How a reader tests arrays: ``lines`` return None unless the arrays `x#` are like those that it was made for, and set `address#`
     of each; ``names`` are what they use.

@@ -127,7 +127,7 @@ class Gpu:
     def is_capturing(self, stream):
         return self.capturing
 
-    def launcher(self, count):
+    def launcher(self, start):
         """Nothing is launched."""
 
 
