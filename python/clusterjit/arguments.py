@@ -9,7 +9,7 @@ from typing import Any, Mapping, NoReturn, Sequence
 from ._library import ffi, sized
 from .arrays import READERS, View
 from .errors import InvalidArgument, UnsupportedType
-from .unrolled import Start
+from .unrolled import Lines, lines_of
 
 
 def assign(structure: Any, kind: Any, name: str, value: Any) -> None:
@@ -107,8 +107,8 @@ def _words(elements: dict[str, int]) -> dict[str, int]:
     return _words_of(tuple(sorted(elements.items(), key=lambda element: element[1])))
 
 
-# How a plan's addresses, in the order of the call and then of the results, become the arguments of its run: see Start. `unused` are structures that
-# no thread uses now.
+# How a plan's addresses, in the order of the call and then of the results, become the arguments of its run: lines that set `status`, of the
+# addresses, the `stream`, the values `late` that each call gives anew, and the thread's `error`. `unused` are structures that no thread uses now.
 _START_OF_STRUCTURE = """
     try:
         structure, words = made = unused.pop()
@@ -142,21 +142,21 @@ _START_OF_POINTERS = """
 """
 
 
-def start_of(plan: Any, request: Any, views: Sequence[View]) -> Start:
-    """How the plan is run."""
+def start_of(plan: Any, request: Any, views: Sequence[View]) -> Lines:
+    """Lines that run the plan: see the texts above."""
     names = {view.slot: name for name, view in request.reads.items()}
     order = [names[view.slot] for view in views] + list(request.writes)
     first, new = ffi.typeof(plan._function).args[1], request.arguments(plan.device)
     if new:
         text = _START_OF_LAUNCH.replace("COUNT", str(len(order) + 1))
-        return Start(text, len(order), {"plan": plan, "unused": [], "new": new})
+        return lines_of(text, range(len(order)), {"plan": plan, "unused": [], "new": new})
     if first.kind == "pointer":  # to a structure, cj_NOUN_arrays
         return _start_of_structure(plan, request, order, first.item)
     arguments = ", ".join(f"address{order.index(name)}" if name in order else "0" for name in request.run_arrays)
-    return Start(_START_OF_POINTERS.replace("ARGUMENTS", arguments), len(order), {"plan": plan})
+    return Lines(_START_OF_POINTERS.replace("ARGUMENTS", arguments), {"plan": plan})
 
 
-def _start_of_structure(plan: Any, request: Any, order: list[str], kind: Any) -> Start:
+def _start_of_structure(plan: Any, request: Any, order: list[str], kind: Any) -> Lines:
     members, late, above = dict(kind.fields), request.late, request.above
 
     def new() -> tuple[Any, Any]:
@@ -169,11 +169,10 @@ def _start_of_structure(plan: Any, request: Any, order: list[str], kind: Any) ->
         for name, value in given.items():
             assign(structure, members[name].type, name, value)
 
-    def zero(name: str) -> NoReturn:
+    def refuse_zero(name: str) -> NoReturn:
         raise _zero(name, above)
 
-    scope = {"plan": plan, "unused": [], "new": new, "refuse": refuse, "zero": zero, **{f"plan_{name}": value for name, value in late.items()}}
-    fields = "; ".join(f"structure.{name} = get({name!r}, plan_{name})" + f" or zero({name!r})" * (name in above) for name in late)
+    scope = {"plan": plan, "unused": [], "new": new, "refuse": refuse, "refuse_zero": refuse_zero, **{f"plan_{name}": value for name, value in late.items()}}
+    fields = "; ".join(f"structure.{name} = get({name!r}, plan_{name})" + f" or refuse_zero({name!r})" * (name in above) for name in late)
     text = _START_OF_STRUCTURE.replace("LATE", _WRITE_LATE.replace("FIELDS", fields) if fields else "")
-    scope.update((f"place{i}", members[name].offset // 8) for i, name in enumerate(order))
-    return Start(text, len(order), scope)
+    return lines_of(text, range(len(order)), scope, place=[members[name].offset // 8 for name in order])

@@ -15,7 +15,7 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence, TypeVar
 
 from ._library import ffi
 from .errors import Error, InvalidArgument, UnsupportedType
-from .unrolled import Test, tester
+from .unrolled import Lines, joined, lines_of, tester
 
 Array = Any  # of numpy, torch, cupy, or with __dlpack__, __cuda_array_interface__ or __array_interface__
 Shape = tuple[int, ...]
@@ -154,27 +154,38 @@ class Reader:
         return int
 
     @staticmethod
-    def test(arrays: Sequence[Array], outs: Sequence[Array]) -> Optional[Test]:
+    def test(arrays: Sequence[Array], outs: Sequence[Array]) -> Optional[Lines]:
         """A test that arrays like these pass, aligned to 16 bytes, and no others; None if the keys are all there is."""
         return None
 
 
-_CHARS, _ZERO = ffi.typeof("char[]"), ffi.cast("char *", 0)
+_BUFFER, _CHARS, _ZERO = ffi.from_buffer, ffi.typeof("char[]"), ffi.cast("char *", 0)
 
 # A buffer is refused of an array that is not contiguous, and of one that is read-only where it is to be written.
 _NUMPY_TEST = """
+    try:
         if type(x#) is not kind# or x#.dtype is not dtype# or x#.shape != shape#: return None
-        address# = -(zero - buffer(BUFFER))"""
+        address# = -(zero - buffer(BUFFER))
+    except (ValueError, TypeError, BufferError):
+        return None
+    if ({address# | } 0) & 15: return None
+"""
+_TORCH_TEST = """
+    if not alike({x#, }): return None
+    address# = x#.data_ptr()
+    if ({address# | } 0) & 15: return None
+"""
 
 
-def _aligned(count: int) -> str:
-    """Lines of a test, after which all addresses are multiples of 16 bytes."""
-    return f"    if ({' | '.join(f'address{i}' for i in range(count))}) & 15: return None"
+def _numpy_test(buffer: str, arrays: Sequence[Array], numbers: range) -> Lines:
+    names = {"buffer": _BUFFER, "chars": _CHARS, "zero": _ZERO}
+    return lines_of(_NUMPY_TEST.replace("BUFFER", buffer), numbers, names, kind=[type(x) for x in arrays], dtype=[x.dtype for x in arrays],
+                    shape=[x.shape for x in arrays])
 
 
 class NumPy(Reader):
     @staticmethod
-    def read(x: Array, keys: list[Any], addresses: list[int], buffer: Any = ffi.from_buffer, zero: Any = _ZERO) -> None:
+    def read(x: Array, keys: list[Any], addresses: list[int], buffer: Any = _BUFFER, zero: Any = _ZERO) -> None:
         strides = None
         try:
             address = -(zero - buffer(x))  # a difference of pointers is an int, in a quarter of the time of a cast
@@ -184,7 +195,7 @@ class NumPy(Reader):
         addresses.append(address)
 
     @staticmethod
-    def read_out(x: Array, keys: list[Any], addresses: list[int], buffer: Any = ffi.from_buffer, zero: Any = _ZERO) -> None:
+    def read_out(x: Array, keys: list[Any], addresses: list[int], buffer: Any = _BUFFER, zero: Any = _ZERO) -> None:
         strides = None
         try:
             address = -(zero - buffer(_CHARS, x, True))
@@ -194,22 +205,17 @@ class NumPy(Reader):
         addresses.append(address)
 
     @staticmethod
-    def address(x: Array, buffer: Any = ffi.from_buffer, zero: Any = _ZERO) -> int:
+    def address(x: Array, buffer: Any = _BUFFER, zero: Any = _ZERO) -> int:
         try:
             return -(zero - buffer(x))  # type: ignore[no-any-return]
         except (ValueError, TypeError, BufferError):
             return x.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
     @staticmethod
-    def test(arrays: Sequence[Array], outs: Sequence[Array]) -> Optional[Test]:
-        names: dict[str, Any] = {"buffer": ffi.from_buffer, "chars": _CHARS, "zero": _ZERO}
-        lines = ""
-        for i, x in enumerate((*arrays, *outs)):
-            buffer = "x#" if i < len(arrays) else "chars, x#, True"  # the short form takes 0.05 us less
-            lines += _NUMPY_TEST.replace("BUFFER", buffer).replace("#", str(i))
-            names.update({f"kind{i}": type(x), f"dtype{i}": x.dtype, f"shape{i}": x.shape})
-        refused = "    except (ValueError, TypeError, BufferError):\n        return None\n"
-        return Test(f"    try:{lines}\n{refused}{_aligned(len(arrays) + len(outs))}", names)
+    def test(arrays: Sequence[Array], outs: Sequence[Array]) -> Optional[Lines]:
+        read = _numpy_test("x#", arrays, range(len(arrays)))  # the short form takes 0.05 us less
+        written = _numpy_test("chars, x#, True", outs, range(len(arrays), len(arrays) + len(outs)))
+        return joined(read, written) if outs else read
 
     @classmethod
     def view(cls, x: Array, name: str, slot: int) -> View:
@@ -247,11 +253,10 @@ class Torch(Reader):
     address: Any = staticmethod(operator.methodcaller("data_ptr"))
 
     @staticmethod
-    def test(arrays: Sequence[Array], outs: Sequence[Array]) -> Optional[Test]:
+    def test(arrays: Sequence[Array], outs: Sequence[Array]) -> Optional[Lines]:
         tensors = (*arrays, *outs)
-        check, names = _test_of(tensors), [f"x{i}" for i in range(len(tensors))]
-        lines = "".join(f"    address{x[1:]} = {x}.data_ptr()\n" for x in names)
-        return Test(f"    if not check({', '.join(names)}): return None\n{lines}{_aligned(len(tensors))}", {"check": check}) if check else None
+        alike = _test_of(tensors)
+        return lines_of(_TORCH_TEST, range(len(tensors)), {"alike": alike}) if alike else None
 
     @classmethod
     def view(cls, x: Array, name: str, slot: int) -> View:
@@ -470,21 +475,21 @@ def read_all(arrays: Sequence[Array], outs: Sequence[Array]) -> tuple[list[Any],
 
 class Known:
     """The arrays of a call, as later calls are held against them: by their keys; and once they have come twice, if they are
-    aligned, by their library's own ``test``, in a third of the time. None: it is not yet made; False: there is none. ``match`` does
-    it with the arguments of a later call (:func:`clusterjit.unrolled.matcher`).
+    aligned, by their library's own ``test``, in a third of the time. None: it is not yet made; False: there is none. ``repeat`` does
+    it with all arguments of a call, and makes the call (:meth:`clusterjit.call.Function._repeat`).
     """
 
-    __slots__ = ("keys", "test", "match")
+    __slots__ = ("keys", "test", "repeat")
 
     def __init__(self, keys: Any) -> None:
         self.keys = keys
         self.test: Any = None
-        self.match: Any = None
+        self.repeat: Any = None
 
-    def learn(self, arrays: Sequence[Array], outs: Sequence[Array], addresses: list[int]) -> Optional[Test]:
+    def learn(self, arrays: Sequence[Array], outs: Sequence[Array], addresses: list[int]) -> Optional[Lines]:
         """Takes the test from arrays that have these keys; None if there is none."""
         reader, *others = {READERS[type(x)] for x in (*arrays, *outs)}
-        found: Optional[Test] = None if others else reader.test(arrays, outs)
+        found: Optional[Lines] = None if others else reader.test(arrays, outs)
         test = found and tester(found, len(addresses))
         self.test = test if test and test((*arrays, *outs)) == addresses else False
         return found if self.test else None

@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
 from ._library import call, check, ffi, lib, made, sized, text, thread
 from .arguments import described, text_of
 from .errors import Error
-from .unrolled import Start, unrolled
+from .unrolled import Lines, function_of, lines_of
 
 
 class Side(NamedTuple):
@@ -157,16 +157,21 @@ class Device:
         code = ctypes.CDLL("libcuda.so.1").cuStreamIsCapturing(ctypes.c_void_p(stream), ctypes.byref(status))
         return code == _CAPTURE_IMPLICIT or status.value != 0
 
-    def launcher(self, start: Start) -> Any:
-        """A function `launch(addresses, sizes, stream, late)` that starts a kernel so. The CPU device borrows the arrays meanwhile, from
-        each address on so many bytes.
+    def launching(self, start: Lines, count: int) -> Lines:
+        """Lines that start a kernel of so many arrays by the lines `start`. The CPU device borrows the arrays meanwhile: from each
+        `address#` on `size#` bytes.
         """
         names = {**start.names, "handle": self.handle, "thread": thread, "check": check}
         if self.ordinal is not None:
-            return unrolled(_LAUNCH_ON_GPU.replace("START", start.lines), start.count, names)
+            return Lines(_LAUNCH_ON_GPU.replace("START", start.text), names)
         names.update({"device": self, "answer": self._answer, "acquire": self.lock.acquire, "release": self.lock.release,
-                      "wrap": _wrap, "free": _free, "count": start.count})
-        return unrolled(_LAUNCH_ON_CPU.replace("START", textwrap.indent(start.lines, 8 * " ")), start.count, names)
+                      "wrap": _wrap, "free": _free, "count": count})
+        text = lines_of(_LAUNCH_ON_CPU, range(count), names).text
+        return Lines(text.replace("START", textwrap.indent(start.text, 8 * " ")), names)
+
+    def launcher(self, start: Lines, count: int) -> Any:
+        """A function `launch(addresses, sizes, stream, late)` of these lines."""
+        return function_of(lines_of(_LAUNCH, range(count), {}), self.launching(start, count))
 
     def borrow_spans(self, addresses: Sequence[int], sizes: Sequence[int], borrowed: int) -> list[int]:
         """Borrows arrays that overlap, of which the first ones are borrowed already, as spans, and says where these begin."""
@@ -191,9 +196,12 @@ class Device:
         check(status, hazards=self.hazards() if status == lib.CJ_HAZARD else ())
 
 
-_LAUNCH_ON_GPU = """
+_LAUNCH = """
 def call(addresses, sizes, stream, late=None):
     [{address#, }] = addresses
+    [{size#, }] = sizes
+"""
+_LAUNCH_ON_GPU = """
     error = thread.error
 START
     if status:
@@ -202,14 +210,11 @@ START
 # `borrowed` counts the arrays before the first one that cannot be borrowed. A with-block takes 0.1 us more than the calls of the lock, and START
 # in a function of its own 0.1 us.
 _LAUNCH_ON_CPU = """
-def call(addresses, sizes, stream, late=None):
-    [{address#, }] = addresses
-    [{size#, }] = sizes
     error = thread.error
     acquire()
     try:
         borrowed = {# if wrap(handle, address#, size#, answer, error) else } count
-        spans = None if borrowed == count else device.borrow_spans(addresses, sizes, borrowed)
+        spans = None if borrowed == count else device.borrow_spans([{address#, }], [{size#, }], borrowed)
         try:
 START
             if status:

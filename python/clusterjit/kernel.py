@@ -16,7 +16,7 @@ from .devices import Device, device as device_named
 from .errors import Closed, Compiler, Hazard, InvalidArgument, UnsupportedType
 from .parameters import params_of
 from .request import view_of
-from .unrolled import Start
+from .unrolled import Lines
 
 Extent = Union[int, Sequence[int]]
 _PTX = re.compile(r"^\s*\.version\b", re.MULTILINE)
@@ -82,7 +82,7 @@ def emit(family: str, **parameters: Any) -> str:
 @functools.lru_cache(maxsize=None)
 def _launcher(device: Device, count: int) -> Any:
     """A function that launches with so many arrays; what each launch gives anew is its configuration."""
-    return device.launcher(Start("    status = launch(handle, late, error)", count, {"launch": lib.cj_launch}))
+    return device.launcher(Lines("    status = launch(handle, late, error)", {"launch": lib.cj_launch}), count)
 
 
 class Kernel:

@@ -42,17 +42,14 @@ def between_rows(a: Place, b: Place, distance: int) -> bool:
     return bool(step) and a.row <= distance % step and distance % step + b.row <= step
 
 
-def spans_overlap(places: Sequence[Place], in_place: Callable[[Place, Place], bool]) -> Any:
-    """A function that tells of addresses whether the span of an array that is written overlaps another one."""
+def spans_overlap(places: Sequence[Place], in_place: Callable[[Place, Place], bool]) -> str:
+    """The condition that the span of an array that is written overlaps another one, of their addresses `address0`, `address1` and so on."""
     terms = []
     for (i, a), (j, b) in itertools.combinations(enumerate(places), 2):
         if a.written or b.written:
-            same = f" and a{i} != a{j}" if in_place(a, b) else ""
-            terms.append(f"-{b.size} < a{j} - a{i} < {a.size}{same}")
-    scope: dict[str, Any] = {}
-    names = ", ".join(f"a{i}" for i in range(len(places)))
-    exec(f"def call(addresses):\n    [{names}] = addresses\n    return {' or '.join(terms)}", scope)
-    return scope["call"]
+            same = f" and address{i} != address{j}" if in_place(a, b) else ""
+            terms.append(f"-{b.size} < address{j} - address{i} < {a.size}{same}")
+    return " or ".join(terms)
 
 
 def refuse(places: Sequence[Place], in_place: Callable[[Place, Place], bool], addresses: Sequence[int]) -> None:

@@ -127,7 +127,7 @@ class Gpu:
     def is_capturing(self, stream):
         return self.capturing
 
-    def launcher(self, start):
+    def launcher(self, start, count):
         """Nothing is launched."""
 
 
@@ -300,6 +300,50 @@ def test_a_call_that_is_not_as_those_before_is_noticed(name):
         for _ in range(3):
             assert cj.cumsum(ONES)[0, 7] == 8 and call(np.ones((4, 8), np.float32))[3, 6] == 7
         assert outcome(call, LATER[name]) == first
+
+
+@pytest.mark.parametrize("change", [
+    lambda x: setattr(x, "shape", (8, 4)), lambda x: setattr(x, "dtype", np.int32), lambda x: setattr(x, "strides", (4, 16)),
+    lambda x: x.setflags(write=False), lambda x: x.resize((64, 8), refcheck=False)], ids=["shape", "dtype", "strides", "writeable", "size"])
+@pytest.mark.filterwarnings("ignore:Setting the")
+def test_an_array_that_was_changed_in_place_is_noticed(change):
+    def outcome(x, out):
+        try:
+            return cj.cumsum(x, reverse=False, out=out).tolist()
+        except cj.Error as error:
+            return type(error), error.message.split(" of shape")[0], error.hint
+
+    for which in "x", "out":
+        found = []
+        for repeats in 0, 4:
+            cj.cumsum.forget()
+            arrays = {"x": np.ones((4, 8), np.float32), "out": np.zeros((4, 8), np.float32)}
+            for _ in range(repeats):
+                assert outcome(**arrays)[3][7] == 8
+            change(arrays[which])
+            found.append(outcome(**arrays))
+        assert found[0] == found[1]
+
+
+REPEATED = np.ones((5, 8), np.float32)
+
+
+@pytest.mark.parametrize("words", [
+    {"stream": "x"}, {"stream": -1}, {"scale": 0.0}, {"scale": "x"}, {"blok": 1}, {"axis": 0}, {"out": REPEATED[1:]}, {"out": FROZEN},
+    {"out": (np.empty((4, 8), np.float32),) * 2}, {"mask": ONES[:, :3].copy()}], ids=lambda words: "-".join(f"{name}" for name in words))
+def test_a_call_like_those_before_but_for_one_argument_is_refused_as_a_first_one(words):
+    out = np.empty((4, 8), np.float32)
+    found = []
+    for repeats in 0, 4:
+        cj.softmax.forget()
+        given = {"scale": 0.5, "out": out}
+        for _ in range(repeats):
+            assert cj.softmax(REPEATED[:4], **given)[3, 7] == 0.125
+        with pytest.raises(cj.Error) as caught:
+            cj.softmax(REPEATED[:4], **{**given, **words})
+        found.append((caught.type, caught.value.message, caught.value.hint))
+    assert found[0] == found[1]
+    assert cj.softmax(REPEATED[:4], scale=0.5, out=out)[3, 7] == 0.125
 
 
 KEYWORDS = [  # calls of one function each, whose arguments differ from each other's

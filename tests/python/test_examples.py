@@ -24,8 +24,8 @@ def test_docstrings(name):
 
 #: What has no example: it needs several processes, or is the package's own.
 NO_EXAMPLE = {"Gpus.from_group", "Gpus.from_exchange", "Gpus.from_nccl", "Gpus.from_env", "Gpus.unregister", "Gpus.check", "Gpus.close",
-              "Plan.go", "Plan.make", "Plan.refuse_overlap", "Device.is_capturing", "Device.launcher", "Device.borrow_spans",
-              "Device.give_back", "Device.check", "Error.of"}
+              "Plan.go", "Plan.make", "Plan.rest", "Plan.refuse_overlap", "Device.is_capturing", "Device.launching", "Device.launcher",
+              "Device.borrow_spans", "Device.give_back", "Device.check", "Error.of"}
 
 
 def documented(module, names):
