@@ -476,23 +476,24 @@ def read_all(arrays: Sequence[Array], outs: Sequence[Array]) -> tuple[list[Any],
 class Known:
     """The arrays of a call, as later calls are held against them: by their keys; and once they have come twice, if they are
     aligned, by their library's own ``test``, in a third of the time. None: it is not yet made; False: there is none. ``repeat`` does
-    it with all arguments of a call, and makes the call (:meth:`clusterjit.call.Function._repeat`).
+    it with all arguments of a call, by the ``lines`` of the test, and makes the call.
     """
 
-    __slots__ = ("keys", "test", "repeat")
+    __slots__ = ("keys", "test", "lines", "repeat")
 
     def __init__(self, keys: Any) -> None:
         self.keys = keys
         self.test: Any = None
+        self.lines: Optional[Lines] = None
         self.repeat: Any = None
 
-    def learn(self, arrays: Sequence[Array], outs: Sequence[Array], addresses: list[int]) -> Optional[Lines]:
-        """Takes the test from arrays that have these keys; None if there is none."""
+    def learn(self, arrays: Sequence[Array], outs: Sequence[Array], addresses: list[int]) -> None:
+        """Takes the test from arrays that have these keys."""
         reader, *others = {READERS[type(x)] for x in (*arrays, *outs)}
-        found: Optional[Lines] = None if others else reader.test(arrays, outs)
-        test = found and tester(found, len(addresses))
-        self.test = test if test and test((*arrays, *outs)) == addresses else False
-        return found if self.test else None
+        lines: Optional[Lines] = None if others else reader.test(arrays, outs)
+        test = tester(lines, len(addresses)) if lines else None
+        fits = test is not None and test((*arrays, *outs)) == addresses
+        self.test, self.lines = test if fits else False, lines if fits else None
 
 
 def _guards() -> Any:

@@ -107,34 +107,36 @@ class Plan(Generic[R]):
         self._single = len(request.writes) == 1
 
     def __call__(self, *arrays: Array, out: Any = None, stream: Any = None, **late: float) -> R:
+        outs: tuple[Array, ...] = () if out is None else out if type(out) is tuple else (out,)
+        known = self._made if out is None else self._given
+        if known.repeat:
+            result: Optional[R] = known.repeat(arrays, late, outs, stream)
+            if result is not None:
+                return result
+        addresses = known.test(arrays + outs) if known.test else None
+        if addresses is None:
+            addresses = self._read(arrays, outs, known)
+        results = outs
         if out is None:
-            test = self._made.test
-            addresses = test(arrays) if test else None
-            if addresses is None:
-                addresses = self._read(arrays, None, self._made)
-            outs = self.make(addresses)
-        else:
-            outs = out if type(out) is tuple else (out,)
-            test = self._given.test
-            addresses = test(arrays + outs) if test else None
-            if addresses is None:
-                addresses = self._read(arrays, outs, self._given)
-            if self.overlap(addresses):
-                self.refuse_overlap(addresses)
-        if late and late.keys() - self._late.keys():
+            results = self.make(addresses)
+        elif self.overlap(addresses):
+            self.refuse_overlap(addresses)
+        if late.keys() - self._late.keys():
             name = next(iter(late.keys() - self._late.keys()))
             raise InvalidArgument.of(name, None, f"a call of this plan has no such value; it has {', '.join(self._late) or 'none'}")
-        return self.go(addresses, outs, self._current() if stream is None else stream_handle(stream), late)
+        found = self.go(addresses, results, self._current() if stream is None else stream_handle(stream), late)
+        if known.lines and not known.repeat:
+            known.repeat = _repeat(arrays, late, outs, late if self._late else None, known.lines, self.rest(bool(outs)))
+        return found
 
-    def _read(self, arrays: tuple[Array, ...], outs: Optional[tuple[Array, ...]], known: Known) -> list[int]:
+    def _read(self, arrays: tuple[Array, ...], outs: tuple[Array, ...], known: Known) -> list[int]:
         """The addresses of the caller's arrays, which are held against `known` and those that the plan was made for."""
-        given = outs or ()
-        keys, addresses = read_all(arrays, given)
+        keys, addresses = read_all(arrays, outs)
         if keys != known.keys:
-            self._accept(arrays, self.make([]) if outs is None else outs)
+            self._accept(arrays, self.make([]) if known is self._made else outs)
             known.keys, known.test = keys, known.test or None  # a test of earlier ones stays right
         elif known.test is None:
-            known.learn(arrays, given, addresses)
+            known.learn(arrays, outs, addresses)
         return addresses
 
     def _make_first(self, addresses: list[int]) -> tuple[Array, ...]:
@@ -263,6 +265,7 @@ class Plan(Generic[R]):
         if self._handle is not None:
             self._destroy(self._handle)
             self._handle = None
+            self._given, self._made = Known(None), Known(None)  # a call that repeats the one before does not ask for the handle
 
     def __enter__(self) -> Plan[R]:
         return self
@@ -278,6 +281,13 @@ def _bytes(out: Out) -> int:
     if out.given is not None:
         return out.given.bytes
     return math.prod(out.shape) * size_of(out.dtype)
+
+
+def _repeat(args: tuple[Any, ...], kwargs: dict[str, Any], outs: tuple[Any, ...], late: Optional[dict[str, Any]], test: Lines, rest: Lines) -> Any:
+    """A function of `args`, `kwargs`, `outs` and `stream` that makes a later call like this one; of any other it returns None. It is one
+    function, since each one that it called would take 0.05 to 0.1 us.
+    """
+    return function_of(arguments_as(args, kwargs, len(outs), _is_array, late), test, rest)
 
 
 class _Entry(Generic[R]):
@@ -359,14 +369,6 @@ class Function(Generic[P, R]):
             plan.refuse_overlap(addresses)
         return plan.go(addresses, outs, handle, late)
 
-    def _repeat(self, args: tuple[Any, ...], kwargs: dict[str, Any], outs: tuple[Any, ...], late: Any, entry: _Entry[R], test: Lines,
-                count: int) -> Any:
-        """A function of `args`, `kwargs`, `outs` and `stream` that makes a later call like this one, of `count` arrays; of any other it returns
-        None. It is one function, since each one that it called would take 0.05 to 0.1 us.
-        """
-        by_stream = lines_of(_BY_STREAM, range(count), {"run": self._run, "entry": entry})
-        return function_of(arguments_as(args, kwargs, len(outs), _is_array, late), test, entry.common.rest(bool(outs)) if entry.common else by_stream)
-
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any], outs: tuple[Any, ...]) -> tuple[list[int], _Entry[R], Any]:
         """The addresses of the arrays, the plans for such arguments, and the values that this call gives anew."""
         key: list[Any] = [len(args), *kwargs]
@@ -389,9 +391,11 @@ class Function(Generic[P, R]):
                 entry = self._entry(key, keys, args, kwargs, outs)
                 self._last = key, Known(keys), entry
             elif known.test is None:
-                test = known.learn(arrays, outs, addresses)
-                if test:
-                    known.repeat = self._repeat(args, kwargs, outs, late, entry, test, len(addresses))
+                known.learn(arrays, outs, addresses)
+                if known.lines:
+                    by_stream = lines_of(_BY_STREAM, range(len(addresses)), {"run": self._run, "entry": entry})
+                    rest = entry.common.rest(bool(outs)) if entry.common else by_stream
+                    known.repeat = _repeat(args, kwargs, outs, late, known.lines, rest)
         return addresses, entry, late
 
     def _entry(self, key: list[Any], keys: list[Any], args: Any, kwargs: Any, outs: Any) -> _Entry[R]:

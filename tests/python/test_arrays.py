@@ -443,13 +443,29 @@ def test_an_array_that_was_written_in_place_of_another_is_found(rng):
         np.testing.assert_allclose(mine, wanted, rtol=1e-6)
 
 
-def test_a_closed_plan_says_so():
+@pytest.mark.parametrize("words", [{}, {"out": np.empty_like(ONES)}], ids=["made", "given"])
+@pytest.mark.parametrize("calls", [0, 1, 4])
+def test_a_closed_plan_says_so(calls, words):
     plan = cj.softmax.plan(ONES)
+    for _ in range(calls):
+        assert plan(ONES, **words)[0, 0] == 0.125
     plan.close()
     plan.close()
     with pytest.raises(cj.Closed, match="the plan is closed") as caught:
-        plan(ONES)
+        plan(ONES, **words)
     assert "make another one" in caught.value.hint
+
+
+def test_a_plan_takes_numbers_anew_in_calls_that_repeat():
+    logits = np.zeros((64, 100), np.float32)
+    with cj.sample.plan(logits, temperature=1.0, seed=0) as plan:
+        for words in {"seed": 1}, {}, {"seed": 2, "temperature": 0.5}, {"temperature": 0.5, "seed": 3}:
+            for _ in range(4):
+                assert (plan(logits, **words) == cj.sample(logits, **{"temperature": 1.0, "seed": 0, **words})).all()
+                with pytest.raises(cj.InvalidArgument, match="seed"):
+                    plan(logits, **{**words, "seed": "x"})
+                with pytest.raises(cj.InvalidArgument, match="a call of this plan has no such value"):
+                    plan(logits, **words, scale=1.0)
 
 
 OF_THE_LIBRARY = {
