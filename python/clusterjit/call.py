@@ -57,14 +57,14 @@ def call(addresses):
 _MAKES = """
     x# = allocate#()
     address# = address(x#)
-    STREAM
+    stream = streams[current() if stream is None else stream_handle(stream)]
 """
 _HOLDS = """
     if OVERLAP:
         refuse_overlap([{address#, }])
-    STREAM
+    stream = streams[current() if stream is None else stream_handle(stream)]
 """
-_STREAM = "stream = streams[current() if stream is None else stream_handle(stream)]"
+# All of what is left, where the plan depends on the stream.
 _BY_STREAM = """
     return run(entry, [{address#, }], outs, stream, late)
 """
@@ -100,7 +100,7 @@ class Plan(Generic[R]):
         self._launch = device.launcher(self._start, len(self._sizes))
         self._places = request.places()
         self._overlap = spans_overlap(self._places, request.may_share)
-        self.overlap = unrolled(_OVERLAP.replace("OVERLAP", self._overlap), len(self._sizes), {})
+        self.overlap = unrolled(_OVERLAP.replace("OVERLAP", self._overlap), len(self._sizes), {}, size=self._sizes)
         self._given, self._made = Known(None), Known(None)  # arrays of the last calls that gave `out`, and that did not
         self.address = like.reader.address
         self._result: Any = request.result
@@ -156,9 +156,9 @@ class Plan(Generic[R]):
         names = {"streams": _STREAMS, "current": self._current, "stream_handle": stream_handle, "refuse_overlap": self.refuse_overlap,
                  "address": self.address, "result": self._result}
         if given:
-            begin = lines_of(_HOLDS.replace("OVERLAP", self._overlap).replace("STREAM", _STREAM), range(count), names)
+            begin = lines_of(_HOLDS.replace("OVERLAP", self._overlap), range(count), names)
         else:
-            begin = lines_of(_MAKES.replace("STREAM", _STREAM), range(read, count), names, allocate=self._allocators())
+            begin = lines_of(_MAKES, range(read, count), names, allocate=self._allocators())
         sizes = {f"size{i}": size for i, size in enumerate(self._sizes)}
         results = ", ".join(f"x{i}" for i in range(read, count))
         end = Lines(f"    return result({results})\n" if self._result else f"    return {results}\n", sizes)

@@ -43,12 +43,12 @@ def between_rows(a: Place, b: Place, distance: int) -> bool:
 
 
 def spans_overlap(places: Sequence[Place], in_place: Callable[[Place, Place], bool]) -> str:
-    """The condition that the span of an array that is written overlaps another one, of their addresses `address0`, `address1` and so on."""
+    """The condition that the span of an array that is written overlaps another one: from `address0` on `size0` bytes, and so on."""
     terms = []
     for (i, a), (j, b) in itertools.combinations(enumerate(places), 2):
         if a.written or b.written:
             same = f" and address{i} != address{j}" if in_place(a, b) else ""
-            terms.append(f"-{b.size} < address{j} - address{i} < {a.size}{same}")
+            terms.append(f"-size{j} < address{j} - address{i} < size{i}{same}")
     return " or ".join(terms)
 
 

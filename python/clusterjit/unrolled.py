@@ -3,7 +3,8 @@
 
 A text is lines with `#` for the number of an array: a line that has one stands once for each array, and so does what is between `{` and
 `}`. Names that it does not define are those of `names`, where a list `NAME#` has a value for each array. Lines of several texts
-make one function: in all of them an array is `x#` and its address `address#`, in the order of the call and then of the results.
+make one function: in all of them an array is `x#`, its address `address#` and its bytes `size#`, in the order of the call and then of the
+results. What depends on shapes is a value of a name and not in the text, since the code of each text is kept.
 """
 from __future__ import annotations
 
