@@ -37,8 +37,10 @@ uint64_t sample_model_second(uint64_t seed, uint64_t offset, uint32_t row) {
     return number[1];
 }
 
-// A temperature that is not above 0 is 0.
-static float exponent_scale(float temperature) { return fminf(1.44269504f / (temperature > 0 ? temperature : 0), FLT_MAX); }
+// A temperature that is not above 0 is 0. The scale is neither infinite nor 0, by which infinite logits would be NaN.
+static float exponent_scale(float temperature) {
+    return fmaxf(fminf(1.44269504f / (temperature > 0 ? temperature : 0), FLT_MAX), FLT_TRUE_MIN);
+}
 
 uint64_t sample_model_mass(float logit, float greatest, float temperature) {
     static const uint32_t factor[] = {0x3f800000, 0x3f317218, 0x3e75fdf0, 0x3d635847,

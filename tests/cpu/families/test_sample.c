@@ -197,6 +197,27 @@ static void a_draft_whose_probability_is_nan_is_not_taken(void **state) {
     const cj_ptr all[] = {v.logits, v.tokens, v.draft_tokens, v.draft_probabilities, v.accepted};
     for (unsigned i = 0; i < CJ_TEST_COUNT(all); i++) cj_mem_free(cj_test_device, all[i]);
 }
+// With an infinite temperature all tokens are alike but those that are -infinity or NaN: +infinity is one of them.
+static void an_infinite_temperature_takes_infinite_logits_too(void **state) {
+    (void)state;
+    enum { COLUMNS = 4096 };  // of each kind of logit 1024
+    static float     logits[COLUMNS], p[COLUMNS];
+    const float      kinds[] = {INFINITY, -3, -INFINITY, NAN};
+    cj_sample_desc   d = {CJ_INIT(d), .rows = 1, .columns = COLUMNS, .distribution = true};
+    cj_sample_arrays v = {CJ_INIT(v), .temperature = INFINITY};
+    int32_t          token = -1;
+    cj_error         error = {0};
+    for (unsigned c = 0; c < COLUMNS; c++) logits[c] = kinds[c % 4];
+    v.logits = put(logits, sizeof logits), v.tokens = put(&token, sizeof token), v.probabilities = put(p, sizeof p);
+    cj_test_watch(0);
+    cj_test_ok(cj_sample_launch(cj_test_device, &d, &v, NULL, &error), &error);
+    cj_test_ok(cj_mem_read(cj_test_device, &token, v.tokens, sizeof token, NULL, &error), &error);
+    cj_test_ok(cj_mem_read(cj_test_device, p, v.probabilities, sizeof p, NULL, &error), &error);
+    assert_in_range(token, 0, COLUMNS - 1);
+    assert_true(token % 4 < 2);
+    for (unsigned c = 0; c < COLUMNS; c++) assert_true(fabsf(p[c] - (c % 4 < 2 ? 1.0f / 2048 : 0)) <= 1e-9f);
+    cj_mem_free(cj_test_device, v.logits), cj_mem_free(cj_test_device, v.tokens), cj_mem_free(cj_test_device, v.probabilities);
+}
 
 // ---- the model
 
@@ -346,6 +367,7 @@ int main(void) {
         cmocka_unit_test(a_call_refuses_what_it_cannot),
         cmocka_unit_test(impossible_shapes_are_refused_by_name),
         cmocka_unit_test(values_of_arrays_that_are_out_of_their_range_count_as_said),
+        cmocka_unit_test(an_infinite_temperature_takes_infinite_logits_too),
         cmocka_unit_test(a_draft_whose_probability_is_nan_is_not_taken),
         cmocka_unit_test(philox_gives_its_known_number),
         cmocka_unit_test(masses_are_those_of_exp),
