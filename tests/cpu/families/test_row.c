@@ -198,24 +198,41 @@ static void nan_and_infinities_make_the_row_nan_and_minus_infinity_a_zero(void *
                 fail_msg("y[%d][%d] is %g", r, c, (double)y[r][c]);
 }
 
+static void norm_row(const cj_norm_desc *desc, const float *x, float *y, size_t count) {
+    cj_norm_arrays arrays = {CJ_INIT(arrays)};
+    cj_error       error = {0};
+    cj_test_ok(cj_mem_alloc(cj_test_device, count * sizeof *x, &arrays.x, &error), &error);
+    cj_test_ok(cj_mem_alloc(cj_test_device, count * sizeof *y, &arrays.y, &error), &error);
+    cj_test_ok(cj_mem_write(cj_test_device, arrays.x, x, count * sizeof *x, NULL, &error), &error);
+    cj_test_ok(cj_norm_launch(cj_test_device, desc, &arrays, NULL, &error), &error);
+    cj_test_ok(cj_mem_read(cj_test_device, y, arrays.y, count * sizeof *y, NULL, &error), &error);
+    cj_mem_free(cj_test_device, arrays.x);
+    cj_mem_free(cj_test_device, arrays.y);
+}
+
 // Of elements around 10^4 with a deviation of 1 the deviation is still right: squares are taken from the mean.
 static void layernorm_far_from_zero_loses_nothing(void **state) {
     (void)state;
     enum { COLUMNS = 4096 };
-    static float   x[COLUMNS], y[COLUMNS];
-    cj_norm_desc   desc = {CJ_INIT(desc), .shape = {.rows = 1, .columns = COLUMNS}, .kind = CJ_NORM_LAYER};
-    cj_norm_arrays arrays = {CJ_INIT(arrays)};
-    cj_error       error = {0};
+    static float x[COLUMNS], y[COLUMNS];
     for (int c = 0; c < COLUMNS; c++) x[c] = c % 2 ? 10001 : 9999;
-    cj_test_ok(cj_mem_alloc(cj_test_device, sizeof x, &arrays.x, &error), &error);
-    cj_test_ok(cj_mem_alloc(cj_test_device, sizeof y, &arrays.y, &error), &error);
-    cj_test_ok(cj_mem_write(cj_test_device, arrays.x, x, sizeof x, NULL, &error), &error);
-    cj_test_ok(cj_norm_launch(cj_test_device, &desc, &arrays, NULL, &error), &error);
-    cj_test_ok(cj_mem_read(cj_test_device, y, arrays.y, sizeof y, NULL, &error), &error);
+    norm_row(&(cj_norm_desc){CJ_INIT(cj_norm_desc), .shape = {.rows = 1, .columns = COLUMNS}, .kind = CJ_NORM_LAYER}, x, y, COLUMNS);
     for (int c = 0; c < COLUMNS; c++)
         if (fabsf(y[c] - (c % 2 ? 1 : -1)) > 1e-3f) fail_msg("y[%d] is %g", c, (double)y[c]);
-    cj_mem_free(cj_test_device, arrays.x);
-    cj_mem_free(cj_test_device, arrays.y);
+}
+
+// The mean of the squares of such a row is below FLT_MIN, and so is what is added to it.
+static void norms_of_tiny_rows_are_finite(void **state) {
+    (void)state;
+    enum { COLUMNS = 100 };
+    float x[COLUMNS], y[COLUMNS];
+    for (int c = 0; c < COLUMNS; c++) x[c] = c % 2 ? 4e-20f : -4e-20f;
+    for (cj_norm_kind kind = CJ_NORM_RMS; kind <= CJ_NORM_LAYER; kind++) {
+        norm_row(&(cj_norm_desc){CJ_INIT(cj_norm_desc), .shape = {.rows = 1, .columns = COLUMNS}, .kind = kind, .epsilon = 1e-44}, x, y,
+                 COLUMNS);
+        for (int c = 0; c < COLUMNS; c++)
+            if (!(fabsf(y[c] - (c % 2 ? 1 : -1)) <= 1e-3f)) fail_msg("y[%d] is %g", c, (double)y[c]);
+    }
 }
 
 // A label that is none makes its own row's loss NaN, whichever way it is none; the ignored one makes it 0.
@@ -532,6 +549,7 @@ int main(void) {
         cmocka_unit_test(any_shape_type_stride_and_alignment_is_right),
         cmocka_unit_test(nan_and_infinities_make_the_row_nan_and_minus_infinity_a_zero),
         cmocka_unit_test(layernorm_far_from_zero_loses_nothing),
+        cmocka_unit_test(norms_of_tiny_rows_are_finite),
         cmocka_unit_test(impossible_rows_are_refused_by_name),
         cmocka_unit_test(missing_and_misaligned_arrays_are_refused_by_name),
         cmocka_unit_test(a_norm_of_no_kind_is_refused_by_name),
