@@ -89,6 +89,7 @@ CJ_API void      cj_reduce_destroy(cj_reduce *reduce);  // NULL is allowed; its 
 // device computes them.
 // NaN: min, max, argmin and argmax pass over it, as IEEE 754 minNum and maxNum do; the result is NaN, with index 0, only
 // when every element is. The others give NaN. Of equal elements argmin and argmax give the first; -0 equals 0.
+// Infinities: sum and mean add them as IEEE 754 does; meanvar gives NaN twice, because distances from an infinite mean are NaN.
 CJ_API cj_status cj_reduce_run(cj_reduce *reduce, cj_ptr x, cj_ptr out, cj_stream stream, cj_error *error);
 
 // The same in one call, without a handle: the first call with a description on a stream makes the kernel (as

@@ -124,7 +124,7 @@ def mean(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, s
 @Function
 def meanvar(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[tuple[Array, Array]]:
     """The mean and the variance (over n) of all elements of ``x``, contiguous, of any shape and dtype, in one pass, of :func:`mean`'s dtype.
-    ``out`` has the shape (2,).
+    Both are NaN where an element is infinite, whose mean :func:`mean` gives. ``out`` has the shape (2,).
 
     >>> import clusterjit, numpy
     >>> [float(value) for value in clusterjit.meanvar(numpy.array([1, 2, 3, 4], numpy.float32))]

@@ -569,6 +569,13 @@ def test_nan_is_passed_over():
     assert cj.argmax(half[None], axis=-1).tolist() == [0]
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_means_of_infinite_elements(dtype):
+    x = np.array([1, np.inf, 2, 3], dtype)
+    assert float(cj.mean(x)) == float(cj.sum(x)) == np.inf and float(cj.mean(-x)) == -np.inf
+    assert all(np.isnan(cj.meanvar(x)))
+
+
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmax_backward", "log_softmax_backward", "rms_norm", "layer_norm",
                                   "rms_norm_backward", "layer_norm_backward", "cross_entropy"])
 def test_a_keyword_of_no_parameter_is_answered_with_the_list(name):
