@@ -42,8 +42,9 @@ def _reduce(x: View, op: str, out: Any, functions: Optional[dict[str, Any]] = No
 
 @Function
 def sum(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The sum of all elements of ``x``, contiguous, of any shape and dtype; f16 and bf16 are summed in f32, to an f32.
-    ``axis``: None, or that of an array of one axis.
+    """The sum of all elements of ``x``, contiguous, of any shape and of any dtype but float8; f16 and bf16 are summed
+    in f32, to an f32, integers of 8 and 16 bits in 32. Sums of 32 bits wrap, where NumPy's have
+    64. ``axis``: None, or that of an array of one axis.
 
     >>> import clusterjit, numpy
     >>> float(clusterjit.sum(numpy.arange(1024, dtype=numpy.float32), cluster=4))
@@ -56,7 +57,7 @@ def sum(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, st
 @Function
 def reduce(x: Array, op: str, identity: str, *, map: Optional[str] = None, out: Optional[Array] = None, stream: Any = None,
            **plan: Any) -> Request[Array]:
-    """All elements of ``x``, contiguous, of any dtype, combined by an expression of your own, which NVRTC compiles: ``op``, in CUDA C
+    """All elements of ``x``, contiguous, of any dtype but float8, combined by an expression of your own, which NVRTC compiles: ``op``, in CUDA C
     of a and b, is associative and commutative, and leaves every value as it is where the other one is ``identity``. ``map``, of x, is
     what each element becomes first; the other reductions take it, too.
 
@@ -73,7 +74,8 @@ def reduce(x: Array, op: str, identity: str, *, map: Optional[str] = None, out: 
 
 @Function
 def prod(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The product of all elements of ``x``, contiguous, of any shape and dtype. ``axis``: as of :func:`sum`.
+    """The product of all elements of ``x``, contiguous, of any shape and of any dtype but float8, in the
+    dtype that :func:`sum` has. ``axis``: as there.
 
     >>> import clusterjit, numpy
     >>> int(clusterjit.prod(numpy.arange(1, 11, dtype=numpy.int64)))
@@ -85,8 +87,8 @@ def prod(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, s
 
 @Function
 def min(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The least element of ``x``, contiguous, of any shape and dtype. NaN is passed over, where
-    NumPy's is NaN. ``axis``: None, or that of an array of one axis.
+    """The least element of ``x``, contiguous, of any shape and of any dtype but float8. NaN is passed
+    over, where NumPy's is NaN. ``axis``: None, or that of an array of one axis.
 
     >>> import clusterjit, numpy
     >>> float(clusterjit.min(numpy.array([3.0, -2.0, 5.0])))
@@ -98,8 +100,8 @@ def min(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, st
 
 @Function
 def max(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The greatest element of ``x``, contiguous, of any shape and dtype. NaN is passed over, where
-    NumPy's is NaN. ``axis``: None, or that of an array of one axis.
+    """The greatest element of ``x``, contiguous, of any shape and of any dtype but float8. NaN is passed
+    over, where NumPy's is NaN. ``axis``: None, or that of an array of one axis.
 
     >>> import clusterjit, numpy
     >>> float(clusterjit.max(numpy.array([3.0, -2.0, 5.0])))
@@ -111,7 +113,8 @@ def max(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, st
 
 @Function
 def mean(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The mean of all elements of ``x``, contiguous, of any shape and dtype: f32 of f16, bf16 and f32, else f64. ``axis``: as of :func:`sum`.
+    """The mean of all elements of ``x``, contiguous, of any shape and of any dtype but float8: f32 of f16, bf16
+    and f32, else f64. ``axis``: as of :func:`sum`.
 
     >>> import clusterjit, numpy
     >>> float(clusterjit.mean(numpy.arange(5, dtype=numpy.int32)))
@@ -123,7 +126,7 @@ def mean(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, s
 
 @Function
 def meanvar(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[tuple[Array, Array]]:
-    """The mean and the variance (over n) of all elements of ``x``, contiguous, of any shape and dtype, in one pass, of :func:`mean`'s dtype.
+    """The mean and the variance (over n) of all elements of ``x``, contiguous, of the shapes and dtypes of :func:`mean`, in one pass, of its dtype.
     Both are NaN where an element is infinite, whose mean :func:`mean` gives. ``out`` has the shape (2,).
 
     >>> import clusterjit, numpy
@@ -135,7 +138,7 @@ def meanvar(x: Array, *, out: Optional[Array] = None, stream: Any = None, **plan
 
 @Function
 def argmin(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The index, i64, of the first least element of ``x``, contiguous, of any dtype, flattened. ``axis``: as of :func:`sum`.
+    """The index, i64, of the first least element of ``x``, contiguous, of any dtype but float8, flattened. ``axis``: as of :func:`sum`.
     ``out``: i64 of shape (2,), whose second element it is. NaN is passed over, where NumPy's is the first NaN.
 
     >>> import clusterjit, numpy
@@ -148,7 +151,7 @@ def argmin(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None,
 
 @Function
 def argmax(x: Array, *, axis: Optional[int] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """The index of the first greatest element: of ``x`` flattened, contiguous, of any dtype (i64), or with ``axis=-1`` of each row of f32,
+    """The index of the first greatest element: of ``x`` flattened, contiguous, of any dtype but float8 (i64), or with ``axis=-1`` of each row of f32,
     f16, bf16, i32 or u32 (u32). Without ``axis`` NaN is passed over, where NumPy's is the first NaN; of a row NaN is the greatest, as
     NumPy's is: ``argmax(x.reshape(1, -1), axis=-1)`` has NumPy's answer for all of ``x``. ``out``: without ``axis`` i64 of shape (2,), whose
     second element it is.
