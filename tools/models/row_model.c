@@ -243,10 +243,10 @@ static void crossentropy(const row_model *m, double *const value[ROW_ARRAYS], do
     for (uint64_t c = 0; c < m->columns; c++) largest = fmax(largest, x[c]);
     for (uint64_t c = 0; c < m->columns; c++) {
         powers += exp(x[c] - largest);
-        below += largest - x[c];
+        below += m->smoothing > 0 ? largest - x[c] : 0;  // 0 times the sum with an infinite x would be NaN
         most = fmax(most, fabs(x[c]));
     }
-    *lse = largest + log(powers);
+    *lse = largest == -INFINITY ? -INFINITY : largest + log(powers);
     *loss = counts ? log(powers) + (1 - m->smoothing) * (largest - x[(uint64_t)label]) + m->smoothing / n * below : 0;
     for (uint64_t c = 0; dx && c < m->columns; c++)
         dx[c] = counts

@@ -148,6 +148,19 @@ def products():
     save((ROWS, COLUMNS), x)
 
 
+def infinities():
+    """`run` holds what it gets against its own result: that must be infinite, or NaN, where the kernel's is."""
+    for value in (math.inf, -math.inf, math.nan):
+        save((ROWS, COLUMNS), [value if i == 57 else v for i, v in enumerate(x)])
+        for op in ("sum", "min", "max", "argmin", "argmax", "mean", "meanvar"):
+            run("reduce", "--op", op)
+        for family in ("scan", "rmsnorm", "layernorm"):
+            run(family)
+    save((ROWS, COLUMNS), [-math.inf if i % COLUMNS % 2 else v for i, v in enumerate(x)])
+    run("crossentropy", "--gradient", "yes")
+    save((ROWS, COLUMNS), x)
+
+
 FAMILIES = ("softmax", "logsoftmax", "rmsnorm", "layernorm", "crossentropy", "scan", "topk", "stencil", "reduce")
 
 
@@ -174,7 +187,7 @@ def refusals():
     run("softmax", code=2, says="holds no elements")
 
 
-for part in (rows_of_matrices, arrays, grids, clusters, products, refusals):
+for part in (rows_of_matrices, arrays, grids, clusters, products, infinities, refusals):
     save((ROWS, COLUMNS), x)
     part()
 print("all passed")

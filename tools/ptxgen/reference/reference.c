@@ -173,12 +173,12 @@ static void finish_sum(reference_value *v) {
     v->scale[0] = v->sum.magnitude;
 }
 
-// The variance's scale is that of clusterjit/reduce.h: r * (s + bound * r).
+// The variance's scale is that of clusterjit/reduce.h: r * (s + bound * r). With a variance an infinite mean is NaN, as it says.
 static void finish_moments(reference_value *v, bool both, double bound) {
     long double n = (long double)v->count, mean = ((long double)v->sum.high + (long double)v->sum.low) / n;
     long double square = ((long double)v->squares.high + (long double)v->squares.low) / n;
     long double variance = square - mean * mean;
-    if (!isfinite(v->sum.high)) mean = (long double)v->sum.high, variance = (long double)NAN;
+    if (!isfinite(v->sum.high)) mean = (long double)(both ? NAN : v->sum.high), variance = (long double)NAN;
     if (variance < 0) variance = 0;  // by rounding of this reference
     set_real(v, 0, mean, v->sum.magnitude / (double)n);
     long double r = sqrtl(square);
