@@ -149,7 +149,7 @@ def products():
 
 
 def infinities():
-    """`run` holds what it gets against its own result: that must be infinite, or NaN, where the kernel's is."""
+    """`run` holds what it gets against its own result: that must be infinite, or NaN, where the kernel's is, also by rounding."""
     for value in (math.inf, -math.inf, math.nan):
         save((ROWS, COLUMNS), [value if i == 57 else v for i, v in enumerate(x)])
         for op in ("sum", "min", "max", "argmin", "argmax", "mean", "meanvar"):
@@ -158,6 +158,8 @@ def infinities():
             run(family)
     save((ROWS, COLUMNS), [-math.inf if i % COLUMNS % 2 else v for i, v in enumerate(x)])
     run("crossentropy", "--gradient", "yes")
+    save((ROWS, COLUMNS), [1e4 + v for v in x], "<f2")  # the gradients are beyond 65504
+    assert -math.inf in run("rmsnorm", "--pass", "backward", "--dtype", "f16")[2]
     save((ROWS, COLUMNS), x)
 
 
