@@ -17,7 +17,8 @@ extern "C" {
 // With lse = ln(sum of e^x), p = e^(x - lse), s = smoothing and C columns:
 //   loss = lse - (1 - s) * x[label] - s / C * (sum of x)
 //   dx   = scale * (p - (1 - s) * [column = label] - s / C)
-// A row with the label `ignore` has a loss of 0 and a gradient of zeros; any other outside 0 to C - 1 a loss of NaN.
+// A row with the label `ignore` has a loss of 0 and a gradient of zeros (of NaN where its logits have no sum: NaN or +infinity among
+// them, or all -infinity); any other outside 0 to C - 1 a loss of NaN.
 typedef struct cj_crossentropy_desc {
     CJ_STRUCT_SIZE(cj_crossentropy_desc);
     cj_rows  shape;

@@ -196,6 +196,7 @@ static void emit_argmax(const cj_plan *plan, cj_builder *b) {
     }
     const cj_push push = k.cluster ? cj__push_new(f, "arrived") : (cj_push){.arrived = cj_none()};
     write_identity(&k, &push);
+    cj__follow_launches(plan, f);
     if (k.lanes)
         emit_lanes(&k, &kind);
     else

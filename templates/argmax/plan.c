@@ -130,6 +130,7 @@ cj_status cj__argmax_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
         CJ_DERIVE(plan, cj__round_up(cj__ceil_div(vectors_of(plan), value[ARGMAX_PARTS]), LINE));
         plan->workspace_bytes = value[ARGMAX_ROWS] * cj__gather_bytes(value[ARGMAX_PARTS], ARGMAX_WORDS);
     }
+    plan->programmatic = clusters;  // the same targets have programmatic dependent launch
     cj__name_entry(plan, "argmax_%s", CJ_PARAM_WORD(plan, "dtype"));
     return CJ_OK;
 }

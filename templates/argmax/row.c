@@ -116,7 +116,7 @@ static edge load_edge(const argmax_kernel *k, const row *r) {
     e.column = cj_mov(f, "u32", "edge_column", number);
     cj_ptx(f, "@$1 mad.lo.u32 $2, $3, $4, $2;", in_tail, e.column, r->vectors, k->s.width);
     cj_reg at = cj_mad_wide(f, "edge_at", e.column, k->s.bytes, r->at);
-    cj__load(f, e.inside, "ld.global.nc", element_type(k), &e.x, 1, at, 0);
+    cj__load(f, e.inside, cj__load_given(k->plan), element_type(k), &e.x, 1, at, 0);
     return e;
 }
 
@@ -145,7 +145,7 @@ static void write_round(const argmax_kernel *k, const row *r, cj_reg first, cj_r
         inside[j] = cj_lt(f, "inside", vector[j], end);
         cj_reg at = cj_mad_wide(f, "at", vector[j], ARGMAX_LOAD, r->body);
         for (unsigned w = 0; w < ARGMAX_LOADED; w++) word[j][w] = cj_register(f, word_type(k), "x");
-        cj__load(f, inside[j], "ld.global.nc", word_type(k), word[j], ARGMAX_LOADED, at, 0);
+        cj__load(f, inside[j], cj__load_given(k->plan), word_type(k), word[j], ARGMAX_LOADED, at, 0);
     }
     for (unsigned j = 0; j < flight; j++) {
         cj_reg before = k->s.peeled ? cj_mad(f, "column", vector[j], k->s.width, r->head)
@@ -175,7 +175,7 @@ static cj_reg write_short(const argmax_kernel *k) {
         inside = cj_let(f, "pred", "inside", "setp.lt.and.u32 $1, $2, $3, $4;", k->in_row, columns % k->lanes, k->there);
     for (unsigned j = 0; j < loads; j++) {
         x[j] = cj_register(f, element_type(k), "x");
-        cj__load(f, j + 1 < loads ? k->there : inside, "ld.global.nc", element_type(k), &x[j], 1, at, j * k->lanes * k->s.bytes);
+        cj__load(f, j + 1 < loads ? k->there : inside, cj__load_given(k->plan), element_type(k), &x[j], 1, at, j * k->lanes * k->s.bytes);
     }
     cj_reg best = least(k, "best"), column = cj_mov(f, "u32", "best_column", 0);
     for (unsigned j = 0; j < loads; j++) {

@@ -162,9 +162,13 @@ void cj__sync(cj_func *f, bool clustered, const char *cluster_why, const char *b
 // With programmatic dependent launch: lets the next kernel's blocks start; waits for all that the kernels before do.
 void cj__launch_dependents(const cj_plan *plan, cj_func *f);
 void cj__wait_for_launches(const cj_plan *plan, cj_func *f);
+// Both, where a kernel has nothing to do that is worth doing while others still run: what its launch takes overlaps with them.
+void cj__follow_launches(const cj_plan *plan, cj_func *f);
 
 // How a kernel loads what it is given: one that may start before others have ended must not say that nobody writes it.
+// `once`: of what is read once, which shall leave the L1 cache alone.
 const char *cj__load_given(const cj_plan *plan);
+const char *cj__load_given_once(const cj_plan *plan);
 
 // Where bulk copies may go: the first multiple of 128 bytes in `pool`, the kernel's unsized array of shared memory,
 // which takes CJ_POOL_SLACK bytes more for it; a new u32 register. Copies to elsewhere are an eighth slower on an H200.

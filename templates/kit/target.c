@@ -5,6 +5,9 @@
 #include "check.h"
 #include "kit.h"
 
+// What was fitted to a GPU.
+#include "constants.def"
+
 cj_func *cj__entry(const cj_plan *plan, cj_builder *builder) {
     cj_func *f = cj_entry(builder, plan->entry);
     cj_block(f, plan->block.x, plan->block.y, plan->block.z);
@@ -118,16 +121,34 @@ void cj__sync(cj_func *f, bool clustered, const char *cluster_why, const char *b
         cj_ptx(f, "bar.sync 0; // $1", block_why);
 }
 
+// Each block that says so costs the GPU some 20 ns: many blocks that live for 2 us say nothing, and the next kernel's start when all of these
+// have ended.
+static bool lets_dependents_start(const cj_plan *plan) {
+    return (uint64_t)plan->grid.x * plan->grid.y * plan->grid.z <= DEPENDENT_BLOCKS;
+}
+
 void cj__launch_dependents(const cj_plan *plan, cj_func *f) {
-    if (!plan->programmatic) return;
+    if (!plan->programmatic || !lets_dependents_start(plan)) return;
     cj_step(f, "the next kernel's blocks may start where there is room");
     cj_ptx(f, "griddepcontrol.launch_dependents;");
 }
 
 const char *cj__load_given(const cj_plan *plan) { return plan->programmatic ? "ld.global" : "ld.global.nc"; }
 
+const char *cj__load_given_once(const cj_plan *plan) {
+    return plan->programmatic ? "ld.global.L1::no_allocate" : "ld.global.nc.L1::no_allocate";
+}
+
 void cj__wait_for_launches(const cj_plan *plan, cj_func *f) {
     if (!plan->programmatic) return;
     cj_step(f, "what the kernels before have written can be read");
     cj_ptx(f, "griddepcontrol.wait;");
+}
+
+void cj__follow_launches(const cj_plan *plan, cj_func *f) {
+    const bool lets = lets_dependents_start(plan);
+    if (!plan->programmatic) return;
+    cj_step(f, "what the kernels before have written can be read%s", lets ? "; the next kernel's blocks may start where there is room" : "");
+    cj_ptx(f, "griddepcontrol.wait;");
+    if (lets) cj_ptx(f, "griddepcontrol.launch_dependents;");
 }

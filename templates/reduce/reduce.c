@@ -138,7 +138,7 @@ static void emit_reduce(const cj_plan *plan, cj_builder *b) {
                         .type = cj__dtype_ptx(dtype),
                         .bytes = bytes,
                         .vector = REDUCE_LOAD / bytes,
-                        .load = plan->programmatic ? "ld.global.L1::no_allocate" : "ld.global.nc.L1::no_allocate",
+                        .load = cj__load_given_once(plan),
                         .warps = plan->block.x / 32,
                         .cluster = plan->cluster.x,
                         .pushes = plan->cluster.x > 1,

@@ -188,6 +188,7 @@ void cj__row_emit(const cj_plan *plan, cj_builder *builder) {
     k.f = cj__entry(plan, builder);
     declare(&k);
     emit_begin(&k);
+    if (shape.form != ROW_SPREAD) cj__follow_launches(plan, k.f);
     if (shape.totals)
         cj__row_emit_sums(&k, emit_form[shape.form]);
     else

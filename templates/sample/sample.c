@@ -148,8 +148,7 @@ static void begin(sample_kernel *k) {
         cj_cluster_arrive(f, CJ_ARRIVE_RELAXED, "S1: this block has started");
     }
     begin_row(k);
-    cj__wait_for_launches(k->plan, f);
-    cj__launch_dependents(k->plan, f);
+    cj__follow_launches(k->plan, f);
 }
 
 // A greedy row keeps the first of the greatest.

@@ -166,6 +166,7 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     plan->block = (cj_dim3){s.block, 1, 1};
     plan->grid = (cj_dim3){(uint32_t)grid_of(&s), 1, 1};
     if (s.form == SCAN_STREAM) plan_stream_grid(plan, &s, limits);
+    plan->programmatic = clusters;  // the same targets have programmatic dependent launch
     if (s.cluster) plan->cluster = (cj_dim3){s.cluster, 1, 1};
     CJ_DERIVE(plan, s.rows, s.columns, cj__scan_stride(plan, SCAN_STRIDE), cj__scan_stride(plan, SCAN_OUT_STRIDE));
     const uint64_t statuses = s.form == SCAN_STREAM ? cj__scan_numbers(&s) : s.rows * (s.tiles + cj__scan_groups(&s));

@@ -156,6 +156,7 @@ static void emit_scan(const cj_plan *plan, cj_builder *b) {
     k.p.segmented = cj__scan_segmented(&k.s);
     k.p.f = k.f = cj__entry(plan, b);
     declare(&k);
+    cj__follow_launches(plan, k.f);
     (k.s.form == SCAN_STREAM ? cj__scan_stream : emit_tiles)(&k);
     cj_ptx(k.f, "ret;");
 }

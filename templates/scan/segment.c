@@ -39,10 +39,10 @@ static unsigned offset_bytes(const scan_kernel *k) { return k->s.heads == SCAN_O
 // offset = offsets[number] as s64, if `when`.
 static void load_offset(const scan_kernel *k, cj_reg when, cj_reg offset, cj_reg at) {
     if (k->s.heads == SCAN_OFFSETS_I64) {
-        cj_ptx(k->f, "@$1 ld.global.nc.s64 $2, [$3];", when, offset, at);
+        cj_ptx(k->f, "@$1 $4.s64 $2, [$3];", when, offset, at, cj__load_given(k->plan));
         return;
     }
-    cj_reg narrow = cj_let(k->f, "s32", "narrow", "@$2 ld.global.nc.s32 $1, [$3];", when, at);
+    cj_reg narrow = cj_let(k->f, "s32", "narrow", "@$2 $4.s32 $1, [$3];", when, at, cj__load_given(k->plan));
     cj_ptx(k->f, "@$1 cvt.s64.s32 $2, $3;", when, offset, narrow);
 }
 

@@ -130,9 +130,11 @@ static unsigned threads_of(const cj_plan *plan, uint64_t row, uint64_t loads) {
 // A row that one tile has, of `alone` loads a thread at most. Rows that leave SMs without a block have fewer, in more warps.
 static void take_in_one_tile(const cj_plan *plan, scan_shape *s, uint64_t row, unsigned alone) {
     s->threads = threads_of(plan, row, alone);
-    const uint64_t in_block = cj__most(SCAN_LEAST_BLOCK / s->threads, 1);
-    if (!cj__is_asked(plan, SCAN_LOADS) && s->rows <= SCAN_FEW_TILES * in_block)
-        s->threads = threads_of(plan, row, cj__least(alone, row <= 2 * SCAN_FEW_BLOCK && s->remainder ? SCAN_ENDING_LOADS : SCAN_FEW_LOADS));
+    const unsigned in_block = (unsigned)cj__most(SCAN_LEAST_BLOCK / s->threads, 1);
+    const bool     ends = row <= 2 * SCAN_FEW_BLOCK && s->remainder;
+    const unsigned threads = threads_of(plan, row, cj__least(alone, ends ? SCAN_ENDING_LOADS : SCAN_FEW_LOADS));
+    const bool     few = s->rows <= SCAN_FEW_TILES * in_block || s->rows * threads <= SCAN_FEW_THREADS;
+    if (!cj__is_asked(plan, SCAN_LOADS) && few) s->threads = threads;
     s->loads = (unsigned)cj__ceil_div(row, s->threads);
     s->block = cj__asked_or(plan, SCAN_BLOCK, cj__most(s->threads, SCAN_LEAST_BLOCK));
     s->tiles = 1;

@@ -228,8 +228,6 @@ void cj__sort_grid(sort_kernel *k) {
     cj__sort_workspace(k->plan, s, &w);
     cj_reg turn = cj__load_param(f, "u32", k->turn_at, "turn"),
            workspace = cj__load_pointer(f, k->workspace_at, "workspace");
-    cj__wait_for_launches(k->plan, f);
-    cj__launch_dependents(k->plan, f);
     cj_reg bins = part(k, workspace, "bins", w.bins);
     k->own = cj_mad(f, "own", k->warp, SORT_WARP * s->items, k->lane);
     k->own_counts = cj_mad(f, "own_counts", k->warp, sort_warp_bytes(s), k->counts);

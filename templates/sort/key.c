@@ -54,7 +54,8 @@ static cj_reg find_segment(sort_kernel *k) {
     const char *type = k->s.offset_bytes == 4 ? "s32" : "s64";
     cj_reg      at = cj_mad_wide(f, "offset_at", k->row, k->s.offset_bytes, cj__load_pointer(f, k->offsets_at, "offsets"));
     cj_reg      begin = cj_register(f, type, "begin"), end = cj_register(f, type, "end"), first = begin, last = end;
-    cj_ptx(f, "ld.global.nc.$1 $2, [$3]; ld.global.nc.$1 $4, [$3 + $5];", type, begin, at, end, (int)k->s.offset_bytes);
+    cj_ptx(f, "$6.$1 $2, [$3]; $6.$1 $4, [$3 + $5];", type, begin, at, end, (int)k->s.offset_bytes,
+           cj__load_given(k->plan));
     if (k->s.offset_bytes == 4) first = cj_cvt(f, "s64", "first", begin), last = cj_cvt(f, "s64", "last", end);
     cj_reg length = cj_let(f, "u64", "length", "sub.s64 $1, $2, $3;", last, first), most = cj__load_param(f, "u64", k->columns_at, "most");
     cj_ptx(f, "@$1 trap; // longer than the plan was told, or offsets that fall", cj_gt(f, "too_long", length, most));

@@ -330,9 +330,9 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     keep(plan, &s);
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     CJ_DERIVE(plan, value[SORT_ROWS], value[SORT_COLUMNS], cj__stride(plan, SORT_STRIDE, value[SORT_COLUMNS]));
+    plan->programmatic = value[SORT_DEPENDENT] && clusters;  // the same targets have programmatic dependent launch
     if (s.form == SORT_BY_GRID) {
         CJ_DERIVE(plan, w.tiles, w.counters);
-        plan->programmatic = value[SORT_DEPENDENT] && clusters;
         plan->workspace_bytes = w.bytes;
     }
     cj__name_entry(plan, "sort_%s_%s", CJ_PARAM_WORD(plan, "order"), CJ_PARAM_WORD(plan, "dtype"));

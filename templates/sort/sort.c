@@ -177,6 +177,7 @@ static void emit_sort(const cj_plan *plan, cj_builder *b) {
     k.f = cj__entry(plan, b);
     declare(&k);
     begin_group(&k);
+    cj__follow_launches(plan, k.f);
     if (k.s.form == SORT_BY_GRID) {
         cj__sort_grid(&k);
         return;

@@ -239,6 +239,7 @@ cj_status cj__topk_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     TRY(check_room(plan, &s, limits, open, error));
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     plan->dynamic_shared = (uint32_t)s.shared;
+    plan->programmatic = clusters;  // the same targets have programmatic dependent launch
     CJ_DERIVE(plan, value[TOPK_COLUMNS], cj__stride(plan, TOPK_STRIDE, value[TOPK_COLUMNS]));
     if (s.lanes) CJ_DERIVE(plan, value[TOPK_ROWS]);
     if (s.parts > 1)  // parts are whole slices, of which blocks read a multiple of 16 bytes

@@ -117,11 +117,11 @@ static held_load load(const topk_radix *r, cj_reg base, unsigned l) {
     cj_reg at = cj_mad_wide(f, "at", column, s->bytes, r->k->base);
     for (unsigned w = 0; w < words_of(s); w++) v.word[w] = cj_mov(f, "b32", "word", 0);
     if (s->width * s->bytes >= 4) {
-        cj__load(f, v.inside, "ld.global.nc.L1::no_allocate", "b32", v.word, words_of(s), at, 0);
+        cj__load(f, v.inside, cj__load_given_once(r->k->plan), "b32", v.word, words_of(s), at, 0);
         return v;
     }
     cj_reg half = cj_let(f, "b16", "half", "mov.b16 $1, 0;");
-    cj__load(f, v.inside, "ld.global.nc.L1::no_allocate", "b16", &half, 1, at, 0);
+    cj__load(f, v.inside, cj__load_given_once(r->k->plan), "b16", &half, 1, at, 0);
     cj_ptx(f, "mov.b32 $1, {0, $2};", v.word[0], half);
     return v;
 }

@@ -17,7 +17,7 @@ void cj__topk_write_result(const topk_kernel *k, const topk_results *r, cj_reg i
     cj_func          *f = k->f;
     const char       *type = cj__topk_register(k);
     cj_reg            from = cj_mad_wide(f, "from", index, s->bytes, k->base);
-    cj_reg value = cj_let(f, type, "value", "ld.global.nc.$3 $1, [$2];", from, type);
+    cj_reg value = cj_let(f, type, "value", "$4.$3 $1, [$2];", from, type, cj__load_given(k->plan));
     cj_reg number = cj_add(f, "number", cj_cvt(f, "u64", "place", place), r->first);
     cj_ptx(f, "st.global.$1 [$2], $3;", type, cj_mad(f, "value_at", number, s->bytes, r->values), value);
     cj_reg to = cj_mad(f, "index_at", number, s->wide_index ? 8 : 4, r->indices);

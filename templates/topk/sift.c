@@ -41,7 +41,7 @@ static void load(const topk_kernel *k, unsigned i, unsigned l) {
     const unsigned    count = s->width / in_register(k);
     const cj_reg      column = k->column[i][l], inside = cj_lt(k->f, "inside", column, k->end);
     cj_reg            at = cj_mad_wide(k->f, "at", column, s->bytes, k->base);
-    cj__load(k->f, inside, "ld.global.nc.L1::no_allocate", slice_register(k), &k->element[i][l * count], count, at, 0);
+    cj__load(k->f, inside, cj__load_given_once(k->plan), slice_register(k), &k->element[i][l * count], count, at, 0);
 }
 
 void cj__topk_load_first(topk_kernel *k) {
@@ -241,7 +241,7 @@ void cj__topk_sift_tail(const topk_kernel *k) {
                (s->cluster ? s->cluster : s->parts) - 1);
     cj_reg at = cj_mad_wide(f, "at", column, s->bytes, k->base), element = cj_register(f, type, "element");
     cj_ptx(f, "mov.b$1 $2, 0;", 8 * s->bytes, element);
-    cj_ptx(f, "@$1 ld.global.nc.$2 $3, [$4];", inside, type, element, at);
+    cj_ptx(f, "@$1 $5.$2 $3, [$4];", inside, type, element, at, cj__load_given(k->plan));
     sift_element(k, column, 0, inside, cj__number_of(k->f, k->s.dtype, element));
     cj_ptx(f, "bar.warp.sync 0xffffffff; // B11: lanes whose elements are out of bounds are with the others again");
     cj_ptx(f, "bar.sync 0; // B12: all threads are done with a selection after the last round");

@@ -224,6 +224,7 @@ static void emit_topk(const cj_plan *plan, cj_builder *b) {
     k.f = cj__entry(plan, b);
     declare(&k);
     begin(&k);
+    cj__follow_launches(plan, k.f);
     if (k.s.lanes) {
         cj__topk_warp(&k);
         return;

@@ -24,11 +24,11 @@ static cj_reg load_key(const warp *w, cj_reg inside, cj_reg column) {
     cj_reg             at = cj_mad_wide(f, "at", column, k->s.bytes, k->base);
     if (k->s.bytes == 4) {
         cj_reg word = cj_mov(f, "b32", "word", 0);
-        cj_ptx(f, "@$1 ld.global.nc.b32 $2, [$3];", inside, word, at);
+        cj_ptx(f, "@$1 $4.b32 $2, [$3];", inside, word, at, cj__load_given(k->plan));
         return word;
     }
     cj_reg half = cj_let(f, "b16", "half", "mov.b16 $1, 0;");
-    cj_ptx(f, "@$1 ld.global.nc.b16 $2, [$3];", inside, half, at);
+    cj_ptx(f, "@$1 $4.b16 $2, [$3];", inside, half, at, cj__load_given(k->plan));
     return cj_let(f, "b32", "word", "mov.b32 $1, {0, $2};", half);
 }
 

@@ -163,7 +163,7 @@ static bool shares_lines(const row_shape *s) {
 // A row of several pieces is read again, from the L2 cache if it is still there.
 void cj__row_load_piece(row_kernel *k) {
     const bool  split = cj__row_is_split(k->s);
-    const char *load = k->plan->programmatic ? "ld.global.L1::no_allocate" : "ld.global.nc.L1::no_allocate";
+    const char *load = cj__load_given_once(k->plan);
     if (shares_lines(k->s) || split) load = cj__load_given(k->plan);
     if (k->s->pieces > 1) load = "ld.global";
     if (k->s->unaligned) {

@@ -187,6 +187,11 @@ static cj_status check_problem(const choice *c, cj_error *error) {
     return c->op->outputs ? cj__refuse_bf16(c->plan, "out", cj__row_type(c->plan, ROW_OUT), error) : CJ_OK;
 }
 
+// Large sums over rows read what nobody writes while they run: their loads may then come before the stores of the row before.
+static bool is_dependent(const choice *c) {
+    return !c->s->totals || c->rows * c->row_bytes <= SUMS_DEPENDENT_BYTES;
+}
+
 cj_status cj__row_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     row_op    op;
     row_shape s;
@@ -214,6 +219,7 @@ cj_status cj__row_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj
               s.columns, s.stride, s.out_stride, cj__row_align(plan), ROW_ACROSS_LEAST);
     write_back(plan, &s);
     plan->block = (cj_dim3){(s.warps + (s.form == ROW_STREAM)) * ROW_WARP, 1, 1};
+    plan->programmatic = clusters && is_dependent(&c);  // the same targets have programmatic dependent launch
     if (s.cluster) plan->cluster = (cj_dim3){s.cluster, 1, 1};
     CJ_DERIVE(plan, c.rows);
     cj__name_entry(plan, "%s_%s", plan->params.family->name, cj__row_type(plan, ROW_DTYPE));

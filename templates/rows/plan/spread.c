@@ -149,7 +149,6 @@ cj_status cj__row_plan_spread_grid(choice *c, cj_error *error) {
               s->blocks, plan->block.x, room, c->limits->name);
     cj__row_set_grid(c, cj__least(room / s->blocks, c->rows));
     plan->cooperative = true;
-    plan->programmatic = c->clusters;  // the same targets have programmatic dependent launch
     s->counted = c->rows > plan->grid.x / s->blocks;
     plan->workspace_bytes = cj__row_mail_bytes(s, plan->grid.x);
     return CJ_OK;
