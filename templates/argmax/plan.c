@@ -50,10 +50,12 @@ static uint64_t choose_lanes(const cj_plan *plan, const cj_limits *limits) {
     return lanes;
 }
 
-static uint64_t choose_block(const cj_plan *plan, uint64_t lanes) {
-    const uint64_t threads = lanes ? plan->params.value[ARGMAX_ROWS] * lanes
-                                   : cj__ceil_div(vectors_of(plan), ARGMAX_FLIGHT);
-    return cj__least(cj__round_up(threads, ARGMAX_WARP), lanes ? ARGMAX_SHORT_BLOCK : ARGMAX_BLOCK_MOST);
+// Where an SM has several rows, small blocks read while others combine what they have read.
+static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint64_t lanes) {
+    const uint64_t rows = plan->params.value[ARGMAX_ROWS];
+    const uint64_t threads = lanes ? rows * lanes : cj__ceil_div(vectors_of(plan), ARGMAX_FLIGHT);
+    const bool     small = rows >= (uint64_t)limits->sm_count * ARGMAX_SMALL_PER_SM && plan->params.value[ARGMAX_COLUMNS] <= ARGMAX_SMALL_COLUMNS;
+    return cj__least(cj__round_up(threads, ARGMAX_WARP), lanes ? ARGMAX_SHORT_BLOCK : small ? ARGMAX_SMALL_BLOCK : ARGMAX_BLOCK_MOST);
 }
 
 // Blocks that shall share a row. A few for each SM, all at work at once; of long rows several waves, of which the last is a
@@ -73,7 +75,9 @@ static void choose_groups(cj_plan *plan, const cj_limits *limits, bool clusters)
     const uint64_t sharing = choose_sharing(plan, limits);
     if (cluster == CJ_PARAM_AUTO) {
         cluster = 0;
-        if (sharing > 1 && value[ARGMAX_COLUMNS] <= ARGMAX_CLUSTER_COLUMNS && !cj__is_asked(plan, ARGMAX_PARTS))
+        const bool     fill = value[ARGMAX_ROWS] * ARGMAX_CLUSTER_MOST >= limits->sm_count;
+        const uint64_t most = fill ? ARGMAX_CLUSTER_LONG : ARGMAX_CLUSTER_COLUMNS;
+        if (sharing > 1 && value[ARGMAX_COLUMNS] <= most && !cj__is_asked(plan, ARGMAX_PARTS))
             for (cluster = 2; cluster * 2 <= cj__least(sharing, ARGMAX_CLUSTER_MOST);) cluster *= 2;
     }
     const uint64_t parts = cluster ? 1 : cj__least(sharing, plan->params.family->param[ARGMAX_PARTS].maximum);
@@ -96,7 +100,7 @@ static cj_status choose_shape(cj_plan *plan, const cj_limits *limits, bool clust
               "lanes: %" PRIu64 " have rows of up to %" PRIu64 " elements, not of %" PRIu64 "; longer ones need %u at least" CJ_HINT
               "choose more lanes, 32 at most, or leave it at its default",
               lanes, lanes * ARGMAX_EACH, value[ARGMAX_COLUMNS], least_lanes(plan));
-    value[ARGMAX_BLOCK] = cj__asked_or(plan, ARGMAX_BLOCK, choose_block(plan, lanes));
+    value[ARGMAX_BLOCK] = cj__asked_or(plan, ARGMAX_BLOCK, choose_block(plan, limits, lanes));
     if (lanes) {
         value[ARGMAX_CLUSTER] = 0;
         value[ARGMAX_PARTS] = 1;

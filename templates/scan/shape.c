@@ -170,9 +170,11 @@ void cj__scan_shape(const cj_plan *plan, scan_shape *s) {
     } else if (one_block) {
         take_in_one_tile(plan, s, row, alone);
     } else {
-        const bool narrow = are_rows_apart(s) && s->bytes == 2;
-        s->block = s->threads = cj__asked_or(plan, SCAN_BLOCK, are_rows_apart(s) ? SCAN_APART_BLOCK : SCAN_TILED_BLOCK);
-        s->loads = loads_of(plan, s, narrow ? SCAN_ALONE_BYTES : SCAN_TILED_BYTES);
+        const bool     apart = are_rows_apart(s), wide = apart && s->bytes == 8 && !few && !cj__scan_segmented(s);
+        const unsigned block = !apart ? SCAN_TILED_BLOCK : wide ? SCAN_APART_BLOCK / 2 : SCAN_APART_BLOCK;
+        s->block = s->threads = cj__asked_or(plan, SCAN_BLOCK, block);
+        s->loads = loads_of(plan, s, apart && s->bytes == 2 ? SCAN_ALONE_BYTES : SCAN_TILED_BYTES);
+        if (wide) s->loads = cj__asked_or(plan, SCAN_LOADS, SCAN_APART_LOADS);
         if (few) make_tiles_smaller(plan, s, s->rows * row);
         s->tiles = cj__ceil_div(row, (uint64_t)s->threads * s->loads);
     }

@@ -186,6 +186,12 @@ static bool are_sums_pieces_small(const choice *c) {
     return c->s->totals && c->rows >= SUMS_PIECE_ROWS && c->s->columns <= most;
 }
 
+// Warps of these blocks.
+static unsigned sums_piece_warps(const choice *c) {
+    const bool single = c->s->elements == 1 && c->s->in_bytes == 4 && are_rows_many(c);
+    return single ? SUMS_SINGLE_WARPS : SUMS_PIECE_WARPS;
+}
+
 // Warps of a block whose pieces pass, `least` at least: few rows have more, up to as many as fill half of an SM, of some vectors each.
 static unsigned passing_warps(const choice *c, unsigned least) {
     const uint64_t blocks = cj__row_blocks(c->s), share = cj__ceil_div(c->s->vectors, blocks);
@@ -201,7 +207,7 @@ static unsigned fewest_warps(const choice *c) {
     enum { TWO_WARPS = 64 };
     const bool many = c->rows >= cj__threads_at_once(c->limits) / TWO_WARPS && !c->s->totals;
     if (cj__row_is_passing(c)) return passing_warps(c, PASSING_WARPS_LEAST);
-    if (c->s->pieces > 1 && (are_sums_pieces_small(c) || are_sums_of_few(c))) return SUMS_PIECE_WARPS;
+    if (c->s->pieces > 1 && (are_sums_pieces_small(c) || are_sums_of_few(c))) return sums_piece_warps(c);
     if (c->s->totals && c->s->pieces == 1 && c->rows <= c->limits->sm_count) return SUMS_WARPS;
     if (many && c->s->columns <= NARROW_ROW_COLUMNS) return 1;
     return many ? (unsigned)cj__least(cj__ceil_div(c->s->piece, TWO_WARPS), DIRECT_WARPS_LEAST) : DIRECT_WARPS_LEAST;
@@ -286,7 +292,7 @@ static uint64_t sums_piece_most(const choice *c) {
     const bool     few = are_sums_of_few(c), small = few || are_sums_pieces_small(c);
     const uint64_t warp = (uint64_t)ROW_WARP * direct_held(c), alone = few ? cj__most(warp / c->s->totals, ROW_WARP) : warp;
     const uint64_t whole = asked_or(c, ROW_WARPS, few || !small ? SUMS_WARPS : cj__row_warps_most(c->s)) * alone;
-    return c->s->vectors <= whole || !small ? whole : asked_or(c, ROW_WARPS, SUMS_PIECE_WARPS) * warp;
+    return c->s->vectors <= whole || !small ? whole : asked_or(c, ROW_WARPS, sums_piece_warps(c)) * warp;
 }
 
 // Vectors of a row that its blocks hold at once.
