@@ -132,6 +132,9 @@ static inline uint64_t cj__stride(const cj_plan *plan, unsigned param, uint64_t 
 }
 cj_status cj__check_stride(const cj_plan *plan, unsigned param, uint64_t columns, cj_error *error);
 
+// Refuses a number that is beyond f32, in which the kernel has it.
+cj_status cj__check_f32(const char *param, double value, cj_error *error);
+
 // Whether a grid may have so many blocks, `each` of a row.
 cj_status cj__check_grid(uint64_t blocks, uint64_t rows, uint64_t each, cj_error *error);
 

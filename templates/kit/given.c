@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a plan has what its caller has set. A family writes what it has chosen back into the plan's parameters, so that
 // what was asked for and what is planned can be held against each other here, for all families alike.
+#include <float.h>
+
 #include "kit.h"
 
 enum { WORD = 1024 };  // the longest is a list of numbers
@@ -59,6 +61,12 @@ cj_status cj__check_stride(const cj_plan *plan, unsigned param, uint64_t columns
               "%s: %" PRIu64 " is below the %" PRIu64 " columns of a row" CJ_HINT
               "rows may not overlap; 0 stands for rows without a gap",
               plan->params.family->param[param].name, stride, columns);
+    return CJ_OK;
+}
+
+cj_status cj__check_f32(const char *param, double value, cj_error *error) {
+    REFUSE_IF(fabs(value) > (double)FLT_MAX, "%s: %g is beyond f32, in which the kernel has it" CJ_HINT "choose a number of at most %g", param, value,
+              (double)FLT_MAX);
     return CJ_OK;
 }
 

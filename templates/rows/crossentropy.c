@@ -131,6 +131,7 @@ static cj_status describe(const cj_plan *plan, row_op *op, cj_error *error) {
                           .smoothing = cj_params_real(p, "smoothing"),
                           .ignore = cj_params_real(p, "ignore"),
                           .scale = cj_params_real(p, "scale")};
+    TRY(cj__check_f32("scale", own->scale, error));
     REFUSE_IF(!(own->smoothing >= 0 && own->smoothing <= 1),
               "smoothing: %g is outside 0 to 1" CJ_HINT "0 is none, 0.1 is usual", own->smoothing);
     REFUSE_IF(!(own->ignore >= INT32_MIN && own->ignore <= INT32_MAX && (double)(int32_t)own->ignore == own->ignore),

@@ -222,6 +222,7 @@ static cj_status describe(const cj_plan *plan, row_op *op, cj_error *error) {
                   .weight_gradient = value[WEIGHT_GRADIENT] != 0,
                   .bias_gradient = value[BIAS_GRADIENT] != 0,
                   .epsilon = cj_params_real(&plan->params, "epsilon")};
+    TRY(cj__check_f32("epsilon", own->epsilon, error));
     REFUSE_IF(own->epsilon < 0,
               "epsilon: %g is below 0, and 1 / sqrt(mean + epsilon) would be NaN for small rows" CJ_HINT
               "1e-05 is usual",

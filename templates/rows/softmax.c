@@ -133,6 +133,7 @@ static cj_status describe(const cj_plan *plan, row_op *op, cj_error *error) {
     const cj_params *p = &plan->params;
     softmax         *own = (softmax *)op->own;
     const double     scale = cj_params_real(p, "scale");
+    TRY(cj__check_f32("scale", scale, error));
     const bool       log = p->family == &cj__family_logsoftmax, masked = p->value[MASK] != 0;
     const uint64_t   mask_rows = p->value[MASK_ROWS];
     REFUSE_IF(mask_rows > 1 && (!masked || p->value[PASS]),

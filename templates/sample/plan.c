@@ -152,6 +152,9 @@ static cj_status check_values(const cj_plan *plan, cj_error *error) {
               "temperature: %g is not 0 or above" CJ_HINT "0 takes the largest logit, 1 leaves them as they are", temperature);
     REFUSE_IF(!(p > 0 && p <= 1), "top-p: %g is not above 0 and at most 1" CJ_HINT "1 keeps all tokens", p);
     REFUSE_IF(!(least >= 0 && least <= 1), "min-p: %g is not from 0 to 1" CJ_HINT "0 keeps all tokens", least);
+    TRY(cj__check_f32("repetition", repetition, error));
+    TRY(cj__check_f32("frequency", real_of(plan, "frequency"), error));
+    TRY(cj__check_f32("presence", real_of(plan, "presence"), error));
     REFUSE_IF(!(repetition > 0), "repetition: %g is not above 0" CJ_HINT "1 is no penalty", repetition);
     return CJ_OK;
 }

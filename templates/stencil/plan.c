@@ -200,6 +200,7 @@ static cj_status check_problem(const cj_params *p, const stencil *s, cj_error *e
               "weights: %" PRIu64 " numbers for %u taps" CJ_HINT
               "one for each tap of a %s of radius %u in %u dimensions, in the order of memory",
               p->value[WEIGHTS], s->tap_count, s->box ? "box" : "star", s->radius, s->dim);
+    for (uint32_t i = 0; i < s->tap_count && s->bytes == 4; i++) TRY(cj__check_f32("weights", s->tap[i].weight, error));
     return CJ_OK;
 }
 

@@ -78,6 +78,7 @@ static cj_status refuse(const cj_plan *plan, const norm_shape *s, const cj_limit
     REFUSE_IF(align < s->unit.bytes,
               "align: %u bytes are less than an element's %u" CJ_HINT "elements lie at multiples of their size",
               align, s->unit.bytes);
+    TRY(cj__check_f32("epsilon", s->epsilon, error));
     REFUSE_IF(!(s->epsilon >= 0), "epsilon: %g is below 0, and 1 / sqrt(mean + epsilon) would be NaN for small rows" CJ_HINT
               "1e-05 is usual", s->epsilon);
     REFUSE_IF(s->by_blocks && (s->shots == 1 || s->teams != s->rows),

@@ -63,6 +63,7 @@ static cj_status refuse(const cj_plan *plan, const sharded_shape *s, const cj_li
     REFUSE_IF(align < s->unit.bytes,
               "align: %u bytes are less than an element's %u" CJ_HINT "elements lie at multiples of their size",
               align, s->unit.bytes);
+    TRY(cj__check_f32("scale", s->scale, error));
     REFUSE_IF(!(s->smoothing >= 0 && s->smoothing <= 1), "smoothing: %g is outside 0 to 1" CJ_HINT "0 is none, 0.1 is usual",
               s->smoothing);
     REFUSE_IF(!(s->ignore >= INT32_MIN && s->ignore <= INT32_MAX && (double)(int32_t)s->ignore == s->ignore),

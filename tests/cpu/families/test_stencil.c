@@ -88,6 +88,7 @@ static void what_cannot_be_is_refused_by_name(void **state) {
         const char *words, *says;
     } cases[] = {
         {"weights=1,2,3", "3 numbers for 5 taps"},
+        {"weights=1,2,3e39,4,5", "weights: 3e+39 is beyond f32"},
         {"shape=box radius=4", "81 taps"},
         {"strategy=resident nx=5000 ny=5000", "does not fit"},
         {"form=registers dim=3", "does not fit"},
