@@ -88,9 +88,10 @@ static void write_peel(const argmax_kernel *k, row *r, cj_reg columns) {
 static row write_row(const argmax_kernel *k) {
     cj_func *f = k->f;
     row      r;
-    cj_reg   x = cj__load_pointer(f, k->x, "x");
-    cj_reg   stride = cj_let(f, "u64", "stride", "ld.param.u64 $1, [$2];", k->stride);
-    cj_reg   columns = load_number(k, k->columns, "columns");
+    cj_step(f, "the row");
+    cj_reg x = cj__load_pointer(f, k->x, "x");
+    cj_reg stride = cj_let(f, "u64", "stride", "ld.param.u64 $1, [$2];", k->stride);
+    cj_reg columns = load_number(k, k->columns, "columns");
     if (k->lanes) columns = cj_select(f, "u32", "columns", k->there, columns, 0);
     cj_reg first = cj_mul(f, "first", cj_cvt(f, "u64", "row", k->row), stride);
     r.at = r.body = cj_mad(f, "row_at", first, k->s.bytes, x);

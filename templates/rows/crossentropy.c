@@ -6,8 +6,8 @@
 //   loss = lse - (1 - s) * x[label] - s / C * sum x
 //        = ln powers + (1 - s) * (largest - x[label]) + s * (largest - mean x)
 //   dx   = scale * (p - (1 - s) * [column = label] - s / C)
-// A row whose label is `ignore` has loss 0 and a gradient of zeros, or of NaN where its logits have no sum; any other label beyond the columns gives a loss of
-// NaN.
+// A row whose label is `ignore` has loss 0 and a gradient of zeros, or of NaN where its logits have no sum; any other label
+// beyond the columns gives a loss of NaN.
 #include "exp.h"
 
 enum { LABEL = ROW_OWN, IGNORE, SMOOTHING, GRADIENT, SCALE };

@@ -38,6 +38,7 @@ scan_exchange cj__scan_begin(const scan_kernel *k, scan_tile *t) {
     if (cj__scan_looks_back(s)) {
         take_tile(k, t, &e);
     } else if (s->cluster) {
+        cj_step(f, "the row's cluster, and the block's rank there");
         t->row = cj_cluster_index(f);
         t->number = cj_cluster_rank(f);
         cj_step(f, "an mbarrier counts the bytes of the totals before this rank's");

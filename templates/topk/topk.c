@@ -140,6 +140,7 @@ static void begin_sift(topk_kernel *k) {
     cj_func *f = k->f;
     k->select = cj_label_new(f, "select");
     for (int i = 0; i < TOPK_SELECTIONS; i++) k->after[i] = cj_label_new(f, "selected");
+    cj_step(f, "there is no threshold yet");
     k->threshold = cj_mov(f, "u32", "threshold", 0);
     k->bound = cj_let(f, cj__topk_number(k), "bound", "mov.b32 $1, 0;");
     k->filling = cj_let(f, "pred", "filling", "setp.eq.u32 $1, 0, 0;");

@@ -153,6 +153,7 @@ static void write_row(const warp *w) {
 
 void cj__topk_warp(topk_kernel *k) {
     warp w = {.k = k, .narrow = k->s.bytes == 2};
+    cj_step(k->f, "the lane's place in its row");
     w.in_row = cj_and(k->f, "in_row", k->lane, k->s.lanes - 1);
     w.there = cj_lt(k->f, "row_is_there", k->row, cj__load_param(k->f, "u32", k->rows_at, "rows"));
     read_row(&w);
