@@ -165,7 +165,7 @@ void cj__sync(cj_func *f, bool clustered, const char *cluster_why, const char *b
 // With programmatic dependent launch: lets the next kernel's blocks start; waits for all that the kernels before do.
 void cj__launch_dependents(const cj_plan *plan, cj_func *f);
 void cj__wait_for_launches(const cj_plan *plan, cj_func *f);
-// Both, where a kernel has nothing to do that is worth doing while others still run: what its launch takes overlaps with them.
+// Both, for a kernel that does nothing while the kernels before still run. What its launch takes overlaps with them all the same.
 void cj__follow_launches(const cj_plan *plan, cj_func *f);
 
 // How a kernel loads what it is given: one that may start before others have ended must not say that nobody writes it.

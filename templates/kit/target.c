@@ -121,8 +121,8 @@ void cj__sync(cj_func *f, bool clustered, const char *cluster_why, const char *b
         cj_ptx(f, "bar.sync 0; // $1", block_why);
 }
 
-// Each block that says so costs the GPU some 20 ns: many blocks that live for 2 us say nothing, and the next kernel's start when all of these
-// have ended.
+// Each block that lets them start costs the GPU some 20 ns, which many blocks of 2 us feel. In a grid of so many none does: the next kernel's blocks
+// start when all of these have ended.
 static bool lets_dependents_start(const cj_plan *plan) {
     return (uint64_t)plan->grid.x * plan->grid.y * plan->grid.z <= DEPENDENT_BLOCKS;
 }

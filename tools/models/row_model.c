@@ -253,7 +253,7 @@ static void crossentropy(const row_model *m, double *const value[ROW_ARRAYS], do
                     ? m->scale * (exp(x[c] - largest) / powers - m->smoothing / n - (c == (uint64_t)label ? 1 - m->smoothing : 0))
                     : 0;
     set_size(m, size, "lse", most + log(n));
-    set_size(m, size, "loss", m->smoothing * most + log(n));  // smoothing takes the sum of all x
+    set_size(m, size, "loss", (m->smoothing > 0 ? m->smoothing * most : 0) + log(n));  // smoothing takes the sum of all x
     const double own = counts ? exp(x[(uint64_t)label] - largest) / powers : 0;  // p - 1 keeps the error of p
     set_size(m, size, "dx", fabs(m->scale) * (own + m->smoothing / n + 0x1p-20 / n));
 }

@@ -122,7 +122,7 @@ typedef struct row_op {
     unsigned    operands, inputs, outputs, columns, each, totals;
     unsigned    nth[ROW_TOTAL + 1][ROW_OPERANDS];  // the numbers of those of a role
     row_fold    fold;  // with totals: sums, of which finish makes multiples
-    double      base;  // of ROW_FOLD_EXP: the logarithm of that of which it has powers
+    double      base;  // of ROW_FOLD_EXP: what a distance is multiplied by, for a power of 2
     unsigned    values;
     unsigned    swept;                                     // the first input that sweeps take
     bool        in_pairs;                                  // the first sweep takes words if they are pairs, not `in`

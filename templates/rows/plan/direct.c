@@ -186,7 +186,7 @@ static bool are_sums_pieces_small(const choice *c) {
     return c->s->totals && c->rows >= SUMS_PIECE_ROWS && c->s->columns <= most;
 }
 
-// Warps of these blocks.
+// Warps of a block that has sums over rows, and rows in small pieces.
 static unsigned sums_piece_warps(const choice *c) {
     const bool single = c->s->elements == 1 && c->s->in_bytes == 4 && are_rows_many(c);
     return single ? SUMS_SINGLE_WARPS : SUMS_PIECE_WARPS;

@@ -187,8 +187,8 @@ static cj_status check_problem(const choice *c, cj_error *error) {
     return c->op->outputs ? cj__refuse_bf16(c->plan, "out", cj__row_type(c->plan, ROW_OUT), error) : CJ_OK;
 }
 
-// Large matrices with weight or bias, or with sums over rows, are no dependent launches: then nobody writes what they read while they run, and
-// ptxas moves loads up. Not where columns are loaded in parts: there it moves too many.
+// Large matrices with weight or bias, or with sums over rows, are no dependent launches: nobody writes what these read while they run, so their
+// loads are .nc, and ptxas moves them up. Where weights are loaded in parts it would move up too many.
 static bool is_dependent(const choice *c) {
     const row_shape *s = c->s;
     const bool       moves = s->form == ROW_DIRECT && c->op->columns && !cj__row_is_split(s);
