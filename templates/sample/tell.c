@@ -72,14 +72,15 @@ static void visit_best(sample_kernel *k, const cj_reg *v, cj_reg column, void *o
     }
 }
 
-// The greatest order of all warps, of `most` of each lane: words `turn` of the records take turns, so one barrier a round is enough.
-static cj_reg of_all(const sample_kernel *k, cj_reg most, cj_reg turn) {
+// The greatest order of all warps, of `most` of each lane: two words of the records take turns, slot by slot, so one barrier a round is enough.
+static cj_reg of_all(const sample_kernel *k, cj_reg most, cj_reg slot) {
     cj_func            *f = k->f;
     const cj_combine    greatest = {.op = CJ_COMBINE_MAX, .type = "u64"};
     cj_reg              all = cj_mov(f, "u64", "all_best", most);
     cj_warp_reduce(f, greatest, all, SAMPLE_WARP);
     if (k->s.records == 1) return all;
-    cj_reg table = cj_mad(f, "turn_at", turn, 8, cj_shared_address(f, k->records)), leads = cj_eq(f, "leads", k->lane, 0);
+    cj_reg turn = cj_and(f, "turn", slot, 1), records = cj_shared_address(f, k->records);
+    cj_reg table = cj_mad(f, "turn_at", turn, 8, records), leads = cj_eq(f, "leads", k->lane, 0);
     cj__sample_push(k, leads, "b64", &all, 1, cj_mad(f, "record_at", k->record, SAMPLE_RECORD, table));
     cj__sample_sync(k, "S13: every block has all warps' best of the round");
     CJ_FOR(f, i, "u32", "record_number", k->lane, k->s.records, SAMPLE_WARP) {
@@ -124,7 +125,7 @@ void cj__sample_top(sample_kernel *k, cj_reg mass) {
             cj__sample_pass(k, k->s.flight < 2 ? k->s.flight : 2, visit_best, &b);
             cj_set(f, found, b.second);
         }
-        cj_set(f, b.limit, of_all(k, b.first, cj_and(f, "turn", slot, 1)));
+        cj_set(f, b.limit, of_all(k, b.first, slot));
         go_on(k, &b, found, looks);
         cj_reg low = cj_u32(f, "low"), key = cj_u32(f, "key");
         cj_ptx(f, "mov.b64 {$1, $2}, $3;", low, key, b.limit);
