@@ -159,6 +159,9 @@ void cj__widen_half(cj_func *f, const char *type, cj_reg wide, cj_reg half);
 void      cj__pack_halves(const cj_plan *plan, cj_func *f, const char *type, cj_reg word, cj_reg high, cj_reg low);
 cj_status cj__refuse_bf16(const cj_plan *plan, const char *name, const char *type, cj_error *error);
 
+// x = 1 / sqrt(x) of an x that is `least` or more. Below FLT_MIN .ftz would make it infinite.
+void cj__inverse_root(cj_func *f, cj_reg x, double least);
+
 // A barrier of all threads of the cluster, where the kernel is `clustered`, else of the block; why, of each.
 void cj__sync(cj_func *f, bool clustered, const char *cluster_why, const char *block_why);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What depends on the target: registers and blocks an SM, conversions to 16 bits, programmatic dependent launch.
+#include <float.h>
 #include <stdarg.h>
 
 #include "check.h"
@@ -112,6 +113,10 @@ cj_status cj__refuse_bf16(const cj_plan *plan, const char *name, const char *typ
             "f16 and f32 are written on every target",
             name, ROUNDS_PAIRS, plan->arch);
     return CJ_OK;
+}
+
+void cj__inverse_root(cj_func *f, cj_reg x, double least) {
+    cj_ptx(f, "rsqrt.approx$2.f32 $1, $1;", x, least < FLT_MIN ? "" : ".ftz");
 }
 
 void cj__sync(cj_func *f, bool clustered, const char *cluster_why, const char *block_why) {

@@ -13,8 +13,6 @@
 //   both       dw = sum over rows of dy * n, db = sum over rows of dy
 #include "row.h"
 
-#include <float.h>
-
 enum { EPSILON = ROW_OWN, WEIGHT, BIAS, RESIDUAL, STATS, PASS, WEIGHT_GRADIENT, BIAS_GRADIENT };
 
 static const cj_param_info params[] = {
@@ -87,8 +85,7 @@ static void finish(row_kernel *k) {
     r->mean = k->part.value[1];
     r->rstd = cj_let(k->f, "f32", "rstd", "fma.rn.f32 $1, $2, $3, $4;", k->part.value[r->centered ? 2 : 0],
                      (float)per_column(k), cj__row_f32(k, "epsilon", r->epsilon));
-    // of a number below FLT_MIN .ftz would give infinity
-    cj_ptx(k->f, "rsqrt.approx$2.f32 $1, $1;", r->rstd, r->epsilon < FLT_MIN ? "" : ".ftz");
+    cj__inverse_root(k->f, r->rstd, r->epsilon);
     if (!r->stats) return;
     if (r->centered) cj__row_store_each(k, r->mean_of, r->mean);
     cj__row_store_each(k, r->rstd_of, r->rstd);

@@ -23,8 +23,6 @@
 // has begun on all GPUs, or will, and its sends wait for no one but the owner of two shots, which waits for sends alone.
 #include "norm.h"
 
-#include <float.h>
-
 enum { SLOTS = 16, EARLY_WORDS = 8 };  // warps of a block, at most; words of the residual that a thread loads before it waits
 
 typedef struct kernel {
@@ -286,8 +284,7 @@ static cj_reg deviation(kernel *k, cj_reg *mean) {
     cj_reg rstd = cj_mov(f, "f32", "rstd", (float)k->s.epsilon);
     cj_ptx(f, k->s.columns > 1 ? "fma.rn.f32 $1, $2, $3, $1;" : "add.f32 $1, $1, $2;", rstd, squares,
            (float)(1 / (double)k->s.columns));
-    // of a number below FLT_MIN .ftz would give infinity
-    cj_ptx(f, "rsqrt.approx$2.f32 $1, $1;", rstd, k->s.epsilon < FLT_MIN ? "" : ".ftz");
+    cj__inverse_root(f, rstd, k->s.epsilon);
     return rstd;
 }
 
