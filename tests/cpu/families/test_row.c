@@ -168,16 +168,33 @@ static void any_shape_type_stride_and_alignment_is_right(void **state) {
 
 // ---- numbers that are none, or far from 0
 
+// x and y of a launch on the device.
+typedef struct pair {
+    cj_ptr x, y;
+} pair;
+
+static pair open_pair(const float *x, size_t count) {
+    pair     p;
+    cj_error error = {0};
+    cj_test_ok(cj_mem_alloc(cj_test_device, count * sizeof *x, &p.x, &error), &error);
+    cj_test_ok(cj_mem_alloc(cj_test_device, count * sizeof *x, &p.y, &error), &error);
+    cj_test_ok(cj_mem_write(cj_test_device, p.x, x, count * sizeof *x, NULL, &error), &error);
+    return p;
+}
+
+static void close_pair(pair p, float *y, size_t count) {
+    cj_error error = {0};
+    cj_test_ok(cj_mem_read(cj_test_device, y, p.y, count * sizeof *y, NULL, &error), &error);
+    cj_mem_free(cj_test_device, p.x);
+    cj_mem_free(cj_test_device, p.y);
+}
+
 static void softmax_row(const cj_softmax_desc *desc, const float *x, float *y, size_t count) {
-    cj_softmax_arrays arrays = {CJ_INIT(arrays)};
-    cj_error          error = {0};
-    cj_test_ok(cj_mem_alloc(cj_test_device, count * sizeof *x, &arrays.x, &error), &error);
-    cj_test_ok(cj_mem_alloc(cj_test_device, count * sizeof *y, &arrays.y, &error), &error);
-    cj_test_ok(cj_mem_write(cj_test_device, arrays.x, x, count * sizeof *x, NULL, &error), &error);
+    const pair              p = open_pair(x, count);
+    const cj_softmax_arrays arrays = {CJ_INIT(arrays), .x = p.x, .y = p.y};
+    cj_error                error = {0};
     cj_test_ok(cj_softmax_launch(cj_test_device, desc, &arrays, NULL, &error), &error);
-    cj_test_ok(cj_mem_read(cj_test_device, y, arrays.y, count * sizeof *y, NULL, &error), &error);
-    cj_mem_free(cj_test_device, arrays.x);
-    cj_mem_free(cj_test_device, arrays.y);
+    close_pair(p, y, count);
 }
 
 static void nan_and_infinities_make_the_row_nan_and_minus_infinity_a_zero(void **state) {
@@ -199,15 +216,11 @@ static void nan_and_infinities_make_the_row_nan_and_minus_infinity_a_zero(void *
 }
 
 static void norm_row(const cj_norm_desc *desc, const float *x, float *y, size_t count) {
-    cj_norm_arrays arrays = {CJ_INIT(arrays)};
-    cj_error       error = {0};
-    cj_test_ok(cj_mem_alloc(cj_test_device, count * sizeof *x, &arrays.x, &error), &error);
-    cj_test_ok(cj_mem_alloc(cj_test_device, count * sizeof *y, &arrays.y, &error), &error);
-    cj_test_ok(cj_mem_write(cj_test_device, arrays.x, x, count * sizeof *x, NULL, &error), &error);
+    const pair           p = open_pair(x, count);
+    const cj_norm_arrays arrays = {CJ_INIT(arrays), .x = p.x, .y = p.y};
+    cj_error             error = {0};
     cj_test_ok(cj_norm_launch(cj_test_device, desc, &arrays, NULL, &error), &error);
-    cj_test_ok(cj_mem_read(cj_test_device, y, arrays.y, count * sizeof *y, NULL, &error), &error);
-    cj_mem_free(cj_test_device, arrays.x);
-    cj_mem_free(cj_test_device, arrays.y);
+    close_pair(p, y, count);
 }
 
 // Of elements around 10^4 with a deviation of 1 the deviation is still right: squares are taken from the mean.
