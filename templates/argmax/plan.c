@@ -50,7 +50,7 @@ static uint64_t choose_lanes(const cj_plan *plan, const cj_limits *limits) {
     return lanes;
 }
 
-// Where an SM has several rows, small blocks read while others combine what they have read.
+// An SM that has several rows has small blocks: while one combines what it has read, others read.
 static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint64_t lanes) {
     const uint64_t rows = plan->params.value[ARGMAX_ROWS];
     const uint64_t threads = lanes ? rows * lanes : cj__ceil_div(vectors_of(plan), ARGMAX_FLIGHT);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic of plans.
+// Arithmetic of plans, and numbers of kernels.
 #ifndef CJ_TEMPLATES_NUMBERS_H
 #define CJ_TEMPLATES_NUMBERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+// Powers of e by those of 2, and logarithms likewise.
+#define CJ_LOG2E 1.4426950408889634
+#define CJ_LN2   0.6931471805599453
 
 static inline uint64_t cj__ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 static inline uint64_t cj__round_up(uint64_t a, uint64_t unit) { return cj__ceil_div(a, unit) * unit; }

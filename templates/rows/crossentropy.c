@@ -75,7 +75,7 @@ static void finish(row_kernel *k) {
     cj_step(f, "lse and loss");
     cj__row_exp_logarithm(k);
     cj_reg largest = k->part.value[0];
-    cj_reg ln_powers = cj_mul(f, "ln_powers", r->exp.log2_factor, (float)-ROW_LN2);
+    cj_reg ln_powers = cj_mul(f, "ln_powers", r->exp.log2_factor, (float)-CJ_LN2);
     cj_reg lse = cj_add(f, "lse", largest, ln_powers), below = cj_sub(f, "below", largest, r->target);
     if (r->smoothing > 0) cj_update(f, below, "mul", (float)(1 - r->smoothing));
     cj_reg loss = cj_add(f, "loss", below, ln_powers);

@@ -38,7 +38,7 @@ static void finish(row_kernel *k) {
     softmax *r = own_of(k);
     cj_step(k->f, "the row's largest, and the logarithm of its sum of powers");
     cj__row_exp_logarithm(k);
-    if (r->log) r->ln_factor = cj_mul(k->f, "ln_factor", r->exp.log2_factor, (float)ROW_LN2);
+    if (r->log) r->ln_factor = cj_mul(k->f, "ln_factor", r->exp.log2_factor, (float)CJ_LN2);
 }
 
 static void write_log(row_kernel *k, const row_vector *v) {
@@ -75,7 +75,7 @@ static void add_products(row_kernel *k, const row_vector *v) {
 static void prepare_backward(row_kernel *k) {
     softmax *r = own_of(k);
     r->scale = cj__row_f32(k, "scale", r->exp.factor);
-    if (r->log) r->log2e = cj__row_f32(k, "log2e", ROW_LOG2E);
+    if (r->log) r->log2e = cj__row_f32(k, "log2e", CJ_LOG2E);
 }
 
 static void finish_backward(row_kernel *k) {

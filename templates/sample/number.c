@@ -91,7 +91,7 @@ static void temperature_setting(sample_kernel *k) {
     cj_reg   t = setting(k, SAMPLE_SET_TEMPERATURE);
     cj_ptx(f, "max.f32 $1, $1, 0f00000000; // also of NaN and -0, by which the scale would be no number or below 0", t);
     k->greedy = cj_let(f, "pred", "greedy", "setp.eq.f32 $1, $2, 0f00000000;", t);
-    k->scale = cj_let(f, "f32", "scale", "div.rn.f32 $1, $3, $2; // log2 e by the temperature", t, 1.44269504f);
+    k->scale = cj_let(f, "f32", "scale", "div.rn.f32 $1, $3, $2; // log2 e by the temperature", t, (float)CJ_LOG2E);
     cj_ptx(f, "min.f32 $1, $1, 0f7f7fffff;\nmax.f32 $1, $1, 0f00000001; // by 0 infinite logits would be NaN", k->scale);
 }
 

@@ -12,7 +12,6 @@
 
 // gelu(x) = x / 2 (1 + tanh(u)) = x / (1 + e^(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3): the form that cuBLASLt has.
 // silu(x) = x / (1 + e^-x). As powers of two:
-#define LOG2E 1.44269504F
 #define GELU_X (-2.30220819F)    // -2 sqrt(2 / pi) log2 e
 #define GELU_X3 (-0.102943240F)  // 0.044715 times that
 
@@ -151,7 +150,7 @@ static void apply_sigmoid(cj_func *f, const cj_reg *x, const cj_reg *power, uint
 // The power of 2 that the sigmoid of an activation takes of x.
 static cj_reg power_of(const gemm_kernel *k, cj_reg x) {
     cj_func *f = k->f;
-    if (k->g->activation == GEMM_SILU) return cj_let(f, "f32", "power", "mul.rn.f32 $1, $2, $3;", x, -LOG2E);
+    if (k->g->activation == GEMM_SILU) return cj_let(f, "f32", "power", "mul.rn.f32 $1, $2, $3;", x, (float)-CJ_LOG2E);
     cj_reg square = cj_let(f, "f32", "square", "mul.rn.f32 $1, $2, $2;", x);
     cj_reg slope = cj_let(f, "f32", "slope", "fma.rn.f32 $1, $2, $3, $4;", square, GELU_X3, GELU_X);
     return cj_let(f, "f32", "power", "mul.rn.f32 $1, $2, $3;", slope, x);

@@ -115,7 +115,7 @@ static void add_chunk(sharded_kernel *k, const cj_partial *part, cj_reg first, b
     cj_update(f, largest, "max", part->value[0]);
     if (!is_known) {
         cj_reg factor = cj_sub(f, "factor", part->value[0], largest);
-        cj_update(f, factor, "mul", (float)SHARDED_LOG2E);
+        cj_update(f, factor, "mul", (float)CJ_LOG2E);
         cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", factor);
         cj_update(f, part->value[1], "mul", factor);
     }
@@ -126,7 +126,7 @@ static void add_chunk(sharded_kernel *k, const cj_partial *part, cj_reg first, b
         for (uint32_t i = 0; i < k->s.unit.each; i++) {
             if (k->kind.values > 2) cj_ptx(f, "@$1 fma.rn.f32 $2, $3, $4, $2;", when, part->value[2], number[i], (float)(0.5 / columns));
             cj_update(f, number[i], "sub", largest);
-            cj_update(f, number[i], "mul", (float)SHARDED_LOG2E);
+            cj_update(f, number[i], "mul", (float)CJ_LOG2E);
             cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", number[i]);
             cj_update(f, part->value[1], "add", number[i]);
         }
@@ -176,9 +176,9 @@ static void write_unit(sharded_kernel *k, const result *r, cj_reg unit, cj_reg a
     for (uint32_t i = 0; i < k->s.unit.each; i++) {
         cj_update(f, number[i], "sub", r->largest);
         if (k->s.log) {
-            cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", number[i], r->log2_factor, (float)(1 / SHARDED_LOG2E));
+            cj_ptx(f, "fma.rn.f32 $1, $2, $3, $1;", number[i], r->log2_factor, (float)CJ_LN2);
         } else {
-            cj_ptx(f, "fma.rn.f32 $1, $1, $2, $3;", number[i], (float)SHARDED_LOG2E, r->log2_factor);
+            cj_ptx(f, "fma.rn.f32 $1, $1, $2, $3;", number[i], (float)CJ_LOG2E, r->log2_factor);
             cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", number[i]);
         }
         if (k->s.labels) cj_update(f, number[i], "mul", r->factor);

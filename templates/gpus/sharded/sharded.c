@@ -33,7 +33,7 @@ static void clear(const cj_partials *kind, const cj_partial *part) {
 
 static cj_reg power(cj_func *f, cj_reg from, cj_reg largest) {
     cj_reg distance = cj_sub(f, "distance", from, largest);
-    cj_update(f, distance, "mul", (float)SHARDED_LOG2E);
+    cj_update(f, distance, "mul", (float)CJ_LOG2E);
     cj_ptx(f, "ex2.approx.ftz.f32 $1, $1;", distance);
     return distance;
 }
@@ -111,7 +111,7 @@ static cj_reg write_loss(sharded_kernel *k, const cj_partial *part, cj_reg log2_
     cj_update(f, from, "and", 31);
     cj__shuffle(f, "idx", 4, target, target, CJ_ARG(from), 31);
     cj_ptx(f, "@!$1 mov.f32 $2, 0f7FFFFFFF; // no column has that label", there, target);
-    cj_reg ln_powers = cj_mul(f, "ln_powers", log2_factor, (float)(-1 / SHARDED_LOG2E));
+    cj_reg ln_powers = cj_mul(f, "ln_powers", log2_factor, (float)-CJ_LN2);
     cj_reg lse = cj_add(f, "lse", part->value[0], ln_powers);
     cj_reg below = cj_sub(f, "below", part->value[0], target);
     if (k->s.smoothing > 0) cj_update(f, below, "mul", (float)(1 - k->s.smoothing));

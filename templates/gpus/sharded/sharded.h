@@ -20,8 +20,6 @@ enum {
 // Words of a row that a thread holds, at most; units of a row that it has at a time where it holds none. Rows in shared memory.
 enum { SHARDED_HELD = 32, SHARDED_CHUNK = 4, SHARDED_STAGES = 3 };
 
-#define SHARDED_LOG2E 1.4426950408889634
-
 typedef struct sharded_shape {
     gpus_unit unit;
     uint32_t  gpus, rows, columns, units, per, chunks;  // units of a row; of a thread in a chunk

@@ -86,7 +86,7 @@ static void after(row_kernel *k) {
 
 void cj__row_exp_describe(row_op *op) {
     const row_exp *r = (const row_exp *)op->own;
-    op->base = r->prepared ? ROW_LOG2E : r->factor * ROW_LOG2E;
+    op->base = r->prepared ? CJ_LOG2E : r->factor * CJ_LOG2E;
     op->fold = ROW_FOLD_EXP;
     op->values = 2;
     op->before = before;

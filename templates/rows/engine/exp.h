@@ -12,9 +12,6 @@
 
 #include "row.h"
 
-#define ROW_LOG2E 1.4426950408889634
-#define ROW_LN2   0.6931471805599453
-
 // The first member of what a family's row_op.own points to.
 typedef struct row_exp {
     double   factor;
