@@ -38,8 +38,8 @@ typedef struct cj_matrix_place {
 CJ_API cj_reg   cj_matrix_descriptor(cj_func *f, cj_reg own, const cj_matrix_place *place);
 CJ_API uint32_t cj_matrix_step(const cj_matrix_place *place);
 
-// What a product is: N, a multiple of 8 from 8 to 256; the PTX type of A and B ("bf16", "f16", "tf32", "e4m3", "e5m2");
-// that of B where it is another: e4m3 and e5m2 go together. D is f32.
+// What a product is: N, a multiple of 8 from 8 to 256, of integers 8, 24 or a multiple of 16; the PTX type of A and B ("bf16", "f16", "tf32",
+// "e4m3", "e5m2", "s8", "u8"); that of B where it is another: e4m3 and e5m2 go together, and s8 and u8. D is f32, of integers s32.
 typedef struct cj_wgmma_form {
     uint32_t        n;
     const char     *type;
@@ -50,7 +50,7 @@ typedef struct cj_wgmma_form {
 // K of one product: bytes of it, of all types, and elements of 16 bits.
 enum { CJ_WGMMA_BYTES = 32, CJ_WGMMA_K = CJ_WGMMA_BYTES / 2 };
 
-// D = A B + D, or D = A B where the predicate `adds`, a register, is false. `d` are N / 2 f32 registers: of row 16 w + l / 4 (+ 8
+// D = A B + D, or D = A B where the predicate `adds`, a register, is false. `d` are N / 2 registers of f32 or s32: of row 16 w + l / 4 (+ 8
 // for i & 2), w the warp and l the lane, register i holds column 8 (i / 4) + 2 (l % 4) + i % 2. No thread touches
 // them until cj_wgmma_wait has said that it is done.
 CJ_API void cj_wgmma(cj_func *f, const cj_wgmma_form *form, const cj_reg *d, cj_reg a, cj_reg b, cj_reg adds);

@@ -47,13 +47,16 @@ uint32_t cj_matrix_step(const cj_matrix_place *place) {
 
 enum { N_MAX = 256, REGISTERS_MAX = N_MAX / 2 };
 
-// Elements of A and B: narrow and wide ones lie by k alone, and their instructions have no words that say otherwise.
+// Elements of A and B: narrow and wide ones lie by k alone, and their instructions have no words that say otherwise. Those of integers
+// have none for signs either, and fewer widths.
 typedef struct element {
     const char *type;
     uint32_t    bytes;
+    bool        is_integer;
 } element;
 
-static const element elements[] = {{"bf16", 2}, {"f16", 2}, {"tf32", 4}, {"e4m3", 1}, {"e5m2", 1}};
+static const element elements[] = {{"bf16", 2, false}, {"f16", 2, false},  {"tf32", 4, false}, {"e4m3", 1, false},
+                                   {"e5m2", 1, false}, {"s8", 1, true}, {"u8", 1, true}};
 
 static const element *find_element(const char *type) {
     for (size_t i = 0; type && i < sizeof elements / sizeof *elements; i++)
@@ -61,13 +64,19 @@ static const element *find_element(const char *type) {
     return NULL;
 }
 
+// Of integers: 8, 16, 24, 32, 48, … 256.
+static bool is_integer_width(uint32_t n) { return n % 16 == 0 || n < 32; }
+
 static bool is_product(cj_func *f, const cj_wgmma_form *form, const element *a, const element *b) {
     if (form->n > N_MAX || form->n % 8 || !form->n)
         cj__func_refuse(f, "modifiers", "wgmma with n = %u: it is a multiple of 8 from 8 to %d", (unsigned)form->n,
                         N_MAX);
-    else if (!a || !b || a->bytes != b->bytes || (a != b && a->bytes != 1))
-        cj__func_refuse(f, "modifiers", "wgmma of %.8s and %.8s: both are bf16, f16 or tf32, or each is e4m3 or e5m2",
+    else if (!a || !b || a->bytes != b->bytes || a->is_integer != b->is_integer || (a != b && a->bytes != 1))
+        cj__func_refuse(f, "modifiers", "wgmma of %.8s and %.8s: both are bf16, f16 or tf32, or each is e4m3 or e5m2, or s8 or u8",
                         form->type ? form->type : "NULL", form->b_type ? form->b_type : "the same");
+    else if (a->is_integer && !is_integer_width(form->n))
+        cj__func_refuse(f, "modifiers", "wgmma of %s with n = %u: of integers it is 8, 24, or a multiple of 16 up to %d", a->type,
+                        (unsigned)form->n, N_MAX);
     else if (a->bytes != 2 && (form->a == CJ_BY_LINE || form->b == CJ_BY_LINE))
         cj__func_refuse(f, "modifiers", "wgmma of %s: only elements of 16 bits may lie by lines", a->type);
     else
@@ -75,7 +84,7 @@ static bool is_product(cj_func *f, const cj_wgmma_form *form, const element *a, 
     return false;
 }
 
-// The text, "wgmma… {$1, …}, $129, $130, $131, 1, 1, …;", whose operands follow it.
+// The text, "wgmma… {$1, …}, $129, $130, $131, 1, 1, …;" (of integers without what follows $131), whose operands follow it.
 void cj_wgmma(cj_func *f, const cj_wgmma_form *form, const cj_reg *d, cj_reg a, cj_reg b, cj_reg adds) {
     if (!NEEDS(f, form) || !NEEDS(f, d)) return;
     const element *of_a = find_element(form->type), *of_b = form->b_type ? find_element(form->b_type) : of_a;
@@ -83,15 +92,15 @@ void cj_wgmma(cj_func *f, const cj_wgmma_form *form, const cj_reg *d, cj_reg a, 
     char           text[128 + 6 * REGISTERS_MAX], orders[16] = "";
     cj_arg         arg[REGISTERS_MAX + 4];
     if (!is_product(f, form, of_a, of_b)) return;
-    int length = snprintf(text, sizeof text, "wgmma.mma_async.sync.aligned.m64n%uk%u.f32.%s.%s {", (unsigned)form->n,
-                          CJ_WGMMA_BYTES / (unsigned)of_a->bytes, of_a->type, of_b->type);
+    int length = snprintf(text, sizeof text, "wgmma.mma_async.sync.aligned.m64n%uk%u.%s.%s.%s {", (unsigned)form->n,
+                          CJ_WGMMA_BYTES / (unsigned)of_a->bytes, of_a->is_integer ? "s32" : "f32", of_a->type, of_b->type);
     for (uint32_t i = 0; i < count; i++) {
         arg[i + 1] = CJ_ARG(d[i]);
         length += snprintf(text + length, sizeof text - (size_t)length, "%s$%u", i ? ", " : "", (unsigned)i + 1);
     }
     if (of_a->bytes == 2) snprintf(orders, sizeof orders, ", %d, %d", form->a, form->b);
-    snprintf(text + length, sizeof text - (size_t)length, "}, $%u, $%u, $%u, 1, 1%s;", (unsigned)count + 1,
-             (unsigned)count + 2, (unsigned)count + 3, orders);
+    snprintf(text + length, sizeof text - (size_t)length, "}, $%u, $%u, $%u%s%s;", (unsigned)count + 1, (unsigned)count + 2,
+             (unsigned)count + 3, of_a->is_integer ? "" : ", 1, 1", orders);
     arg[0] = CJ_ARG((const char *)text);
     arg[count + 1] = CJ_ARG(a);
     arg[count + 2] = CJ_ARG(b);

@@ -92,6 +92,9 @@ static void a_product_is_of_types_and_orders_that_go_together(void **state) {
         {{64, "bf16", CJ_BY_K, CJ_BY_K, "f16"}, "wgmma of bf16 and f16"},
         {{64, "tf32", CJ_BY_LINE, CJ_BY_K, NULL}, "only elements of 16 bits"},
         {{64, "e4m3", CJ_BY_K, CJ_BY_LINE, "e5m2"}, "only elements of 16 bits"},
+        {{64, "s8", CJ_BY_K, CJ_BY_K, "e4m3"}, "wgmma of s8 and e4m3"},
+        {{64, "u8", CJ_BY_K, CJ_BY_LINE, NULL}, "only elements of 16 bits"},
+        {{40, "s8", CJ_BY_K, CJ_BY_K, "u8"}, "8, 24, or a multiple of 16"},
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_reg sum[128] = {{0}};
