@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products on tensor cores: D = activation(alpha A B + beta C + bias) with sums in f32, by one kernel. On compute
+// Matrix products on tensor cores: D = activation(alpha A B + beta C + bias) with sums in f32, of integers in s32, by one kernel. On compute
 // capability 9.0 (sm_90a) the blocks of a cluster share the tiles that they load; CJ_E4M3 and CJ_E5M2 need 8.9, all others 8.0.
 #ifndef CLUSTERJIT_GEMM_H
 #define CLUSTERJIT_GEMM_H
@@ -52,15 +52,17 @@ typedef enum cj_gemm_form {
     CJ_GEMM_FORM_SKINNY
 } cj_gemm_form;
 
-// Types of C and D: AUTO is that of A and B for CJ_F16 and CJ_BF16, f32 for CJ_TF32, bf16 for CJ_E4M3 and CJ_E5M2. With
-// D in 8 bits C is bf16.
+// Types of C and D: AUTO is that of A and B for CJ_F16 and CJ_BF16, f32 for CJ_TF32, bf16 for CJ_E4M3 and CJ_E5M2, i32 for CJ_I8 and
+// CJ_U8. I32 is the exact sums of CJ_I8 and CJ_U8: alpha is 1, and there is no C, bias, activation or scale. With D in 8 bits C is bf16.
 typedef enum cj_gemm_out {
     CJ_GEMM_OUT_AUTO = 0,
     CJ_GEMM_OUT_BF16,
     CJ_GEMM_OUT_F16,
     CJ_GEMM_OUT_F32,
     CJ_GEMM_OUT_E4M3,
-    CJ_GEMM_OUT_E5M2
+    CJ_GEMM_OUT_E5M2,
+    CJ_GEMM_OUT_I8,
+    CJ_GEMM_OUT_I32
 } cj_gemm_out;
 
 // A vector that is added before the activation, of C's type: N has an element for each column of D, M one for each row.
@@ -82,8 +84,8 @@ typedef enum cj_gemm_activation {
 typedef struct cj_gemm_desc {
     CJ_STRUCT_SIZE(cj_gemm_desc);
     uint64_t      m, n, k;             // A is m x k, B k x n, C and D m x n; 1 to 2^30
-    cj_dtype      dtype;               // of A and B: CJ_F16, CJ_BF16; CJ_TF32; CJ_E4M3, CJ_E5M2
-    cj_gemm_order a, b, d;             // C lies as D does [rows]; CJ_TF32, CJ_E4M3, CJ_E5M2: A by rows, B by columns
+    cj_dtype      dtype;               // of A and B: CJ_F16, CJ_BF16; CJ_TF32; CJ_E4M3, CJ_E5M2; CJ_I8, CJ_U8
+    cj_gemm_order a, b, d;             // C lies as D does [rows]; CJ_TF32 and types of 8 bits: A by rows, B by columns
     uint64_t      lda, ldb, ldc, ldd;  // elements from one row (column) to the next [without gaps]
     bool          adds_c;              // false: beta C is not added and C is not read
     cj_gemm_tile  tile;                // rows by columns of D; with D in columns: columns by rows
@@ -92,7 +94,7 @@ typedef struct cj_gemm_desc {
     uint32_t      split;               // … and those that share a tile's K; all multiplied at most 16 [chosen]
     uint32_t      parts;               // clusters (blocks) that share it, through global memory; at most 64 [chosen]
 
-    cj_dtype           dtype_b;     // CJ_E4M3, CJ_E5M2: of B, where A is the other of the two [dtype]
+    cj_dtype           dtype_b;     // of B, where A is the other one of CJ_E4M3 and CJ_E5M2, or of CJ_I8 and CJ_U8 [dtype]
     cj_gemm_out        out;         // of C and D [chosen]
     cj_gemm_bias       bias;        // [none]
     cj_gemm_activation activation;  // [none]
@@ -111,8 +113,8 @@ typedef struct cj_gemm_desc {
 } cj_gemm_desc;
 
 // Device pointers: of matrices multiples of what the description's align says; of the bias of an element; of scales (f32) of 4. c may be d where both
-// have one type, and is not used without adds_c, nor is bias without a bias. The scales are those of CJ_E4M3 and
-// CJ_E5M2, in A, B and D, and are not used without such: alpha is multiplied by those of A and B, elements of D by D's
+// have one type, and is not used without adds_c, nor is bias without a bias. The scales are those of types of
+// 8 bits, in A, B and D, and are not used without such, nor where D is i32: alpha is multiplied by those of A and B, elements of D by D's
 // before they are rounded. NULL: 1.
 typedef struct cj_gemm_operands {
     CJ_STRUCT_SIZE(cj_gemm_operands);
@@ -136,8 +138,10 @@ CJ_API void      cj_gemm_destroy(cj_gemm *gemm);  // NULL is allowed; its launch
 //   CJ_TF32          2^-10 + k 2^-22: each f32 of A and B is rounded to the nearest with 10 bits of fraction
 //   CJ_E4M3, CJ_E5M2 2^-10 + k 2^-18 where signs are mixed. At each 32 of k the hardware cuts every product off below 2^-13 of
 //                    the largest one and of the sum so far: products of one sign may lose up to k 2^-13
+//   CJ_I8, CJ_U8     2^-22; of D in i32 none. Sums are exact: k is at most 131071 of CJ_I8, 33025 of CJ_U8, 65793 of one of each, so that
+//                    none leaves the range of s32
 // which GELU and SILU may make 1.13 times as much, and 2^-20 of what they are taken of. D in 8 bits: what is too large
-// becomes the largest number. NaN and infinities go through as in any such sum, and GELU and SILU leave them; with beta 0 they come
+// becomes the largest number, and in i8 NaN becomes 0. NaN and infinities go through as in any such sum, and GELU and SILU leave them; with beta 0 they come
 // from C too.
 // After the ends of D's lines nothing is written.
 // Each launch gives the same bits. Asynchronous on `stream`; allocates nothing. Launches of one handle need no order

@@ -32,10 +32,10 @@ static const cj_param_info params[] = {
 static void write_formula(const gemm_shape *g, cj_builder *b) {
     static const char *const activations[] = {"", "relu(", "gelu(", "silu("};
     const char *bias = !g->bias ? "" : g->bias == GEMM_BIAS_ROWS ? " + bias of rows" : " + bias of columns";
-    cj_head(b, "clusterjit: gemm  D = %salpha A B%s%s%s%s", activations[g->activation], g->adds_c ? " + beta C" : "",
+    cj_head(b, "clusterjit: gemm  D = %s%sA B%s%s%s%s", activations[g->activation], cj__gemm_is_exact(g) ? "" : "alpha ", g->adds_c ? " + beta C" : "",
             bias, g->activation ? ")" : "", g->batches > 1 ? ", a batch" : "");
-    cj_head(b, "  A %s, B %s, C %s, D %s, sums in f32%s", g->a.type->name, g->b.type->name, g->c_type->name,
-            g->d_type->name, cj__gemm_is_scaled(g) ? ", alpha with the scales of A and B" : "");
+    cj_head(b, "  A %s, B %s, C %s, D %s, sums in %s%s", g->a.type->name, g->b.type->name, g->c_type->name, g->d_type->name,
+            cj__gemm_is_integer(g) ? "s32" : "f32", cj__gemm_is_scaled(g) ? ", alpha with the scales of A and B" : "");
 }
 
 static void write_head(const gemm_kernel *k, cj_builder *b) {

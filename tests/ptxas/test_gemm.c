@@ -105,6 +105,12 @@ static void every_type_and_epilogue_assembles(void **state) {
         "dtype=e5m2 dtype-b=e4m3 b=column out=f32 c=yes",
         "out=f32 c=yes bias=n activation=gelu parts=3",
         "dtype=e4m3 b=column out=e4m3 c=yes bias=m batch=2 tile=64x256 cluster=1 split=4",
+        "dtype=i8 b=column",
+        "dtype=u8 dtype-b=i8 b=column out=i8 c=yes bias=n activation=gelu batch=2",
+        "dtype=i8 dtype-b=u8 b=column out=f32 c=yes bias=m tile=64x256 cluster=1 split=4",
+        "dtype=u8 b=column d=column parts=3",
+        "n=4500 dtype=i8 b=column swap=yes tile=128x160 split=4 cluster=1 parts=1",
+        "dtype=i8 b=column tile=192x192 cluster=1 out=bf16 bias=n activation=silu",
     };
     for (size_t i = 0; i < CJ_TEST_COUNT(points); i++) {
         char params[192];

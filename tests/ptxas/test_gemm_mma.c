@@ -18,6 +18,8 @@ static const char *const types[] = {"",
                                     "dtype=f16 a=column d=column out=f32 c=yes batch=2",
                                     "parts=3 b=column c=yes bias=m",
                                     "dtype=e4m3 dtype-b=e5m2 b=column out=e4m3 c=yes bias=n activation=gelu",
+                                    "dtype=i8 dtype-b=u8 b=column out=i8 c=yes bias=m activation=gelu",
+                                    "dtype=u8 b=column parts=3",
                                     "n=1001 c=yes bias=n batch=3"};
 
 static void assemble(const char *params, const char *arch) {
@@ -68,7 +70,9 @@ static void every_alignment_assembles(void **state) {
                                         "tile=128x128 align=4 dtype=tf32 b=column",
                                         "tile=256x128 align=8 a=column",
                                         "tile=64x64 align=1 dtype=e4m3 b=column out=e4m3 c=yes bias=n activation=gelu",
-                                        "tile=64x128 align=4 dtype=e4m3 dtype-b=e5m2 b=column"};
+                                        "tile=64x128 align=4 dtype=e4m3 dtype-b=e5m2 b=column",
+                                        "tile=64x64 align=1 dtype=i8 b=column",
+                                        "tile=128x128 align=4 dtype=u8 dtype-b=i8 b=column out=i8 c=yes bias=n activation=silu"};
     static const char *const on[] = {"sm_80", "sm_89", "sm_90", "sm_120"};
     for (size_t i = 0; i < CJ_TEST_COUNT(words) * CJ_TEST_COUNT(on); i++) {
         char        params[200];
@@ -83,7 +87,8 @@ static void every_tile_of_a_few_rows_assembles(void **state) {
     static const char *const skinny[] = {"16x64", "16x32", "16x16"};
     static const char *const epilogues[] = {"m=16 c=yes bias=n activation=gelu", "m=8 stages=3 batch=2",
                                             "m=16 stages=3 dtype=tf32 bias=m activation=silu",
-                                            "m=8 dtype=e4m3 out=e4m3 c=yes bias=n activation=gelu"};
+                                            "m=8 dtype=e4m3 out=e4m3 c=yes bias=n activation=gelu",
+                                            "m=16 dtype=i8 dtype-b=u8 out=i8 c=yes bias=n activation=gelu"};
     for (size_t i = 0; i < CJ_TEST_COUNT(skinny) * CJ_TEST_COUNT(epilogues); i++) {
         char params[200];
         snprintf(params, sizeof params, "form=skinny b=column tile=%s %s", skinny[i % 3], epilogues[i / 3]);

@@ -102,10 +102,10 @@ static void round_fragment(const loop *l, const fragments *x, uint32_t slice, ui
 void cj__mma_multiply(cj_func *f, const gemm_type *a_type, const gemm_type *b_type, const cj_reg a[4],
                       const cj_reg b[2], const cj_reg d[4]) {
     cj_ptx(f,
-           "mma.sync.aligned.m16n8k$1.row.col.f32.$2.$3.f32 {$4, $5, $6, $7}, {$8, $9, $10, $11}, {$12, $13}, "
+           "mma.sync.aligned.m16n8k$1.row.col.$14.$2.$3.$14 {$4, $5, $6, $7}, {$8, $9, $10, $11}, {$12, $13}, "
            "{$4, $5, $6, $7};",
-           MMA_SLICE / a_type->bytes, a_type->name, b_type->name, d[0], d[1], d[2], d[3], a[0], a[1], a[2], a[3], b[0],
-           b[1]);
+           MMA_SLICE / a_type->bytes, a_type->in_ptx, b_type->in_ptx, d[0], d[1], d[2], d[3], a[0], a[1], a[2], a[3], b[0],
+           b[1], a_type->most ? "s32" : "f32");
 }
 
 // The products of a slice. Each fragment of B makes room for the next slice's, by warps for which `more` holds.
@@ -239,7 +239,10 @@ void cj__mma_loop(const mma_kernel *k, cj_reg sum[MMA_SUMS_MAX]) {
     cj_func *f = k->base.f;
     loop     l = {.k = k, .sum = sum};
     begin(&l);
-    for (uint32_t i = 0; i < cj__mma_sums(k->tile); i++) sum[i] = cj_mov(f, "f32", "sum", 0.0F);
+    for (uint32_t i = 0; i < cj__mma_sums(k->tile); i++) {
+        sum[i] = cj__gemm_sum(&k->base, "sum");
+        cj__gemm_sum_clear(&k->base, sum[i]);
+    }
     fill_stages(&l);
     cj_step(f, "the steps");
     CJ_IF_UNI(f, l.more, "no_step") {

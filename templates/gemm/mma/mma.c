@@ -54,7 +54,7 @@ static void write_head(const mma_kernel *k, cj_builder *b) {
 static void limit_registers(const mma_kernel *k) {
     enum { MOST = 255 };  // that a thread can have
     const uint32_t sums = cj__mma_sums(k->tile) + cj__mma_loads(k->base.g, k->tile), others = (uint32_t)cj__gemm_constants.mma_registers;
-    if (k->base.g->a.type->bytes > 1) cj__registers(k->base.plan, k->base.f, sums < MMA_SUMS_MAX ? sums + others : MOST, true);
+    if (!cj__gemm_is_narrow_float(k->base.g->a.type)) cj__registers(k->base.plan, k->base.f, sums < MMA_SUMS_MAX ? sums + others : MOST, true);
 }
 
 void cj__mma_emit(const cj_plan *plan, cj_builder *builder) {

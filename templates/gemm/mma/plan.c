@@ -49,7 +49,7 @@ static uint64_t steps_of_part(const gemm_shape *g) { return cj__ceil_div(g->step
 
 // Targets that multiply 8 bits as f16: ptxas converts fragments, and has registers for that beside half as many sums.
 static bool converts(const gemm_shape *g, unsigned target) {
-    return g->a.type->bytes == 1 && target >= TARGET_CONVERTS && target < TARGET_CONVERTS_END;
+    return cj__gemm_is_narrow_float(g->a.type) && target >= TARGET_CONVERTS && target < TARGET_CONVERTS_END;
 }
 
 // Elements that wait for their stage have registers beside the sums of a tile of 64x128.
@@ -162,8 +162,8 @@ cj_status cj__mma_check_target(const cj_plan *plan, const gemm_shape *g, cj_erro
             "gemm uses wgmma (sm_90a), or mma.sync with cp.async (from sm_80 on); the target is %s" CJ_HINT
             "name sm_80 or a later target",
             plan->arch);
-    const bool narrow = g->a.type->bytes == 1;
-    if (target >= TARGET_8_BITS || (!narrow && g->d_type->bytes > 1)) return CJ_OK;
+    const bool narrow = cj__gemm_is_narrow_float(g->a.type);
+    if (target >= TARGET_8_BITS || (!narrow && !cj__gemm_is_narrow_float(g->d_type))) return CJ_OK;
     return cj__fail(error, CJ_UNSUPPORTED,
                     "%s: %s needs sm_89; the target is %s" CJ_HINT
                     "devices of compute capability 8.9 and later have 8-bit floats",

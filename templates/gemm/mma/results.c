@@ -56,8 +56,8 @@ static void add_parts(const mma_kernel *k, const cj_reg *sum, uint32_t count, cj
     const gemm_kernel *b = &k->base;
     cj_func           *f = b->f;
     cj_reg             left = cj_mov(f, "u32", "parts_left", b->g->parts), summand[MMA_LINES];
-    for (uint32_t i = 0; i < MMA_LINES; i++) summand[i] = cj_f32(f, "summand");
-    for (uint32_t i = 0; i < count; i++) cj_set(f, sum[i], 0.0F);
+    for (uint32_t i = 0; i < MMA_LINES; i++) summand[i] = cj__gemm_sum(b, "summand");
+    for (uint32_t i = 0; i < count; i++) cj__gemm_sum_clear(b, sum[i]);
     CJ_COUNT_DOWN(f, "add_part", left, 1) {
         for (uint32_t i = 0; i < count; i += MMA_LINES) {
             cj__gemm_sums_load(b, "ld.global", summand, MMA_LINES, at, i * GEMM_WARP * 4);
@@ -78,7 +78,7 @@ cj_reg cj__mma_element(const gemm_kernel *b, cj_reg when, cj_reg at, uint32_t of
     }
     cj_reg half = cj_let(f, "b16", "half", "mov.b16 $1, 0;");
     cj__load(f, when, "ld.global", "b16", &half, 1, at, offset);
-    return cj_let(f, "f32", name, "cvt.f32.$3 $1, $2;", half, b->g->c_type->name);
+    return cj_let(f, "f32", name, "cvt.f32.$3 $1, $2;", half, b->g->c_type->in_ptx);
 }
 
 static void begin_bias(results *r) {
@@ -123,16 +123,15 @@ cj_reg cj__mma_element_at(cj_func *f, cj_reg matrix, cj_reg row, cj_reg pitch, c
 
 // Rounded and stored side by side in shared memory.
 static void arrange(const results *r, cj_reg at, uint32_t offset, const cj_reg value[2]) {
-    const gemm_type *type = r->k->base.g->d_type;
-    cj_func         *f = r->k->base.f;
+    const gemm_kernel *b = &r->k->base;
+    const gemm_type   *type = b->g->d_type;
     if (type->bytes == 4) {
-        cj__store(f, cj_always(), "st.shared", "f32", value, 2, at, offset);
+        cj__store(b->f, cj_always(), "st.shared", cj__gemm_sum_type(b->g), value, 2, at, offset);
         return;
     }
-    cj_reg packed = cj_register(f, type->bytes == 2 ? "b32" : "b16", "packed");
-    cj_ptx(f, type->bytes == 2 ? "cvt.rn.$1x2.f32 $2, $3, $4;" : "cvt.rn.satfinite.$1x2.f32 $2, $3, $4;", type->name,
-           packed, value[1], value[0]);
-    cj_ptx(f, "st.shared.b$1 [$2 + $3], $4;", 16 * type->bytes, at, offset, packed);
+    cj_reg packed = type->bytes == 1 ? cj__gemm_narrow(b, value[0], value[1])
+                                     : cj_let(b->f, "b32", "packed", "cvt.rn.$4x2.f32 $1, $2, $3;", value[1], value[0], type->in_ptx);
+    cj_ptx(b->f, "st.shared.b$1 [$2 + $3], $4;", 16 * type->bytes, at, offset, packed);
 }
 
 // Two elements of C side by side; 0 where `when` does not hold. The address is a multiple of their size.
@@ -148,7 +147,7 @@ static void load_pair(const results *r, cj_reg when, cj_reg at, uint32_t offset,
     cj__load(f, when, "ld.global", "b32", &both, 1, at, offset);
     cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], both);
     for (uint32_t i = 0; i < 2; i++)
-        pair[i] = cj_let(f, "f32", "addend", "cvt.f32.$3 $1, $2;", half[i], r->k->base.g->c_type->name);
+        pair[i] = cj_let(f, "f32", "addend", "cvt.f32.$3 $1, $2;", half[i], r->k->base.g->c_type->in_ptx);
 }
 
 // Whether two elements of C side by side are one load: none is half out of bounds, and they lie at a multiple of their size.

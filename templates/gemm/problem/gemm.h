@@ -59,6 +59,7 @@ enum {
     GEMM_BOX = 64,             // lines of a tensor copy's box, where 16-bit elements lie by line
     GEMM_NARROW = 32,          // columns of a subtile of results that is narrower
     GEMM_PATTERN_ROWS = 8,     // rows after which a swizzle pattern repeats
+    GEMM_INTEGER_COLUMNS = 16, // of which wgmma of integers takes multiples
     GEMM_GROUP_ROWS = 64,      // rows of D of a consumer warp group
     GEMM_WARP_ROWS = 16,       // and of each of its warps
     GEMM_GROUP = 128,          // threads of a warp group
@@ -82,7 +83,7 @@ enum {
     GEMM_PARTS_MAX = 64,
     GEMM_SUBTILES_MAX = 8,
     GEMM_SUBTILE_LEAST = 16,  // columns, of a turned tile that reads C
-    GEMM_SUMS_MAX = 128,   // f32 sums of a thread
+    GEMM_SUMS_MAX = 128,   // sums of a thread
     GEMM_PACKED_MAX = 84,  // registers of a tile's packed results, and of these and the next tile's sums: of one or two
     GEMM_HELD_MAX = 168,   // consumer groups, and of three
     GEMM_HELD_MAX_OF_THREE = 120,
@@ -101,10 +102,14 @@ enum { GEMM_FORM_AUTO, GEMM_FORM_WGMMA, GEMM_FORM_MMA, GEMM_FORM_SKINNY };
 // Elements of matrices.
 typedef struct gemm_type {
     const char       *name;
+    const char       *in_ptx;  // in instructions
     uint32_t          bytes;
     cj_tensormap_type in_map;
-    double            rounding;  // half a unit in the last place, of a number from 1 to 2
+    double            rounding;  // half a unit in the last place, of a number from 1 to 2; of integers 0
+    uint32_t          most;      // of integers: the greatest magnitude; else 0
 } gemm_type;
+
+static inline bool cj__gemm_is_narrow_float(const gemm_type *type) { return type->bytes == 1 && !type->most; }
 
 // The vector that is added to each row of D (it has a value for each column) or to each column.
 typedef enum gemm_bias { GEMM_NO_BIAS, GEMM_BIAS_COLUMNS, GEMM_BIAS_ROWS } gemm_bias;
@@ -157,7 +162,10 @@ typedef struct gemm_shape {
     uint64_t steps;              // steps of K of a tile
 } gemm_shape;
 
-static inline bool     cj__gemm_is_scaled(const gemm_shape *g) { return g->a.type->bytes == 1; }
+// Whether sums are s32, of integers; and whether D is these sums as they are.
+static inline bool     cj__gemm_is_integer(const gemm_shape *g) { return g->a.type->most > 0; }
+static inline bool     cj__gemm_is_exact(const gemm_shape *g) { return g->d_type->most > 0 && g->d_type->bytes == 4; }
+static inline bool     cj__gemm_is_scaled(const gemm_shape *g) { return g->a.type->bytes == 1 && !cj__gemm_is_exact(g); }
 static inline bool     cj__gemm_is_d_scaled(const gemm_shape *g) { return g->d_type->bytes == 1; }
 static inline uint32_t cj__gemm_multicast(const gemm_shape *g) { return g->cluster_m * g->cluster_n; }
 
@@ -180,6 +188,7 @@ static inline uint32_t cj__gemm_splits(const gemm_shape *g) { return g->split * 
 // ---- the problem (problem.c)
 
 void      cj__gemm_problem(const cj_params *params, gemm_shape *g);
+bool      cj__gemm_keeps_sums(const cj_params *params);  // D is the sums of integers as they are: without alpha and scales
 void      cj__gemm_swap(gemm_shape *g);  // becomes D' = B' A', of which D lies in columns
 bool      cj__gemm_can_swap(const gemm_shape *g);
 

@@ -3,17 +3,23 @@
 #include "gemm.h"
 
 // In the order of the words of `dtype`, then what D alone can be.
-enum { BF16, F16, TF32, E4M3, E5M2, F32 };
+enum { BF16, F16, TF32, E4M3, E5M2, I8, U8, F32, I32 };
 
 static const gemm_type types[] = {
-    [BF16] = {"bf16", 2, CJ_TENSORMAP_BF16, 0x1p-8},  [F16] = {"f16", 2, CJ_TENSORMAP_F16, 0x1p-11},
-    [TF32] = {"tf32", 4, CJ_TENSORMAP_TF32, 0x1p-11}, [E4M3] = {"e4m3", 1, CJ_TENSORMAP_U8, 0x1p-4},
-    [E5M2] = {"e5m2", 1, CJ_TENSORMAP_U8, 0x1p-3},    [F32] = {"f32", 4, CJ_TENSORMAP_F32, 0x1p-24},
+    [BF16] = {"bf16", "bf16", 2, CJ_TENSORMAP_BF16, 0x1p-8, 0},
+    [F16] = {"f16", "f16", 2, CJ_TENSORMAP_F16, 0x1p-11, 0},
+    [TF32] = {"tf32", "tf32", 4, CJ_TENSORMAP_TF32, 0x1p-11, 0},
+    [E4M3] = {"e4m3", "e4m3", 1, CJ_TENSORMAP_U8, 0x1p-4, 0},
+    [E5M2] = {"e5m2", "e5m2", 1, CJ_TENSORMAP_U8, 0x1p-3, 0},
+    [I8] = {"i8", "s8", 1, CJ_TENSORMAP_U8, 0, 128},
+    [U8] = {"u8", "u8", 1, CJ_TENSORMAP_U8, 0, 255},
+    [F32] = {"f32", "f32", 4, CJ_TENSORMAP_F32, 0x1p-24, 0},
+    [I32] = {"i32", "s32", 4, CJ_TENSORMAP_S32, 0, INT32_MAX},
 };
 
 // In the order of the words of `dtype-b` and `out`; what those choose by themselves follows the type of A.
-static const unsigned of_b[] = {0, E4M3, E5M2}, of_out[] = {0, BF16, F16, F32, E4M3, E5M2};
-static const unsigned default_out[] = {[BF16] = BF16, [F16] = F16, [TF32] = F32, [E4M3] = BF16, [E5M2] = BF16};
+static const unsigned of_b[] = {0, E4M3, E5M2, I8, U8}, of_out[] = {0, BF16, F16, F32, E4M3, E5M2, I8, I32};
+static const unsigned default_out[] = {[BF16] = BF16, [F16] = F16, [TF32] = F32, [E4M3] = BF16, [E5M2] = BF16, [I8] = I32, [U8] = I32};
 
 // In the order of the words of `shared`.
 static const struct { bool a, b, c; } shared[] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 0, 1}, {0, 1, 1}};
@@ -48,10 +54,17 @@ static uint32_t align_of(const cj_params *p, unsigned param, uint32_t bytes) {
     return own ? 2u * GEMM_ALIGN >> own : (uint32_t)cj__most(GEMM_ALIGN >> p->value[GEMM_ALIGN_ALL], bytes);
 }
 
+static unsigned type_of_d(const cj_params *p) {
+    const uint64_t out = p->value[GEMM_OUT];
+    return out ? of_out[out] : default_out[p->value[GEMM_DTYPE]];
+}
+
+bool cj__gemm_keeps_sums(const cj_params *p) { return type_of_d(p) == I32; }
+
 void cj__gemm_problem(const cj_params *p, gemm_shape *g) {
     const uint64_t *value = p->value;
     const unsigned  a = (unsigned)value[GEMM_DTYPE], b = value[GEMM_DTYPE_B] ? of_b[value[GEMM_DTYPE_B]] : a;
-    const unsigned  d = value[GEMM_OUT] ? of_out[value[GEMM_OUT]] : default_out[a];
+    const unsigned  d = type_of_d(p);
     *g = (gemm_shape){.a = {.type = &types[a],
                             .order = value[GEMM_A] ? CJ_BY_LINE : CJ_BY_K,
                             .shared = shared[value[GEMM_SHARED]].a,
@@ -150,6 +163,23 @@ static cj_status check_lines(const cj_params *p, const gemm_shape *g, cj_error *
     return CJ_OK;
 }
 
+// Of integers: what may leave the range of the sums, s32, and what sums that leave as they are have no place for.
+static cj_status check_integers(const cj_params *p, const gemm_shape *g, const gemm_type *a, const gemm_type *b, cj_error *error) {
+    const uint64_t *value = p->value;
+    REFUSE_IF(!a->most != !b->most, "dtype-b: %s elements of B, but those of A are %s" CJ_HINT
+              "e4m3 and e5m2 go together, and i8 and u8", b->name, a->name);
+    REFUSE_IF(cj__gemm_is_exact(g) && !a->most, "out: i32 is the sums of i8 and u8; those of %s are f32" CJ_HINT "leave out at its default",
+              a->name);
+    if (!a->most) return CJ_OK;
+    const uint64_t most = INT32_MAX / (a->most * b->most);
+    REFUSE_IF(g->k > most, "k: %" PRIu64 " products of %s and %s may leave the range of their sums, s32; at most %" PRIu64 " never do" CJ_HINT
+              "multiply parts of k by themselves, and add up the results in f32", g->k, a->name, b->name, most);
+    REFUSE_IF(cj__gemm_is_exact(g) && (value[GEMM_C] || value[GEMM_BIAS] || value[GEMM_ACTIVATION]),
+              "out: i32, but %s; D of i32 is the sums as they are" CJ_HINT "out=f32, bf16, f16, i8 have alpha, C, bias and activation",
+              value[GEMM_C] ? "C is added (c=yes)" : value[GEMM_BIAS] ? "there is a bias" : "there is an activation");
+    return CJ_OK;
+}
+
 #define SHARED_HINT CJ_HINT "shared says which matrices all products of a batch have in common"
 
 cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_error *error) {
@@ -157,6 +187,7 @@ cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_err
     const gemm_type *a = &types[value[GEMM_DTYPE]];
     TRY(check_order(a->bytes != 2 && value[GEMM_A], "a", "column", a, "row", error));
     TRY(check_order(a->bytes != 2 && !value[GEMM_B], "b", "row", g->b.type, "column", error));
+    TRY(check_integers(p, g, a, &types[value[GEMM_DTYPE_B] ? of_b[value[GEMM_DTYPE_B]] : value[GEMM_DTYPE]], error));
     TRY(check_lines(p, g, error));
     REFUSE_IF(value[GEMM_SHARED] && g->batches == 1, "shared: with batch 1 there is nobody to share with" SHARED_HINT);
     REFUSE_IF(shared[value[GEMM_SHARED]].c && !value[GEMM_C],
@@ -169,7 +200,9 @@ cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_err
 // Of the sums. Tensor maps of tf32 round an f32 to the nearest with 10 bits of fraction, on its way to shared memory.
 // At each 32 of k of 8-bit elements the hardware cuts every product and the sum off below 2^-13 of the largest one's power of two:
 // where signs are mixed, what is cut off cancels but for about 2^-10 ("Sums of 8-bit floats" in docs/maintaining/gemm.md).
+// Sums of integers are exact; as f32 they are rounded once, and once more by alpha.
 static double sum_error(const gemm_shape *g) {
+    if (cj__gemm_is_integer(g)) return cj__gemm_is_exact(g) ? 0 : 0x1p-22;
     switch (g->a.type->bytes) {
     case 1: return 0x1p-10 + (double)g->k * 0x1p-18;
     case 4: return 0x1p-10 + (double)g->k * 0x1p-22;

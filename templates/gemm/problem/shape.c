@@ -24,10 +24,11 @@ static uint32_t subtile_of(const gemm_shape *g, uint32_t columns) {
     return subtile < GEMM_SUBTILE_LEAST || subtile * GEMM_SUBTILES_MAX < columns ? 0 : subtile;
 }
 
-// Turned tiles side by side share the columns evenly, as wgmma takes each multiple of 8: 264 of them are 2 times 136, where a tile has 256,
+// Turned tiles side by side share the columns evenly, as wgmma takes each multiple of 8 (of integers of 16): 264 of them are 2 times 136, where a tile has 256,
 // and not 256 and 8 (with C, 2 times 144: 3 subtiles of 48). Each block of a column of the multicast group loads whole swizzle patterns.
 static uint32_t columns_of_tile(const gemm_shape *g) {
-    const uint32_t most = cj__gemm_tiles[g->tile].n, unit = GEMM_PATTERN_ROWS * g->cluster_m;
+    const uint32_t least = cj__gemm_is_integer(g) ? GEMM_INTEGER_COLUMNS : GEMM_PATTERN_ROWS;
+    const uint32_t most = cj__gemm_tiles[g->tile].n, unit = (uint32_t)cj__round_up(least, GEMM_PATTERN_ROWS * g->cluster_m);
     if (!g->turned) return most;
     const uint64_t tiles = cj__round_up(cj__ceil_div(g->n, most), g->cluster_n);
     uint32_t       columns = (uint32_t)cj__round_up(cj__ceil_div(g->n, tiles), unit);

@@ -35,7 +35,7 @@ void cj__skinny_read(const cj_params *p, gemm_shape *g) {
 // Targets that multiply 8 bits as f16 (sm_90): ptxas has registers for that beside few sums.
 static bool has_registers(const gemm_shape *g) {
     const bool is_wide = cj__least(g->m, g->n) > MMA_COLUMNS;
-    return g->a.type->bytes > 1 || !is_wide || g->tile == SKINNY_TILE_FIRST + SKINNY_TILES - 1;
+    return !cj__gemm_is_narrow_float(g->a.type) || !is_wide || g->tile == SKINNY_TILE_FIRST + SKINNY_TILES - 1;
 }
 
 // The most lines a block that leave a block for each SM: each block reads all of the few lines.

@@ -17,8 +17,8 @@ static void store_sums(const mma_kernel *k, const skinny_shape *s, const cj_reg 
     for (uint32_t n = 0; n < s->groups; n++)
         for (uint32_t m = 0; m < s->eights; m++)
             for (uint32_t j = 0; j < 4; j++)
-                cj_ptx(f, "st.shared.f32 [$1 + $2], $3;", at,
-                       (m * MMA_COLUMNS + j % 2) * row + (n * MMA_LINES + j / 2 * 8) * 4, sum[4 * (n * s->eights + m) + j]);
+                cj_ptx(f, "st.shared.$4 [$1 + $2], $3;", at, (m * MMA_COLUMNS + j % 2) * row + (n * MMA_LINES + j / 2 * 8) * 4,
+                       sum[4 * (n * s->eights + m) + j], cj__gemm_sum_type(k->base.g));
     cj_ptx(f, "bar.sync 0; // all warps' sums are there");
 }
 
@@ -45,14 +45,11 @@ static void store_value(const mma_kernel *k, cj_reg at, cj_reg value) {
     const gemm_type *type = k->base.g->d_type;
     cj_func         *f = k->base.f;
     if (type->bytes == 4) {
-        cj_ptx(f, "st.global.f32 [$1], $2;", at, value);
+        cj_ptx(f, "st.global.$3 [$1], $2;", at, value, cj__gemm_sum_type(k->base.g));
         return;
     }
-    cj_reg rounded = cj_register(f, "b16", "rounded");
-    if (type->bytes == 2)
-        cj_ptx(f, "cvt.rn.$1.f32 $2, $3;", type->name, rounded, value);
-    else
-        cj_ptx(f, "cvt.rn.satfinite.$1x2.f32 $2, $3, $3;", type->name, rounded, value);
+    cj_reg rounded = type->bytes == 1 ? cj__gemm_narrow(&k->base, value, value)
+                                      : cj_let(f, "b16", "rounded", "cvt.rn.$3.f32 $1, $2;", value, type->in_ptx);
     cj_ptx(f, "st.global.b$1 [$2], $3;", 8 * type->bytes, at, rounded);
 }
 
@@ -92,11 +89,12 @@ static void emit_element(const mma_kernel *k, const skinny_shape *s, const targe
         is_row = cj_let(f, "pred", "is_row", "setp.lt.and.u32 $1, $2, $3, $4;", number, lines * few, is_row);
     cj_reg inside = cj_let(f, "pred", "inside", "setp.lt.and.s32 $1, $2, $3, $4;", d_column, t->n, is_row);
     CJ_IF(f, inside, "outside") {
-        cj_reg sum = cj_mov(f, "f32", "sum", 0.0F);
+        cj_reg sum = cj__gemm_sum(&k->base, "sum");
+        cj__gemm_sum_clear(&k->base, sum);
         for (uint32_t w = 0; w < SKINNY_WARPS; w++) {
-            cj_reg part = cj_f32(f, "part");
-            cj_ptx(f, "ld.shared.f32 $1, [$2 + $3];", part, at, w * cj__skinny_warp_bytes(s));
-            cj_ptx(f, "add.rn.f32 $1, $1, $2;", sum, part);
+            cj_reg part = cj__gemm_sum(&k->base, "part");
+            cj_ptx(f, "ld.shared.$4 $1, [$2 + $3];", part, at, w * cj__skinny_warp_bytes(s), cj__gemm_sum_type(k->base.g));
+            cj__gemm_sums_add(&k->base, &sum, &part, 1);
         }
         finish(k, t, d_row, d_column, sum);
     }

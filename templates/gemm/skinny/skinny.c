@@ -157,7 +157,7 @@ static void multiply(const mma_kernel *k, const skinny_shape *s, const cj_reg *s
     cj_func *f = k->base.f;
     loads    l = {.k = k, .s = s};
     begin(&l, first);
-    for (uint32_t i = 0; i < cj__skinny_sums(s); i++) cj_set(f, sum[i], 0.0F);
+    for (uint32_t i = 0; i < cj__skinny_sums(s); i++) cj__gemm_sum_clear(&k->base, sum[i]);
     cj_reg left = cj_mov(f, "u32", "sets_left", cj__load_param(f, "u32", k->part_steps, "sets"));
     cj__gemm_wait(&k->base);
     cj_step(f, "all sets are loaded; then each is multiplied and loaded again");
@@ -208,7 +208,7 @@ void cj__skinny_emit(const cj_plan *plan, cj_builder *builder) {
     limit_registers(&k, &s);
     cj__launch_dependents(plan, f);
     identify(&k);
-    for (uint32_t i = 0; i < cj__skinny_sums(&s); i++) sum[i] = cj_f32(f, "sum");
+    for (uint32_t i = 0; i < cj__skinny_sums(&s); i++) sum[i] = cj__gemm_sum(&k.base, "sum");
     cj_reg first = s.many_is_a ? k.place.row : k.place.column;
     multiply(&k, &s, sum, first);
     cj__skinny_results(&k, &s, sum, first);

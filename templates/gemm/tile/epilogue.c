@@ -150,8 +150,8 @@ static void read_packed(const gemm_kernel *k, cj_reg first, cj_reg *c) {
     for (uint32_t i = 0; i < pairs_of(g); i++) {
         cj_reg low = cj_register(f, "b16", "low"), high = cj_register(f, "b16", "high");
         cj_ptx(f, "mov.b32 {$1, $2}, $3;", low, high, packed[i]);
-        c[2 * i] = cj_let(f, "f32", "addend", "cvt.f32.$3 $1, $2;", low, g->c_type->name);
-        c[2 * i + 1] = cj_let(f, "f32", "addend", "cvt.f32.$3 $1, $2;", high, g->c_type->name);
+        c[2 * i] = cj_let(f, "f32", "addend", "cvt.f32.$3 $1, $2;", low, g->c_type->in_ptx);
+        c[2 * i + 1] = cj_let(f, "f32", "addend", "cvt.f32.$3 $1, $2;", high, g->c_type->in_ptx);
     }
 }
 
@@ -184,13 +184,12 @@ static void load_addends(const gemm_kernel *k, const gemm_results *r, uint32_t s
 static void pack(const gemm_kernel *k, const cj_reg *packed, uint32_t pair, const cj_reg value[2], cj_reg *above) {
     const gemm_type *type = k->g->d_type;
     if (type->bytes == 2) {
-        cj_ptx(k->f, "cvt.rn.$1x2.f32 $2, $3, $4;", type->name, packed[pair], value[1], value[0]);
+        cj_ptx(k->f, "cvt.rn.$1x2.f32 $2, $3, $4;", type->in_ptx, packed[pair], value[1], value[0]);
     } else if (type->bytes == 4) {
         cj_ptx(k->f, "mov.b32 $1, $2;", packed[2 * pair], value[0]);
         cj_ptx(k->f, "mov.b32 $1, $2;", packed[2 * pair + 1], value[1]);
     } else {
-        cj_reg narrow = cj_register(k->f, "b16", "narrow");
-        cj_ptx(k->f, "cvt.rn.satfinite.$1x2.f32 $2, $3, $4;", type->name, narrow, value[1], value[0]);
+        cj_reg narrow = cj__gemm_narrow(k, value[0], value[1]);
         if (pair % 2) cj_ptx(k->f, "mov.b32 $1, {$2, $3};", packed[pair / 2], *above, narrow);
         *above = narrow;
     }

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a tile's f32 sums to D: value.c scales, adds and activates, epilogue.c rounds, packs and stores, tail.c stores the ends of
+// From a tile's sums to D: value.c scales, adds and activates, epilogue.c rounds, packs and stores, tail.c stores the ends of
 // lines that are no whole 16 bytes.
 #ifndef CJ_TEMPLATES_GEMM_EPILOGUE_H
 #define CJ_TEMPLATES_GEMM_EPILOGUE_H
 
 #include "kernel.h"
+
+// ---- sums (partials.c): f32, or s32 of integers, in registers of the type b32, which become the values in f32
+
+const char *cj__gemm_sum_type(const gemm_shape *g);  // of a register and in memory
+cj_reg      cj__gemm_sum(const gemm_kernel *k, const char *name);
+void        cj__gemm_sum_clear(const gemm_kernel *k, cj_reg sum);
 
 // ---- from sums to values (value.c)
 
@@ -23,9 +29,14 @@ void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, const gemm
 // The bias of the 8 columns `eight` of the tile: new registers for the two of them that a thread has.
 void cj__gemm_values_columns(const gemm_kernel *k, const gemm_values *v, uint32_t eight, cj_reg bias[2]);
 
-// One sum or two become values, as f32: scaled, `addend` (of C) and `bias` added if they are there (a zero id is none), activated.
+// One sum or two become values, as f32: scaled, `addend` (of C) and `bias` added if they are there (a zero id is none), activated. Where D is
+// i32 they stay as they are.
 void cj__gemm_value(const gemm_kernel *k, const gemm_values *v, const cj_reg *sum, const cj_reg *addend,
                     const cj_reg *bias, uint32_t count);
+
+// Two values as elements of D of 8 bits, the first one in the low byte: a new register of 16 bits. NaN becomes NaN or, of i8, 0; what is
+// too large the largest number.
+cj_reg cj__gemm_narrow(const gemm_kernel *k, cj_reg low, cj_reg high);
 
 // ---- subtiles of which D lies in columns (turned.c): 16-bit elements and f32, C's as D's
 

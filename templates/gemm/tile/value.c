@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of a sum before it is rounded: value = activation(alpha sum + beta C + bias), and for 8-bit results
-// times their scale. alpha has the scales of A and B in it.
+// times their scale. alpha has the scales of A and B in it. Sums of integers are converted to f32 first; in i32 they leave as they are.
 //
 // The bias of a tile is loaded during the tile's products and waits in registers: of columns each lane has two of every
 // 64 (of a tile that ends within them, also some that are none of its), and a shuffle brings them (two of 16 bits at once) to the
@@ -37,6 +37,7 @@ static uint32_t values_of_columns(const gemm_shape *g) { return 2 * (uint32_t)cj
 void cj__gemm_values_begin(const gemm_kernel *k, gemm_values *v) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
+    if (cj__gemm_is_exact(g)) return;
     v->alpha = cj__load_param(f, "f32", k->alpha, "alpha");
     if (cj__gemm_is_scaled(g)) {
         multiply_by(k, v->alpha, k->scale_a, "scale_a");
@@ -73,7 +74,7 @@ static void load_bias(const gemm_kernel *k, cj_reg first, uint32_t count, uint32
 }
 
 static void widen(const gemm_kernel *k, cj_reg bias, cj_reg half) {
-    cj_ptx(k->f, "cvt.f32.$1 $2, $3;", k->g->c_type->name, bias, half);
+    cj_ptx(k->f, "cvt.f32.$1 $2, $3;", k->g->c_type->in_ptx, bias, half);
 }
 
 static uint32_t row_of(uint32_t i) { return i * GEMM_WARP_ROWS / 2; }
@@ -178,8 +179,23 @@ static void scale_and_add(const gemm_kernel *k, const gemm_values *v, cj_reg sum
 
 void cj__gemm_value(const gemm_kernel *k, const gemm_values *v, const cj_reg *sum, const cj_reg *addend,
                     const cj_reg *bias, uint32_t count) {
+    if (cj__gemm_is_exact(k->g)) return;
+    for (uint32_t i = 0; cj__gemm_is_integer(k->g) && i < count; i++) cj_ptx(k->f, "cvt.rn.f32.s32 $1, $1;", sum[i]);
     for (uint32_t i = 0; i < count; i++) scale_and_add(k, v, sum[i], addend[i], bias[i]);
     activate(k, sum, count);
     for (uint32_t i = 0; cj__gemm_is_d_scaled(k->g) && i < count; i++)
         cj_ptx(k->f, "mul.rn.f32 $1, $1, $2;", sum[i], v->scale_d);
+}
+
+// ---- results of 8 bits
+
+static cj_reg rounded(cj_func *f, cj_reg value) { return cj_let(f, "s32", "rounded", "cvt.rni.s32.f32 $1, $2;", value); }
+
+cj_reg cj__gemm_narrow(const gemm_kernel *k, cj_reg low, cj_reg high) {
+    const gemm_type *type = k->g->d_type;
+    cj_func         *f = k->f;
+    if (!type->most) return cj_let(f, "b16", "narrow", "cvt.rn.satfinite.$4x2.f32 $1, $2, $3;", high, low, type->in_ptx);
+    cj_reg first = rounded(f, low), second = rounded(f, high);
+    cj_reg both = cj_let(f, "b32", "both", "cvt.pack.sat.s8.s32.b32 $1, $2, $3, 0;", second, first);
+    return cj_let(f, "b16", "narrow", "cvt.u16.u32 $1, $2;", both);
 }

@@ -46,7 +46,8 @@ static void find_peers(consumer *c) {
 // Zeros that a peer is pushed beside the sums of a subtile of fewer columns.
 static void pad_sums(consumer *c) {
     const gemm_shape *g = c->k->g;
-    cj_reg            padding = cj_mov(c->k->f, "f32", "padding", 0.0F);
+    cj_reg            padding = cj__gemm_sum(c->k, "padding");
+    cj__gemm_sum_clear(c->k, padding);
     for (uint32_t i = g->tile_n / 2; i < g->subtiles * cj__gemm_sums(g); i++) c->sum[i] = padding;
 }
 
@@ -62,7 +63,7 @@ static void begin(consumer *c) {
     c->b = descriptor_of(k, g->b.order, b, &c->b_step);
     c->fresh = cj_ne(f, "fresh", own, own);
     c->adds = cj_eq(f, "adds", own, own);
-    for (uint32_t i = 0; i < g->tile_n / 2; i++) c->sum[i] = cj_f32(f, "sum");
+    for (uint32_t i = 0; i < g->tile_n / 2; i++) c->sum[i] = cj__gemm_sum(k, "sum");
     if (g->split > 1 && cj__gemm_has_last(g)) pad_sums(c);
     c->before = cj_mov(f, "u32", "stage_before", 0);
     find_peers(c);
@@ -85,7 +86,7 @@ static void release(const consumer *c, const char *why) {
 static void emit_products(const consumer *c, bool is_first) {
     const gemm_kernel  *k = c->k;
     const gemm_shape   *g = k->g;
-    const cj_wgmma_form form = {g->tile_n, g->a.type->name, g->a.order, g->b.order, g->b.type->name};
+    const cj_wgmma_form form = {g->tile_n, g->a.type->in_ptx, g->a.order, g->b.order, g->b.type->in_ptx};
     cj_func            *f = k->f;
     cj_pipeline_wait(f, &k->stages, &c->at);
     cj_reg a = in_stage(k, c->a, c->at.stage, g->a.bytes), b = in_stage(k, c->b, c->at.stage, g->b.bytes);
@@ -236,7 +237,7 @@ static void emit_split(consumer *c) {
     cj__gemm_values_bias(k, &c->results.values, &place);
     cj_step(k->f, "this block's steps of the tile");
     c->at = cj_pipeline_begin(k->f, &k->stages, CJ_CONSUMER);
-    for (uint32_t i = 0; i < k->g->tile_n / 2; i++) cj_ptx(k->f, "mov.f32 $1, $2;", c->sum[i], 0.0F);
+    for (uint32_t i = 0; i < k->g->tile_n / 2; i++) cj__gemm_sum_clear(k, c->sum[i]);
     CJ_IF(k->f, cj_ne(k->f, "has_steps", k->split.steps, 0), "no_steps_here") {
         emit_products(c, true);
         emit_last_steps(c, cj_sub(k->f, "other_steps", k->split.steps, 1));

@@ -103,7 +103,7 @@ static void push(const gemm_kernel *k, const subtile *s, const cj_reg *sum) {
         cj_ptx(f, "@$1 sub.u32 $2, $2, $3;", after, own, cj__gemm_subtile_bytes(g));
         cj_reg to = cj_cluster_map_address(f, own, rank), arrived = cj_cluster_map_address(f, s->arrived, rank);
         for (int i = 0; i < (int)cj__gemm_sums(g) / GEMM_VECTOR; i++)
-            cj_st_async(f, cj_always(), "f32", sum + GEMM_VECTOR * i, GEMM_VECTOR, to, i * GEMM_VECTOR_BYTES, arrived);
+            cj_st_async(f, cj_always(), cj__gemm_sum_type(g), sum + GEMM_VECTOR * i, GEMM_VECTOR, to, i * GEMM_VECTOR_BYTES, arrived);
     }
 }
 
@@ -150,8 +150,8 @@ static void add_up(const gemm_kernel *k, const summands *s, bool fresh, const cj
     const uint32_t round = keep && count < 2 * IN_FLIGHT ? IN_FLIGHT - 1 : IN_FLIGHT;
     const uint32_t first = count <= round ? count : count % round, used = first < count ? round : first - fresh;
     cj_reg         next[IN_FLIGHT][SUBTILE_SUMS_MAX];
-    for (uint32_t i = 0; i < used * n; i++) next[i / n][i % n] = cj_f32(k->f, "summand");
-    for (uint32_t i = 0; fresh && !first && i < n; i++) cj_ptx(k->f, "mov.f32 $1, $2;", sum[i], 0.0F);
+    for (uint32_t i = 0; i < used * n; i++) next[i / n][i % n] = cj__gemm_sum(k, "summand");
+    for (uint32_t i = 0; fresh && !first && i < n; i++) cj__gemm_sum_clear(k, sum[i]);
     if (fresh && first) load(k, s, sum, 0);
     for (uint32_t i = fresh; i < first; i++) load(k, s, next[i - fresh], i);
     for (uint32_t i = fresh; i < first; i++) cj__gemm_sums_add(k, sum, next[i - fresh], n);

@@ -9,6 +9,7 @@
 
 #include "emit.h"
 #include "gemm_number.h"
+#include "gemm_refusals.h"
 #include "models/gemm_model.h"
 #include "test.h"
 
@@ -65,14 +66,20 @@ static void set(problem *p, unsigned which, uint64_t row, uint64_t column, doubl
 
 static double random_real(uint64_t *random) { return (double)(cj_test_random(random) >> 40) * 0x1p-23 - 1; }
 
-// Random elements, with NaN after each line and each product.
+// Of floats from -1 to 1, of integers of all that the type has.
+static double random_element(const gemm_number_type *type, uint64_t *random) {
+    const double real = random_real(random), half = (type->most - type->least + 1) / 2;
+    return gemm_number_is_integer(type) ? floor(type->least + half + real * half) : real;
+}
+
+// Random elements, with NaN (of integers -1) after each line and each product.
 static void fill_matrix(matrix *x, uint64_t *random) {
     const uint32_t bytes = x->type->bytes;
     memset(x->at, POISON, bytes_of(x));
     for (uint64_t line = 0; line < x->lines * x->products; line++)
         for (uint64_t i = 0; i < x->length; i++)
             gemm_number_put(x->type, x->at + (line / x->lines * x->stride + line % x->lines * x->leading + i) * bytes,
-                            random_real(random));
+                            random_element(x->type, random));
 }
 
 // What the plan takes: align-a … or align, but at least an element.
@@ -128,7 +135,8 @@ static const gemm_number_type *type_of(const problem *p, const char *param, cons
 static void make_matrices(problem *p, uint64_t *random) {
     char                    shared[NAME];
     const gemm_number_type *a = type_of(p, "dtype", NULL), *b = type_of(p, "dtype-b", a), *bf16 = gemm_number("bf16");
-    const gemm_number_type *d = type_of(p, "out", a->bytes == 4 ? gemm_number("f32") : a->bytes == 1 ? bf16 : a);
+    const gemm_number_type *wide = gemm_number(gemm_number_is_integer(a) ? "i32" : "f32");
+    const gemm_number_type *d = type_of(p, "out", a->bytes == 4 || gemm_number_is_integer(a) ? wide : a->bytes == 1 ? bf16 : a);
     const gemm_number_type *c = d->bytes == 1 ? bf16 : d;
     const bool              a_order = cj_params_get(&p->params, "a"), b_order = cj_params_get(&p->params, "b");
     const bool              d_order = cj_params_get(&p->params, "d");
@@ -145,12 +153,18 @@ static void make_matrices(problem *p, uint64_t *random) {
                              .stride_b = x[B].stride, .stride_c = x[C].stride, .stride_d = x[D].stride};
 }
 
+// Whether D is the sums of integers as they are.
+static bool keeps_sums(const problem *p) { return !strcmp(p->matrix[D].type->name, "i32"); }
+
 static void make_scales(problem *p, uint64_t *random) {
     cj_error error = {0};
     p->has_scale_b = cj_test_random(random) % 2;
-    p->scale[0] = p->matrix[A].type->bytes == 1 ? 0.625F : 1;
-    p->scale[1] = p->matrix[A].type->bytes == 1 && p->has_scale_b ? 3 : 1;
+    const bool has_scales = p->matrix[A].type->bytes == 1 && !keeps_sums(p);
+    const bool is_integer = gemm_number_is_integer(p->matrix[A].type);
+    p->scale[0] = !has_scales ? 1 : is_integer ? 0.625F / 8192 : 0.625F;  // of integers results from -127 to 127, most of them
+    p->scale[1] = has_scales && p->has_scale_b ? 3 : 1;
     p->scale[2] = p->matrix[D].type->bytes == 1 ? 0.75F : 1;
+    if (keeps_sums(p)) p->alpha = 1;
     cj_test_ok(cj_mem_alloc(p->device, sizeof p->scale, &p->scales, &error), &error);
     cj_test_ok(cj_mem_write(p->device, p->scales, p->scale, sizeof p->scale, NULL, &error), &error);
 }
@@ -198,14 +212,23 @@ static cj_gemm_operands operands_of(const problem *p) {
 
 // ---- the host's way
 
-// Relative to the magnitude of the sum: sums in f32 in any order; sums of 8-bit elements, of mixed signs,
-// whose products are cut off after 13 bits.
+// Relative to the magnitude of the sum: sums in f32 in any order; sums of 8-bit floats, of mixed signs,
+// whose products are cut off after 13 bits; sums of integers, which are exact and then rounded to f32.
 static double sum_error(const problem *p) {
-    return p->matrix[A].type->bytes == 1 ? 0x1p-10 + ldexp((double)p->k, -18) : ldexp((double)p->k, -22);
+    if (gemm_number_is_integer(p->matrix[A].type)) return keeps_sums(p) ? 0 : 0x1p-21;
+    return 0x1p-22 + (p->matrix[A].type->bytes == 1 ? 0x1p-10 + ldexp((double)p->k, -18) : ldexp((double)p->k, -22));
+}
+
+// How far rounding to a type moves a number of this size.
+static double rounding(const gemm_number_type *type, double size) {
+    if (gemm_number_is_integer(type)) return type->bytes == 4 ? 0 : 0.5;
+    const int least = 2 - (1 << (type->format.exponent - 1)) - type->format.fraction - 1;  // half the smallest number
+    return ldexp(size, -type->format.fraction - 1) + ldexp(1, least > -25 ? least : -25);
 }
 
 // 8-bit results have no infinity: larger values become the largest number.
 static double stored(const gemm_number_type *type, double x) {
+    if (gemm_number_is_integer(type)) return isnan(x) ? 0 : fmax(type->least, fmin(type->most, x));
     const double most = type->format.exponent == 4 ? 448 : 57344;
     return type->bytes > 1 || isnan(x) ? x : fmax(-most, fmin(most, x));
 }
@@ -223,10 +246,9 @@ static double expected(const problem *p, uint64_t product, uint64_t row, uint64_
     const double c = p->adds_c ? p->beta * value(p, C, product, row, column) : 0;
     const double bias = p->bias ? value(p, BIAS, 0, 0, 1 + (p->bias == 2 ? row : column)) : 0;
     const double want = p->scale[2] * gemm_model_activated(p->activation, alpha * sum + c + bias);
-    double       error = p->scale[2] * (sum_error(p) + 0x1p-22) * (fabs(alpha) * size + fabs(c) + fabs(bias));
+    double       error = p->scale[2] * sum_error(p) * (fabs(alpha) * size + fabs(c) + fabs(bias));
     if (p->activation > CJ_GEMM_RELU) error = 1.13 * error + p->scale[2] * 0x1p-20 * fabs(alpha * sum + c + bias);
-    const int least = 2 - (1 << (type->format.exponent - 1)) - type->format.fraction - 1;  // half the smallest number
-    *bound = ldexp(fabs(want) + error, -type->format.fraction - 1) + error + ldexp(1, least > -25 ? least : -25);
+    *bound = rounding(type, fabs(want) + error) + error;
     return stored(type, want);
 }
 
@@ -362,106 +384,9 @@ void cj_test_gemm_chain(cj_device *device, const char *words, uint64_t *random) 
 
 // ---- typed calls
 
-typedef struct refusal {
-    const char  *says;
-    cj_gemm_desc desc;
-    cj_ptr       skew;  // added to the address of A
-} refusal;
-
-static void what_is_refused(problem *p) {
-    const refusal refusals[] = {
-        {"m: 0", {.n = 1, .k = 1, .dtype = CJ_BF16}, 0},
-        {"dtype", {.m = 1, .n = 1, .k = 1, .dtype = CJ_F64}, 0},
-        {"cluster", {.m = 8, .n = 8, .k = 8, .dtype = CJ_BF16, .cluster = 3}, 0},
-        {"split: 12 times 2", {.m = 8, .n = 8, .k = 8, .dtype = CJ_BF16, .cluster = 2, .split = 12}, 0},
-        {"parts", {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .parts = 65}, 0},
-        {"ldb: 8", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .ldb = 8}, 0},
-        {"a: 0x", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16}, 1},
-        {"a: 0x", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .form = CJ_GEMM_FORM_MMA}, 1},
-        {"align-a: 2 bytes, but form=wgmma", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .lda = 41, .form = CJ_GEMM_FORM_WGMMA}, 0},
-        {"align-a: 8 bytes, but form=wgmma", {.m = 40, .n = 48, .k = 48, .dtype = CJ_BF16, .form = CJ_GEMM_FORM_WGMMA}, 8},
-        {"align-d: 4 bytes, but form=skinny",
-         {.m = 8, .n = 50, .k = 48, .dtype = CJ_BF16, .b = CJ_GEMM_COLUMN, .form = CJ_GEMM_FORM_SKINNY},
-         0},
-        {"cluster: 2, but form=mma",
-         {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .cluster = 2, .form = CJ_GEMM_FORM_MMA},
-         0},
-        {"tile: 16x128 is none of form=wgmma",
-         {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .tile = CJ_GEMM_TILE_16X128, .form = CJ_GEMM_FORM_WGMMA},
-         0},
-        {"b: row; elements of e4m3", {.m = 40, .n = 48, .k = 48, .dtype = CJ_E4M3}, 0},
-        {"a: column; elements of tf32",
-         {.m = 40, .n = 48, .k = 48, .dtype = CJ_TF32, .a = CJ_GEMM_COLUMN, .b = CJ_GEMM_COLUMN},
-         0},
-        {"dtype-b: e5m2 has no effect with dtype=bf16", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .dtype_b = CJ_E5M2}, 0},
-        {"out: 9", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .out = (cj_gemm_out)9}, 0},
-        {"activation: 7", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .activation = (cj_gemm_activation)7}, 0},
-        {"bias: NULL", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .bias = CJ_GEMM_BIAS_N}, 0},
-        {"stride_a, stride_b: both 0", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .batch = 2}, 0},
-        {"stride_d: 1904 elements are less than the 1920",
-         {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .batch = 2, .stride_a = 1600, .stride_d = 1904},
-         0},
-        {"lda: 9223372036854775808 elements",
-         {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .lda = UINT64_C(1) << 63},
-         0},
-        {"ldd: 9223372036854775824 elements",
-         {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .ldd = (UINT64_C(1) << 63) + 16},
-         0},
-        {"stride_a: 9223372036854776064 elements",
-         {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .batch = 2, .stride_a = (UINT64_C(1) << 63) + 256},
-         0},
-        {"ldd: 40 times 274877906944 elements",
-         {.m = 40,
-          .n = 48,
-          .k = 40,
-          .dtype = CJ_BF16,
-          .batch = 2,
-          .stride_a = 1600,
-          .ldd = UINT64_C(1) << 38,
-          .stride_d = 1920},
-         0},
-    };
-    cj_gemm_operands operands = operands_of(p);
-    operands.bias = 0;
-    for (size_t i = 0; i < CJ_TEST_COUNT(refusals); i++) {
-        cj_gemm_operands given = operands;
-        cj_gemm_desc     desc = refusals[i].desc;
-        cj_error         error = {0};
-        desc.struct_size = sizeof desc;
-        given.a += refusals[i].skew;
-        assert_int_equal(cj_gemm_launch(p->device, &desc, &given, NULL, &error), CJ_INVALID_ARGUMENT);
-        if (!strstr(error.message, refusals[i].says)) fail_msg("%s: %s", refusals[i].says, error.message);
-    }
-}
-
-// Refuses operands of the launch, rather than fields of the description.
-static void operands_that_are_refused(problem *p) {
-    const cj_gemm_desc plain = {CJ_INIT(plain), .m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .adds_c = true};
-    const cj_gemm_desc narrow = {
-        CJ_INIT(narrow),        .m = 48, .n = 48, .k = 48, .dtype = CJ_E4M3, .b = CJ_GEMM_COLUMN, .adds_c = true,
-        .out = CJ_GEMM_OUT_E4M3};
-    const cj_gemm_operands all = operands_of(p);
-    cj_gemm_operands       given[8];
-    const struct {
-        const char         *says;
-        const cj_gemm_desc *desc;
-    } refusals[] = {{"a: NULL", &plain},
-                    {"b: NULL", &plain},
-                    {"c: NULL", &plain},
-                    {"d: NULL", &plain},
-                    {"is d, but elements", &narrow},
-                    {"scale_a: 0x1002", &narrow},
-                    {"scale_b: 0x1002", &narrow},
-                    {"scale_d: 0x1002", &narrow}};
-    for (size_t i = 0; i < CJ_TEST_COUNT(given); i++) given[i] = all;
-    given[0].a = given[1].b = given[2].c = given[3].d = 0;
-    given[4].c = given[4].d;
-    given[5].scale_a = given[6].scale_b = given[7].scale_d = 0x1002;
-    for (size_t i = 0; i < CJ_TEST_COUNT(given); i++) {
-        cj_error error = {0};
-        assert_int_equal(cj_gemm_launch(p->device, refusals[i].desc, &given[i], NULL, &error), CJ_INVALID_ARGUMENT);
-        if (!strstr(error.message, refusals[i].says)) fail_msg("%s: %s", refusals[i].says, error.message);
-    }
+static void refuse(const problem *p) {
+    const cj_gemm_operands operands = operands_of(p);
+    cj_test_gemm_refusals(p->device, &operands);
 }
 
 // A handle does not ask the addresses: they are as its description says.
@@ -553,6 +478,10 @@ void cj_test_gemm_calls(cj_device *device) {
         {"m=41 n=73 k=99 align=2 c=yes bias=n", {.dtype = CJ_BF16, .adds_c = true, .bias = CJ_GEMM_BIAS_N}},
         {"m=70 n=11 k=64 dtype=f16 align-b=2 align-d=2 b=column batch=2 d=column",
          {.dtype = CJ_F16, .b = CJ_GEMM_COLUMN, .d = CJ_GEMM_COLUMN, .batch = 2}},
+        {"m=40 n=72 k=101 dtype=i8 dtype-b=u8 b=column align=1",
+         {.dtype = CJ_I8, .dtype_b = CJ_U8, .b = CJ_GEMM_COLUMN}},
+        {"m=40 n=72 k=112 dtype=u8 b=column out=i8 c=yes bias=m",
+         {.dtype = CJ_U8, .b = CJ_GEMM_COLUMN, .out = CJ_GEMM_OUT_I8, .adds_c = true, .bias = CJ_GEMM_BIAS_M}},
         {"m=40 n=72 k=50 dtype=f16 batch=2 out=f32 activation=relu",
          {.dtype = CJ_F16, .batch = 2, .out = CJ_GEMM_OUT_F32, .activation = CJ_GEMM_RELU}},
     };
@@ -563,8 +492,7 @@ void cj_test_gemm_calls(cj_device *device) {
         desc.struct_size = sizeof desc;
         open_problem(&p, device, calls[i].words, &random);
         call(&p, &desc, &random);
-        if (!i) what_is_refused(&p);
-        if (!i) operands_that_are_refused(&p);
+        if (!i) refuse(&p);
         if (!i) a_handle_is_for_its_alignment(&p);
         close_problem(&p);
     }

@@ -7,12 +7,15 @@
 
 #include "models/half.h"
 
-// A type of elements. Those of 4 bytes are stored as a float, tf32 with its low 13 bits 0.
+// A type of elements. Floats of 4 bytes are stored as a float, tf32 with its low 13 bits 0. Integers have a range, and no format.
 typedef struct gemm_number_type {
     const char *name;
     uint32_t    bytes;
     half_format format;
+    double      least, most;
 } gemm_number_type;
+
+static inline bool gemm_number_is_integer(const gemm_number_type *type) { return type->most > 0; }
 
 // NULL: no type has that name.
 const gemm_number_type *gemm_number(const char *name);

@@ -45,7 +45,8 @@ static void draw_types(uint64_t *random, char *words, size_t size) {
     }
     snprintf(
         words, size, "%s b=column",
-        PICK(random, "dtype=tf32", "dtype=e4m3", "dtype=e5m2", "dtype=e4m3 dtype-b=e5m2", "dtype=e5m2 dtype-b=e4m3"));
+        PICK(random, "dtype=tf32", "dtype=e4m3", "dtype=e5m2", "dtype=e4m3 dtype-b=e5m2", "dtype=e5m2 dtype-b=e4m3", "dtype=i8", "dtype=u8",
+             "dtype=i8 dtype-b=u8", "dtype=u8 dtype-b=i8"));
 }
 
 // Two stages of the largest tile have no room for the sums of many blocks, nor have three of one of 192 rows.
@@ -55,14 +56,26 @@ static const char *draw_stages(uint64_t *random, const char *blocks) {
     return *stages == '2' && strstr(blocks, "tile=128x2") && strstr(blocks, "split=") ? "3" : stages;
 }
 
+static bool has_integers(const char *types) { return strstr(types, "dtype=i") || strstr(types, "dtype=u"); }
+
+// What becomes of the sums. Those that leave as they are have nothing added.
+static void draw_results(uint64_t *random, const char *types, char *words, size_t size) {
+    const char *out = PICK(random, "auto", "auto", "bf16", "f16", "f32", "e4m3", "e5m2", "i8");
+    if (has_integers(types) && *out == 'a') {
+        snprintf(words, size, "out=%s", PICK(random, "auto", "i32"));
+        return;
+    }
+    snprintf(words, size, "out=%s c=%s bias=%s activation=%s", out, PICK(random, "no", "no", "yes"), PICK(random, "none", "n", "m"),
+             PICK(random, "none", "none", "relu", "gelu", "silu"));
+}
+
 // The words of a problem with these types, and tile, blocks and what splits K as `blocks` has them.
 static void draw_problem(uint64_t *random, uint32_t most, const char *types, const char *blocks, char *words,
                          size_t size) {
-    snprintf(words, size, "m=%u n=%u k=%u %s out=%s d=%s c=%s bias=%s activation=%s %s %s stages=%s",
-             draw_size(random, most), draw_size(random, most), draw_size(random, most), types,
-             PICK(random, "auto", "auto", "bf16", "f16", "f32", "e4m3", "e5m2"), PICK(random, "row", "column"),
-             PICK(random, "no", "no", "yes"), PICK(random, "none", "n", "m"),
-             PICK(random, "none", "none", "relu", "gelu", "silu"),
+    char results[64];
+    draw_results(random, types, results, sizeof results);
+    snprintf(words, size, "m=%u n=%u k=%u %s %s d=%s %s %s stages=%s", draw_size(random, most), draw_size(random, most),
+             draw_size(random, most), types, results, PICK(random, "row", "column"),
              PICK(random, "batch=1", "batch=1", "batch=2", "batch=3 shared=a", "batch=2 shared=b", "batch=3"), blocks,
              draw_stages(random, blocks));
 }
@@ -73,20 +86,20 @@ void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_
         draw_types(random, types, sizeof types);
         draw_blocks(random, blocks, sizeof blocks);
         draw_problem(random, most, types, blocks, words, sizeof words);
-        if (!strstr(words, "out=e")) strcat(words, PICK(random, "", "", " swap=yes"));
+        if (!strstr(words, "out=e") && !strstr(words, "out=i8")) strcat(words, PICK(random, "", "", " swap=yes"));
         cj_test_gemm(device, words, random);
     }
 }
 
 // The form mma: its tiles, and parts. 8-bit floats, which sm_90 converts, have the smaller tiles.
 static void draw_mma(uint64_t *random, const char *types, char *words, size_t size) {
-    const bool  is_narrow = strstr(types, "dtype=e") != NULL;
+    const bool  is_narrow = strstr(types, "dtype=e") != NULL, has_8_bits = is_narrow || has_integers(types);
     const char *align = strstr(types, "tf32") ? PICK(random, "", " align=8", " align=4", " align-b=4")
                                               : PICK(random, "", "", " align=8", " align=4", " align-d=4 align-c=8", " align-b=4", " align=2",
                                                      " align=1", " align-a=2");
     const char *small = PICK(random, "auto", "64x128", "128x64", "64x64", "32x128", "16x128");
     const char *any = PICK(random, "128x256", "256x128", "128x128", "64x256", small, small);
-    const char *by_elements = is_narrow ? PICK(random, "auto", "64x64") : PICK(random, "auto", "64x64", "32x128", "16x128");
+    const char *by_elements = has_8_bits ? PICK(random, "auto", "64x64") : PICK(random, "auto", "64x64", "32x128", "16x128");
     const char *tile = strstr(align, "=2") || strstr(align, "=1") ? by_elements : is_narrow ? small : any;
     snprintf(words, size, "form=mma tile=%s parts=%s%s", tile, PICK(random, "0", "1", "1", "2", "3", "7"), align);
 }
@@ -105,7 +118,7 @@ void cj_test_gemm_random_mma(cj_device *device, size_t count, uint32_t most, uin
 
 void cj_test_gemm_ragged(cj_device *device, size_t stride, uint64_t *random) {
     static const uint32_t lengths[] = {1, 2, 3, 4, 5, 6, 7, 9, 15, 17, 31, 33, 63, 65, 67, 71, 127, 129, 190, 257, 270};
-    static const char *const outs[] = {"bf16", "f16", "f32", "e4m3", "e5m2"}, *const orders[] = {"row", "column"};
+    static const char *const outs[] = {"bf16", "f16", "f32", "e4m3", "i8"}, *const orders[] = {"row", "column"};
     static const char *const ways[] = {"tile=64x64 cluster=1",
                                        "tile=64x64 cluster=2 c=yes bias=n",
                                        "tile=64x128 cluster=0 batch=3 c=yes",
@@ -134,7 +147,8 @@ void cj_test_gemm_ragged(cj_device *device, size_t stride, uint64_t *random) {
 void cj_test_gemm_unaligned(cj_device *device, size_t stride, uint64_t *random) {
     static const uint32_t sizes[] = {1, 2, 3, 7, 8, 9, 15, 17, 31, 32, 33, 63, 64, 65, 66, 127, 129, 131};
     static const char *const types[] = {"a=row b=row", "dtype=f16 a=column b=row", "a=row b=column", "dtype=f16 a=column b=column",
-                                        "dtype=tf32 b=column", "dtype=e4m3 b=column", "dtype=e5m2 dtype-b=e4m3 b=column"};
+                                        "dtype=tf32 b=column", "dtype=e4m3 b=column", "dtype=e5m2 dtype-b=e4m3 b=column",
+                                        "dtype=i8 dtype-b=u8 b=column out=i8"};
     static const char *const aligns[] = {"align=2", "align=4", "align=8", "align=1", "align-b=4 align-d=4", "align-a=8"};
     static const char *const ways[] = {"", "c=yes bias=n", "d=column c=yes bias=m activation=gelu", "out=f32 batch=3", "parts=3 c=yes",
                                        "out=e4m3 c=yes batch=2 shared=b", "out=f32 d=column c=yes parts=2 batch=2", "stages=3"};

@@ -18,6 +18,17 @@ gives $'\nLast element: 448 (expected 448)' run "${problem[@]}" --dtype e4m3 --b
 gives $'\nLast element: 57344 (expected 57344)' run "${problem[@]}" --dtype e5m2 --b column --out e5m2 --fill const:400
 gives $'\nLast element: nan (expected nan)' run "${problem[@]}" --dtype e5m2 --b column --out e5m2 --fill const:nan
 
+# --- integers: sums as they are, and what becomes of them
+gives 'Error bound: 0' run "${problem[@]}" --dtype i8 --dtype-b u8 --b column --hazards on
+gives $'\nLast element: 4129024 (expected 4129024)' run "${problem[@]}" --k 256 --dtype i8 --b column --fill const:-127
+gives $'\nLast element: 127 (expected 127)' run "${problem[@]}" --dtype u8 --b column --out i8 --fill const:200
+gives 'Error bound: ' run "${problem[@]}" --dtype u8 --dtype-b i8 --b column --out i8 --c yes --bias n --activation gelu --form mma
+gives 'Error bound: ' run "${problem[@]}" --dtype i8 --b column --out bf16 --form skinny --m 3
+gives 'sums in s32' emit gemm --dtype i8 --b column
+refuses 64 'out: i32 is the sums of i8 and u8; those of bf16 are f32' run "${problem[@]}" --out i32
+refuses 64 'k: 131072 products of i8 and i8 may leave the range of their sums' emit gemm --dtype i8 --b column --k 131072
+refuses 64 'dtype-b: i8 elements of B, but those of A are e5m2' emit gemm --dtype e5m2 --dtype-b i8 --b column
+
 # --- a part is its target that has wgmma; all other targets from sm_80 on multiply by mma.sync, in all commands
 for arch in h200 sm_90a sm_80 sm_90; do
     target=$arch

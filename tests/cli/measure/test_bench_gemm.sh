@@ -24,13 +24,16 @@ for d in row column; do
     described --d $d --c yes --batch 3
     described --d $d --batch 2 --shared b
 done
-for types in f16 'bf16 --out f32' 'tf32 --b column' 'e4m3 --b column' 'e4m3 --dtype-b e5m2 --b column --out f16' 'e5m2 --b column --out e5m2'; do
+for types in f16 'bf16 --out f32' 'tf32 --b column' 'e4m3 --b column' 'e4m3 --dtype-b e5m2 --b column --out f16' 'e5m2 --b column --out e5m2' \
+    'i8 --b column' 'i8 --b column --d column'; do
     # shellcheck disable=SC2086
     described --dtype $types
 done
 
 # What it cannot do, or does less exactly.
 gives 'cuBLAS: not measured: it has no silu' "${small[@]}" --activation silu
+gives 'not measured: of integers it has products of i8 in i32 alone' "${small[@]}" --dtype i8 --b column --out f32
+gives 'not measured: of integers it has products of i8 in i32 alone' "${small[@]}" --dtype u8 --b column
 gives 'not measured: it adds a bias along the lines of D only' "${small[@]}" --bias m
 CJ_FAKE_CUBLAS=none gives 'not measured: it has no algorithm for this problem (status 15)' "${small[@]}"
 CJ_FAKE_CUBLAS=none gives '"absent": "it has no algorithm' "${small[@]}" --json

@@ -232,6 +232,32 @@ static void every_epilogue_is_right(void **state) {
     are_right(words, CJ_TEST_COUNT(words));
 }
 
+// Sums in s32, as they are and as each type of D; where D lies in columns; shared between ranks and parts; every width of tiles.
+static void integers_are_right(void **state) {
+    (void)state;
+    static const char *const words[] = {
+        "m=70 n=90 k=300 dtype=i8 b=column tile=64x64 cluster=2",
+        "m=131 n=259 k=400 dtype=u8 b=column tile=128x256 cluster=0 d=column",
+        "m=131 n=90 k=72 dtype=i8 dtype-b=u8 b=column tile=64x64 out=f32 bias=n activation=silu c=yes",
+        "m=70 n=270 k=140 dtype=u8 dtype-b=i8 b=column tile=64x256 cluster=1 out=i8 c=yes bias=m activation=relu",
+        "m=70 n=150 k=40 dtype=i8 b=column tile=128x128 out=bf16 bias=m activation=gelu d=column",
+        "m=70 n=150 k=140 dtype=i8 b=column tile=128x128 out=e4m3 bias=n",
+        "m=131 n=90 k=72 out=i8 bias=n c=yes tile=64x64 d=column dtype=f16",
+        "m=64 n=64 k=900 dtype=i8 b=column tile=64x64 cluster=1 split=2",
+        "m=50 n=250 k=900 dtype=u8 b=column tile=64x256 cluster=1 split=2 parts=2 out=f32 c=yes bias=n",
+        "m=40 n=60 k=700 dtype=i8 b=column tile=64x64 cluster=1 split=16 parts=2 sums=stages",
+        "m=50 n=250 k=500 dtype=i8 dtype-b=u8 b=column tile=64x128 cluster=2 cluster-n=1 split=2 out=i8 c=yes bias=m",
+        "m=264 n=300 k=330 dtype=i8 b=column swap=yes tile=128x256 cluster=1 cluster-n=2 batch=2",
+        "m=207 n=130 k=900 dtype=u8 b=column swap=yes tile=128x224 cluster=0 out=f16 activation=silu bias=n",
+        "m=40 n=301 k=400 dtype=i8 b=column swap=yes tile=64x192 cluster=1 out=f32 batch=2",
+        "m=184 n=70 k=1500 dtype=i8 b=column swap=yes tile=64x192 cluster=0 parts=7",
+        "m=500 n=703 k=230 dtype=i8 b=column tile=64x160 cluster=1 batch=2 consumers=in-turn",
+        "m=300 n=261 k=130 dtype=i8 b=column tile=192x160 cluster=0 batch=4 out=i8 c=yes d=column",
+        "m=70 n=309 k=700 dtype=u8 b=column tile=64x96 cluster=1 batch=3 shared=a",
+    };
+    are_right(words, CJ_TEST_COUNT(words));
+}
+
 static void no_schedule_finds_fault_with_shared_k(void **state) {
     (void)state;
     const uint64_t seeds = cj_test_few() ? 2 : 24;
@@ -526,6 +552,7 @@ int main(void) {
         cmocka_unit_test(few_rows_are_columns_of_tiles),
         cmocka_unit_test(many_tiles_or_a_short_k_are_not_shared),
         cmocka_unit_test(every_epilogue_is_right),
+        cmocka_unit_test(integers_are_right),
         cmocka_unit_test(every_type_is_right),
         cmocka_unit_test(batches_and_what_they_share_are_right),
         cmocka_unit_test(lines_end_where_they_should),

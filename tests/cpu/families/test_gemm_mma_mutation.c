@@ -19,6 +19,7 @@ static const char *const kernels[] = {
     "form=mma m=70 n=70 k=260 tile=64x64 stages=3 parts=4 batch=2 shared=b",
     "form=mma m=60 n=70 k=700 tile=32x128 stages=3 dtype=e4m3 b=column out=e4m3 c=yes parts=2",
     "form=mma m=41 n=43 k=199 tile=64x64 stages=2 align=2 c=yes",
+    "form=mma m=60 n=70 k=700 tile=32x128 stages=3 dtype=i8 dtype-b=u8 b=column parts=2",
     "form=mma m=33 n=37 k=397 tile=64x64 stages=2 align=1 dtype=e4m3 b=column parts=2",
     "form=mma m=61 n=70 k=331 tile=64x64 stages=3 align-a=4 align-b=2 parts=1",
     "form=skinny m=10 n=70 k=328 b=column tile=16x64 c=yes",

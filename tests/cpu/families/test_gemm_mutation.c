@@ -38,6 +38,8 @@ static const char *const kernels[] = {
     "m=70 n=131 k=330 swap=yes tile=64x128 consumers=in-turn cluster=1 cluster-n=1 stages=2 split=1 parts=1 out=f32 c=yes b=column",
     "m=88 n=252 k=260 swap=yes tile=64x96 consumers=together cluster=1 cluster-n=1 stages=2 split=1 parts=1 b=column",
     "m=88 n=60 k=600 swap=yes tile=64x96 cluster=1 cluster-n=1 stages=2 split=2 parts=2",
+    "m=60 n=120 k=2100 tile=64x64 cluster=1 cluster-n=2 stages=2 split=2 parts=2 dtype=i8 b=column",
+    "m=180 n=200 k=600 tile=64x128 consumers=together cluster=1 cluster-n=2 stages=2 split=1 parts=1 dtype=u8 b=column out=i8 c=yes bias=n",
     "m=72 n=60 k=900 swap=yes tile=64x96 cluster=1 cluster-n=2 stages=2 split=2 parts=2 c=yes",
 };
 

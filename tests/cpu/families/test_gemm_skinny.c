@@ -47,6 +47,9 @@ static void every_epilogue_type_and_batch_is_right(void **state) {
         "m=16 n=50 k=100 dtype=tf32 stages=3 batch=2 c=yes",
         "m=16 n=50 k=1040 dtype=e4m3 out=e4m3 bias=n",
         "m=6 n=50 k=320 dtype=e5m2 dtype-b=e4m3 out=f32 tile=16x64",
+        "m=16 n=150 k=1040 dtype=i8 tile=16x64",
+        "m=71 n=3 k=320 dtype=u8 dtype-b=i8 out=i8 bias=m c=yes tile=16x32",
+        "m=12 n=50 k=528 dtype=i8 out=bf16 d=column activation=relu tile=16x16 stages=3",
     };
     are_right(words, CJ_TEST_COUNT(words));
 }

@@ -45,7 +45,7 @@ static const half_format *format_of(int type) {
 }
 
 static size_t size_of(int type) {
-    return type == CUBLAS_R_32F ? 4 : type == CUBLAS_R_16F || type == CUBLAS_R_16BF ? 2 : 1;
+    return type == CUBLAS_R_32F || type == CUBLAS_R_32I ? 4 : type == CUBLAS_R_16F || type == CUBLAS_R_16BF ? 2 : 1;
 }
 
 static double get(int type, const void *from, int64_t at) {
@@ -53,6 +53,9 @@ static double get(int type, const void *from, int64_t at) {
     const unsigned char *bytes = (const unsigned char *)from + (size_t)at * size_of(type);
     uint16_t             bits = 0;
     float                single;
+    int32_t              whole;
+    if (type == CUBLAS_R_8I) return (int8_t)*bytes;
+    if (type == CUBLAS_R_32I) return memcpy(&whole, bytes, sizeof whole), whole;
     memcpy(&single, bytes, format ? 0 : sizeof single);
     memcpy(&bits, bytes, format ? size_of(type) : 0);
     return format ? half_to(*format, bits) : (double)single;
@@ -63,6 +66,11 @@ static void put(int type, double value, void *to, int64_t at) {
     unsigned char     *bytes = (unsigned char *)to + (size_t)at * size_of(type);
     const float        single = (float)value;
     const uint16_t     bits = format ? half_from(*format, value) : 0;
+    const int32_t      whole = type == CUBLAS_R_32I ? (int32_t)value : 0;
+    if (type == CUBLAS_R_32I) {
+        memcpy(bytes, &whole, sizeof whole);
+        return;
+    }
     memcpy(bytes, format ? (const void *)&bits : &single, size_of(type));
 }
 
@@ -77,7 +85,7 @@ EXPORT int cublasLtDestroy(void *handle) { return free(handle), 0; }
 EXPORT int cublasLtMatmulDescCreate(void **made, int compute, int scale) {
     product *p = calloc(1, sizeof *p);
     *made = p;
-    if (!p || scale != CUBLAS_R_32F) return INVALID;
+    if (!p || scale != (compute == CUBLAS_COMPUTE_I32 ? CUBLAS_R_32I : CUBLAS_R_32F)) return INVALID;
     p->compute = compute;
     p->epilogue = CUBLAS_EPILOGUE_PLAIN;
     return 0;
@@ -129,11 +137,13 @@ EXPORT int cublasLtMatmulPreferenceSetAttribute(void *wish, int which, const voi
     return !wish || !is_known || !value || size != (aligns ? sizeof(uint32_t) : sizeof(size_t)) ? INVALID : 0;
 }
 
-// As in the real library: fast accumulation must be asked for with 8-bit types, and scale factors must be at multiples
-// of 16 bytes.
-static bool can(const product *p, const layout *a) {
+// As in the real library: fast accumulation must be asked for with 8-bit floats, and scale factors must be at multiples
+// of 16 bytes. Integers are multiplied in i32, and the first matrix lies by k, so it is turned, and the second one is not.
+static bool can(const product *p, const layout *a, const layout *d) {
     for (int i = 0; i < 3; i++)
         if ((uintptr_t)p->scale[i] % 16) return false;
+    if (a->type == CUBLAS_R_8I)
+        return p->compute == CUBLAS_COMPUTE_I32 && d->type == CUBLAS_R_32I && p->turned[0] && !p->turned[1] && !p->fast;
     return (size_of(a->type) == 1) == (p->fast == 1) &&
            (a->type == CUBLAS_R_32F) == (p->compute == CUBLAS_COMPUTE_TF32);
 }
@@ -148,7 +158,7 @@ EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, void *p, void *a, void *
                                           int asked, cublas_choice *choices, int *found) {
     *found = 0;
     if (!handle || !wish || !fits(p, a, b, c, d)) return INVALID;
-    if (is_mode("none") || !can(p, a)) return NOT_SUPPORTED;
+    if (is_mode("none") || !can(p, a, d)) return NOT_SUPPORTED;
     for (int i = 0; i < ALGORITHMS && i < asked; i++, ++*found)
         choices[i] = (cublas_choice){.algorithm = {{(uint64_t)i}}};
     return 0;
@@ -172,19 +182,28 @@ static double element(const product *p, const layout *a, const void *from_a, con
     return sum * (p->scale[0] ? (double)*p->scale[0] : 1) * (p->scale[1] ? (double)*p->scale[1] : 1);
 }
 
-EXPORT int cublasLtMatmul(void *handle, void *described, const float *alpha, const void *from_a, void *of_a,
-                          const void *from_b, void *of_b, const float *beta, const void *from_c, void *of_c, void *to_d,
+static double factor(const product *p, const void *from) {
+    float   single;
+    int32_t whole;
+    memcpy(&single, from, sizeof single);
+    memcpy(&whole, from, sizeof whole);
+    return p->compute == CUBLAS_COMPUTE_I32 ? (double)whole : (double)single;
+}
+
+EXPORT int cublasLtMatmul(void *handle, void *described, const void *from_alpha, const void *from_a, void *of_a,
+                          const void *from_b, void *of_b, const void *from_beta, const void *from_c, void *of_c, void *to_d,
                           void *of_d, const cublas_algorithm *algorithm, void *workspace, size_t room, void *stream) {
     const product *p = described;
     const layout  *c = of_c, *d = of_d;
+    const double   alpha = factor(p, from_alpha), beta = factor(p, from_beta);
     const double   wrong = algorithm->data[0] == LAST && is_mode("wrong") ? 1.25 : 1;
     if (!handle || !workspace || !room || stream) return INVALID;
     if (algorithm->data[0] == FIRST) return NOT_SUPPORTED;
     for (int32_t t = 0; t < d->batch; t++)
         for (int64_t column = 0; column < (int64_t)d->columns; column++)
             for (int64_t row = 0; row < (int64_t)d->rows; row++) {
-                double x = *alpha * element(p, of_a, from_a, of_b, from_b, t, row, column);
-                if (*beta != 0) x += *beta * get(c->type, from_c, t * c->stride + column * c->leading + row);
+                double x = alpha * element(p, of_a, from_a, of_b, from_b, t, row, column);
+                if (beta != 0) x += beta * get(c->type, from_c, t * c->stride + column * c->leading + row);
                 if (p->epilogue & CUBLAS_EPILOGUE_BIAS) x += get(p->bias_type, p->bias, row);
                 x = activated(p->epilogue, x) * (p->scale[2] ? (double)*p->scale[2] : 1) * wrong;
                 put(d->type, x, to_d, t * d->stride + column * d->leading + row);

@@ -90,6 +90,24 @@ element element_stored(cj_dtype type, element value) {
     return stored;
 }
 
+double element_number(cj_dtype type, element value) {
+    switch (element_kind_of(type)) {
+    case ELEMENT_FLOAT: return value.f;
+    case ELEMENT_SIGNED: return (double)value.i;
+    case ELEMENT_UNSIGNED: break;
+    }
+    return (double)value.u;
+}
+
+element element_of_number(cj_dtype type, double number) {
+    const element_kind kind = element_kind_of(type);
+    if (kind == ELEMENT_FLOAT) return (element){.f = number};
+    const int    bits = 8 * (int)cj_dtype_size(type) - (kind == ELEMENT_SIGNED);  // of the greatest one
+    const double end = ldexp(1, bits), whole = isnan(number) ? 0 : nearbyint(number);
+    if (whole >= end) return (element){.u = UINT64_MAX >> (64 - bits)};
+    return kind == ELEMENT_SIGNED ? (element){.i = (int64_t)fmax(whole, -end)} : (element){.u = (uint64_t)fmax(whole, 0)};
+}
+
 bool element_same(cj_dtype type, element a, element b) {
     if (element_kind_of(type) != ELEMENT_FLOAT) return a.u == b.u;
     return a.f == b.f || (isnan(a.f) && isnan(b.f));

@@ -28,6 +28,10 @@ void element_narrow(cj_dtype type, const element *from, size_t count, void *to);
 // `value` after it was stored as `type` and read again.
 element element_stored(cj_dtype type, element value);
 
+// A value as a number; and a number as a value of the type, for integers the nearest one that it has (NaN: 0).
+double  element_number(cj_dtype type, element value);
+element element_of_number(cj_dtype type, double number);
+
 // Equal as results: NaN equals NaN, and -0 equals 0.
 bool element_same(cj_dtype type, element a, element b);
 

@@ -63,6 +63,8 @@ static int type_of(cj_dtype type) {
     case CJ_BF16: return CUBLAS_R_16BF;
     case CJ_E4M3: return CUBLAS_R_8F_E4M3;
     case CJ_E5M2: return CUBLAS_R_8F_E5M2;
+    case CJ_I8: return CUBLAS_R_8I;
+    case CJ_I32: return CUBLAS_R_32I;
     default: return CUBLAS_R_32F;
     }
 }
@@ -90,7 +92,9 @@ static int describe_layouts(cublas *c) {
     return status;
 }
 
-static bool is_narrow(cj_dtype type) { return cj_dtype_size(type) == 1; }
+static bool is_narrow(cj_dtype type) { return type == CJ_E4M3 || type == CJ_E5M2; }
+
+static bool is_integer(const cublas *c) { return c->problem.matrix[CUBLAS_A].type == CJ_I8; }
 
 // Of the first and the second factor, which are B and A if D is row-major.
 static int describe_factor(const cublas *c, bool second) {
@@ -109,7 +113,8 @@ static int describe_product(cublas *c) {
     static const int      epilogues[] = {CUBLAS_EPILOGUE_PLAIN, CUBLAS_EPILOGUE_RELU, CUBLAS_EPILOGUE_GELU};
     const int             plain = epilogues[p->activation];
     const int8_t          fast = 1;
-    int status = c->product_create(&c->product, is_tf32 ? CUBLAS_COMPUTE_TF32 : CUBLAS_COMPUTE_F32, CUBLAS_R_32F);
+    const int             compute = is_integer(c) ? CUBLAS_COMPUTE_I32 : is_tf32 ? CUBLAS_COMPUTE_TF32 : CUBLAS_COMPUTE_F32;
+    int                   status = c->product_create(&c->product, compute, is_integer(c) ? CUBLAS_R_32I : CUBLAS_R_32F);
     if (status) return status;
     status = describe_factor(c, false) | describe_factor(c, true);
     if (narrow) status |= set(c, CUBLAS_FAST_ACCUMULATION, &fast, sizeof fast);
@@ -195,6 +200,12 @@ static cj_ptr place_of_c(const cublas *c, const cj_ptr *at) {
     return p->matrix[CUBLAS_C].type == p->matrix[CUBLAS_D].type ? at[CUBLAS_D] : c->workspace;
 }
 
+// alpha and beta, which of integers are integers: 1 and 0, the only ones of their products.
+static const void *factor(const cublas *c, const float *of_floats) {
+    static const int32_t zero = 0, one = 1;
+    return !is_integer(c) ? (const void *)of_floats : *of_floats != 0 ? &one : &zero;
+}
+
 cj_status cublas_launch(cublas *c, unsigned algorithm, const cublas_operands *operands, cj_stream stream,
                         cj_error *error) {
     const cublas_problem *p = &c->problem;
@@ -203,8 +214,8 @@ cj_status cublas_launch(cublas *c, unsigned algorithm, const cublas_operands *op
     const cj_ptr         *at = operands->matrix;
     int status = p->has_bias ? set(c, CUBLAS_BIAS_POINTER, &operands->bias, sizeof operands->bias) : 0;
     if (!status)
-        status = c->multiply(c->handle, c->product, &p->alpha, pointer(at[first]), c->layout[first],
-                             pointer(at[second]), c->layout[second], &p->beta, pointer(place_of_c(c, at)),
+        status = c->multiply(c->handle, c->product, factor(c, &p->alpha), pointer(at[first]), c->layout[first],
+                             pointer(at[second]), c->layout[second], factor(c, &p->beta), pointer(place_of_c(c, at)),
                              c->layout[CUBLAS_C], pointer(at[CUBLAS_D]), c->layout[CUBLAS_D],
                              &c->choice[algorithm].algorithm, pointer(c->workspace), WORKSPACE, stream);
     if (!status) return CJ_OK;

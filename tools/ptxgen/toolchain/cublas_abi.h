@@ -12,9 +12,12 @@
     X(CUBLAS_R_32F, CUDA_R_32F, 0)                                          \
     X(CUBLAS_R_16F, CUDA_R_16F, 2)                                          \
     X(CUBLAS_R_16BF, CUDA_R_16BF, 14)                                       \
+    X(CUBLAS_R_8I, CUDA_R_8I, 3)                                            \
+    X(CUBLAS_R_32I, CUDA_R_32I, 10)                                         \
     X(CUBLAS_R_8F_E4M3, CUDA_R_8F_E4M3, 28)                                 \
     X(CUBLAS_R_8F_E5M2, CUDA_R_8F_E5M2, 29)                                 \
     X(CUBLAS_COMPUTE_F32, CUBLAS_COMPUTE_32F, 68)                           \
+    X(CUBLAS_COMPUTE_I32, CUBLAS_COMPUTE_32I, 72)                           \
     X(CUBLAS_COMPUTE_TF32, CUBLAS_COMPUTE_32F_FAST_TF32, 77)                \
     X(CUBLAS_LAYOUT_BATCH, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 5)           \
     X(CUBLAS_LAYOUT_STRIDE, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 6) \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm: random normal matrices, or those of a fill or a file (A, then B, then C, then the bias), compared with sums in
-// f64 of some elements of D.
+// gemm: random normal matrices (of integers 32 times as large, those of u8 around 128), or those of a fill or a file (A, then B, then C,
+// then the bias), compared with sums in f64 of some elements of D.
 #include <clusterjit/gemm.h>
 #include <inttypes.h>
 #include <math.h>
@@ -31,7 +31,7 @@ typedef struct matrix {
     cj_ptr        *memory;  // of each set: the matrix begins `align` bytes after it, if these are fewer than 16
 } matrix;
 
-// The factors of fp8 matrices, in the device's memory.
+// The factors of matrices of 8 bits, in the device's memory.
 enum { SCALE_A, SCALE_B, SCALE_D, SCALES };
 
 // An element of D.
@@ -74,6 +74,13 @@ static uint64_t random_bits(uint64_t i) {  // splitmix64
     return z ^ z >> 31;
 }
 
+static bool is_integer(cj_dtype type) { return element_kind_of(type) != ELEMENT_FLOAT; }
+
+// A number of a standard normal distribution as an element.
+static element spread(cj_dtype type, double number) {
+    return element_of_number(type, is_integer(type) ? (type == CJ_U8 ? 128 : 0) + 32 * number : number);
+}
+
 // Normally distributed numbers, by Box and Muller. Their number is odd, so that no two lines are the same.
 static int make_normal(gemm *g, matrix *x) {
     for (const matrix *other = g->matrix; other < x; other++)
@@ -87,7 +94,7 @@ static int make_normal(gemm *g, matrix *x) {
     for (uint64_t i = 0; i < PATTERN; i++) {
         const double u = (double)((random_bits(2 * i) >> 11) + 1) * 0x1p-53,
                      v = (double)random_bits(2 * i + 1) * 0x1p-64;
-        const element number = {.f = sqrt(-2 * log(u)) * cos(6.283185307179586 * v)};
+        const element number = spread(x->type, sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
         element_narrow(x->type, &number, 1, x->normal + i * bytes);
     }
     return CODE_OK;
@@ -118,6 +125,7 @@ static int copy_source(gemm *g, const matrix *x, unsigned char *to) {
         const size_t count = x->length - done < CHUNK ? (size_t)(x->length - done) : CHUNK;
         code = source_read(&g->source, narrow, count);
         element_widen(g->source.type, narrow, count, wide);
+        for (size_t i = 0; i < count; i++) wide[i] = element_of_number(x->type, element_number(g->source.type, wide[i]));
         element_narrow(x->type, wide, count, to + done * cj_dtype_size(x->type));
     }
     return code;
@@ -145,7 +153,7 @@ static double value(const gemm *g, unsigned which, uint64_t product, uint64_t ro
     const uint64_t at = first + (x->by_columns ? column * x->leading + row : row * x->leading + column);
     element        wide;
     element_widen(x->type, x->host + at * cj_dtype_size(x->type), 1, &wide);
-    return wide.f;
+    return element_number(x->type, wide);
 }
 
 // ---- the workload
@@ -190,16 +198,18 @@ static bool is_narrow(cj_dtype type) { return cj_dtype_size(type) == 1; }
 static void read_types(const workload *w, cj_dtype type[MATRICES]) {
     type[A] = type_of(w, "dtype", CJ_BF16);
     type[B] = type_of(w, "dtype-b", type[A]);
-    type[D] = type_of(w, "out", type[A] == CJ_TF32 ? CJ_F32 : is_narrow(type[A]) ? CJ_BF16 : type[A]);
+    type[D] = type_of(w, "out", type[A] == CJ_TF32 ? CJ_F32 : is_integer(type[A]) ? CJ_I32 : is_narrow(type[A]) ? CJ_BF16 : type[A]);
     type[C] = type[BIAS] = is_narrow(type[D]) ? CJ_BF16 : type[D];
 }
 
-// Scales whose product is 1, and one that brings random sums near 1.
+// Scales whose product is 1, of integers what undoes their spread, and one that brings random sums near 1, of i8 near 32. Sums that
+// leave as they are have none.
 static void choose_scales(gemm *g) {
-    const bool narrow = is_narrow(g->matrix[A].type), narrow_d = is_narrow(g->matrix[D].type);
-    g->scale[SCALE_A] = narrow ? 0.5F : 1;
-    g->scale[SCALE_B] = narrow ? 2 : 1;
-    g->scale[SCALE_D] = narrow_d ? (float)exp2(-ceil(log2((double)g->k) / 2)) : 1;
+    const cj_dtype a = g->matrix[A].type, d = g->matrix[D].type;
+    const bool     scaled = is_narrow(a) && d != CJ_I32;
+    g->scale[SCALE_A] = !scaled ? 1 : is_integer(a) ? 0x1p-11F : 0.5F;
+    g->scale[SCALE_B] = scaled ? 2 : 1;
+    g->scale[SCALE_D] = is_narrow(d) ? (float)exp2((d == CJ_I8 ? 5 : 0) - ceil(log2((double)g->k) / 2)) : 1;
 }
 
 static void read_params(const workload *w, gemm *g) {
@@ -352,6 +362,7 @@ static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream
 
 // The value as D stores it: a number that is too large for 8 bits becomes the largest one, in other types infinity.
 static double in_range(cj_dtype type, double x) {
+    if (is_integer(type)) return isnan(x) ? 0 : fmax(-128, fmin(127, x));
     const double most = type == CJ_E4M3 ? 448 : type == CJ_E5M2 ? 57344 : INFINITY;
     const double stored = element_stored(type, (element){.f = x}).f;
     if (fabs(x) > most) return copysign(most, x);
@@ -368,6 +379,7 @@ static sum expected(const gemm *g, uint64_t product, uint64_t row, uint64_t colu
         s.value += term;
         s.size += fabs(term);
     }
+    if (g->matrix[D].type == CJ_I32) return s;
     return (sum){in_range(g->matrix[D].type, gemm_model_activated(g->activation, alpha * s.value + c + bias) * scale_d),
                  (fabs(alpha) * s.size + fabs(c) + fabs(bias)) * scale_d};
 }
@@ -395,12 +407,13 @@ static int expect(gemm *g) {
     return CODE_OK;
 }
 
-// Half of D's smallest number: the rounding error of results below its normal numbers.
+// Half of D's smallest number: the rounding error of results below its normal numbers, and of all integers.
 static double least_rounding(cj_dtype type) {
     switch (type) {
     case CJ_E4M3: return 0x1p-10;
     case CJ_E5M2: return 0x1p-17;
     case CJ_F16: return 0x1p-25;
+    case CJ_I8: return 0.5;
     default: return 0;  // types with 8 bits of exponent: smaller than any product of f32 that is not 0
     }
 }
@@ -455,6 +468,9 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
 // The matrices in the layout of our kernels; names what cuBLAS does not support.
 static const char *lacks(const gemm *g) {
     const unsigned along_lines = g->matrix[D].by_columns ? 2 : 1;
+    const matrix  *x = g->matrix;
+    if (is_integer(x[A].type) != is_integer(x[D].type) || x[D].type == CJ_I8 || x[A].type == CJ_U8 || x[B].type == CJ_U8)
+        return "of integers it has products of i8 in i32 alone";
     if (g->activation == CJ_GEMM_SILU) return "it has no silu";
     if (g->bias && g->bias != along_lines) return "it adds a bias along the lines of D only";
     return NULL;
