@@ -11,9 +11,9 @@ from .errors import InvalidArgument
 from .request import Out, Request
 from .shapes import COPY, last_axis, of_dtype, row_stride, same_dtype, same_shape
 
-_OUT = {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16"}
-_8_BITS = ("e4m3", "e5m2")
-_ALONG_K = ("f32", *_8_BITS)  # of which the elements of K must follow each other
+_OUT = {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16", "i8": "i32", "u8": "i32"}
+_MIXED = ({"e4m3", "e5m2"}, {"i8", "u8"})
+_ALONG_K = ("f32", "e4m3", "e5m2", "i8", "u8")  # of which the elements of K must follow each other
 
 
 class Matrix:
@@ -45,11 +45,11 @@ def _along_k(x: View, order: str, wanted: str, copy: str) -> None:
 
 def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: dict[str, Optional[View]], alpha: float, beta: float,
             activation: Optional[str], dtype: Any, out: Any) -> Request[Array]:
-    of_dtype(a, "f16", "bf16", "f32", "e4m3", "e5m2")
+    of_dtype(a, "f16", "bf16", "f32", "e4m3", "e5m2", "i8", "u8")
     left, right = Matrix(a), Matrix(b, "column" if a.dtype in _ALONG_K else "row")
     if left.columns != right.rows:
         raise b.refuse_shape(f"{a.name} is {a.shape}, so it needs {left.columns} row{'s' * (left.columns > 1)}")
-    if a.dtype not in _8_BITS or b.dtype not in _8_BITS:
+    if not any({a.dtype, b.dtype} <= together for together in _MIXED):
         same_dtype(a, b)
     if a.dtype in _ALONG_K:
         _along_k(a, left.order, "row", "ascontiguousarray")
@@ -62,7 +62,8 @@ def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: d
     given = out[0] if out else None
     target = Matrix(given) if given is not None and given.shape == shape else None
     order = target.order if target else "row"
-    addend, summed = (Matrix(c), "bf16" if result in _8_BITS else result) if c is not None else (None, "")
+    added = "bf16" if result in ("e4m3", "e5m2", "i8") else result  # the type of C and of the bias
+    addend = Matrix(c) if c is not None else None
     batch = math.prod(shape[:-2])
     fields = {"m": left.rows, "n": right.columns, "k": left.columns, "dtype": kind, "dtype_b": "tf32" if kind == "tf32" else b.dtype,
               "a": left.order, "b": right.order, "d": order, "lda": left.line, "ldb": right.line, "out": result,
@@ -71,14 +72,14 @@ def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: d
               "stride_d": (target.stride if target else left.rows * right.columns) if batch > 1 else 0,
               "align_a": a.align, "align_b": b.align, "align_d": given.align if given is not None else 0}
     if addend and c:
-        of_dtype(c, summed)
+        of_dtype(c, added)
         same_shape(a, {"c": c}, shape)
         if addend.order != order and left.rows > 1 and right.columns > 1:
             raise c.refuse("it lies by", f"{addend.order}s", f"; the result by {order}s", COPY)
     if addend and c and beta != 0:  # with beta 0 BLAS reads no C, whose NaN would stay
         fields.update(adds_c=True, ldc=addend.line, stride_c=addend.stride, align_c=c.align)
     if bias is not None:
-        of_dtype(bias, "bf16" if result in _8_BITS else result)
+        of_dtype(bias, added)
         same_shape(a, {"bias": bias}, (right.columns,))
         fields["bias"] = "n"
     for view in scales.values():
@@ -100,17 +101,21 @@ def matmul(a: Array, b: Array, *, c: Optional[Array] = None, bias: Optional[Arra
            activation: Optional[str] = None, dtype: Any = None, scale_a: Optional[Array] = None, scale_b: Optional[Array] = None,
            scale_d: Optional[Array] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
     """``activation(alpha * a @ b + beta * c + bias)`` on tensor cores, with sums in f32. ``a``: (..., m, k), ``b``: (..., k, n), of
-    f16, bf16, f32 (multiplied as tf32), float8_e4m3fn or float8_e5m2; ``c`` and the result: (..., m, n); ``bias``: (n,);
+    f16, bf16, f32 (multiplied as tf32), float8_e4m3fn or float8_e5m2, int8 or uint8 (sums in int32, exact); ``c`` and the result: (..., m, n); ``bias``: (n,);
     ``activation``: "relu", "gelu" (tanh), "silu". Rows or columns of each are contiguous (a.T is taken as it is); those of all begin at
-    multiples of 16 bytes, or the product takes longer. Of f32 and float8 ``a`` lies by rows, ``b`` by columns: numpy.asfortranarray(b), or the transpose of a
-    matrix that lies by rows. ``dtype``: that of the result (default: that of a, of float8 bfloat16). ``scale_a``,
-    ``scale_b``, ``scale_d``: one f32 each, of float8. With ``beta=0`` ``c`` is not read, as in BLAS: its NaN do not
+    multiples of 16 bytes, or the product takes longer. Of f32 and types of 8 bits ``a`` lies by rows, ``b`` by columns: numpy.asfortranarray(b), or the transpose of a
+    matrix that lies by rows. ``dtype``: that of the result (default: that of a, of float8 bfloat16, of int8 and uint8 int32: the
+    sums as they are, without alpha, c, bias and activation). ``scale_a``, ``scale_b``, ``scale_d``: one f32 each, of types of 8 bits; a result
+    of int8 is rounded, and what is too large becomes 127 or -128. With ``beta=0`` ``c`` is not read, as in BLAS: its NaN do not
     reach the result.
 
     >>> import clusterjit, numpy
     >>> a, b = numpy.full((16, 32), 0.5, numpy.float16), numpy.ones((32, 8), numpy.float16)
     >>> float(clusterjit.matmul(a, b)[0, 0])
     16.0
+    >>> bytes_of = numpy.full((16, 32), -3, numpy.int8)
+    >>> int(clusterjit.matmul(bytes_of, bytes_of.T)[0, 0])
+    288
     """
     return _matmul(a, b, c, bias, {"scale_a": scale_a, "scale_b": scale_b, "scale_d": scale_d}, alpha, beta, activation, dtype, out)
 

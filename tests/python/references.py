@@ -38,3 +38,17 @@ def derivative(function, x, dy, step=1e-6):
         moved[at] -= 2 * step
         found[at] = (upper - (function(moved) * dy).sum()) / (2 * step)
     return found
+
+
+# ---- arrays
+
+
+def near(found, wanted, tolerance):
+    wanted = np.asarray(wanted)
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(np.asarray(found, np.float64), wanted, rtol=tolerance, atol=tolerance)
+
+
+def draw(rng, shape, dtype=np.float32):
+    x = rng.standard_normal(shape).astype(dtype)
+    return x, x.astype(np.float64)

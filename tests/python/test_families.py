@@ -4,23 +4,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 import references
+from references import draw, near
 
 import clusterjit as cj
 from clusterjit._library import ffi, lib, made, text
 from clusterjit.request import PLAN
 
 FLOATS = {np.float32: 2e-6, np.float16: 2e-3, ml_dtypes.bfloat16: 1.6e-2}  # with its tolerance, of values around 1
-
-
-def near(found, wanted, tolerance):
-    wanted = np.asarray(wanted)
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(np.asarray(found, np.float64), wanted, rtol=tolerance, atol=tolerance)
-
-
-def draw(rng, shape, dtype=np.float32):
-    x = rng.standard_normal(shape).astype(dtype)
-    return x, x.astype(np.float64)
 
 
 def odd_shape(rng):
@@ -386,70 +376,6 @@ def test_a_collective_of_single_values_and_of_its_parameters(rng):
                           (lambda: cj.collective(x, combine="xor"), "combine: 'xor' is none of")):
         with pytest.raises(cj.InvalidArgument, match=message):
             call()
-
-
-@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-@pytest.mark.parametrize("turned", [(0, 0), (0, 1), (1, 0), (1, 1)])
-def test_matmul_in_every_order(rng, dtype, turned):
-    m, n, k = (8 * int(rng.integers(1, 9)) for _ in range(3))
-    a, a64 = draw(rng, (k, m) if turned[0] else (m, k), dtype)
-    b, b64 = draw(rng, (n, k) if turned[1] else (k, n), dtype)
-    if turned[0]:
-        a, a64 = a.T, a64.T
-    if turned[1]:
-        b, b64 = b.T, b64.T
-    near(cj.matmul(a, b, dtype=np.float32), a64 @ b64, 1e-4)
-
-
-@pytest.mark.parametrize("activation", [None, "relu", "gelu", "silu"])
-def test_matmul_with_its_epilogue(rng, activation):
-    (a, a64), (b, b64) = draw(rng, (3, 24, 32), np.float16), draw(rng, (32, 16), np.float16)
-    (c, c64), (bias, bias64) = draw(rng, (3, 24, 16), np.float16), draw(rng, 16, np.float16)
-    found = cj.matmul(a, b, c=c, bias=bias, alpha=0.5, beta=2.0, activation=activation)
-    near(found, references.activation(0.5 * (a64 @ b64) + 2 * c64 + bias64, activation), 2e-2)
-
-
-def test_with_beta_0_matmul_reads_no_c(rng):
-    (a, a64), (b, b64) = draw(rng, (24, 32), np.float16), draw(rng, (32, 16), np.float16)
-    c = np.full((24, 16), np.nan, np.float16)
-    near(cj.matmul(a, b, c=c, beta=0.0), a64 @ b64, 2e-2)
-    with cj.matmul.plan(a, b, c=c, beta=0.0) as plan:
-        near(plan(a, b, c), a64 @ b64, 2e-2)
-    with pytest.raises(cj.InvalidArgument, match="its shape"):  # it is held against the others all the same
-        cj.matmul(a, b, c=c[:5], beta=0.0)
-
-
-@pytest.mark.parametrize("m,n,k", [(5, 3, 7), (33, 11, 64), (40, 48, 101)])
-def test_matmul_and_linear_of_any_size_and_address(rng, m, n, k):
-    def moved(x):
-        """A copy that begins an element after a multiple of 16 bytes."""
-        flat = np.empty(x.size + 9, x.dtype)[1:]
-        flat[:x.size] = x.ravel()
-        return flat[:x.size].reshape(x.shape)
-
-    (a, a64), (b, b64) = (draw(rng, size, np.float16) for size in ((m, k), (k, n)))
-    for left, right in ((a, b), (a, moved(b)), (moved(a), b), (moved(a), moved(b))):
-        near(cj.matmul(left, right, dtype=np.float32), a64 @ b64, 1e-4)
-        near(cj.linear(left, right.T.copy(), dtype=np.float32), a64 @ b64, 1e-4)
-        out = moved(np.zeros((m, n), np.float16))
-        assert cj.matmul(left, right, out=out) is out
-        near(out, a64 @ b64, 1e-2)
-
-
-def test_matmul_of_float32_and_of_float8(rng):
-    (a, a64), (b, b64) = draw(rng, (16, 32)), draw(rng, (24, 32))
-    near(cj.matmul(a, b.T), a64 @ b64.T, 2e-2)
-    for one, other in (("float8_e4m3fn", "float8_e4m3fn"), ("float8_e4m3fn", "float8_e5m2")):
-        x, y = draw(rng, (16, 32), getattr(ml_dtypes, one)), draw(rng, (16, 32), getattr(ml_dtypes, other))
-        scale = np.full(1, 0.5, np.float32)
-        near(cj.matmul(x[0], y[0].T, scale_a=scale, dtype=np.float32), 0.5 * x[1] @ y[1].T, 1e-2)
-
-
-def test_linear_of_a_batch(rng):
-    (x, x64), (w, w64), (b, b64) = draw(rng, (2, 3, 32), np.float16), draw(rng, (8, 32), np.float16), draw(rng, 8, np.float16)
-    out = np.empty((2, 3, 8), np.float16)
-    assert cj.linear(x, w, b, activation="relu", out=out) is out
-    near(out, np.maximum(x64 @ w64.T + b64, 0), 2e-2)
 
 
 def test_numpys_words_that_a_function_lacks_are_answered():
