@@ -108,7 +108,7 @@ class Product:
         dtype, a_by_k, b_by_k = words["dtype"], words.get("a", "row") == "row", words.get("b", "row") == "column"
         out = words.get("out", "auto")
         if out == "auto":
-            out = {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16"}.get(dtype, dtype)
+            out = {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16", "i8": "i32", "u8": "i32"}.get(dtype, dtype)
         cut = cut_lines(words, SIZE[dtype], (k if a_by_k else m, k if b_by_k else n))
         p = cls(m, n, k, int(words.get("batch", 1)), SIZE[dtype], SIZE[out], Operand(a_by_k, m, cut[0]), Operand(b_by_k, n, cut[1]),
                 words.get("activation") in ("gelu", "silu"), words.get("c") == "yes")

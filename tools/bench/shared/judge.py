@@ -14,7 +14,7 @@ COPIES, GRAPH_US, GRAPH_CALLS = 256, 2000, 1536  # at most so many inputs in rot
 SIDE_MS, SLOW_MS, LAUNCH_US = 5, 400, 5          # a round of one side; all of a slow one's; a shorter call is launch latency
 MODES = {"turns": "in turns", "alone": "alone"}  # sides are measured in
 JSON_SECONDS = 10                                # from one writing of --json's file to the next
-PEER_TOLERANCE = {"f64": 1e-9, "f32": 4e-3, "f16": 2e-2, "bf16": 6e-2, "e4m3": 0.2}  # of the largest element
+PEER_TOLERANCE = {"f64": 1e-9, "f32": 4e-3, "f16": 2e-2, "bf16": 6e-2, "e4m3": 0.2, "i8": 4e-3}  # of the largest element
 GOALS = {  # of best peer over ours: least, 10 % quantile, median
     **dict.fromkeys(("reduce", "crossentropy", "histogram", "argmax"), (0.95, 1.05, 1.3)),
     **dict.fromkeys(("softmax", "logsoftmax", "rmsnorm", "layernorm", "gradient"), (0.93, 1.0, 1.2)),
@@ -77,7 +77,7 @@ def share_of_ceiling(request, us, ceilings):
     read_only = request.family in READS or (request.family == "crossentropy" and all(a.name != "dx" for a in request.outputs))
     shares = {"memory": request.bytes / us / 1e6 / ceilings["read" if read_only else "copy"]}
     if request.call == "gemm":
-        narrow = 2 if request.inputs[0].dtype == "e4m3" else 1  # twice the rate of bf16
+        narrow = 2 if request.inputs[0].dtype in ("e4m3", "i8") else 1  # twice the rate of bf16
         shares["arithmetic"] = operations(request) / us / 1e6 / ceilings["product"] / narrow
     bound = max(shares, key=shares.get)
     return shares[bound], "launch" if us < LAUNCH_US else bound

@@ -208,6 +208,9 @@ def product(form, out, fused):
             fused_bias = bias if out["d"] != pt.float32 else None  # what cuBLAS has
             d = pt._scaled_mm(a, b, scale_a=form["one"], scale_b=form["one"], bias=fused_bias, out_dtype=out["d"], use_fast_accum=True)
             d = d + bias if bias is not None and fused_bias is None else d
+        elif a.dtype == pt.int8:
+            d = pt._int_mm(a, b)
+            d = d if out["d"] == pt.int32 else (d.float() + bias if bias is not None else d.float()).to(out["d"])
         elif out["d"] != a.dtype:
             d = pt.mm(a, b, out_dtype=out["d"])
             d = d + bias if bias is not None else d

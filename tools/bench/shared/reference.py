@@ -117,11 +117,19 @@ def histogram(xp, form, x, dtype):
     return {"counts": (xp.bincount(at, minlength=bins)[None], None)}
 
 
-def product(xp, form, x, dtype):
-    a, b, k = x["a"], x["b"].T if form["b"] == "column" else x["b"], form["k"]
+def real(xp, x):
+    """As f64, which holds the sums of products of integers exactly, too."""
+    return x.double() if hasattr(x, "is_cuda") else x.astype(xp.float64)
+
+
+def product(xp, form, x, dtype, out):
+    a, b, k = real(xp, x["a"]), real(xp, x["b"].T if form["b"] == "column" else x["b"]), form["k"]
     sums, sizes = a @ b, abs(a) @ abs(b)
+    if is_integer(out):
+        return {"d": (sums.long() if hasattr(sums, "is_cuda") else sums.astype(xp.int64), None)}
     bias = x.get("bias", 0)
-    pre, share = sums + bias, k * 2.0**-22 if dtype != "e4m3" else 2.0**-10 + k * 2.0**-18
+    share = 2.0**-22 if is_integer(dtype) else 2.0**-10 + k * 2.0**-18 if dtype == "e4m3" else k * 2.0**-22
+    pre = sums + bias
     act = form["activation"]
     want = {"none": lambda: pre, "relu": lambda: pre * (pre > 0), "silu": lambda: pre / (1 + xp.exp(-pre)),
             "gelu": lambda: pre / 2 * (1 + xp.tanh((2 / math.pi) ** 0.5 * (pre + 0.044715 * pre**3)))}[act]()
@@ -170,8 +178,10 @@ def expect(request, xp, x):
     function = REFERENCES[request.call]
     if request.form.get("backward"):
         function = {"softmax": softmax_gradient, "norm": norm_gradient}[request.call]
-    return function(xp, request.form, x, request.inputs[0].dtype) if function in (histogram, product) else \
-        function(xp, request.form, x)
+    dtype = request.inputs[0].dtype
+    if function is product:
+        return product(xp, request.form, x, dtype, request.outputs[0].dtype)
+    return function(xp, request.form, x, dtype) if function is histogram else function(xp, request.form, x)
 
 
 EACH, TOTAL = {"mean", "rstd", "label", "loss", "lse"}, {"dw", "db"}  # one value a row; sums over rows
