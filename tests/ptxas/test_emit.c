@@ -112,6 +112,8 @@ static const struct {
 } found[] = {
     {"softmax", "rows=63 columns=2006010 dtype=f16 warps=1 pieces=3", "sm_90"},
     {"gemm", "m=2^30 n=2^27 batch=2^20 tile=64x64", "sm_90a"},
+    {"gemm", "m=7 n=264 k=30000 dtype=u8 dtype-b=i8 b=column out=f32 bias=m activation=relu d=column batch=3 form=mma", "sm_100"},
+    {"gemm", "m=16 n=100 k=1000 dtype=i8 b=column out=e4m3 bias=m activation=relu tile=64x128 parts=7 cluster=0", "sm_90a"},
     {"reduce", "n=3 block=32", "sm_90"},
     {"topk", "rows=550720 columns=1024 dtype=f16 align=8 cluster=16", "sm_90"},
     {"topk", "rows=550720 columns=1024 dtype=f16 align=8 cluster=16 block=32", "sm_120"},

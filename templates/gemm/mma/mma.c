@@ -53,7 +53,9 @@ static void write_head(const mma_kernel *k, cj_builder *b) {
 // converts on some targets, it spills where a number of blocks is asked for.
 static void limit_registers(const mma_kernel *k) {
     enum { MOST = 255 };  // that a thread can have
-    const uint32_t sums = cj__mma_sums(k->tile) + cj__mma_loads(k->base.g, k->tile), others = (uint32_t)cj__gemm_constants.mma_registers;
+    const gemm_constants *gpu = &cj__gemm_constants;
+    const uint32_t sums = cj__mma_sums(k->tile) + cj__mma_loads(k->base.g, k->tile);
+    const uint32_t others = (uint32_t)(cj__gemm_is_integer(k->base.g) ? gpu->mma_integer_registers : gpu->mma_registers);
     if (!cj__gemm_is_narrow_float(k->base.g->a.type)) cj__registers(k->base.plan, k->base.f, sums < MMA_SUMS_MAX ? sums + others : MOST, true);
 }
 

@@ -121,13 +121,13 @@ static void load(const gemm_kernel *k, const summands *s, const cj_reg *to, uint
 }
 
 // Whether ptxas, left alone, unrolls the rounds of loads and starts all of them at once, for which a thread has no registers: of
-// a tile of 256 columns, or one that reads C, too, it spills up to 16 bytes (CUDA 13.0). Fewer summands fit, and more are not
+// a tile of 256 columns, one that reads C, too, or one of integers, it spills up to 16 bytes (CUDA 13.0). Fewer summands fit, and more are not
 // unrolled. Where D lies by columns, fewer fit.
 static bool keeps_rounds(const gemm_shape *g, uint32_t count, bool fresh) {
     const gemm_constants *gpu = &cj__gemm_constants;
     const uint32_t        loads = count * cj__gemm_sums(g);
     if (g->turned) return fresh && loads > gpu->split_turned_loads;
-    return fresh && (g->tile_n == GEMM_WIDEST || g->adds_c) && loads > gpu->split_loads && loads < gpu->split_unrolled;
+    return fresh && (g->tile_n == GEMM_WIDEST || g->adds_c || cj__gemm_is_integer(g)) && loads > gpu->split_loads && loads < gpu->split_unrolled;
 }
 
 // All but the `first` ones in rounds of `round` each, all of whose loads are in flight before the first is added. `at` is used up.
