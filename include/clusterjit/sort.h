@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sort: the elements of each row of a matrix in order, and where they were. Equal elements keep their order. A row of at most 65536
 // elements is read once and written once where the shared memory of a block, or of the blocks of a cluster, holds it; a longer row, and
-// one of few rows that a block cannot hold, is read and written by a launch for each digit of 8 bits. Values of other arrays are put into the
-// same order by the indices: other[indices[i]], a gather.
+// one of few rows that a block cannot hold, is read and written by a launch for each digit of 8 bits. A payload, another array whose elements
+// belong to those of x, is put into the same order in the same launch (keys with values). Further arrays are put into it by the indices:
+// other[indices[i]], a gather.
 #ifndef CLUSTERJIT_SORT_H
 #define CLUSTERJIT_SORT_H
 
@@ -25,12 +26,14 @@ typedef struct cj_sort_desc {
     cj_dtype dtype;         // CJ_F32 … CJ_U16, all but the types of gemm alone [f32]
     bool     descending;    // the greatest first [the least]
     bool     values_only;   // indices are not written, and may be 0 [both]
-    bool     indices_only;  // values are not written, and may be 0 [both]
+    bool     indices_only;  // values are not written, and may be 0 [both]; with values_only the payload alone is written
     bool     index_u32;     // indices are uint32_t [int64_t]
     uint64_t stride;        // elements from row to row of x, at least columns [columns]; rows of results have no gaps
     uint32_t cluster;       // blocks a row, 1 to 16, or CJ_SORT_NO_CLUSTER [chosen for the row]
     uint32_t block;         // threads a block, a multiple of 32, 32 to 1024 [chosen for the row]
     cj_dtype offsets;       // CJ_I32 or CJ_I64: rows are segments of one array, by offsets of this type [rows are those of a matrix]
+    uint64_t payload_stride;  // elements from row to row of the payload, at least columns [columns]
+    uint32_t payload_bytes;   // of an element of the payload: 1, 2, 4 or 8, of any type [there is no payload]
 } cj_sort_desc;
 
 typedef struct cj_sort cj_sort;
@@ -66,6 +69,24 @@ CJ_API cj_status cj_sort_run_segmented(cj_sort *sort, cj_ptr x, cj_ptr offsets, 
                                        cj_error *error);
 CJ_API cj_status cj_sort_launch_segmented(cj_device *device, const cj_sort_desc *desc, cj_ptr x, cj_ptr offsets, cj_ptr values,
                                           cj_ptr indices, cj_stream stream, cj_error *error);
+
+// Device pointers of a sort with a payload. What a description does not use stays 0.
+typedef struct cj_sort_arrays {
+    CJ_STRUCT_SIZE(cj_sort_arrays);
+    cj_ptr x;                // the keys
+    cj_ptr payload;          // its bits are moved; of segments it lies as x
+    cj_ptr sorted_payload;   // written: rows without gaps; of segments it lies as x
+    cj_ptr values, indices;  // written, as by the calls above
+    cj_ptr offsets;          // of segments
+} cj_sort_arrays;
+
+// The same where desc.payload_bytes says that there is a payload, of a matrix or of segments: sorted_payload[r * columns + i] =
+// payload[r * payload_stride + indices[r * columns + i]]. Its stride is not that of x, since it is often a part of another matrix. values_only,
+// indices_only, or both say what else is written: no array of indices is needed. INVALID_ARGUMENT for an array that is wanted, and is NULL or not aligned to its elements; for offsets that the
+// description does not name, and for a description without a payload. Results overlap neither x, nor the payload, nor each other; that is not checked.
+CJ_API cj_status cj_sort_run_pairs(cj_sort *sort, const cj_sort_arrays *arrays, cj_stream stream, cj_error *error);
+CJ_API cj_status cj_sort_launch_pairs(cj_device *device, const cj_sort_desc *desc, const cj_sort_arrays *arrays,
+                                      cj_stream stream, cj_error *error);
 
 // The kernel beneath, for its plan and its PTX; owned by `sort`.
 CJ_API const cj_kernel *cj_sort_kernel(const cj_sort *sort);

@@ -172,13 +172,9 @@ static void store_again(const sort_kernel *k, const buffer *b) {
 }
 
 static void write_results(sort_kernel *k) {
-    cj_reg values, indices;
     cj_step(k->f, "results, with the bits that x has");
-    cj__sort_results(k, &values, &indices);
-    for (unsigned i = 0; i < k->s.items; i++) {
-        cj_reg inside, place = place_in_row(k, i, &inside);
-        cj__sort_write(k, values, indices, i, place, inside);
-    }
+    cj__sort_results(k);
+    cj__sort_write(k, place_in_row);
     cj_ptx(k->f, "ret;");
 }
 

@@ -110,8 +110,8 @@ void cj__sort_load(sort_kernel *k, bool indices) {
     }
 }
 
-// The bits of the element with that key; read from x where `reads` holds, a predicate that is made for floats.
-static cj_reg bits_of(const sort_kernel *k, cj_reg key, cj_reg inside, cj_reg index) {
+// Read from x where `reads` holds, a predicate that is made for floats.
+cj_reg cj__sort_bits(const sort_kernel *k, cj_reg key, cj_reg inside, cj_reg index) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
     if (s->descending) key = complement(k, key);
@@ -125,34 +125,4 @@ static cj_reg bits_of(const sort_kernel *k, cj_reg key, cj_reg inside, cj_reg in
     cj_update(f, reads, "and", inside);
     cj__load(f, reads, cj__load_given(k->plan), sort_type(s->bytes), &bits, 1, cj_mad_wide(f, "from", index, s->bytes, k->base), 0);
     return bits;
-}
-
-void cj__sort_results(sort_kernel *k, cj_reg *values, cj_reg *indices) {
-    cj_func *f = k->f;
-    cj_reg   first = k->first_element;
-    if (!k->s.offset_bytes) {
-        cj_reg columns = cj_cvt(f, "u64", "wide_columns", k->columns);
-        first = cj_mul(f, "first_result", cj_cvt(f, "u64", "row_number", k->row), columns);
-    }
-    *values = *indices = cj_none();
-    if (k->s.values) *values = cj_mad(f, "values", first, k->s.bytes, cj__load_pointer(f, k->values_to, "values"));
-    if (k->s.indices)
-        *indices = cj_mad(f, "indices", first, k->s.wide_index ? 8 : 4, cj__load_pointer(f, k->indices_to, "indices"));
-}
-
-void cj__sort_write(const sort_kernel *k, cj_reg values, cj_reg indices, unsigned item, cj_reg place, cj_reg inside) {
-    const sort_shape *s = &k->s;
-    cj_func          *f = k->f;
-    cj_reg key = s->packed ? cj_shr(f, "key", k->key[item], SORT_INDEX_BITS) : k->key[item], index = cj_none();
-    if (s->settles) key = cj_add(f, "whole_key", cj_shr(f, "from_least", key, k->lead), k->least);
-    if (s->carries) index = s->packed ? cj_and(f, "index", k->key[item], SORT_SHORT - 1) : k->index[item];
-    if (s->values) {
-        cj_reg bits = bits_of(k, key, inside, index);
-        cj__store(f, inside, "st.global", sort_type(s->bytes), &bits, 1, cj_mad_wide(f, "to", place, s->bytes, values), 0);
-    }
-    if (s->indices) {
-        cj_reg to = cj_mad_wide(f, "to", place, s->wide_index ? 8 : 4, indices);
-        cj_reg wide = s->wide_index ? cj_cvt(f, "u64", "wide_index", index) : index;
-        cj__store(f, inside, "st.global", s->wide_index ? "u64" : "u32", &wide, 1, to, 0);
-    }
 }

@@ -5,7 +5,7 @@
 static const cj_dtype dtypes[] = {CJ_F32, CJ_F64,  CJ_I32, CJ_U32, CJ_I64, CJ_U64,
                                   CJ_F16, CJ_BF16, CJ_I8,  CJ_U8,  CJ_I16, CJ_U16};
 
-enum { BOTH, VALUES, INDICES };  // in the order of the words
+enum { BOTH, VALUES, INDICES, NEITHER };  // in the order of the words
 enum { MATCH_AUTO, ANY, BALLOTS };
 enum { PAIRS_AUTO, PAIRS_YES, PAIRS_NO };
 enum { SUMS_BYTES = 4 * SORT_WARP, LINE = 16, CLUSTER_MOST = 16, THREADS_MOST = 1024, RESIDENT_MOST = 32 };
@@ -37,11 +37,12 @@ static void shape_of_type(const cj_plan *plan, sort_shape *s) {
     s->floats = is_float(s->dtype);
     s->is_signed = is_signed(s->dtype);
     s->descending = value[SORT_ORDER];
-    s->values = value[SORT_RESULT] != INDICES;
-    s->indices = value[SORT_RESULT] != VALUES;
+    s->values = value[SORT_RESULT] == BOTH || value[SORT_RESULT] == VALUES;
+    s->indices = value[SORT_RESULT] == BOTH || value[SORT_RESULT] == INDICES;
     s->wide_index = !value[SORT_INDEX];
     s->offset_bytes = (unsigned)value[SORT_SEGMENTS] * 4;  // none, i32, i64
-    s->carries = s->indices || s->floats;
+    s->payload_bytes = value[SORT_PAYLOAD] ? 1u << (value[SORT_PAYLOAD] - 1) : 0;  // none, b8, b16, b32, b64
+    s->carries = s->indices || s->floats || s->payload_bytes;
     s->type = s->bits == 64 ? "u64" : "u32";
     s->ballots = value[SORT_MATCH] != ANY;
     s->spared = cj__is_asked(plan, SORT_BLOCK) && s->bits >= 32 ? (unsigned)SORT_REGISTERS_LESS : 0;
@@ -300,10 +301,20 @@ static void keep(cj_plan *plan, const sort_shape *s) {
     if (s->form == SORT_BY_GRID) plan->launches = SORT_PASSES + sort_passes(s);
 }
 
+static cj_status check_payload(const cj_plan *plan, cj_error *error) {
+    const uint64_t *value = plan->params.value;
+    REFUSE_IF(value[SORT_RESULT] == NEITHER && !value[SORT_PAYLOAD],
+              "result: neither, and there is no payload, so nothing would be written" CJ_HINT "ask for values or indices, or for a payload: b8, b16, b32 or b64");
+    REFUSE_IF(value[SORT_PAYLOAD_STRIDE] && value[SORT_SEGMENTS],
+              "payload-stride: %" PRIu64 ", but segments lie one after the other" CJ_HINT "leave payload-stride at 0", value[SORT_PAYLOAD_STRIDE]);
+    return cj__check_stride(plan, SORT_PAYLOAD_STRIDE, value[SORT_COLUMNS], error);
+}
+
 cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const uint64_t *value = plan->params.value;
     sort_shape      s = {0};
     TRY(cj__check_stride(plan, SORT_STRIDE, value[SORT_COLUMNS], error));
+    TRY(check_payload(plan, error));
     REFUSE_IF(value[SORT_SEGMENTS] && value[SORT_STRIDE],
               "stride: %" PRIu64 ", but segments lie one after the other" CJ_HINT "leave stride at 0", value[SORT_STRIDE]);
     REFUSE_IF(value[SORT_SEGMENTS] && value[SORT_FORM] == SORT_BY_GRID,
@@ -330,6 +341,7 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     keep(plan, &s);
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     CJ_DERIVE(plan, value[SORT_ROWS], value[SORT_COLUMNS], cj__stride(plan, SORT_STRIDE, value[SORT_COLUMNS]));
+    if (s.payload_bytes) CJ_DERIVE(plan, cj__stride(plan, SORT_PAYLOAD_STRIDE, value[SORT_COLUMNS]));
     plan->programmatic = value[SORT_DEPENDENT] && clusters;  // the same targets have programmatic dependent launch
     if (s.form == SORT_BY_GRID) {
         CJ_DERIVE(plan, w.tiles, w.counters);

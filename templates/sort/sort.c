@@ -13,6 +13,9 @@
 //
 //   shared, of each group:  | counts[warp][digit] | sums[warp] | table[rank][digit] | ranges | keys[tile] | indices[tile] |  or pairs of both
 //
+// A payload, an array beside x, is put into the order of the keys where results are written: by then a thread has the index of each item
+// that it writes (result.c).
+//
 // A row beyond a cluster is sorted by the grid (grid.c): each pass is a launch, in which a block sorts a tile by the digit and finds out
 // from the tiles before it where its items go.
 //
@@ -54,6 +57,7 @@ static void write_head(const sort_kernel *k, cj_builder *b) {
             : s->form == SORT_BY_GRID ? ", and in the workspace"
                                       : "",
             s->settles ? "settle among neighbours  -->  " : "");
+    if (s->payload_bytes) cj_head(b, "  payload of %u bytes  --at each index, %d loads at once-->  sorted_payload\n", s->payload_bytes, SORT_PAYLOAD_BATCH);
     cj_head(b, "Launch: block %u threads%s; %u bytes of dynamic shared memory.", s->block,
             s->cluster ? ", as a cluster launch" : "", k->plan->dynamic_shared);
     if (s->form != SORT_BY_GRID) return;
@@ -74,15 +78,23 @@ static void write_head(const sort_kernel *k, cj_builder *b) {
 
 // ---- prologue
 
+static void declare_payload(sort_kernel *k) {
+    const bool segments = k->s.offset_bytes;
+    k->payload_at = cj_param(k->f, "u64", "payload", segments ? "like x" : "payload[rows][payload_stride]");
+    k->payload_to = cj_param(k->f, "u64", "sorted_payload", segments ? "like x" : "sorted_payload[rows][columns]");
+}
+
 static void declare(sort_kernel *k) {
     cj_func *f = k->f;
     k->x = cj_param(f, "u64", "x", k->s.offset_bytes ? "x[offsets[rows]]" : "x[rows][stride]");
     k->values_to = cj_param(f, "u64", "values", !k->s.values ? "not used" : k->s.offset_bytes ? "like x" : "values[rows][columns]");
     k->indices_to = cj_param(f, "u64", "indices", !k->s.indices ? "not used" : k->s.offset_bytes ? "like x, from each segment's begin" : "indices[rows][columns]");
     if (k->s.offset_bytes) k->offsets_at = cj_param(f, "u64", "offsets", "offsets[rows + 1]: where segments begin, and the end");
+    if (k->s.payload_bytes) declare_payload(k);
     k->rows_at = cj_param(f, "u64", "rows", NULL);
     k->columns_at = cj_param(f, "u64", "columns", "elements of a row");
     k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
+    if (k->s.payload_bytes) k->payload_stride_at = cj_param(f, "u64", "payload_stride", k->s.offset_bytes ? "not used" : "elements from row to row of payload");
     if (k->s.form == SORT_BY_GRID) {
         k->tiles_at = cj_param(f, "u64", "tiles", "of a row");
         k->counters_at = cj_param(f, "u64", "counters", "blocks that count a row");
@@ -143,18 +155,19 @@ static void emit_passes(sort_kernel *k, cj_reg shift) {
     }
 }
 
+static cj_reg place_of(const sort_kernel *k, unsigned item, cj_reg *inside) {
+    cj_reg place = cj_add(k->f, "place", k->first, SORT_WARP * item);
+    *inside = cj_lt(k->f, "inside", place, k->columns);
+    return k->s.settles ? cj_add(k->f, "to_place", k->settled_first, cj__sort_place(k, item)) : place;
+}
+
 static void emit_results(sort_kernel *k) {
     cj_func *f = k->f;
-    cj_reg   values, indices, first = cj_none();
     cj__sort_find_row(k, k->s.values && k->s.floats);  // a NaN and a zero are read again
-    cj__sort_results(k, &values, &indices);
+    cj__sort_results(k);
     cj_step(f, "results, with the bits that x has");
-    if (k->s.settles) first = cj_sub(f, "settled_first", cj_sub(f, "tile_first", k->first, k->own), SORT_REACH);
-    for (unsigned i = 0; i < k->s.items; i++) {
-        cj_reg place = cj_add(f, "place", k->first, SORT_WARP * i), inside = cj_lt(f, "inside", place, k->columns);
-        if (k->s.settles) place = cj_add(f, "to_place", first, cj__sort_place(k, i));
-        cj__sort_write(k, values, indices, i, place, inside);
-    }
+    if (k->s.settles) k->settled_first = cj_sub(f, "settled_first", cj_sub(f, "tile_first", k->first, k->own), SORT_REACH);
+    cj__sort_write(k, place_of);
     cj_ptx(f, "ret;");
 }
 

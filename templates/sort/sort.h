@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of sort. Each file calls only those before it: plan.c; key.c; rank.c; move.c; range.c; settle.c; grid.c; sort.c, which has the
-// algorithm.
+// The parts of sort. Each file calls only those before it: plan.c; key.c; result.c; rank.c; move.c; range.c; settle.c; grid.c; sort.c, which
+// has the algorithm.
 #ifndef CJ_TEMPLATES_SORT_H
 #define CJ_TEMPLATES_SORT_H
 
@@ -31,6 +31,7 @@ typedef struct sort_shape {
     bool        floats, is_signed, descending, wide_index;
     bool        values, indices;  // what is written
     unsigned    offset_bytes;     // of segments; 0: rows are those of a matrix
+    unsigned    payload_bytes;    // of an element; 0: there is none
     bool        carries, packed;  // indices; in the lower half of the key's register
     unsigned    form, cluster, block, group, items, tile;
     unsigned    digit, bins;
@@ -60,6 +61,7 @@ typedef struct sort_kernel {
     cj_func       *f;
     sort_shape     s;
     cj_var         x, values_to, indices_to, offsets_at, columns_at, stride_at, rows_at;
+    cj_var         payload_at, payload_to, payload_stride_at;
     cj_var         tiles_at, counters_at, turn_at, workspace_at;  // of form=grid
     cj_reg         thread, lane, warp, below, above;  // thread and warp: of the group; masks of the lanes before and after
     cj_reg         all;                               // the mask of all lanes, which is -1
@@ -72,6 +74,9 @@ typedef struct sort_kernel {
     cj_reg         bins, statuses;                    // addresses of the pass: what the row has before each digit; of all tiles
     cj_reg         bin_total, bin_start;              // of the thread's digit in the tile
     cj_reg         key[SORT_ITEMS_MAX], index[SORT_ITEMS_MAX], place[SORT_ITEMS_MAX];
+    cj_reg values, indices, sorted_payload;           // addresses: of the row's results
+    cj_reg payload_row;                               // address: of the row's payload
+    cj_reg settled_first;                             // settles: what is to be added to a place that was kept
     cj_reg first_element;  // of a segment, in x and in the results
     cj_reg least, most, lead, start;                  // settles: of the row's keys; of most - least: bits before the highest; the first digit's bit
 } sort_kernel;
@@ -94,13 +99,21 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
 // ---- key.c: elements as unsigned numbers in the order of the results
 
 void   cj__sort_find_row(sort_kernel *k, bool reads);                        // columns; base, if x is read
-void   cj__sort_results(sort_kernel *k, cj_reg *values, cj_reg *indices);    // addresses of the row's results
 void   cj__sort_load(sort_kernel *k, bool indices);                          // the thread's items, of x; their indices, if asked
 cj_reg cj__sort_greatest(const sort_kernel *k);                              // the key of places after the row
 cj_reg cj__sort_constant(const sort_kernel *k, const char *name, uint64_t value);  // in a register as wide as a key's
 
-// Item i to a place of the row's results: addresses. `inside`: where it is written.
-void cj__sort_write(const sort_kernel *k, cj_reg values, cj_reg indices, unsigned item, cj_reg place, cj_reg inside);
+// The bits of the element with that key.
+cj_reg cj__sort_bits(const sort_kernel *k, cj_reg key, cj_reg inside, cj_reg index);
+
+// ---- result.c: the only place where results leave
+
+void cj__sort_results(sort_kernel *k);  // addresses of the row's results and of its payload
+
+// The place of an item among the row's results; *inside: it is one of the row.
+typedef cj_reg sort_place(const sort_kernel *k, unsigned item, cj_reg *inside);
+
+void cj__sort_write(sort_kernel *k, sort_place *place_of);  // the thread's items
 
 // ---- rank.c: the place of each item among those of its digit in the warp; then what comes before in the row
 

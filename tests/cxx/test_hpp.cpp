@@ -224,6 +224,22 @@ void sorts_run() {
     order.offsets = CJ_I32;
     clusterjit::sort(cpu(), order).run_segmented(in, offsets, sorted, from);
     EXPECT(sorted.read()[0] == *std::min_element(x.begin(), x.begin() + 3) && from.read()[3] < 29);
+
+    std::vector<std::uint16_t> numbered(32);
+    std::iota(numbered.begin(), numbered.end(), std::uint16_t{0});
+    const buffer<std::uint16_t> payload = cpu().copy(numbered), follows = cpu().allocate<std::uint16_t>(32);
+    cj_sort_arrays              pairs{};
+    pairs.x = in;
+    pairs.offsets = offsets;
+    pairs.payload = payload;
+    pairs.values = sorted;
+    pairs.sorted_payload = follows;
+    order.payload_bytes = 2;
+    order.values_only = true;
+    clusterjit::sort(cpu(), order).run_pairs(pairs);
+    EXPECT(sorted.read()[0] == x[follows.read()[0]] && sorted.read()[3] == x[follows.read()[3]]);
+    clusterjit::sort::launch_pairs(cpu(), order, pairs);
+    EXPECT(sorted.read()[31] == x[follows.read()[31]]);
 }
 
 void samples_run() {

@@ -56,6 +56,7 @@ static const struct {
     {"scan", "scan_short_rows", "sm_90", "rows=1000 columns=100"},
     {"scan", "scan_cluster", "sm_90", "columns=1000 block=64 loads=1 cluster=4"},
     {"topk", "topk_warp", "sm_90", "rows=9 columns=7 k=3"},
+    {"sort", "sort_payload", "sm_90", "rows=9 columns=7 payload=b32 match=any digit=5"},
     {"scan", "scan_flags", "sm_90", "columns=1000 block=64 loads=1 cluster=4 heads=flags"},
 };
 

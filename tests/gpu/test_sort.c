@@ -40,6 +40,11 @@ static void a_call_sorts_and_refuses_what_it_cannot(void **state) {
     cj_test_sort_call(cj_test_device);
 }
 
+static void a_call_sorts_pairs_and_refuses_what_it_cannot(void **state) {
+    (void)state;
+    cj_test_sort_pairs(cj_test_device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_shape_and_stride_is_right),
@@ -47,6 +52,7 @@ int main(void) {
         cmocka_unit_test(rows_about_what_a_warp_a_block_and_a_cluster_hold_are_right),
         cmocka_unit_test(segments_of_any_length_are_sorted_by_themselves),
         cmocka_unit_test(a_call_sorts_and_refuses_what_it_cannot),
+        cmocka_unit_test(a_call_sorts_pairs_and_refuses_what_it_cannot),
     };
     return cmocka_run_group_tests(tests, cj_test_open_gpu, cj_test_close);
 }

@@ -72,13 +72,15 @@ static void long_sort_assembles(const char *params, const char *target) {
 static void sorts_of_every_type_and_form_assemble(void **state) {
     (void)state;
     static const char *const types[] = {"f32", "f64", "i8", "bf16", "u16", "i64", "u32"}, *const results[] = {"both", "values", "indices"};
+    static const char *const payloads[] = {"none", "b64", "b8", "b32", "b16"};
     static const char *const shapes[] = {"columns=100 order=descending", "columns=1024", "columns=4096 match=ballots", "columns=8192",
                                          "columns=60000 cluster=8 block=512", "columns=900 digit=6 form=warp",
                                          "columns=100 segments=i32", "columns=3000 segments=i64 order=descending"};
     for (unsigned type = 0; type < CJ_TEST_COUNT(types); type++)
         for (unsigned shape = 0; shape < CJ_TEST_COUNT(shapes); shape++) {
             char params[160];
-            snprintf(params, sizeof params, "%s dtype=%s result=%s", shapes[shape], types[type], results[(type + shape) % 3]);
+            snprintf(params, sizeof params, "%s dtype=%s result=%s payload=%s", shapes[shape], types[type], results[(type + shape) % 3],
+                     payloads[(type * 3 + shape) % CJ_TEST_COUNT(payloads)]);
             const char *target = shape == 4 ? targets[1 + type % 2] : targets[(type + shape) % 3];
             const bool  is_long = (shape == 2 || shape == 3) && (!strcmp(types[type], "f32") || !strcmp(types[type], "u32"));
             if (is_long) long_sort_assembles(params, target);

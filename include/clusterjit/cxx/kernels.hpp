@@ -98,7 +98,8 @@ class scan : public CJ__FAMILY(scan, cj_ptr, cj_ptr) {
         call(cj_scan_launch_segmented, where.get(), &desc, x, heads, out, stream);
     }
 };
-class sort : public CJ__FAMILY(sort, cj_ptr, cj_ptr, cj_ptr) {  // x, values, indices
+// x, values, indices; with a payload: a cj_sort_arrays.
+class sort : public CJ__FAMILY(sort, cj_ptr, cj_ptr, cj_ptr) {
   public:
     using family::family;
     void run_segmented(cj_ptr x, cj_ptr offsets, cj_ptr values, cj_ptr indices, cj_stream stream = nullptr) const {
@@ -107,6 +108,13 @@ class sort : public CJ__FAMILY(sort, cj_ptr, cj_ptr, cj_ptr) {  // x, values, in
     static void launch_segmented(const device &where, const cj_sort_desc &desc, cj_ptr x, cj_ptr offsets, cj_ptr values, cj_ptr indices,
                                  cj_stream stream = nullptr) {
         call(cj_sort_launch_segmented, where.get(), &desc, x, offsets, values, indices, stream);
+    }
+    void run_pairs(detail::parameter<const cj_sort_arrays *>::type arrays, cj_stream stream = nullptr) const {
+        call(cj_sort_run_pairs, get(), detail::parameter<const cj_sort_arrays *>::pass(arrays), stream);
+    }
+    static void launch_pairs(const device &where, const cj_sort_desc &desc,
+                             detail::parameter<const cj_sort_arrays *>::type arrays, cj_stream stream = nullptr) {
+        call(cj_sort_launch_pairs, where.get(), &desc, detail::parameter<const cj_sort_arrays *>::pass(arrays), stream);
     }
 };
 #undef CJ__FAMILY

@@ -57,6 +57,12 @@ static cj_status launch_segments(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_st
     return cj_kernel_launch(kernel, stream, arguments, 4, error);
 }
 
+static cj_status launch_payload(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
+    cj_ptr payload = in + RUN_BYTES / 2, indices = out + RUN_BYTES / 2, sorted = out + RUN_BYTES / 4;
+    void  *arguments[] = {&in, &out, &indices, &payload, &sorted};
+    return cj_kernel_launch(kernel, stream, arguments, 5, error);
+}
+
 // By temperature 1 alone.
 static cj_status launch_sample(cj_kernel *kernel, cj_ptr in, cj_ptr out, cj_stream stream, cj_error *error) {
     uint64_t none = 0, one = 0x3f800000;
@@ -148,6 +154,7 @@ static const family_run runs[] = {
     {"sort", "rows=3 columns=300 dtype=i32", launch_pairs},
     {"sort", "rows=3 columns=700 dtype=i32 form=grid block=256 items=1", launch_pairs},  // it has a workspace
     {"sort", "rows=4 columns=550 dtype=i32 segments=i32", launch_segments},
+    {"sort", "rows=3 columns=300 dtype=i32 payload=b32", launch_payload},
     {"argmax", "rows=4 columns=3000 cluster=2", launch_pair},
     {"sample", "rows=4 columns=3000 cluster=2", launch_sample},
     {"sample", "rows=4 columns=3000 cluster=0", launch_sample},

@@ -29,5 +29,6 @@ void cj_test_sort_random(cj_device *device, uint64_t *seed, uint64_t most);
 void cj_test_sort_segments(cj_device *device, uint64_t *seed, uint64_t most);
 
 void cj_test_sort_call(cj_device *device);
+void cj_test_sort_pairs(cj_device *device);  // the typed call with a payload
 
 #endif

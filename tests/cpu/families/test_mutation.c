@@ -105,6 +105,9 @@ static const char *const kernels[] = {
     "sort rows=1 columns=300 form=grid block=256 items=1 dtype=u16 result=values",
     "sort rows=9 columns=31 segments=i64 form=warp block=64",
     "sort rows=5 columns=31 segments=i64 form=block block=64 dtype=u64 order=descending",
+    "sort rows=1 columns=250 block=64 items=4 form=block payload=b32",
+    "sort rows=1 columns=250 cluster=2 block=64 items=2 result=neither payload=b64",
+    "sort rows=9 columns=31 segments=i64 form=warp block=64 result=values dtype=u16 payload=b8",
     "argmax rows=2 columns=300 block=64",
     "argmax rows=2 columns=1300 block=64 cluster=2",
     "argmax rows=2 columns=1301 block=64 cluster=0 parts=3",
@@ -148,6 +151,7 @@ static bool has_word(const kernel *k, const char *name, const char *word) {
 static const char *order_of(const kernel *k) {
     const char *family = cj_family_name(k->params.family);
     if (!strcmp(family, "collective")) return "iow";  // a third array, for small results
+    if (!strcmp(family, "sort") && !has_word(k, "payload", "none")) return has_word(k, "segments", "none") ? "iopiq" : "iopsiq";
     if (!strcmp(family, "topk") || !strcmp(family, "sort")) return "iops";  // offsets of sort alone
     if (!strcmp(family, "sample"))
         return cj_params_get(&k->params, "top") ? "iozzztzuzzztzzzzkzzzzzpq"

@@ -104,9 +104,36 @@ static void a_call_sorts_and_refuses_what_it_cannot(void **state) {
     cj_test_sort_call(cj_test_device);
 }
 
+static void a_call_sorts_pairs_and_refuses_what_it_cannot(void **state) {
+    (void)state;
+    cj_test_watch(0);
+    cj_test_sort_pairs(cj_test_device);
+}
+
+// Every form that keeps an index, packed and apart, in pairs and settled, moves a payload of every width, with and without other results.
+static void payloads_of_every_width_follow_their_keys(void **state) {
+    (void)state;
+    static const char *const shapes[] = {"columns=70 form=warp block=64", "columns=250 block=64 form=block", "columns=250 block=32 cluster=2",
+                                         "columns=270 form=grid block=256 items=1", "columns=250 block=64 form=block prefix=1"};
+    static const char *const types[] = {"f32", "i64", "bf16", "u8"}, *const widths[] = {"b8", "b16", "b32", "b64"},
+                             *const results[] = {"both", "values", "indices", "neither"};
+    for (unsigned i = 0; i < CJ_TEST_COUNT(shapes) * 16; i++) {
+        const unsigned shape = i / 16, type = i / 4 % (shape == 4 ? 2 : 4);
+        char           words[200];
+        cj_test_watch(i % 3);
+        snprintf(words, sizeof words, "rows=2 %s dtype=%s payload=%s payload-stride=%u result=%s", shapes[shape], types[type], widths[i % 4], 270 + i,
+                 results[(i + i / 4) % 4]);
+        cj_test_sort(cj_test_device, words, (cj_sort_fill)(i % CJ_SORT_FILLS), i);
+    }
+}
+
 static void impossible_shapes_are_refused_by_name(void **state) {
     (void)state;
     cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=100 stride=99", "stride: 99 is below the 100 columns");
+    cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=100 payload=b32 payload-stride=99", "payload-stride: 99 is below the 100 columns");
+    cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=100 payload-stride=100", "payload-stride: 100 has no effect with payload=none");
+    cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=100 payload=b8 segments=i32 payload-stride=100", "payload-stride: 100, but segments lie");
+    cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=100 result=neither", "result: neither, and there is no payload");
     cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=1000 block=32 digit=9", "digit: 9 bits are 512 bins");
     cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=1000 form=cluster cluster=0", "form: cluster, but");
     cj_test_refused("sort", CJ_INVALID_ARGUMENT, "columns=1000 cluster=2 block=96", "this is a power of two");
@@ -136,6 +163,8 @@ int main(void) {
         cmocka_unit_test(segments_of_any_length_are_sorted_by_themselves),
         cmocka_unit_test(a_segment_that_is_too_long_is_told),
         cmocka_unit_test(a_call_sorts_and_refuses_what_it_cannot),
+        cmocka_unit_test(a_call_sorts_pairs_and_refuses_what_it_cannot),
+        cmocka_unit_test(payloads_of_every_width_follow_their_keys),
         cmocka_unit_test(impossible_shapes_are_refused_by_name),
     };
     return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);

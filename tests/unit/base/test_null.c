@@ -79,6 +79,7 @@ static const cj_crossentropy_desc crossentropy_desc = {CJ_INIT(crossentropy_desc
 
 static cj_softmax      *softmax;
 static cj_sample       *sample;
+static cj_sort         *sort;
 static cj_norm         *norm;
 static cj_crossentropy *crossentropy;
 static cj_gemm         *gemm;
@@ -110,6 +111,7 @@ static cj_gpus         *gpus;
 #define GOOD_cj_crossentropy_desc(name) (&crossentropy_desc)
 #define GOOD_cj_softmax(name) softmax
 #define GOOD_cj_sample(name) sample
+#define GOOD_cj_sort(name) sort
 #define GOOD_cj_norm(name) norm
 #define GOOD_cj_crossentropy(name) crossentropy
 #define GOOD_cj_gemm(name) gemm
@@ -152,6 +154,7 @@ static cj_gpus         *gpus;
 #define GOOD_cj_occupancy_query(name) SIZED_DATA(cj_occupancy_query)
 #define GOOD_cj_signature(name) ((void *)bytes)
 #define GOOD_cj_sample_arrays(name) SIZED_DATA(cj_sample_arrays)
+#define GOOD_cj_sort_arrays(name) SIZED_DATA(cj_sort_arrays)
 #define GOOD_cj_softmax_arrays(name) SIZED_DATA(cj_softmax_arrays)
 #define GOOD_cj_tensormap(name) ((void *)bytes)
 #define GOOD_cj_tuning_filter(name) SIZED_DATA(cj_tuning_filter)
@@ -282,6 +285,7 @@ static int set_up(void **state) {
     cj_test_ok(cj_module_from_ptx(device, text_ptx, sizeof text_ptx - 1, &module, &e), &e);
     cj_test_ok(cj_module_function(module, "copy", &function, &e), &e);
     cj_test_ok(cj_sample_create(device, &sample_desc, &sample, &e), &e);
+    cj_test_ok(cj_sort_create(device, &sort_desc, &sort, &e), &e);
     cj_test_ok(cj_softmax_create(device, &softmax_desc, &softmax, &e), &e);
     cj_test_ok(cj_norm_create(device, &norm_desc, &norm, &e), &e);
     cj_test_ok(cj_crossentropy_create(device, &crossentropy_desc, &crossentropy, &e), &e);
@@ -296,6 +300,7 @@ static int tear_down(void **state) {
     cj_builder_destroy(builder);
     cj_softmax_destroy(softmax);
     cj_sample_destroy(sample);
+    cj_sort_destroy(sort);
     cj_norm_destroy(norm);
     cj_crossentropy_destroy(crossentropy);
     cj_gemm_destroy(gemm);

@@ -51,6 +51,11 @@ RUNS(crossentropy, .shape = ROWS)
 RUNS(norm, .shape = ROWS)
 RUNS(softmax, .shape = ROWS)
 RUNS(sample, .columns = N)
+
+static cj_status run_sort(const void *given, cj_error *error) {
+    const cj_sort_desc desc = {CJ_INIT(desc), .columns = N, .payload_bytes = 4};
+    return cj_sort_launch_pairs(device, &desc, given, NULL, error);
+}
 RUNS(gemm, .m = 16, .n = 16, .k = 16, .dtype = CJ_BF16)
 
 static cj_status open_device(const void *given, cj_error *error) {
@@ -309,6 +314,7 @@ static void what_callers_give(void **state) {
              INPUT(cj_topk_desc, block, make_topk, false, .columns = N, .k = 2),
              INPUT(cj_crossentropy_arrays, dx, run_crossentropy, false, .x = x, .label = x, .loss = y, .lse = y + 256),
              INPUT(cj_norm_arrays, dy, run_norm, false, .x = x, .y = y),
+             INPUT(cj_sort_arrays, offsets, run_sort, false, .x = x, .payload = x, .sorted_payload = y, .values = y + 1024, .indices = y + 2048),
              INPUT(cj_softmax_arrays, mask, run_softmax, false, .x = x, .y = y),
              INPUT(cj_sample_arrays, offset_rows, run_sample, false, .logits = x, .tokens = y),
              INPUT(cj_gemm_operands, scale_a, run_gemm, false, .a = x, .b = x, .c = x, .d = y, .alpha = 1),
