@@ -19,6 +19,17 @@ refuses 1 'segments of up to 262144 in a cluster' run sort --rows 4 --columns 30
 refuses 1 'columns is the longest segment, not the array' run sort --rows 4 --columns 300000 --segments i32 --device cpu
 refuses 1 'do not fit 4 blocks' run sort --rows 4 --columns 300000 --segments i32 --cluster 4 --device cpu
 
+# --- a payload, of every form and width, with and without other results
+on_cpu sort --rows 3 --columns 100 --payload b8 --payload-stride 103
+on_cpu sort --rows 3 --columns 1000 --payload b64 --result values --dtype bf16
+on_cpu sort --rows 3 --columns 1000 --payload b16 --result neither --cluster 2
+on_cpu sort --rows 1 --columns 600 --payload b32 --result neither --form grid --block 256 --items 1
+on_cpu sort --rows 9 --columns 300 --payload b32 --result indices --segments i64
+gives '"payload"' run sort --rows 3 --columns 100 --payload b32 --result neither --device cpu --json
+refuses 64 'there is no payload, so nothing would be written' run sort --rows 3 --columns 100 --result neither --device cpu
+refuses 64 'payload-stride: 99 is below the 100 columns' run sort --rows 3 --columns 100 --payload b32 --payload-stride 99 --device cpu
+refuses 64 'rows, payload-stride' run sort --rows 2^31-1 --columns 1 --payload b64 --payload-stride 2^32-1 --device cpu
+
 # --- values out of their range
 refuses 64 "presence: 'inf' is not a finite number" run sample --presence inf --device cpu
 refuses 64 'repetition: 0 is not above 0' run sample --repetition 0 --device cpu

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // sort: rows of a fill or a file. The check of a row with indices: each index comes once, each value is the element at its index,
 // and each element comes after the one before it, equal ones by their indices: only one result is so. Of values alone a row is
-// held against a stable merge sort. Results that are those of another kernel, which were right, are right, too.
+// held against a stable merge sort. A payload is held against the row's order: the indices, where there are any, else that of a merge sort.
+// Results that are those of another kernel, which were right, are right, too.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,20 +19,21 @@ enum { POISON = 0xa5 };
 
 typedef struct sort {
     cj_dtype       type;
-    size_t         bytes, index_bytes;
-    uint64_t       rows, columns, stride;
+    size_t         bytes, index_bytes, payload_bytes;  // payload_bytes 0: there is none
+    uint64_t       rows, columns, stride, payload_stride;
     bool           descending, has_values, has_indices;
     uint64_t      *offsets;                            // of segments, rows + 1 of them; NULL: rows of a matrix
     cj_ptr        *offsets_at;                         // of each set
     size_t         offset_bytes;                       // of one; 0: none
     source         source;
     unsigned char *input, *values, *indices, *chosen;  // chosen: of each element of a row
-    unsigned char *expected;                           // values of every set without indices; made by the first check
+    unsigned char *payload, *moved;                    // what is given, and what a kernel has written
+    unsigned char *expected, *expected_moved;          // of every set without indices; made by the first check
     element       *row;                                // one, widened
     uint32_t      *order, *spare;                      // a row's stable order; room to merge
-    cj_ptr        *x, *out, *where;                    // of each set
+    cj_ptr        *x, *out, *where, *from, *to;        // of each set; the last two are the payload's
     uint64_t       wrong;
-    sets_right     right;
+    sets_right     right, right_moved;  // right_moved: the payload
 } sort;
 
 static int no_memory(void) { return message_error(CJ_OUT_OF_MEMORY, "no host memory for a sort"); }
@@ -46,11 +48,16 @@ static uint64_t row_length(const sort *t, uint64_t row) {
 static size_t span(const sort *t) {
     return (size_t)(t->offsets ? t->offsets[t->rows] : (t->rows - 1) * t->stride + t->columns) * t->bytes;
 }
+static size_t payload_span(const sort *t) {
+    return (size_t)(t->offsets ? t->offsets[t->rows] : (t->rows - 1) * t->payload_stride + t->columns) *
+           t->payload_bytes;
+}
 static size_t results(const sort *t, size_t bytes) {
     return (size_t)(t->offsets ? t->offsets[t->rows] : t->rows * t->columns) * bytes;
 }
 
 static void read_params(const workload *w, sort *t) {
+    static const char *const widths[] = {"b8", "b16", "b32", "b64"};
     t->bytes = cj_dtype_size(t->type);
     t->index_bytes = workload_has_word(w, "index", "i64") ? 8 : 4;
     t->rows = cj_params_get(&w->params, "rows");
@@ -59,8 +66,12 @@ static void read_params(const workload *w, sort *t) {
     if (!t->stride) t->stride = t->columns;
     t->offset_bytes = workload_has_word(w, "segments", "i32") ? 4 : workload_has_word(w, "segments", "i64") ? 8 : 0;
     t->descending = workload_has_word(w, "order", "descending");
-    t->has_values = !workload_has_word(w, "result", "indices");
-    t->has_indices = !workload_has_word(w, "result", "values");
+    t->has_values = workload_has_word(w, "result", "both") || workload_has_word(w, "result", "values");
+    t->has_indices = workload_has_word(w, "result", "both") || workload_has_word(w, "result", "indices");
+    for (size_t width = 0; width < sizeof widths / sizeof *widths; width++)
+        if (workload_has_word(w, "payload", widths[width])) t->payload_bytes = (size_t)1 << width;
+    t->payload_stride = cj_params_get(&w->params, "payload-stride");
+    if (!t->payload_stride) t->payload_stride = t->columns;
 }
 
 // The first segment is the longest; the others have any length, some of them none.
@@ -86,9 +97,25 @@ static int write_offsets(workload *w, sort *t) {
     return code;
 }
 
+// Any bits.
+static int make_payload(workload *w, sort *t) {
+    const size_t span = payload_span(t), moved = results(t, t->payload_bytes);
+    uint64_t     state = 5;
+    t->payload = malloc(span);
+    t->moved = malloc(moved);
+    if (!t->payload || !t->moved) return no_memory();
+    for (size_t i = 0; i < span; i++) {
+        state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+        t->payload[i] = (unsigned char)(state >> 56);
+    }
+    int code = sets_alloc(w, span, &t->from);
+    if (!code) code = sets_alloc(w, moved, &t->to);
+    return code ? code : sets_write(w, t->from, t->payload, span);
+}
+
 static int allocate(workload *w, sort *t) {
     const size_t values = results(t, t->bytes), indices = results(t, t->index_bytes);
-    w->copies = workload_copies(w, (double)span(t));
+    w->copies = workload_copies(w, (double)(span(t) + payload_span(t)));
     t->input = malloc(span(t));
     t->values = malloc(values);
     t->indices = malloc(indices);
@@ -97,8 +124,9 @@ static int allocate(workload *w, sort *t) {
     t->spare = malloc(t->columns * sizeof *t->spare);
     t->chosen = malloc(t->columns);
     if (!t->input || !t->values || !t->indices || !t->row || !t->order || !t->spare || !t->chosen) return no_memory();
-    w->bytes_read = (double)results(t, t->bytes);
-    w->bytes_written = (t->has_values ? (double)values : 0) + (t->has_indices ? (double)indices : 0);
+    w->bytes_read = (double)results(t, t->bytes + t->payload_bytes);
+    w->bytes_written = (t->has_values ? (double)values : 0) + (t->has_indices ? (double)indices : 0) +
+                       (double)results(t, t->payload_bytes);
     w->whole = true;
     int code = sets_alloc(w, span(t), &t->x);
     if (!code) code = sets_alloc(w, values, &t->out);
@@ -112,9 +140,11 @@ static int open_sort(workload *w) {
     int code = workload_open_matrix(w, &t->source, t->type);
     if (code) return code;
     read_params(w, t);
-    if (t->offset_bytes) code = make_offsets(t);
+    code = workload_fits("rows, payload-stride", (double)t->rows * (double)t->payload_stride * (double)t->payload_bytes);
+    if (!code && t->offset_bytes) code = make_offsets(t);
     if (!code) code = allocate(w, t);
     if (!code && t->offset_bytes) code = write_offsets(w, t);
+    if (!code && t->payload_bytes) code = make_payload(w, t);
     if (!code) code = source_read_rows(&t->source, t->input, span(t) / t->bytes);
     return code ? code : sets_write(w, t->x, t->input, span(t));
 }
@@ -126,6 +156,8 @@ static void close_sort(workload *w) {
     sets_free(w, t->out);
     sets_free(w, t->where);
     if (t->offsets_at) sets_free(w, t->offsets_at);
+    sets_free(w, t->from);
+    sets_free(w, t->to);
     source_close(&t->source);
     free(t->offsets);
     free(t->row);
@@ -133,23 +165,33 @@ static void close_sort(workload *w) {
     free(t->spare);
     free(t->chosen);
     free(t->expected);
+    free(t->expected_moved);
+    free(t->payload);
+    free(t->moved);
     free(t->input);
     free(t->values);
     free(t->indices);
     sets_free_right(&t->right);
+    sets_free_right(&t->right_moved);
     free(t);
 }
 
 static cj_status poison(workload *w, unsigned copy, cj_error *error) {
     const sort *t = w->state;
     cj_status   status = cj_mem_fill(w->device, t->out[copy], POISON, results(t, t->bytes), NULL, error);
-    return status ? status : cj_mem_fill(w->device, t->where[copy], POISON, results(t, t->index_bytes), NULL, error);
+    if (!status) status = cj_mem_fill(w->device, t->where[copy], POISON, results(t, t->index_bytes), NULL, error);
+    if (!status && t->payload_bytes)
+        status = cj_mem_fill(w->device, t->to[copy], POISON, results(t, t->payload_bytes), NULL, error);
+    return status;
 }
 
 static cj_status launch(workload *w, cj_kernel *kernel, unsigned copy, cj_stream stream, cj_error *error) {
-    sort *t = w->state;
-    void *arguments[] = {&t->x[copy], &t->out[copy], &t->where[copy], t->offsets_at ? &t->offsets_at[copy] : NULL};
-    return cj_kernel_launch(kernel, stream, arguments, t->offsets_at ? 4 : 3, error);
+    sort    *t = w->state;
+    void    *arguments[6] = {&t->x[copy], &t->out[copy], &t->where[copy]};
+    uint32_t count = 3;
+    if (t->offsets_at) arguments[count++] = &t->offsets_at[copy];
+    if (t->payload_bytes) arguments[count++] = &t->from[copy], arguments[count++] = &t->to[copy];
+    return cj_kernel_launch(kernel, stream, arguments, count, error);
 }
 
 // ---- the check
@@ -169,6 +211,15 @@ static uint64_t index_at(const sort *t, uint64_t at) {
     return index;
 }
 
+// Where the row's elements of the payload are, and the place among the results.
+static const unsigned char *payload_of(const sort *t, uint64_t row) {
+    return t->payload + (t->offsets ? t->offsets[row] : row * t->payload_stride) * t->payload_bytes;
+}
+static bool has_payload_of(const sort *t, uint64_t row, uint64_t place, uint64_t index) {
+    const size_t bytes = t->payload_bytes;
+    return !memcmp(t->moved + (result_begin(t, row) + place) * bytes, payload_of(t, row) + index * bytes, bytes);
+}
+
 static bool is_element(const sort *t, uint64_t row, uint64_t place, uint64_t index) {
     return !memcmp(t->values + (result_begin(t, row) + place) * t->bytes, t->input + (row_begin(t, row) + index) * t->bytes,
                    t->bytes);
@@ -183,6 +234,8 @@ static const char *find_fault(const sort *t, uint64_t row, uint64_t *place) {
         const uint64_t index = index_at(t, result_begin(t, row) + *place);
         if (index >= length) return "has an index beyond the row";
         if (t->has_values && !is_element(t, row, *place, index)) return "is not the element at its index";
+        if (t->payload_bytes && !has_payload_of(t, row, *place, index))
+            return "has not the payload of the element at its index";
         if (t->chosen[index]++) return "comes twice";
         const element a = t->row[before], b = t->row[index];
         if (*place && (comes_before(t, b, a) || (!comes_before(t, a, b) && index < before)))
@@ -212,42 +265,74 @@ static void merge_sort(const sort *t, uint64_t length) {
     if (from != t->order) memcpy(t->order, from, length * sizeof *from);
 }
 
-// The values of all rows, which all sets have: these have the same input.
+// The values and the payload of all rows, which all sets have: these have the same input.
 static int expect(sort *t) {
     if (t->has_indices || t->expected) return CODE_OK;
     t->expected = malloc(results(t, t->bytes));
-    if (!t->expected) return no_memory();
-    unsigned char *to = t->expected;
+    t->expected_moved = malloc(results(t, t->payload_bytes) + 1);
+    if (!t->expected || !t->expected_moved) return no_memory();
+    unsigned char *to = t->expected, *moved = t->expected_moved;
     for (uint64_t row = 0; row < t->rows; row++) {
         const unsigned char *from = t->input + row_begin(t, row) * t->bytes;
         const uint64_t       length = row_length(t, row);
         element_widen(t->type, from, length, t->row);
         merge_sort(t, length);
         for (uint64_t i = 0; i < length; i++, to += t->bytes) memcpy(to, from + t->order[i] * t->bytes, t->bytes);
+        for (uint64_t i = 0; i < length && t->payload_bytes; i++, moved += t->payload_bytes)
+            memcpy(moved, payload_of(t, row) + t->order[i] * t->payload_bytes, t->payload_bytes);
     }
     return CODE_OK;
 }
 
-static const char *find_wrong_value(const sort *t, uint64_t row, uint64_t *place) {
-    const uint64_t first = result_begin(t, row), length = row_length(t, row);
-    if (!memcmp(t->values + first * t->bytes, t->expected + first * t->bytes, length * t->bytes)) return NULL;
+// The first of a row's elements that differs; *place is its index.
+static bool differs(const sort *t, uint64_t row, size_t bytes, const unsigned char *found, const unsigned char *wanted,
+                    uint64_t *place) {
+    const size_t   first = (size_t)result_begin(t, row) * bytes;
+    const uint64_t length = row_length(t, row);
+    if (!memcmp(found + first, wanted + first, length * bytes)) return false;
     for (*place = 0; *place < length; ++*place)
-        if (memcmp(t->values + (first + *place) * t->bytes, t->expected + (first + *place) * t->bytes, t->bytes)) break;
-    return "is not the value that a stable sort has there";
+        if (memcmp(found + first + *place * bytes, wanted + first + *place * bytes, bytes)) break;
+    return true;
+}
+
+static const char *find_wrong_value(const sort *t, uint64_t row, uint64_t *place) {
+    if (t->has_values && differs(t, row, t->bytes, t->values, t->expected, place))
+        return "is not the value that a stable sort has there";
+    if (t->payload_bytes && differs(t, row, t->payload_bytes, t->moved, t->expected_moved, place))
+        return "has not the payload that a stable sort has there";
+    return NULL;
+}
+
+static int read_results(workload *w, sort *t, unsigned copy) {
+    cj_error  error;
+    cj_status status = cj_mem_read(w->device, t->values, t->out[copy], results(t, t->bytes), NULL, &error);
+    if (!status) status = cj_mem_read(w->device, t->indices, t->where[copy], results(t, t->index_bytes), NULL, &error);
+    if (!status && t->payload_bytes)
+        status = cj_mem_read(w->device, t->moved, t->to[copy], results(t, t->payload_bytes), NULL, &error);
+    return status ? message_failure(&error) : CODE_OK;
+}
+
+static bool are_known_right(const sort *t) {
+    const size_t moved = results(t, t->payload_bytes);
+    return sets_is_right(&t->right, t->values, results(t, t->bytes), t->indices, results(t, t->index_bytes)) &&
+           (!moved || sets_is_right(&t->right_moved, t->moved, moved, "", 1));
+}
+
+static void keep_right(sort *t) {
+    const size_t moved = results(t, t->payload_bytes);
+    sets_keep_right(&t->right, t->values, results(t, t->bytes), t->indices, results(t, t->index_bytes));
+    if (moved) sets_keep_right(&t->right_moved, t->moved, moved, "", 1);
 }
 
 static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_verdict *verdict) {
     (void)kernel;
-    sort    *t = w->state;
-    cj_error error;
-    if (cj_mem_read(w->device, t->values, t->out[copy], results(t, t->bytes), NULL, &error) ||
-        cj_mem_read(w->device, t->indices, t->where[copy], results(t, t->index_bytes), NULL, &error))
-        return message_failure(&error);
-    const int code = expect(t);
+    sort *t = w->state;
+    int   code = read_results(w, t, copy);
+    if (!code) code = expect(t);
     if (code) return code;
     *verdict = (workload_verdict){.ok = true};
     t->wrong = 0;
-    if (sets_is_right(&t->right, t->values, results(t, t->bytes), t->indices, results(t, t->index_bytes))) return CODE_OK;
+    if (are_known_right(t)) return CODE_OK;
     for (uint64_t row = 0; row < t->rows; row++) {
         uint64_t place;
         if (t->has_indices) element_widen(t->type, t->input + row_begin(t, row) * t->bytes, row_length(t, row), t->row);
@@ -258,7 +343,7 @@ static int check(workload *w, const cj_kernel *kernel, unsigned copy, workload_v
         verdict->ok = false;
         verdict->error = (double)t->wrong;
     }
-    if (verdict->ok) sets_keep_right(&t->right, t->values, results(t, t->bytes), t->indices, results(t, t->index_bytes));
+    if (verdict->ok) keep_right(t);
     return CODE_OK;
 }
 
@@ -271,22 +356,32 @@ static element first_value(const sort *t) {
     return value;
 }
 
+// The bits of its element of the payload.
+static uint64_t first_moved(const sort *t) {
+    uint64_t bits = 0;
+    memcpy(&bits, t->moved, t->payload_bytes);  // little-endian
+    return bits;
+}
+
 static void print(const workload *w, const cj_kernel *kernel) {
     const sort *t = w->state;
     char        text[ELEMENT_TEXT];
     (void)kernel;
     printf("Rows: %" PRIu64 " of %" PRIu64 " elements, %s\n", t->rows, t->columns,
            t->descending ? "descending" : "ascending");
-    printf("First result: %s", element_text(t->type, first_value(t), text));
+    if (t->has_values || t->has_indices) printf("First result: %s", element_text(t->type, first_value(t), text));
     if (t->has_indices) printf(" at %" PRIu64, index_at(t, 0));
-    printf("\nWrong rows: %" PRIu64 "\n", t->wrong);
+    if (t->has_values || t->has_indices) printf("\n");
+    if (t->payload_bytes) printf("First of the payload: 0x%" PRIx64 "\n", first_moved(t));
+    printf("Wrong rows: %" PRIu64 "\n", t->wrong);
 }
 
 static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
     const sort *t = w->state;
     (void)kernel;
-    json_t *result = json_pack("{s:o, s:o}", "first", element_json(t->type, first_value(t)), "wrong_rows",
-                               output_json_uint(t->wrong));
+    json_t *result = json_pack("{s:o}", "wrong_rows", output_json_uint(t->wrong));
+    if (t->has_values || t->has_indices) json_object_set_new(result, "first", element_json(t->type, first_value(t)));
+    if (t->payload_bytes) json_object_set_new(result, "payload", output_json_uint(first_moved(t)));
     if (t->has_indices) json_object_set_new(result, "index", output_json_uint(index_at(t, 0)));
     json_object_set_new(object, "expected", json_pack("{s:i}", "wrong_rows", 0));
     json_object_set_new(object, "result", result);
@@ -295,12 +390,16 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
 static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
     const sort    *t = w->state;
     const cj_dtype index = t->index_bytes == 8 ? CJ_I64 : CJ_U32;
+    static const cj_dtype bits[] = {[1] = CJ_U8, [2] = CJ_U16, [4] = CJ_U32, [8] = CJ_U64};
     unsigned       count = 0;
     (void)kernel;
     if (t->has_values)
         list[count++] = workload_output_rows("values", t->type, t->out[0], t->rows, t->columns, t->columns);
     if (t->has_indices)
         list[count++] = workload_output_rows("indices", index, t->where[0], t->rows, t->columns, t->columns);
+    if (t->payload_bytes)
+        list[count++] = workload_output_rows("sorted_payload", bits[t->payload_bytes], t->to[0], t->rows, t->columns,
+                                             t->columns);
     return count;
 }
 
