@@ -33,12 +33,13 @@ from .call import Function, Plan
 from .devices import Device, Found, Side, device
 from .errors import (Closed, Compiler, Contract, Driver, Error, File, Hazard, InvalidArgument, InvalidKernel, LibraryMissing, NoDevice,
                      OutOfMemory, Unsupported, UnsupportedType)
-from .families import (Sampled, argmax, argmin, argsort, collective, cummax, cummin, cumprod, cumsum, exchange, histogram, kthvalue, max, mean, meanvar,
-                       min, prod, reduce, sample, scan, sort, stencil, sum, topk)
+from .families import (Sampled, argmax, argmin, collective, cummax, cummin, cumprod, cumsum, exchange, histogram, kthvalue, max, mean, meanvar, min,
+                       prod, reduce, sample, scan, stencil, sum, topk)
 from .kernel import Diagnostic, Kernel, check, emit
 from .products import linear, matmul
 from .rows import (cross_entropy, layer_norm, layer_norm_backward, log_softmax, log_softmax_backward, rms_norm, rms_norm_backward, softmax,
                    softmax_backward)
+from .sorts import argsort, sort
 
 __version__ = _text(_lib.cj_version())
 __all__ = [

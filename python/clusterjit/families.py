@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel families as functions of arrays; those of rows are in rows.py, matrix products in products.py.
+"""The kernel families as functions of arrays; those of rows are in rows.py, sorts in sorts.py, matrix products in products.py.
 
 Rows lie along the last axis; the axes before it may have any extents, as long as they make rows at equal distances. ``out`` takes
 the result's array (a tuple where there are several), ``stream`` a stream (default: the caller's current one). Further keywords,
@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, NamedTuple, Optional
 
 from .arrays import NAMES, Array, Shape, View, dtype_name
 from .call import Function, Value
 from .errors import InvalidArgument, UnsupportedType
 from .parameters import KernelRequest
 from .request import Out, Request
-from .shapes import COPY, align, all_elements, at_least_1, blocks, contiguous, elements, ends, last_axis, numbers, of_dtype, row_stride, same_shape
+from .shapes import (COPY, align, all_elements, at_least_1, blocks, contiguous, elements, ends, last_axis, numbers, of_dtype, row_stride, same_shape,
+                     segment_offsets)
 
 # What is summed is of this type, where it is of a smaller one.
 ARITHMETIC = {"f16": "f32", "bf16": "f32", "e4m3": "f32", "e5m2": "f32", "i8": "i32", "i16": "i32", "u8": "u32", "u16": "u32"}
@@ -187,7 +188,7 @@ def _scan(op: str, x: View, axis: int, exclusive: bool, reverse: bool, flags: Op
             raise flags.refuse("its rows are", row_stride(flags), f"elements apart; those of x are {fields['stride']}", COPY)
         heads, fields["heads"] = flags, "flags"
     elif offsets is not None:
-        _offsets(offsets)
+        segment_offsets(offsets)
         heads, fields["heads"], fields["segments"] = offsets, f"offsets_{offsets.dtype}", offsets.shape[0] - 1
     return Request("scan", fields, {"x": x, "heads": heads}, {"out": Out(x.shape, x.dtype, given, True)},
                    run="run_segmented" if heads else "run", in_place="x")
@@ -298,71 +299,6 @@ def kthvalue(x: Array, k: int, *, axis: int = -1, largest: bool = False, index_d
     (array([3.], dtype=float32), array([3]))
     """
     return _topk(x, k, axis, x.shape[:-1], index_dtype, out, {"smallest": not largest, "kth": True})
-
-
-def _offsets(offsets: View) -> None:
-    of_dtype(offsets, "i32", "i64")
-    if len(offsets.shape) != 1 or offsets.shape[0] < 2 or not offsets.contiguous:
-        raise offsets.refuse_shape("it must be (segments + 1,), contiguous")
-
-
-def _sort(x: View, axis: int, offsets: Optional[View], longest: Optional[int], writes: dict[str, Out],
-          fields: dict[str, Any]) -> Request[Any]:
-    last_axis(x, axis)
-    index = writes["indices"].dtype if "indices" in writes else "i64"
-    if index not in ("i64", "u32"):
-        raise UnsupportedType.of("index_dtype", index, "is none of i64, u32")
-    fields = {"rows": math.prod(x.shape[:-1]), "columns": x.shape[-1], "dtype": x.dtype, "stride": row_stride(x),
-              "index_u32": index == "u32", "values_only": "indices" not in writes, "indices_only": "values" not in writes, **fields}
-    if offsets is None:
-        if longest is not None:
-            raise InvalidArgument.of("longest", longest, "is given without offsets: rows are as long as x", "give the offsets, or leave it out")
-        return Request("sort", fields, {"x": x}, writes, run_arrays=("x", "values", "indices"))
-    _offsets(offsets)
-    if len(x.shape) != 1 or not x.contiguous:
-        raise x.refuse_shape(f"with strides {x.strides}; with offsets it must be one axis, contiguous", COPY)
-    fields.update(rows=offsets.shape[0] - 1, columns=x.shape[0] if longest is None else at_least_1("longest", longest), stride=0,
-                  offsets=offsets.dtype)
-    return Request("sort", fields, {"x": x, "offsets": offsets}, writes, run="run_segmented", run_arrays=("x", "offsets", "values", "indices"))
-
-
-@Function
-def sort(x: Array, *, axis: int = -1, descending: bool = False, offsets: Optional[Array] = None, longest: Optional[int] = None,
-         index_dtype: Any = "int64", return_indices: bool = True, out: Any = None, stream: Any = None,
-         **plan: Any) -> Request[Union[tuple[Array, Array], Array]]:
-    """The elements of each row in order, and where they were: two arrays, like ``x``, which has any dtype of 8 to 64
-    bits but e4m3 and e5m2; without ``return_indices`` the elements alone. ``descending``: the greatest first; ``index_dtype``: int64 or
-    uint32. Equal elements keep their order; NaN is greater than
-    any number, and -0 equals 0. ``offsets``: (segments + 1,) of i32 or i64, ascending: x has one axis, and segment i of it, from offsets[i] to
-    offsets[i + 1], is sorted by itself. ``longest``: elements that no segment exceeds, 2**18 at most, of 64 bits 2**17 (default: the length of x). Elements
-    outside of the segments are not written.
-
-    >>> import clusterjit, numpy
-    >>> clusterjit.sort(numpy.array([[5, 1, 4]], numpy.float32))
-    (array([[1., 4., 5.]], dtype=float32), array([[1, 2, 0]]))
-    >>> clusterjit.sort(numpy.array([5, 1, 4, 3], numpy.float32), offsets=numpy.array([0, 3, 4]))
-    (array([1., 4., 5., 3.], dtype=float32), array([1, 2, 0, 0]))
-    >>> clusterjit.sort(numpy.array([5, 1, 4], numpy.int8), return_indices=False)
-    array([1, 4, 5], dtype=int8)
-    """
-    given = [*(out or ()), None, None]
-    writes = {"values": Out(x.shape, x.dtype, given[0])}
-    if return_indices:
-        writes["indices"] = Out(x.shape, dtype_name(index_dtype, "index_dtype"), given[1])
-    return _sort(x, axis, offsets, longest, writes, {"descending": descending})
-
-
-@Function
-def argsort(x: Array, *, axis: int = -1, descending: bool = False, offsets: Optional[Array] = None, longest: Optional[int] = None,
-            index_dtype: Any = "int64", out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
-    """Where the elements of each row are in order: the indices of :func:`sort` alone, which has the same parameters.
-
-    >>> import clusterjit, numpy
-    >>> clusterjit.argsort(numpy.array([[5, 1, 4]], numpy.float32))
-    array([[1, 2, 0]])
-    """
-    writes = {"indices": Out(x.shape, dtype_name(index_dtype, "index_dtype"), out[0] if out else None)}
-    return _sort(x, axis, offsets, longest, writes, {"descending": descending})
 
 
 class Sampled(NamedTuple):

@@ -114,3 +114,9 @@ def ends(range: Optional[tuple[float, float]]) -> tuple[float, float]:
 
 def align(*views: Optional[View]) -> int:
     return builtins.min(view.align for view in views if view is not None)
+
+
+def segment_offsets(offsets: View) -> None:
+    of_dtype(offsets, "i32", "i64")
+    if len(offsets.shape) != 1 or offsets.shape[0] < 2 or not offsets.contiguous:
+        raise offsets.refuse_shape("it must be (segments + 1,), contiguous")

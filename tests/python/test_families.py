@@ -150,53 +150,6 @@ def test_topk_and_kthvalue(rng):
     assert (cj.kthvalue(x, 5)[0] == 4).all() and (cj.kthvalue(x, 5, largest=True)[0] == 295).all()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.uint64])
-def test_sort(rng, dtype):
-    x = (rng.integers(0, 90, (3, 200)) - (40 if np.dtype(dtype).kind != "u" else 0)).astype(dtype)
-    values, indices = cj.sort(x)
-    assert (indices == np.argsort(x, -1, kind="stable")).all() and (values == np.sort(x, -1)).all()
-    values, indices = cj.sort(x, descending=True, index_dtype=np.uint32, cluster=2, block=64)
-    assert (np.take_along_axis(x, indices, -1) == values).all() and (values == np.sort(x, -1)[:, ::-1]).all()
-    assert indices.dtype == np.uint32 and (np.diff(indices.astype(int))[np.diff(values.astype(float)) == 0] > 0).all()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.uint64])
-def test_sort_gives_values_alone(rng, dtype):
-    x = rng.integers(0, 90, (3, 200)).astype(dtype)
-    wanted = np.sort(x, -1)
-    for _ in range(3):
-        assert (cj.sort(x, return_indices=False) == wanted).all()
-    out = np.empty_like(x)
-    assert cj.sort(x, descending=True, return_indices=False, out=out) is out and (out == wanted[:, ::-1]).all()
-    with pytest.raises(cj.InvalidArgument, match="out: 2 arrays were given; sort writes 1: values"):
-        cj.sort(x, return_indices=False, out=(out, out))
-
-
-def test_argsort(rng):
-    x = rng.integers(0, 90, (3, 200)).astype(np.float32)
-    assert (cj.argsort(x) == np.argsort(x, -1, kind="stable")).all()
-    found = cj.argsort(x, descending=True, index_dtype=np.uint32, out=np.empty(x.shape, np.uint32))
-    assert (found == np.argsort(-x, -1, kind="stable")).all()
-    with pytest.raises(cj.UnsupportedType, match="index_dtype: .f32. is none of i64, u32"):
-        cj.argsort(x, index_dtype=np.float32)
-
-
-def test_segments_are_sorted_by_themselves(rng):
-    lengths = [7, 0, 300, 1, 40]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    x = rng.integers(0, 50, offsets[-1]).astype(np.float32)
-    for at in (offsets, offsets.astype(np.int64)):
-        values, indices = cj.sort(x, offsets=at, longest=300)
-        for begin, end in zip(offsets, offsets[1:]):
-            assert (indices[begin:end] == np.argsort(x[begin:end], kind="stable")).all() and (values[begin:end] == np.sort(x[begin:end])).all()
-    assert (cj.argsort(x, offsets=offsets) == indices).all()
-    assert (cj.sort(x, offsets=offsets, return_indices=False) == values).all()
-    with pytest.raises(cj.InvalidArgument, match="with offsets it must be one axis"):
-        cj.sort(x[None], offsets=offsets)
-    with pytest.raises(cj.InvalidArgument, match="offsets: its shape is"):
-        cj.sort(x, offsets=offsets[:1])
-
-
 def test_sample_keeps_what_the_filters_keep(rng):
     logits = rng.standard_normal((50, 300)).astype(np.float32)
     order = np.argsort(-logits, -1, kind="stable")
@@ -406,7 +359,7 @@ CALLS = {  # a call of each function that has keywords for its plan
                                "argsort", "sample", "stencil", "exchange", "collective")},
     "reduce": (M, "a ^ b", "0"), "scan": (M, "a | b", "0"), "topk": (M, 2), "kthvalue": (M, 2), "histogram": (M, 4), "matmul": (H, H), "linear": (H, H)}
 MORE = [("argmax", (M,), {"axis": -1}), ("cumsum", (M,), {"flags": np.ones((4, 8), np.uint8)}), ("cumsum", (M[0],), {"offsets": INDICES}),
-        ("sort", (M[0],), {"offsets": INDICES}), ("sample", (M,), {"top_k": 2, "draft_tokens": np.zeros(4, np.int32), "draft_probabilities": M})]
+        ("sort", (M[0],), {"offsets": INDICES}), ("sort", (M,), {"payload": M}), ("sample", (M,), {"top_k": 2, "draft_tokens": np.zeros(4, np.int32), "draft_probabilities": M})]
 
 
 def test_every_function_with_keywords_for_its_plan_has_a_call_here():
