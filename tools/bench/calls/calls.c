@@ -58,16 +58,11 @@ static const field topk_fields[] = {COUNT(cj_topk_desc, rows),     COUNT(cj_topk
                                     COUNT(cj_topk_desc, smallest), COUNT(cj_topk_desc, index_u32),
                                     COUNT(cj_topk_desc, stride),   COUNT(cj_topk_desc, align),
                                     COUNT(cj_topk_desc, unsorted), {0}};
-static const field sort_fields[] = {COUNT(cj_sort_desc, rows),
-                                    COUNT(cj_sort_desc, columns),
-                                    FIELD(cj_sort_desc, dtype, DTYPE, NULL),
-                                    COUNT(cj_sort_desc, descending),
-                                    COUNT(cj_sort_desc, values_only),
-                                    COUNT(cj_sort_desc, indices_only),
-                                    COUNT(cj_sort_desc, index_u32),
-                                    COUNT(cj_sort_desc, stride),
-                                    FIELD(cj_sort_desc, offsets, DTYPE, NULL),
-                                    {0}};
+static const field sort_fields[] = {
+    COUNT(cj_sort_desc, rows),          COUNT(cj_sort_desc, columns),        FIELD(cj_sort_desc, dtype, DTYPE, NULL),
+    COUNT(cj_sort_desc, descending),    COUNT(cj_sort_desc, values_only),    COUNT(cj_sort_desc, indices_only),
+    COUNT(cj_sort_desc, index_u32),     COUNT(cj_sort_desc, stride),         FIELD(cj_sort_desc, offsets, DTYPE, NULL),
+    COUNT(cj_sort_desc, payload_bytes), COUNT(cj_sort_desc, payload_stride), {0}};
 static const field sample_fields[] = {COUNT(cj_sample_desc, rows),
                                       COUNT(cj_sample_desc, columns),
                                       FIELD(cj_sample_desc, dtype, DTYPE, NULL),
@@ -168,8 +163,13 @@ HANDLE(crossentropy,
                            &(cj_crossentropy_arrays){CJ_INIT(cj_crossentropy_arrays), p[0], p[1], p[2], p[3], p[4]},
                            stream, error))
 HANDLE(topk, cj_topk_run(handle, p[0], p[1], p[2], stream, error))
-HANDLE(sort, p[3] ? cj_sort_run_segmented(handle, p[0], p[3], p[1], p[2], stream, error)
-                  : cj_sort_run(handle, p[0], p[1], p[2], stream, error))
+HANDLE(sort,
+       p[4]   ? cj_sort_run_pairs(handle,
+                                  &(cj_sort_arrays){CJ_INIT(cj_sort_arrays), .x = p[0], .values = p[1], .indices = p[2],
+                                                    .offsets = p[3], .payload = p[4], .sorted_payload = p[5]},
+                                  stream, error)
+       : p[3] ? cj_sort_run_segmented(handle, p[0], p[3], p[1], p[2], stream, error)
+              : cj_sort_run(handle, p[0], p[1], p[2], stream, error))
 HANDLE(sample, cj_sample_run(handle,
                              &(cj_sample_arrays){CJ_INIT(cj_sample_arrays),
                                                  .logits = p[0],

@@ -218,6 +218,7 @@ def draw_topk(rng, limits):
 
 
 SORTED = ["f32", "f32", "f32", "bf16", "bf16", "f16", "f64", "i32", "i32", "u32", "i64", "u64", "i16", "u16", "i8", "u8"]
+PAYLOADS = ["i8", "i16", "i32", "i32", "i64"]  # by their bytes
 LONGEST = 1 << 16  # of a segment, which a cluster holds whatever the type is
 
 
@@ -227,36 +228,45 @@ def draw_sort(rng, limits):
     stride, offset = draw_stride(rng, columns), draw_offset(rng, dtype)
     descending, narrow, result = rng.random() < 0.5, rng.random() < 0.3, rng.choice(["both", "both", "both", "both", "values", "indices"])
     fill = rng.choice(["normal", "whole"]) if dtype[0] in "iu" else "normal"  # equal elements, or all digits
+    payload = None
+    if rng.random() < 0.3:  # keys with values, mostly without their indices
+        payload, result = rng.choice(PAYLOADS), rng.choice(["values", "values", "values", "both", "neither"])
     if rng.random() < 0.2:
-        return segments_request(rng, limits, rows, min(columns, LONGEST), dtype, offset, descending, narrow, result, fill)
-    return sort_request(rows, columns, dtype, stride, offset, descending, narrow, result, fill)
+        return segments_request(rng, limits, rows, min(columns, LONGEST), dtype, offset, descending, narrow, result, fill, payload)
+    payload_stride = draw_stride(rng, columns) if payload else None
+    return sort_request(rows, columns, dtype, stride, offset, descending, narrow, result, fill, payload, payload_stride)
 
 
 def sort_words(result, **values):
-    return words_of(**values, values_only=result == "values", indices_only=result == "indices")
+    return words_of(**values, values_only=result in ("values", "neither"), indices_only=result in ("indices", "neither"))
 
 
-def sort_arrays(x, result, narrow, *more):
+def sort_arrays(x, result, narrow, offsets=None, payload=None):
     def like(name, dtype):
         return Array(name, dtype, x.rows, x.columns, x.columns)
-    return (x, like("values", x.dtype) if result != "indices" else None,
-            like("indices", "u32" if narrow else "i64") if result != "values" else None, *more)
+    moved = like("sorted_payload", payload.dtype) if payload else None
+    return (x, like("values", x.dtype) if result in ("both", "values") else None,
+            like("indices", "u32" if narrow else "i64") if result in ("both", "indices") else None, offsets, payload, moved)
 
 
-def sort_request(rows, columns, dtype, stride, offset=0, descending=False, narrow=False, result="both", fill="normal"):
+def sort_request(rows, columns, dtype, stride, offset=0, descending=False, narrow=False, result="both", fill="normal", payload=None, payload_stride=None):
     x = Array("x", dtype, rows, columns, stride, fill, offset)
+    more = Array("payload", payload, rows, columns, payload_stride or columns, "whole") if payload else None
     words = sort_words(result, rows=rows, columns=columns, dtype=dtype, descending=descending, index_u32=narrow,
-                       stride=stride if stride != columns else None)
-    return Request("sort", "sort", words, sort_arrays(x, result, narrow), {"descending": descending})
+                       stride=stride if stride != columns else None, payload_bytes=SIZE[payload] if payload else None,
+                       payload_stride=payload_stride if payload_stride != columns else None)
+    return Request("sort", "sort", words, sort_arrays(x, result, narrow, None, more), {"descending": descending})
 
 
-def segments_request(rng, limits, segments, longest, dtype, offset, descending, narrow, result, fill):
+def segments_request(rng, limits, segments, longest, dtype, offset, descending, narrow, result, fill, payload):
     """One array of segments of 0 to `longest` elements; as much of it as they take, on the average, or some more or less."""
     n = max(1, min(limits.bytes // SIZE[dtype], int(segments * longest * rng.choice([0.4, 0.5, 0.6]))))
     x, kind = Array("x", dtype, 1, n, n, fill, offset), rng.choice(["i32", "i64"])
     offsets = Array("offsets", kind, 1, segments + 1, segments + 1, f"segments:{longest}:{n}")
-    words = sort_words(result, rows=segments, columns=longest, dtype=dtype, descending=descending, index_u32=narrow, offsets=kind)
-    return Request("sort", "sort", words, sort_arrays(x, result, narrow, offsets), {"descending": descending, "segments": True})
+    words = sort_words(result, rows=segments, columns=longest, dtype=dtype, descending=descending, index_u32=narrow, offsets=kind,
+                       payload_bytes=SIZE[payload] if payload else None)
+    more = Array("payload", payload, 1, n, n, "whole") if payload else None
+    return Request("sort", "sort", words, sort_arrays(x, result, narrow, offsets, more), {"descending": descending, "segments": True})
 
 
 def draw_sample(rng, limits):

@@ -123,7 +123,8 @@ def sort(form, out, fused):
 
     def run(x):
         values, indices = pt.sort(x["x"], dim=-1, descending=form["descending"], stable=True)
-        return {"values": values, "indices": indices}
+        moved = {"sorted_payload": x["payload"].gather(-1, indices)} if "payload" in x else {}
+        return {"values": values, "indices": indices, **moved}
     return run
 
 
@@ -364,7 +365,7 @@ def cub_problem(request, segments=SORT_ROWS):
         return Problem(work=SCAN if x.rows == 1 else SCAN_ROWS, type=0, n=n, columns=columns)
     if request.call == "topk" and (columns, form["k"]) in ((65536, 64), (131072, 50)):
         return Problem(work=TOPK, type=0, n=n, columns=columns, k=form["k"])
-    if request.call == "sort" and not form["descending"] and len(request.outputs) == 2 and "segments" not in form and n < 2**31:
+    if request.call == "sort" and not form["descending"] and [a.name for a in request.outputs] == ["values", "indices"] and "segments" not in form and n < 2**31:
         return Problem(work=SORT if x.rows == 1 else segments, type=0, n=n, columns=columns)
     return None
 

@@ -82,7 +82,8 @@ def topk(xp, form, x):
 
 def sort(xp, form, x):
     index = order(xp, -x["x"] if form["descending"] else x["x"])
-    return {"values": (take(xp, x["x"], index), None), "indices": (index, None)}
+    moved = {"sorted_payload": (take(xp, x["payload"], index), None)} if "payload" in x else {}
+    return {"values": (take(xp, x["x"], index), None), "indices": (index, None), **moved}
 
 
 def argmax(xp, form, x):
@@ -271,14 +272,14 @@ def check_reduce(request, store, bound):
 def check_segments(request, store, bound):
     """Segments of one array in order; elements outside of them are not written."""
     xp, form = store.xp, request.form
-    x, offsets = (store.wide(array)[0] for array in request.inputs)
+    x, offsets, *payload = (store.wide(array)[0] for array in request.inputs)
     at = xp.arange(x.shape[0], **place(x))
     segment = xp.searchsorted(offsets, at, **{"right": True} if hasattr(x, "is_cuda") else {"side": "right"}) - 1
     inside = (segment >= 0) & (segment < offsets.shape[0] - 1)
     by_value = order(xp, -x if form["descending"] else x)
     source = by_value[order(xp, segment[by_value])]
     begin = offsets[xp.where(inside, segment, 0)]
-    wanted = {"values": x[source], "indices": source - begin}
+    wanted = {"values": x[source], "indices": source - begin, **{"sorted_payload": y[source] for y in payload}}
     for array in request.outputs:
         found = store.wide(array)
         untouched = (store.bytes(array) == POISON).all(-1)
