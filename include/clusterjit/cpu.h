@@ -5,7 +5,7 @@
 // are those of the last launch and stay until the next one. Thread safety: one thread at a time a device.
 //
 // To multimem instructions the device is a multicast team of one: every address of its global memory is its own
-// multicast address.
+// multicast address. A multicast object (below) has several members.
 #ifndef CLUSTERJIT_CPU_H
 #define CLUSTERJIT_CPU_H
 
@@ -101,6 +101,34 @@ CJ_API cj_status cj_cpu_heap_read(const cj_device *device, cj_cpu_heap_state *st
 // The i-th block that is not freed, by address; valid until the next such call. NULL after the last, or on a device that is
 // no CPU device.
 CJ_API const cj_cpu_heap_block *cj_cpu_heap_at(const cj_device *device, size_t index);
+
+// A multicast object: a range of addresses that stands for memory of several CPU devices, its members, as NVLink multicast of GPUs
+// does. multimem.st and multimem.red act on the same bytes of every member; multimem.ld_reduce combines them in the order of the
+// members, each sum rounded to the type (or that of .acc), and the result once to the type. Any other access there is a hazard,
+// multicast-address. Each member's access is checked, watched and counted as if its own kernel had made it.
+//
+// A launch reaches what the object stands for, whichever member's it is. Bind and map between launches. Thread safety: one thread at
+// a time an object.
+typedef struct cj_cpu_multicast cj_cpu_multicast;
+
+enum { CJ_CPU_MULTICAST_MAX = 16, CJ_CPU_MULTICAST_GRAIN = 16 };  // members; bytes: sizes, offsets and memory are multiples
+
+// `bytes` of addresses, at `address` (0: where the host has room): host addresses that nothing else uses, and that the caller
+// keeps so. No device twice. Destroy it before its devices are closed.
+CJ_API cj_status cj_cpu_multicast_create(cj_device *const *device, uint32_t count, uint64_t bytes, cj_ptr address,
+                                         cj_cpu_multicast **multicast, cj_error *error);
+CJ_API void      cj_cpu_multicast_destroy(cj_cpu_multicast *multicast);  // NULL is allowed
+
+// The bytes from `offset` on are those at `memory` of the member: in one allocation of its device, which lives until they are unbound.
+// INVALID_ARGUMENT if a byte of them is bound already.
+CJ_API cj_status cj_cpu_multicast_bind(cj_cpu_multicast *multicast, uint32_t member, uint64_t offset, cj_ptr memory,
+                                       uint64_t bytes, cj_error *error);
+// Ends a bind, of the same offset and bytes.
+CJ_API cj_status cj_cpu_multicast_unbind(cj_cpu_multicast *multicast, uint32_t member, uint64_t offset, uint64_t bytes,
+                                         cj_error *error);
+
+// Lets kernels of the member's device use the addresses, until cj_mem_free(device, address) or the object's end.
+CJ_API cj_status cj_cpu_multicast_map(cj_cpu_multicast *multicast, uint32_t member, cj_ptr *address, cj_error *error);
 
 // What the launches since the last cj_cpu_stats_clear did, or all of the device's. Counts are of threads (an instruction of
 // a full warp counts 32), bytes are those of threads.

@@ -84,6 +84,24 @@ void memory_keeps_its_device_open() {
     }
     EXPECT(left.read()[2] == 3.0f);
 }
+void multicast_objects_span_devices() {
+    const std::vector<device> members{device("cpu"), device("cpu")};
+    buffer<int>               x = members[0].copy(std::vector<int>(4, 1)), y = members[1].copy(std::vector<int>(4, 2));
+    clusterjit::multicast     all(members, 16);
+    all.bind(0, 0, x.address(), 16);
+    all.bind(1, 0, y.address(), 16);
+    EXPECT(error_of([&] { all.bind(1, 0, y.address(), 16); }).status() == CJ_INVALID_ARGUMENT);
+    const clusterjit::module module = members[0].load(".version 8.1\n.target sm_90\n.address_size 64\n"
+                                                      ".visible .entry kernel(.param .u64 x)\n{\n.reg .u64 %x;\n"
+                                                      "ld.param.u64 %x, [x];\nmultimem.red.add.u32 [%x], 5;\nret;\n}\n");
+    clusterjit::launch_shape shape;
+    shape.block = {1, 1, 1};
+    module.entry("kernel").launch(shape, all.address());
+    EXPECT(x.read()[0] == 6 && y.read()[0] == 7);
+    all.unbind(0, 0, 16);
+    EXPECT(error_of([&] { module.entry("kernel").launch(shape, all.address()); }).status() == CJ_HAZARD);
+}
+
 
 const char *const CUDA = "__device__ int offset = 5;\n"
                          "template <int N> __global__ void add(int *x) { x[threadIdx.x] += N + offset; }\n"
@@ -531,6 +549,7 @@ int main() {
     buffers_own_their_memory();
     memory_keeps_its_device_open();
     modules_come_from_cuda();
+    multicast_objects_span_devices();
     textures_and_surfaces_destroy_themselves();
     reductions_and_rows_run();
     sorts_run();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <iterator>
+#include <memory>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -213,6 +214,37 @@ class texture : public texels<cj_cpu_texture_destroy> {
 class surface : public texels<cj_cpu_surface_destroy> {
   public:
     surface(const device &where, const cj_image &image) : texels(where, cj_cpu_surface_create, &image) {}
+};
+
+// A multicast object of CPU devices, mapped for all of them: memory that is bound to it lives until it is unbound.
+class multicast {
+  public:
+    multicast(const std::vector<device> &members, std::uint64_t bytes, cj_ptr address = 0) {
+        std::vector<cj_device *> given;
+        for (const device &member : members) {
+            given.push_back(member.get());
+            devices_.push_back(member.shared());
+        }
+        cj_cpu_multicast *made = nullptr;
+        call(cj_cpu_multicast_create, given.data(), static_cast<std::uint32_t>(given.size()), bytes, address, &made);
+        made_.reset(made);
+        for (std::uint32_t i = 0; i < given.size(); i++) call(cj_cpu_multicast_map, made, i, &address_);
+    }
+    cj_ptr address() const noexcept { return address_; }
+    void   bind(std::uint32_t member, std::uint64_t offset, cj_ptr memory, std::uint64_t bytes) {
+          call(cj_cpu_multicast_bind, made_.get(), member, offset, memory, bytes);
+    }
+    void unbind(std::uint32_t member, std::uint64_t offset, std::uint64_t bytes) {
+        call(cj_cpu_multicast_unbind, made_.get(), member, offset, bytes);
+    }
+
+  private:
+    struct end {
+        void operator()(cj_cpu_multicast *made) const noexcept { cj_cpu_multicast_destroy(made); }
+    };
+    std::vector<std::shared_ptr<cj_device>> devices_;  // closed after the object
+    std::unique_ptr<cj_cpu_multicast, end>  made_;
+    cj_ptr                                  address_ = 0;
 };
 
 // ---- modules and launches

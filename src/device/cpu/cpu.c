@@ -20,6 +20,7 @@
 #include "printout.h"
 #include "run.h"
 #include "stats.h"
+#include "team.h"
 #include "tensor.h"
 #include "watch.h"
 
@@ -72,7 +73,7 @@ static void cpu_free(cj_device *device, cj_ptr memory) { cj__cpu_release(memory_
 static cj_status check_range(cj_cpu_memory *memory, cj_ptr at, size_t bytes, bool writes, cj_error *error) {
     cj_cpu_ranges      *ranges = cj__cpu_ranges_hold(memory);
     const cj_cpu_range *range = cj__cpu_ranges_find(ranges, at, bytes, NULL);
-    const bool          is_heap = range && range->heap;
+    const bool          is_heap = range && range->heap, is_team = range && range->written->team;
     if (range && writes && !is_heap) cj__cpu_written_mark(range, at - range->begin, bytes);
     cj__cpu_ranges_drop(memory, ranges);
     if (is_heap) {
@@ -82,6 +83,8 @@ static cj_status check_range(cj_cpu_memory *memory, cj_ptr at, size_t bytes, boo
         cj__hint(error, "let a kernel copy them to memory of cj_mem_alloc");
         return CJ_INVALID_ARGUMENT;
     }
+    REFUSE_IF(is_team, "%zu bytes at 0x%llx are of a multicast object, which has no bytes" CJ_HINT
+              "use the memory of each member", bytes, (unsigned long long)at);
     if (range) return CJ_OK;
     cj__fail(error, CJ_INVALID_ARGUMENT, "%zu bytes at 0x%llx are not in one allocation of the CPU device", bytes,
              (unsigned long long)at);
@@ -380,18 +383,18 @@ static cj_status shape_launch(cj_cpu_device *cpu, const cj_launch_config *config
 static cj_status cpu_launch(cj_device *device, const cj_launch_config *config, cj_dim3 given, cj_error *error) {
     cj_cpu_device *cpu = (cj_cpu_device *)device;
     cj_cpu_launch  launch;
+    cj_cpu_hold    hold = {0};
     TRY(shape_launch(cpu, config, given, &launch, error));
     TRY(make_memory(cpu, config, &launch.workspace, error));
     unsigned char *param = copy_arguments(launch.program, config);
-    if (!param) {
-        cpu_free(device, launch.workspace);
-        return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the arguments of %s", launch.program->entry->name);
-    }
+    cj_status      status = param ? cj__team_hold((cj_cpu_memory *[]){&cpu->memory}, 1, &hold, error)
+                                  : cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the arguments of %s",
+                                             launch.program->entry->name);
     launch.param = (const unsigned char *const[]){param};
     launch.heap = cpu->heap;
-    launch.ranges = cj__cpu_ranges_hold(&cpu->memory);
-    const cj_status status = run_launch(cpu, &launch, error);
-    cj__cpu_ranges_drop(&cpu->memory, launch.ranges);
+    launch.ranges = hold.all;
+    if (!status) status = run_launch(cpu, &launch, error);
+    cj__team_drop(&hold);
     cpu_free(device, launch.workspace);
     cj__free(param);
     return status;
@@ -459,26 +462,27 @@ static cj_status check_together(const cj_launch_config *config, uint32_t count, 
 static cj_status cpu_launch_together(const cj_launch_config *config, uint32_t count, cj_device *const *device,
                                      uint32_t devices, cj_dim3 given, cj_error *error) {
     cj_cpu_device *cpu = (cj_cpu_device *)config[0].function->device;
-    cj_cpu_ranges *list[CJ_TOGETHER_MAX];
+    cj_cpu_memory *memory[CJ_TOGETHER_MAX];
     unsigned char *param[CJ_TOGETHER_MAX];
     cj_cpu_launch  launch;
+    cj_cpu_hold    hold = {0};
     TRY(check_together(config, count, error));
     TRY(shape_launch(cpu, &config[0], given, &launch, error));
     bool whole = true;
-    for (uint32_t i = 0; i < devices; i++) list[i] = cj__cpu_ranges_hold(memory_of(device[i]));
+    for (uint32_t i = 0; i < devices; i++) memory[i] = memory_of(device[i]);
     for (uint32_t i = 0; i < count; i++) {
         param[i] = copy_arguments(launch.program, &config[i]);
         whole = whole && param[i];
     }
+    cj_status status = whole ? cj__team_hold(memory, devices, &hold, error)
+                             : cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the arguments of %s",
+                                        launch.program->entry->name);
     launch.gpus = count;
     launch.param = (const unsigned char *const *)param;
-    launch.ranges = whole ? cj__cpu_ranges_union(list, devices) : NULL;
-    const cj_status status = launch.ranges ? run_launch(cpu, &launch, error)
-                                           : cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the arguments of %s",
-                                                      launch.program->entry->name);
-    for (uint32_t i = 0; i < devices; i++) cj__cpu_ranges_drop(memory_of(device[i]), list[i]);
+    launch.ranges = hold.all;
+    if (!status) status = run_launch(cpu, &launch, error);
+    cj__team_drop(&hold);
     for (uint32_t i = 0; i < count; i++) cj__free(param[i]);
-    cj__free(launch.ranges);
     return status;
 }
 

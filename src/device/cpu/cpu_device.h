@@ -25,6 +25,10 @@ typedef struct cj_cpu_device {
 
 extern const cj_device_ops cj__cpu_operations;
 
+// NULL: it is no CPU device.
+cj_cpu_device *cj__cpu_of(const cj_device *device);
+cj_status      cj__cpu_refuse_device(const cj_device *device, cj_error *error);
+
 // Gives each option that is 0 its default.
 void cj__cpu_complete(cj_cpu_options *options);
 

@@ -8,11 +8,11 @@
 
 enum { STACK_BYTES_MAX = 512 << 10 };
 
-static cj_cpu_device *cpu_of(const cj_device *device) {
+cj_cpu_device *cj__cpu_of(const cj_device *device) {
     return device && device->ops == &cj__cpu_operations ? (cj_cpu_device *)(uintptr_t)device : NULL;
 }
 
-static cj_status refuse_device(const cj_device *device, cj_error *error) {
+cj_status cj__cpu_refuse_device(const cj_device *device, cj_error *error) {
     return cj__fail(error, CJ_UNSUPPORTED, "%s is no CPU device", device ? device->limits.name : "NULL");
 }
 
@@ -39,8 +39,8 @@ static cj_status resize_heap(cj_cpu_device *cpu, uint64_t bytes, cj_error *error
 
 cj_status cj_cpu_configure(cj_device *device, const cj_cpu_options *options, cj_error *error) {
     REQUIRE(device);
-    cj_cpu_device *cpu = cpu_of(device);
-    if (!cpu) return refuse_device(device, error);
+    cj_cpu_device *cpu = cj__cpu_of(device);
+    if (!cpu) return cj__cpu_refuse_device(device, error);
     SIZED(cj_cpu_options, options);
     if (options->stack_bytes > STACK_BYTES_MAX) {
         return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: stack_bytes is %u; the most is %d", __func__,
@@ -60,8 +60,8 @@ cj_status cj_cpu_configure(cj_device *device, const cj_cpu_options *options, cj_
 
 cj_status cj_cpu_heap_read(const cj_device *device, cj_cpu_heap_state *state, cj_error *error) {
     REQUIRE(device);
-    const cj_cpu_device *cpu = cpu_of(device);
-    if (!cpu) return refuse_device(device, error);
+    const cj_cpu_device *cpu = cj__cpu_of(device);
+    if (!cpu) return cj__cpu_refuse_device(device, error);
     TRY(cj__sized_check(state, "cj_cpu_heap_state", error));
     cj_cpu_heap_state now = {CJ_INIT(now), .limit = cpu->options.heap_bytes};
     if (cpu->heap) cj__heap_read(cpu->heap, &now);
@@ -70,7 +70,7 @@ cj_status cj_cpu_heap_read(const cj_device *device, cj_cpu_heap_state *state, cj
 }
 
 const cj_cpu_heap_block *cj_cpu_heap_at(const cj_device *device, size_t index) {
-    cj_cpu_device *cpu = cpu_of(device);
+    cj_cpu_device *cpu = cj__cpu_of(device);
     cj_heap_block  found;
     if (!cpu || !cpu->heap || !cj__heap_at(cpu->heap, index, &found)) return NULL;
     cpu->heap_block = (cj_cpu_heap_block){found.begin, found.bytes, found.line, found.thread, found.block};
@@ -78,27 +78,27 @@ const cj_cpu_heap_block *cj_cpu_heap_at(const cj_device *device, size_t index) {
 }
 
 size_t cj_cpu_hazard_count(const cj_device *device) {
-    const cj_cpu_device *cpu = cpu_of(device);
+    const cj_cpu_device *cpu = cj__cpu_of(device);
     return cpu && cpu->findings ? cpu->findings->hazards.count : 0;
 }
 
 const cj_hazard *cj_cpu_hazard_at(const cj_device *device, size_t index) {
-    return index < cj_cpu_hazard_count(device) ? &cpu_of(device)->findings->hazards.hazard[index] : NULL;
+    return index < cj_cpu_hazard_count(device) ? &cj__cpu_of(device)->findings->hazards.hazard[index] : NULL;
 }
 
 size_t cj_cpu_note_count(const cj_device *device) {
-    const cj_cpu_device *cpu = cpu_of(device);
+    const cj_cpu_device *cpu = cj__cpu_of(device);
     return cpu && cpu->findings ? cpu->findings->notes.count : 0;
 }
 
 const cj_hazard *cj_cpu_note_at(const cj_device *device, size_t index) {
-    return index < cj_cpu_note_count(device) ? &cpu_of(device)->findings->notes.hazard[index] : NULL;
+    return index < cj_cpu_note_count(device) ? &cj__cpu_of(device)->findings->notes.hazard[index] : NULL;
 }
 
 cj_status cj_cpu_stats_read(const cj_device *device, cj_cpu_stats *stats, cj_error *error) {
     REQUIRE(device);
-    const cj_cpu_device *cpu = cpu_of(device);
-    if (!cpu) return refuse_device(device, error);
+    const cj_cpu_device *cpu = cj__cpu_of(device);
+    if (!cpu) return cj__cpu_refuse_device(device, error);
     TRY(cj__sized_check(stats, "cj_cpu_stats", error));
     cj__sized_write(stats, &cpu->stats, sizeof cpu->stats);
     return CJ_OK;
@@ -106,17 +106,17 @@ cj_status cj_cpu_stats_read(const cj_device *device, cj_cpu_stats *stats, cj_err
 
 cj_status cj_cpu_stats_clear(cj_device *device, cj_error *error) {
     REQUIRE(device);
-    cj_cpu_device *cpu = cpu_of(device);
-    if (!cpu) return refuse_device(device, error);
+    cj_cpu_device *cpu = cj__cpu_of(device);
+    if (!cpu) return cj__cpu_refuse_device(device, error);
     cpu->stats = (cj_cpu_stats){CJ_INIT(cj_cpu_stats)};
     return CJ_OK;
 }
 
 size_t cj_cpu_line_count(const cj_device *device) {
-    const cj_cpu_device *cpu = cpu_of(device);
+    const cj_cpu_device *cpu = cj__cpu_of(device);
     return cpu ? cpu->line_count : 0;
 }
 
 const cj_cpu_line_stats *cj_cpu_line_at(const cj_device *device, size_t index) {
-    return index < cj_cpu_line_count(device) ? &cpu_of(device)->line[index] : NULL;
+    return index < cj_cpu_line_count(device) ? &cj__cpu_of(device)->line[index] : NULL;
 }

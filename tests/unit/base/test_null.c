@@ -84,6 +84,7 @@ static cj_norm         *norm;
 static cj_crossentropy *crossentropy;
 static cj_gemm         *gemm;
 static cj_gpus         *gpus;
+static cj_cpu_multicast *multicast;
 
 #define GOOD_cj_error(name) (&error_of_call)
 #define GOOD_cj_stream(name) NULL
@@ -116,6 +117,7 @@ static cj_gpus         *gpus;
 #define GOOD_cj_crossentropy(name) crossentropy
 #define GOOD_cj_gemm(name) gemm
 #define GOOD_cj_gpus(name) gpus
+#define GOOD_cj_cpu_multicast(name) multicast
 
 // Plain data.
 #define GOOD_cj_allocator(name) SIZED_DATA(cj_allocator)
@@ -175,6 +177,7 @@ static cj_gpus         *gpus;
 #define GOOD_cj_tensormap_l2(name) CJ_TENSORMAP_L2_NONE
 #define GOOD_cj_tensormap_fill(name) CJ_TENSORMAP_FILL_ZEROS
 #define GOOD_uint32_t(name) 2
+#define GOOD_uint64_t(name) 16u
 #define GOOD_uint8_t(name) 0
 #define GOOD_double(name) 1.0
 #define GOOD_size_t(name) GOOD_size_t_##name
@@ -291,6 +294,7 @@ static int set_up(void **state) {
     cj_test_ok(cj_crossentropy_create(device, &crossentropy_desc, &crossentropy, &e), &e);
     cj_test_ok(cj_gemm_create(device, &gemm_desc, &gemm, &e), &e);
     cj_test_ok(cj_gpus_create((cj_device *[]){device, device}, 2, NULL, &gpus, &e), &e);
+    cj_test_ok(cj_cpu_multicast_create(&device, 1, 64, 0, &multicast, &e), &e);
     builder = cj_builder_create("sm_90");
     return builder ? 0 : 1;
 }
@@ -305,6 +309,7 @@ static int tear_down(void **state) {
     cj_crossentropy_destroy(crossentropy);
     cj_gemm_destroy(gemm);
     cj_gpus_destroy(gpus);
+    cj_cpu_multicast_destroy(multicast);
     cj_kernel_destroy(kernel);
     cj_module_unload(module);
     cj_mem_free(device, memory);

@@ -11,6 +11,7 @@
 #include "heap.h"
 #include "lanes.h"
 #include "stats.h"
+#include "team.h"
 #include "undefined.h"
 #include "watch.h"
 
@@ -133,12 +134,22 @@ static bool find_block(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint6
     return true;
 }
 
+// The range itself has no bytes (PTX ISA, "Multimem addresses").
+static bool refuse_multicast(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, uint64_t access,
+                             const cj_cpu_team *team) {
+    cj__cpu_hazard_at(w, op, lane, CJ_HAZARD_MULTICAST_ADDRESS, address, access,
+                      "0x%" PRIx64 " is a multicast address of %u device%s: what %s does there is undefined", address,
+                      team->members, team->members == 1 ? "" : "s", cj__hazard_op_name(op));
+    return false;
+}
+
 static bool find_global(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, span *found) {
     const cj_cpu_range *range = w->range;
     if (!range || address < range->begin || address >= range->end || found->access > range->end - address) {
         const cj_cpu_range *nearest;
         range = cj__cpu_ranges_find(w->block->cluster->launch->ranges, address, found->access, &nearest);
         if (!range) return outside_global(w, op, lane, address, found->access, nearest);
+        if (range->written->team) return refuse_multicast(w, op, lane, address, found->access, range->written->team);
         w->range = range;
     }
     if (range->heap) return find_block(w, op, lane, address, found);
@@ -308,11 +319,8 @@ static void observe(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const sp
 // Finds a lane's piece of memory, then serves all lanes that it holds; mostly the first lane's piece holds all. Every
 // access of every kernel comes through here, with the lanes' addresses and their host addresses: code that observes
 // memory is called here.
-static inline bool reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, unsigned char *at[CJ_LANES],
-                         span_finder find) {
-    uint64_t address[CJ_LANES];
-    compute_addresses(w, op, address);
-    if (!check_alignment(w, op, mask, address)) return false;
+static inline bool reach_at(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, const uint64_t address[CJ_LANES],
+                            unsigned char *at[CJ_LANES], span_finder find) {
     for (uint32_t rest = mask; rest;) {
         const unsigned lane = cj__cpu_first(rest);
         span           found = {.access = access_bytes(op), .writes = op->inst->row->effects & CJ_WRITES};
@@ -326,6 +334,13 @@ static inline bool reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, uns
     return true;
 }
 
+static inline bool reach(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, unsigned char *at[CJ_LANES],
+                         span_finder find) {
+    uint64_t address[CJ_LANES];
+    compute_addresses(w, op, address);
+    return check_alignment(w, op, mask, address) && reach_at(w, op, mask, address, at, find);
+}
+
 #define REACH(space)                                                                                             \
     static bool reach_##space(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, unsigned char *at[CJ_LANES]) { \
         return reach(w, op, mask, at, find_##space);                                                             \
@@ -337,6 +352,57 @@ REACH(shared)
 REACH(cluster)
 REACH(local)
 REACH(param)
+
+// ---- multicast
+
+// The multicast range that holds a lane's access; NULL: it is an address of one device. `last`: of the lane before.
+static const cj_cpu_range *range_of_team(const cj_cpu_warp *w, const cj_cpu_op *op, uint64_t address,
+                                         const cj_cpu_range *last) {
+    const uint64_t bytes = access_bytes(op);
+    if (last && address >= last->begin && address < last->end && bytes <= last->end - address) return last;
+    const cj_cpu_range *range = cj__cpu_ranges_find(w->block->cluster->launch->ranges, address, bytes, NULL);
+    return range && range->written->team ? range : NULL;
+}
+
+uint32_t cj__cpu_members(const cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, uint32_t members[CJ_LANES]) {
+    const cj_cpu_range *range = NULL;
+    uint64_t            address[CJ_LANES];
+    uint32_t            most = 1;
+    compute_addresses(w, op, address);
+    CJ_SOME_LANES(i, mask) {
+        range = range_of_team(w, op, address[i], range);
+        members[i] = range ? range->written->team->members : 1;
+        if (members[i] > most) most = members[i];
+    }
+    return most;
+}
+
+// Turns the lanes' multicast addresses into those of the member's memory.
+static bool find_member(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, uint64_t address[CJ_LANES]) {
+    const cj_cpu_range *range = NULL;
+    CJ_SOME_LANES(i, mask) {
+        range = range_of_team(w, op, address[i], range);
+        if (!range) continue;
+        const uint64_t     offset = address[i] - range->begin;
+        const cj_cpu_part *part = cj__team_part(range->written->team, w->member, offset, offset + access_bytes(op));
+        if (!part) {
+            cj__cpu_hazard_at(w, op, i, CJ_HAZARD_OUT_OF_BOUNDS, address[i], access_bytes(op),
+                              "%u bytes at multicast address 0x%" PRIx64 ": member %u of %u has bound no memory to byte %"
+                              PRIu64 " of the object", access_bytes(op), address[i], w->member,
+                              range->written->team->members, offset);
+            return false;
+        }
+        address[i] = part->memory + (offset - part->begin);
+    }
+    return true;
+}
+
+bool cj__cpu_reach_member(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, unsigned char *at[CJ_LANES]) {
+    uint64_t address[CJ_LANES];
+    compute_addresses(w, op, address);
+    return check_alignment(w, op, mask, address) && find_member(w, op, mask, address) &&
+           reach_at(w, op, mask, address, at, find_global);
+}
 
 static const struct {
     cj_word      word;

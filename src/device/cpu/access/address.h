@@ -23,6 +23,12 @@ cj_cpu_reach cj__cpu_reach_of(const cj_mnemonic *mnemonic);
 // The same for a space by its word; NONE: generic.
 cj_cpu_reach cj__cpu_reach_in(cj_word space);
 
+// For multimem instructions: an address in a multicast object reaches the memory of its member w->member. Any other global
+// address is as it is: a device is a team of one there.
+bool cj__cpu_reach_member(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, unsigned char *at[CJ_LANES]);
+// How many members the address of each lane in `mask` has; returns the largest number.
+uint32_t cj__cpu_members(const cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask, uint32_t members[CJ_LANES]);
+
 // An access to an address that is not the op's memory operand.
 typedef struct cj_cpu_span {
     uint64_t bytes, align;

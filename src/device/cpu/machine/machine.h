@@ -61,6 +61,7 @@ struct cj_cpu_warp {
     uint32_t       live;                       // lanes that have not exited
     uint32_t cluster_arrived, cluster_parity;  // lanes between arrive and wait, and the phase in which they arrived
     const cj_cpu_range *range;                 // of the last global access
+    uint32_t            member;                // of a multicast object, which a multimem instruction accesses
     cj_cpu_block       *block;
     cj_watch_warp      *watch;
     bool                undefined;  // some register may have undefined bits (undefined.h)

@@ -34,7 +34,7 @@ static const struct {
 } classes[] = {
     {CJ_CPU_MOVE, " mov cvt cvta selp prmt "},
     {CJ_CPU_MEMORY,
-     " ld ldu st atom red mapa getctarank isspacep prefetch prefetchu discard applypriority createpolicy "},
+     " ld ldu st atom red multimem mapa getctarank isspacep prefetch prefetchu discard applypriority createpolicy "},
     {CJ_CPU_CONTROL, " bra brx call ret exit trap brkpt nanosleep pmevent setmaxnreg griddepcontrol "},
     {CJ_CPU_WARP, " shfl vote match activemask redux elect "},
     {CJ_CPU_BARRIER, " bar barrier fence membar mbarrier "},
@@ -110,11 +110,13 @@ static bool is_mbarrier_wait(const cj_cpu_op *op) {
     return is_opcode(op, "mbarrier") && strstr(op->inst->mnemonic->text, "_wait");
 }
 
+static bool is_multimem_red(const cj_cpu_op *op) { return !strncmp(op->inst->mnemonic->text, "multimem.red", 12); }
+
 static void add_executed(const cj_cpu_op *op, const cj_cpu_op_counts *c, cj_cpu_stats *stats) {
     stats->thread_instructions += c->threads;
     stats->warp_instructions += c->warps;
     stats->by_class[class_of(op)] += c->threads;
-    if (is_opcode(op, "atom") || is_opcode(op, "red")) stats->atomics += c->threads;
+    if (is_opcode(op, "atom") || is_opcode(op, "red") || is_multimem_red(op)) stats->atomics += c->threads;
     if (is_block_barrier(op)) stats->block_barriers += c->threads;
     if (is_cluster_wait(op)) stats->cluster_barriers += c->threads;
     if (is_mbarrier_wait(op)) stats->mbarrier_waits += c->threads;

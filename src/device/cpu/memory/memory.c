@@ -6,6 +6,7 @@
 
 #include "allocate.h"
 #include "error.h"
+#include "team.h"
 
 enum { ALIGNMENT = 256 };
 
@@ -18,12 +19,21 @@ cj_status cj__cpu_memory_init(cj_cpu_memory *memory, const cj_limits *limits, cj
     return CJ_OK;
 }
 
+void cj__cpu_written_free(cj_cpu_written *written) {
+    if (!written) return;
+    cj__free(written->team);
+    cj__free(written);
+}
+
+// A list no longer has this range; the caller holds the lock.
+static void leave_list(const cj_cpu_range *range) {
+    if (!--range->written->lists) cj__cpu_written_free(range->written);
+}
+
 // Releases a list; the caller holds the lock.
 static void drop(cj_cpu_ranges *ranges) {
     if (--ranges->users) return;
-    for (size_t i = 0; i < ranges->count; i++) {
-        if (!--ranges->range[i].written->lists) cj__free(ranges->range[i].written);
-    }
+    for (size_t i = 0; i < ranges->count; i++) leave_list(&ranges->range[i]);
     cj__free(ranges);
 }
 
@@ -86,9 +96,23 @@ static bool erase(cj_cpu_memory *memory, size_t at) {
     if (!list) return false;
     const cj_cpu_range gone = list->range[at];
     memmove(&list->range[at], &list->range[at + 1], (--list->count - at) * sizeof *list->range);
-    if (!--gone.written->lists) cj__free(gone.written);
+    leave_list(&gone);
     if (!gone.wrapped) memory->allocated -= gone.end - gone.begin;
     return true;
+}
+
+bool cj__cpu_ranges_renew(cj_cpu_memory *memory, cj_ptr begin, cj_cpu_written *written) {
+    pthread_mutex_lock(&memory->lock);
+    const size_t   at = above(memory->ranges, begin);
+    const bool     known = at && memory->ranges->range[at - 1].begin == begin;
+    cj_cpu_ranges *list = known ? own_list(memory) : NULL;
+    if (list) {
+        leave_list(&list->range[at - 1]);
+        list->range[at - 1].written = written;
+        written->lists++;
+    }
+    pthread_mutex_unlock(&memory->lock);
+    return list != NULL;
 }
 
 // Whether the device has as many bytes left. A host that overcommits memory would end the process instead.
@@ -99,8 +123,7 @@ static bool fits(cj_cpu_memory *memory, uint64_t bytes) {
     return allocated <= most && bytes <= most - allocated;
 }
 
-// Adds a range to the list; frees range->written if it cannot.
-static cj_status add(cj_cpu_memory *memory, const cj_cpu_range *range, cj_error *error) {
+cj_status cj__cpu_ranges_add(cj_cpu_memory *memory, const cj_cpu_range *range, cj_error *error) {
     pthread_mutex_lock(&memory->lock);
     const cj_cpu_ranges *ranges = memory->ranges;
     const size_t         at = above(ranges, range->begin);
@@ -111,7 +134,7 @@ static cj_status add(cj_cpu_memory *memory, const cj_cpu_range *range, cj_error 
     const bool           added = !other && insert(memory, at, range);
     pthread_mutex_unlock(&memory->lock);
     if (added) return CJ_OK;
-    cj__free(range->written);
+    cj__cpu_written_free(range->written);
     if (!other) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the device's list of allocations");
     cj__fail(error, CJ_INVALID_ARGUMENT,
              "%llu bytes at 0x%llx are the CPU device's already: %llu bytes at 0x%llx are %s",
@@ -137,8 +160,9 @@ static cj_status allocate(cj_cpu_memory *memory, size_t bytes, const char *name,
     }
     if (!heap) memset(data, CJ_POISON, bytes);  // malloc fills its blocks; a heap may be large, and mostly is not used
 
-    const uint64_t  begin = (uintptr_t)data;
-    const cj_status status = add(memory, &(cj_cpu_range){begin, begin + bytes, name, written, false, heap}, error);
+    const uint64_t     begin = (uintptr_t)data;
+    const cj_cpu_range range = {begin, begin + bytes, name, written, false, heap};
+    const cj_status    status = cj__cpu_ranges_add(memory, &range, error);
     if (status) {
         cj__free(data);
         return status;
@@ -164,7 +188,7 @@ cj_status cj__cpu_wrap(cj_cpu_memory *memory, void *host, size_t bytes, cj_error
     cj_cpu_written *written = cj__calloc(1, sizeof *written);
     if (!written) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for the device's list of allocations");
     written->all = true;
-    return add(memory, &(cj_cpu_range){begin, begin + bytes, NULL, written, true, NULL}, error);
+    return cj__cpu_ranges_add(memory, &(cj_cpu_range){begin, begin + bytes, NULL, written, true, NULL}, error);
 }
 
 void cj__cpu_release(cj_cpu_memory *memory, cj_ptr address) {
@@ -192,6 +216,26 @@ void cj__cpu_ranges_drop(cj_cpu_memory *memory, cj_cpu_ranges *ranges) {
     pthread_mutex_unlock(&memory->lock);
 }
 
+// Adds a range to a list that has room. What overlaps it becomes one range with it, which is the largest of them with the bounds
+// of all: of two ranges neither of which holds the other both are wrapped, so all bytes of both are written.
+static void unite(cj_cpu_ranges *all, cj_cpu_range range) {
+    const uint64_t begin = range.begin, end = range.end;
+    size_t         last = above(all, end - 1), first = last;
+    while (first && all->range[first - 1].end > begin) first--;
+    for (size_t i = first; i < last; i++) {
+        const cj_cpu_range *other = &all->range[i];
+        const cj_cpu_range  larger = other->end - other->begin >= range.end - range.begin ? *other : range;
+        const uint64_t      low = other->begin < range.begin ? other->begin : range.begin,
+                       high = other->end > range.end ? other->end : range.end;
+        range = larger;
+        range.begin = low;
+        range.end = high;
+    }
+    memmove(&all->range[first + 1], &all->range[last], (all->count - last) * sizeof range);
+    all->count += 1 - (last - first);
+    all->range[first] = range;
+}
+
 cj_cpu_ranges *cj__cpu_ranges_union(cj_cpu_ranges *const *list, uint32_t count) {
     size_t capacity = 0;
     for (uint32_t i = 0; i < count; i++) capacity += list[i]->count;
@@ -199,12 +243,7 @@ cj_cpu_ranges *cj__cpu_ranges_union(cj_cpu_ranges *const *list, uint32_t count) 
     if (!all) return NULL;
     *all = (cj_cpu_ranges){.users = 1, .capacity = capacity};
     for (uint32_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < list[i]->count; k++) {
-            const size_t at = above(all, list[i]->range[k].begin);
-            if (at && all->range[at - 1].begin == list[i]->range[k].begin) continue;  // two of the lists are one
-            memmove(&all->range[at + 1], &all->range[at], (all->count++ - at) * sizeof *all->range);
-            all->range[at] = list[i]->range[k];
-        }
+        for (size_t k = 0; k < list[i]->count; k++) unite(all, list[i]->range[k]);
     }
     return all;
 }

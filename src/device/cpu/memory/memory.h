@@ -20,6 +20,7 @@ enum { CJ_POISON = 0xff };  // fills new memory: NaN in every float type, a larg
 typedef struct cj_cpu_written {
     unsigned      lists;  // guarded by the memory's lock
     bool          all;
+    struct cj_cpu_team *team;  // team.h: the range has no bytes, and stands for memory of several devices; NULL: it has
     unsigned char bits[];
 } cj_cpu_written;
 
@@ -58,11 +59,19 @@ cj_status cj__cpu_alloc_heap(cj_cpu_memory *memory, size_t bytes, struct cj_cpu_
 cj_status cj__cpu_wrap(cj_cpu_memory *memory, void *host, size_t bytes, cj_error *error);
 void      cj__cpu_release(cj_cpu_memory *memory, cj_ptr address);
 
+// Adds a range to the list, which then owns range->written; frees that if it cannot. INVALID_ARGUMENT if part of it is in a
+// range already.
+cj_status cj__cpu_ranges_add(cj_cpu_memory *memory, const cj_cpu_range *range, cj_error *error);
+// Gives the range that begins there another `written`, which the list then owns. False: out of memory, or there is no such range.
+bool cj__cpu_ranges_renew(cj_cpu_memory *memory, cj_ptr begin, cj_cpu_written *written);
+void cj__cpu_written_free(cj_cpu_written *written);  // NULL is allowed
+
 // The current list. The caller must drop it.
 cj_cpu_ranges *cj__cpu_ranges_hold(cj_cpu_memory *memory);
 void           cj__cpu_ranges_drop(cj_cpu_memory *memory, cj_cpu_ranges *ranges);
 
-// One list of what these lists hold, which must be held as long; for cj__free. NULL when out of memory.
+// One list of what these lists hold, which must be held as long; for cj__free. NULL when out of memory. Ranges of two lists that
+// overlap, as memory that one device has allocated and another one wrapped, are one range.
 cj_cpu_ranges *cj__cpu_ranges_union(cj_cpu_ranges *const *list, uint32_t count);
 
 // The allocation that contains [address, address + bytes), or NULL. *nearest (may be NULL) is the last one that begins

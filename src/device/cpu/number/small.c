@@ -20,8 +20,12 @@ const cj_small_float *cj__small_float(cj_word type) {
     case CJ_W_BF16:
     case CJ_W_BF16X2: return &bf16;
     case CJ_W_TF32: return &tf32;
-    case CJ_W_E4M3X2: return &e4m3;
-    case CJ_W_E5M2X2: return &e5m2;
+    case CJ_W_E4M3:
+    case CJ_W_E4M3X2:
+    case CJ_W_E4M3X4: return &e4m3;
+    case CJ_W_E5M2:
+    case CJ_W_E5M2X2:
+    case CJ_W_E5M2X4: return &e5m2;
     default: return NULL;
     }
 }

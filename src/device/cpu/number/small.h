@@ -20,7 +20,7 @@ typedef struct cj_small_float {
     uint32_t nan;       // the one that the hardware gives
 } cj_small_float;
 
-// NULL for a type that is none of them. A pair (f16x2, e4m3x2) gives the format of its elements.
+// NULL for a type that is none of them. A vector (f16x2, e4m3x4) gives the format of its elements.
 const cj_small_float *cj__small_float(cj_word type);
 
 // Rounds x to a code: rounding is CJ_W_RN, RZ, RM, RP or RNA; finite: a number that is too large becomes the largest.
