@@ -14,6 +14,7 @@ typedef enum cj_memory_type {
     CJ_MEMORY_PINNED,      // cuMemHostAlloc
     CJ_MEMORY_REGISTERED,  // cuMemHostRegister: the program's own
     CJ_MEMORY_VIRTUAL,     // mapped by cuMemMap
+    CJ_MEMORY_MULTICAST,   // the same of a multicast object: addresses without bytes of their own
     CJ_MEMORY_VARIABLE,    // of a module
 } cj_memory_type;
 
@@ -40,7 +41,8 @@ typedef struct cj_block {
     bool           is_array;
     bool           is_graph;  // a graph's: freed with the last graph that has its node
     bool           sync_memops;
-    void          *map;  // of VIRTUAL: virtual.c's
+    void          *map;         // of VIRTUAL: the cj_physical; of MULTICAST: multicast.c's
+    size_t         map_offset;  // of VIRTUAL: in the memory
 } cj_block;
 
 // Allocates; `wanted` says bytes, type, gpu, owner and flags. Refuses 0 bytes.

@@ -30,6 +30,7 @@
     X(ARRAY, "array")            \
     X(POOL, "memory pool")       \
     X(PHYSICAL, "memory handle") \
+    X(MULTICAST, "multicast object") \
     X(GRAPH, "graph")            \
     X(NODE, "graph node")        \
     X(EXEC, "executable graph")  \

@@ -64,6 +64,14 @@ static CUresult refuse_range(uint64_t address, size_t bytes, const cj_block *blo
     return CUDA_ERROR_INVALID_VALUE;
 }
 
+static CUresult refuse_multicast(uint64_t address) {
+    cj__refuse(CUDA_ERROR_INVALID_VALUE,
+               "0x%llx is an address of a multicast object, which only multimem instructions of kernels reach",
+               (unsigned long long)address);
+    cj__hint("copy each device's own memory");
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
 static CUresult span_of_memory(const cj_place *place, const cj_copy *copy, span *result) {
     const size_t pitch = or_else(place->pitch, place->x + copy->bytes), rows = or_else(place->rows, copy->height);
     size_t       bytes = 0, first = 0, extent = 0;
@@ -79,6 +87,7 @@ static CUresult span_of_memory(const cj_place *place, const cj_copy *copy, span 
     result->pitch = pitch;
     result->at = (unsigned char *)(uintptr_t)address;
     result->block = cj__memory_at(address);
+    if (result->block && result->block->type == CJ_MEMORY_MULTICAST) return refuse_multicast(address);
     if (!result->block && place->type == CU_MEMORYTYPE_DEVICE) return refuse_range(address, extent, NULL);
     if (result->block && !holds(result->block, address, extent)) return refuse_range(address, extent, result->block);
     return CUDA_SUCCESS;

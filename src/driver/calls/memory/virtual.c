@@ -11,9 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "memory.h"
-
-enum { GRANULARITY = 2 << 20 };
+#include "multicast.h"
 
 typedef struct reservation {
     struct reservation *next;
@@ -23,26 +21,12 @@ typedef struct reservation {
 
 static reservation *reservations;
 
-typedef struct cj_physical {
-    cj_object           base;
-    int                 file;
-    size_t              bytes;
-    cj_gpu             *gpu;
-    CUmemAllocationProp properties;
-    unsigned            references;  // of the program's
-} cj_physical;
-
 static void *pointer(uint64_t address) { return (void *)(uintptr_t)address; }
-
-static CUresult refuse_granularity(const char *what, uint64_t value) {
-    return cj__refuse(CUDA_ERROR_INVALID_VALUE, "%s is 0x%llx, which is no multiple of the granularity, 0x%x", what,
-                      (unsigned long long)value, GRANULARITY);
-}
 
 // ---- addresses
 
 static CUresult reserve(CUdeviceptr *result, size_t bytes, size_t alignment, CUdeviceptr wanted) {
-    const size_t step = alignment > GRANULARITY ? alignment : GRANULARITY, all = bytes + step;
+    const size_t step = alignment > CJ_GRANULARITY ? alignment : CJ_GRANULARITY, all = bytes + step;
     reservation *made = malloc(sizeof *made);
     char        *at = all < bytes || !made
                           ? MAP_FAILED
@@ -67,7 +51,7 @@ CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignmen
     REQUIRE(bytes);
     if (flags || alignment & (alignment - 1))
         LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "flags are %llu, the alignment %zu", flags, alignment));
-    if (bytes % GRANULARITY) LEAVE(refuse_granularity("the size", bytes));
+    TRY(cj__check_grain("the size", bytes));
     LEAVE(reserve(address, bytes, alignment, wanted));
 }
 
@@ -100,6 +84,7 @@ CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes) {
 
 static void release_physical(void *object) {
     cj_physical *physical = object;
+    cj__physical_hide(physical);
     if (physical->file >= 0) close(physical->file);
     physical->gpu->used -= physical->bytes;
     free(physical);
@@ -116,9 +101,9 @@ static CUresult new_physical(int file, size_t bytes, const CUmemAllocationProp *
     made->bytes = bytes;
     made->gpu = gpu;
     made->properties = *properties;
-    made->references = 1;
+    made->generic.references = 1;
     gpu->used += bytes;
-    *result = made->base.handle;
+    *result = made->generic.base.handle;
     return CUDA_SUCCESS;
 }
 
@@ -144,7 +129,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const C
     REQUIRE(bytes);
     if (flags) LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "flags are %llu, and must be 0", flags));
     TRY(check_properties(properties, &gpu));
-    if (bytes % GRANULARITY) LEAVE(refuse_granularity("the size", bytes));
+    TRY(cj__check_grain("the size", bytes));
     const uint64_t all = gpu->limits->global_bytes;
     if (gpu->used > all || bytes > all - gpu->used)
         LEAVE(cj__refuse(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes are more than the device has left", bytes));
@@ -161,24 +146,34 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const C
     cj_physical *name = cj__object_find(CJ_PHYSICAL, pointer(given)); \
     if (!name) LEAVE(cj__refuse_handle(CJ_PHYSICAL, pointer(given)))
 
+// A multicast object is released, and mapped, by the same calls.
+static cj_generic *generic_of(CUmemGenericAllocationHandle given) {
+    cj_generic *found = cj__object_find(CJ_PHYSICAL, pointer(given));
+    return found ? found : cj__object_find(CJ_MULTICAST, pointer(given));
+}
+
 CUresult cuMemRelease(CUmemGenericAllocationHandle given) {
     ENTER(CJ_NEED_INIT);
-    FIND_PHYSICAL(physical, given);
-    if (!--physical->references) cj__object_destroy(physical);
+    cj_generic *generic = generic_of(given);
+    if (!generic) LEAVE(cj__refuse_handle(CJ_PHYSICAL, pointer(given)));
+    if (!--generic->references) cj__object_destroy(generic);
     LEAVE(CUDA_SUCCESS);
+}
+
+static bool is_mapping(const cj_block *block) {
+    return block && (block->type == CJ_MEMORY_VIRTUAL || block->type == CJ_MEMORY_MULTICAST);
 }
 
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address) {
     ENTER(CJ_NEED_INIT);
     REQUIRE(handle);
     const cj_block *block = cj__memory_at((uintptr_t)address);
-    if (!block || block->type != CJ_MEMORY_VIRTUAL)
-        LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "%p is mapped by no cuMemMap", address));
-    cj_physical *physical = block->map;
-    if (!cj__object_find(CJ_PHYSICAL, HANDLE_OF(physical)))
+    if (!is_mapping(block)) LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "%p is mapped by no cuMemMap", address));
+    cj_generic *generic = block->type == CJ_MEMORY_VIRTUAL ? block->map : &cj__team_of(block)->generic;
+    if (!cj__object_find(generic->base.kind, HANDLE_OF(generic)))
         LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "the memory's handle was released"));
-    physical->references++;
-    *handle = physical->base.handle;
+    generic->references++;
+    *handle = generic->base.handle;
     LEAVE(CUDA_SUCCESS);
 }
 
@@ -190,7 +185,7 @@ CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocatio
     TRY(check_properties(properties, &gpu));
     if ((unsigned)option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
         LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "option %d is not known", (int)option));
-    *granularity = GRANULARITY;
+    *granularity = CJ_GRANULARITY;
     LEAVE(CUDA_SUCCESS);
 }
 
@@ -208,6 +203,8 @@ CUresult cuMemExportToShareableHandle(void *shared, CUmemGenericAllocationHandle
                                       unsigned long long flags) {
     ENTER(CJ_NEED_INIT);
     REQUIRE(shared);
+    if (cj__object_find(CJ_MULTICAST, pointer(given)))
+        LEAVE(cj__refuse(CUDA_ERROR_NOT_SUPPORTED, "a multicast object is of one process here"));
     FIND_PHYSICAL(physical, given);
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || flags)
         LEAVE(cj__refuse(CUDA_ERROR_NOT_SUPPORTED, "handle type %d, flags %llu: only file descriptors are shared here",
@@ -229,7 +226,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         LEAVE(cj__refuse(CUDA_ERROR_NOT_SUPPORTED, "handle type %d: only file descriptors are shared here", (int)type));
     const int file = dup((int)(intptr_t)shared);
-    if (file < 0 || fstat(file, &about) || about.st_size <= 0 || about.st_size % GRANULARITY) {
+    if (file < 0 || fstat(file, &about) || about.st_size <= 0 || about.st_size % CJ_GRANULARITY) {
         if (file >= 0) close(file);
         LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "the file descriptor is none of cuMemExportToShareableHandle"));
     }
@@ -238,8 +235,10 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
 
 // ---- mappings
 
+static bool reaches(const cj_block *block, const cj_gpu *gpu) { return block->reached >> gpu->ordinal & 1; }
+
 static bool is_reached(const cj_block *block, const cj_gpu *gpu) {
-    return block && block->type == CJ_MEMORY_VIRTUAL && block->reached >> gpu->ordinal & 1;
+    return block && block->type == CJ_MEMORY_VIRTUAL && reaches(block, gpu);
 }
 
 // Calls `each` for every run of mappings, one after another, that a device reaches in a reservation.
@@ -280,44 +279,64 @@ static CUresult change_access(const reservation *r, const cj_gpu *gpu, uint64_t 
     for (cj_block *b = cj__memory_next(address); b && b->base - address < bytes;
          b = cj__memory_next(b->base + b->bytes))
         b->reached = given ? b->reached | bit : b->reached & ~bit;
-    return each_run(r, gpu, wrap_run);
+    const CUresult code = each_run(r, gpu, wrap_run);
+    return code ? code : cj__team_renew();
+}
+
+static CUresult map_physical(cj_physical *physical, CUdeviceptr address, size_t bytes, size_t offset) {
+    cj_block      *block = NULL;
+    const cj_block wanted = {.base = address,
+                             .bytes = bytes,
+                             .type = CJ_MEMORY_VIRTUAL,
+                             .gpu = physical->gpu,
+                             .call = cj__thread.call,
+                             .map = physical,
+                             .map_offset = offset};
+    if (mmap(pointer(address), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, physical->file, (off_t)offset) ==
+        MAP_FAILED)
+        return cj__refuse(CUDA_ERROR_MAP_FAILED, "mmap: %s", strerror(errno));
+    const CUresult code = cj__memory_add(&wanted, &block);
+    if (!code) cj__keep(physical);
+    return code;
+}
+
+static CUresult map_team(cj_team *team, CUdeviceptr address, size_t bytes, size_t offset) {
+    if (team->count < team->properties.numDevices)
+        return cj__refuse(CUDA_ERROR_INVALID_VALUE, "%u of the multicast object's %u devices were added", team->count,
+                          team->properties.numDevices);
+    return cj__team_map(team, address, bytes, offset);
 }
 
 CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle given,
                   unsigned long long flags) {
     ENTER(CJ_NEED_INIT);
-    cj_block *block = NULL;
     REQUIRE(bytes);
-    FIND_PHYSICAL(physical, given);
+    cj_physical *physical = cj__object_find(CJ_PHYSICAL, pointer(given));
+    cj_team     *team = cj__object_find(CJ_MULTICAST, pointer(given));
+    if (!physical && !team) LEAVE(cj__refuse_handle(CJ_PHYSICAL, pointer(given)));
+    const size_t all = physical ? physical->bytes : team->properties.size;
     if (flags) LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "flags are %llu, and must be 0", flags));
-    if ((address | bytes | offset) % GRANULARITY)
-        LEAVE(refuse_granularity("address, size or offset", address | bytes | offset));
-    if (offset > physical->bytes || bytes > physical->bytes - offset)
-        LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "%zu bytes at %zu leave the memory's %zu", bytes, offset,
-                         physical->bytes));
+    TRY(cj__check_grain("address, size or offset", address | bytes | offset));
+    if (offset > all || bytes > all - offset)
+        LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "%zu bytes at %zu leave the memory's %zu", bytes, offset, all));
     if (!reservation_of(address, bytes))
         LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "%zu bytes at 0x%llx were not reserved", bytes,
                          (unsigned long long)address));
     const cj_block *after = cj__memory_next(address);
     if (cj__memory_at(address) || (after && after->base - address < bytes))
         LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "some of these addresses are mapped"));
-    if (mmap(pointer(address), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, physical->file, (off_t)offset) ==
-        MAP_FAILED)
-        LEAVE(cj__refuse(CUDA_ERROR_MAP_FAILED, "mmap: %s", strerror(errno)));
-    const cj_block wanted = {.base = address,
-                             .bytes = bytes,
-                             .type = CJ_MEMORY_VIRTUAL,
-                             .gpu = physical->gpu,
-                             .call = cj__thread.call,
-                             .map = cj__keep(physical)};
-    LEAVE(cj__memory_add(&wanted, &block));
+    LEAVE(physical ? map_physical(physical, address, bytes, offset) : map_team(team, address, bytes, offset));
 }
 
 static CUresult unmap(const reservation *r, cj_block *block) {
     const uint64_t base = block->base;
     const size_t   bytes = block->bytes;
-    cj_physical   *physical = block->map;
     CUresult       code = CUDA_SUCCESS;
+    if (block->type == CJ_MEMORY_MULTICAST) {
+        cj__team_unmap(block);
+        return CUDA_SUCCESS;
+    }
+    cj_physical *physical = block->map;
     for (int i = 0; i < cj__driver.gpu_count && !code; i++)
         code = change_access(r, &cj__driver.gpu[i], base, bytes, false);
     cj__memory_free(block);
@@ -333,7 +352,7 @@ static bool is_mapped(uint64_t address, size_t bytes) {
     uint64_t at = address;
     while (at - address < bytes) {
         const cj_block *block = cj__memory_begin(at);
-        if (!block || block->type != CJ_MEMORY_VIRTUAL) return false;
+        if (!is_mapping(block)) return false;
         at += block->bytes;
     }
     return at - address == bytes;
@@ -362,6 +381,17 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
     LEAVE(CUDA_SUCCESS);
 }
 
+// Only an object's own devices can use it.
+static CUresult check_teams(const cj_gpu *gpu, uint64_t address, size_t bytes) {
+    for (const cj_block *b = cj__memory_next(address); b && b->base - address < bytes;
+         b = cj__memory_next(b->base + b->bytes)) {
+        if (b->type == CJ_MEMORY_MULTICAST && !cj__team_has(cj__team_of(b), gpu))
+            return cj__refuse(CUDA_ERROR_INVALID_VALUE, "device %d was not added to the multicast object at 0x%llx",
+                              gpu->ordinal, (unsigned long long)b->base);
+    }
+    return CUDA_SUCCESS;
+}
+
 CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *list, size_t count) {
     ENTER(CJ_NEED_INIT);
     const reservation *r = NULL;
@@ -371,6 +401,7 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
         if (list[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE) continue;  // the host reaches all of it
         const cj_gpu *gpu = cj__gpu_of(list[i].location.id);
         if (!gpu) LEAVE(cj__refuse_device(list[i].location.id));
+        TRY(check_teams(gpu, address, bytes));
         TRY(change_access(r, gpu, address, bytes, list[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE));
     }
     LEAVE(CUDA_SUCCESS);
@@ -381,11 +412,11 @@ CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location
     REQUIRE(flags);
     REQUIRE(location);
     const cj_block *block = cj__memory_at(address);
-    if (!block || block->type != CJ_MEMORY_VIRTUAL)
+    if (!is_mapping(block))
         LEAVE(cj__refuse(CUDA_ERROR_INVALID_VALUE, "0x%llx is mapped by no cuMemMap", (unsigned long long)address));
     if (location->type != CU_MEM_LOCATION_TYPE_DEVICE || !cj__gpu_of(location->id))
         LEAVE(cj__refuse_device(location->id));
-    *flags = is_reached(block, cj__gpu_of(location->id)) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-                                                         : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    *flags = reaches(block, cj__gpu_of(location->id)) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                                                      : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     LEAVE(CUDA_SUCCESS);
 }
