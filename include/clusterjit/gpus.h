@@ -19,7 +19,7 @@
 // the same time must fit on it together (cj_gpus_desc.grid): their blocks wait for those of their peers.
 //
 // On CPU devices the launches of a call run beside each other, with hazards between GPUs watched as those within one.
-// Nothing goes over NVLink multicast.
+// Nothing goes over NVLink multicast, but on CPU devices where the option multicast asks for it.
 #ifndef CLUSTERJIT_GPUS_H
 #define CLUSTERJIT_GPUS_H
 
@@ -47,6 +47,8 @@ typedef struct cj_gpus_options {
     // Times that a thread looks for a peer's message before it gives up, below 2^32; 0: some 20 s, of GPUs 2^25, of CPU devices 2^20.
     uint64_t limit;
     uint32_t timeout_ms;  // of one process a GPU: how long a rank waits for the others when it exchanges with them; 0: 60000
+    bool     multicast;   // memory of cj_gpus_alloc, and what is registered, gets a multicast address; CPU devices, one for each rank,
+                          // in one process: UNSUPPORTED on GPUs, where NVLink multicast is not used
 } cj_gpus_options;
 
 // `device[r]` is rank r: 2 to CJ_GPUS_MAX devices of one kind, which stay open until destroy. Several ranks may be one GPU, each then
@@ -99,6 +101,11 @@ CJ_API cj_status cj_gpus_create_nccl(cj_device *device, void *communicator, cons
 CJ_API cj_status cj_gpus_alloc(cj_gpus *gpus, size_t bytes, cj_ptr *memory, cj_error *error);
 CJ_API void      cj_gpus_free(cj_gpus *gpus, const cj_ptr *memory);
 
+// With the option multicast: the address at which multimem instructions reach this memory of all devices (clusterjit/cpu.h says what they do), for
+// kernels of a program's own. memory[i] is of cj_gpus_alloc, or is registered, and at the same place of it on all devices.
+// INVALID_ARGUMENT names what has no such address.
+CJ_API cj_status cj_gpus_multicast(const cj_gpus *gpus, const cj_ptr *memory, cj_ptr *address, cj_error *error);
+
 // Tells all ranks where this memory lies: `bytes` on each device, memory[i] of the i-th of this process, in one allocation each.
 // Collectives of arrays in it copy straight into the peers' arrays: half the bytes of mail cross the links, and no mail limits the
 // size. All ranks register the same sizes in the same order. Peers reach it by peer access, by CUDA IPC or, where the communicator's
@@ -124,7 +131,10 @@ typedef enum cj_gpus_op {
 typedef enum cj_gpus_memory {
     CJ_GPUS_MEMORY_ANY,        // straight into registered arrays where that is predicted faster, else through mailboxes
     CJ_GPUS_MEMORY_MAIL,       // never straight into the arrays
-    CJ_GPUS_MEMORY_REGISTERED  // straight into the arrays, or INVALID_ARGUMENT where they are not registered
+    CJ_GPUS_MEMORY_REGISTERED, // straight into the arrays, or INVALID_ARGUMENT where they are not registered
+    // All-reduce and reduce-scatter by multimem instructions, with the option multicast: x, and out of all-reduce, have multicast addresses
+    // (cj_gpus_multicast). Combined in the order of ranks. No min or max of f32; halves go in pairs, at multiples of 4 bytes.
+    CJ_GPUS_MEMORY_MULTICAST
 } cj_gpus_memory;
 
 // What to do. Begin with CJ_INIT; a zero field takes the default in brackets.
@@ -177,7 +187,8 @@ typedef enum cj_gpus_way {
     CJ_GPUS_BY_MAIL,    // one launch, through mailboxes
     CJ_GPUS_IN_PIECES,  // several launches, through mailboxes
     CJ_GPUS_BY_NCCL,
-    CJ_GPUS_BY_MEMORY   // one launch, straight into registered arrays
+    CJ_GPUS_BY_MEMORY,   // one launch, straight into registered arrays
+    CJ_GPUS_BY_MULTICAST // one launch, by multimem instructions
 } cj_gpus_way;
 
 typedef struct cj_gpus_info {

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ._library import call, ffi, lib, sized, text
 
 _REACH = ("none", "own", "peer", "ipc")
-_WAYS = ("mail", "pieces", "nccl", "memory")
+_WAYS = ("mail", "pieces", "nccl", "memory", "multicast")
 
 
 class Info(NamedTuple):
@@ -19,6 +19,7 @@ class Info(NamedTuple):
     - "mail": one launch, through mailboxes
     - "pieces": several launches, through mailboxes
     - "memory": one launch, straight into registered arrays
+    - "multicast": one launch, by multimem instructions, where it is asked for
     - "nccl"
     """
 

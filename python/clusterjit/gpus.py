@@ -125,9 +125,10 @@ class Gpus(Ranks):
         return cls(made("cj_gpus *", lib.cj_gpus_create_env, own.handle, options), [own])
 
     @classmethod
-    def of(cls, devices: Sequence[Union[str, Device]], *, mail_bytes: int = 0, limit: int = 0) -> Gpus:
+    def of(cls, devices: Sequence[Union[str, Device]], *, mail_bytes: int = 0, limit: int = 0, multicast: bool = False) -> Gpus:
         """All of them in this process: rank r is ``devices[r]``. Several may be one CPU device; a GPU is that of one rank,
-        since both ranks' launches would be on torch's one stream.
+        since both ranks' launches would be on torch's one stream. ``multicast``: registered arrays can be reduced by multimem instructions; for
+        CPU devices, one for each rank, since NVLink multicast is not used on GPUs.
 
         >>> import clusterjit.gpus, numpy
         >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
@@ -135,7 +136,7 @@ class Gpus(Ranks):
         2
         """
         own = [one if isinstance(one, Device) else device(one) for one in devices]
-        options = described("cj_gpus_options", {"mail_bytes": mail_bytes, "limit": limit})
+        options = described("cj_gpus_options", {"mail_bytes": mail_bytes, "limit": limit, "multicast": multicast})
         handles = ffi.new("cj_device *[]", [one.handle for one in own])
         return cls(made("cj_gpus *", lib.cj_gpus_create, handles, len(own), options), own)
 
@@ -166,10 +167,11 @@ class Gpus(Ranks):
         desc = self._describe(function, x, op, root, ordered, memory)[0]
         return about(self.handle, desc)
 
-    def all_reduce(self, x: Any, op: str = "sum", *, ordered: bool = False, out: Any = None, stream: Any = None) -> Any:
+    def all_reduce(self, x: Any, op: str = "sum", *, ordered: bool = False, multicast: bool = False, out: Any = None, stream: Any = None) -> Any:
         """The sum ("min", "max") of all ranks' x, to all. x is this rank's array, or a list of all ranks' of :meth:`of`.
 
         ``out``, of this and of the others: what to write to, a new array if it is None; x itself where both have the same shape.
+        ``multicast``: by multimem instructions, in the order of ranks; x and out are registered, and the Gpus were made with that option.
 
         >>> import clusterjit.gpus, numpy
         >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
@@ -177,11 +179,18 @@ class Gpus(Ranks):
         ...     gpus.all_reduce(x)[0]
         array([[8., 8.],
                [4., 8.]], dtype=float32)
+        >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"], multicast=True) as gpus:
+        ...     gpus.register(x)
+        ...     gpus.about("all_reduce", x).way, gpus.all_reduce(x, multicast=True, out=x)[1]
+        ('mail', array([[8., 8.],
+               [4., 8.]], dtype=float32))
         """
-        return self._run("all_reduce", x, lambda shape: shape, op, ordered=ordered, out=out, stream=stream)
+        return self._run("all_reduce", x, lambda shape: shape, op, ordered=ordered, multicast=multicast, out=out, stream=stream)
 
-    def reduce_scatter(self, x: Any, op: str = "sum", *, ordered: bool = False, out: Any = None, stream: Any = None) -> Any:
-        """Rank r gets the sum of the parts r of all ranks' x, along its first axis, which is as long as there are ranks.
+    def reduce_scatter(self, x: Any, op: str = "sum", *, ordered: bool = False, multicast: bool = False, out: Any = None,
+                       stream: Any = None) -> Any:
+        """Rank r gets the sum of the parts r of all ranks' x, along its first axis, which is as long as there are ranks. ``multicast``: as of
+        :meth:`all_reduce`; x is registered.
 
         >>> import clusterjit.gpus, numpy
         >>> x = [numpy.array([[1, 5], [4, 2]], numpy.float32), numpy.array([[7, 3], [0, 6]], numpy.float32)]  # of each rank
@@ -189,7 +198,7 @@ class Gpus(Ranks):
         ...     gpus.reduce_scatter(x)[1]
         array([4., 8.], dtype=float32)
         """
-        return self._run("reduce_scatter", x, lambda shape: shape[1:], op, ordered=ordered, out=out, stream=stream)
+        return self._run("reduce_scatter", x, lambda shape: shape[1:], op, ordered=ordered, multicast=multicast, out=out, stream=stream)
 
     def all_gather(self, x: Any, *, out: Any = None, stream: Any = None) -> Any:
         """What all ranks have, along a new first axis.
@@ -548,8 +557,9 @@ class Gpus(Ranks):
         return desc, own, views
 
     def _run(self, function: str, x: Any, shape_of: Callable[[tuple[int, ...]], tuple[int, ...]], op: str = "sum", root: int = 0,
-             ordered: bool = False, out: Any = None, stream: Any = None) -> Any:
-        desc, own, views = self._describe(function, x, op, root, ordered)
+             ordered: bool = False, multicast: bool = False, out: Any = None, stream: Any = None) -> Any:
+        memory = lib.CJ_GPUS_MEMORY_MULTICAST if multicast else lib.CJ_GPUS_MEMORY_ANY
+        desc, own, views = self._describe(function, x, op, root, ordered, memory)
         outs = self._targets(out, {"out": (shape_of(views[0].shape), views[0].dtype)}, views)["out"]
         streams = self._streams(stream, [view.reader.current(view.device) for view in views])
         with self._borrowed({"x": own, "out": outs}) as at:

@@ -61,10 +61,13 @@ cj_status cj__gpus_make(const cj_device *device, const cj_gpus_options *options,
               "mail_bytes: %" PRIu64 " is no multiple of %d from %d to %d" CJ_HINT "0 is %d", mail, MAIL_LEAST,
               MAIL_LEAST, MAIL_MOST, MAIL_BYTES);
     REFUSE_IF(limit > UINT32_MAX, "limit: %" PRIu64 " is above 2^32 - 1" CJ_HINT "0 is %" PRIu64, limit, default_limit(device));
+    FAIL_IF(options && options->multicast && strcmp(cj_device_kind(device), "cpu") != 0, CJ_UNSUPPORTED,
+            "multicast: NVLink multicast is not used on GPUs: this device is %s" CJ_HINT "leave it out; it is for CPU devices", device->limits.name);
     *made = cj__calloc(1, sizeof **made);
     if (!*made) return cj__fail(error, CJ_OUT_OF_MEMORY, "no memory for a cj_gpus");
     (*made)->mail_bytes = mail;
     (*made)->limit = limit;
+    (*made)->multicast = options && options->multicast;
     (*made)->timeout_ms = options && options->timeout_ms ? options->timeout_ms : TIMEOUT_MS;
     return CJ_OK;
 }
@@ -84,7 +87,8 @@ cj_status cj_gpus_create(cj_device *const *device, uint32_t count, const cj_gpus
     TRY(cj__gpus_make(device[0], options, &made, error));
     made->count = made->local = count;
     memcpy(made->device, device, count * sizeof *device);
-    const cj_status status = connect(made, error);
+    cj_status status = cj__gpus_check_multicast(made, error);
+    if (!status) status = connect(made, error);
     if (status)
         cj_gpus_destroy(made);
     else
@@ -107,10 +111,12 @@ void cj_gpus_destroy(cj_gpus *gpus) {
         for (uint32_t r = 0; r < gpus->local; r++) cj_kernel_destroy(gpus->loaded[i].kernel[r]);
     cj__gpus_destroy_products(gpus);
     cj__gpus_close_regions(gpus);
+    cj__gpus_uncast_all(gpus);
     free_boxes(gpus);
     cj__nccl_end(&gpus->nccl);
     cj__free(gpus->loaded);
     cj__free(gpus->agreed);
+    cj__free(gpus->cast);
     cj__free(gpus);
 }
 

@@ -34,6 +34,15 @@ typedef struct cj_gpus_region {
     void    *window;               // of NCCL; NULL: none
 } cj_gpus_region;
 
+// Memory with a multicast address.
+typedef struct cj_gpus_cast {
+    cj_ptr                   own[CJ_GPUS_MAX];  // of the i-th rank of this process
+    uint64_t                 bytes, number;     // number: never used again
+    cj_ptr                   address;
+    struct cj_cpu_multicast *object;
+    bool                     registered;        // by cj_gpus_register, which ends it; else by cj_gpus_alloc
+} cj_gpus_cast;
+
 // A matrix product with a collective.
 typedef struct cj_gpus_product_key {
     uint64_t what[8];  // which of the two, m, n, k, type, order of B, chunks, form
@@ -72,6 +81,10 @@ struct cj_gpus {
     uint64_t        registrations;  // ever
     cj_gpus_product *product;
     size_t          product_count, product_room;
+    bool            multicast;  // CPU devices, whose memory gets multicast addresses
+    cj_gpus_cast   *cast;
+    size_t          cast_count, cast_room;
+    uint64_t        casts;      // ever
     cj_bootstrap   *bootstrap;  // of cj_gpus_create_env, to part when all ranks do
 };
 
@@ -159,6 +172,8 @@ cj_status cj__gpus_join(cj_gpus *gpus, cj_device *device, const cj_gpus_exchange
 
 bool cj__gpus_is_registered(const cj_gpus *gpus, const cj_ptr *array, uint64_t bytes);
 void cj__gpus_close_regions(cj_gpus *gpus);
+cj_status cj__gpus_check_multicast(const cj_gpus *gpus, cj_error *error);  // INVALID_ARGUMENT: two ranks are one device
+void cj__gpus_uncast_all(cj_gpus *gpus);  // ends all multicast addresses
 
 // The arguments of a kernel of registered arrays. INVALID_ARGUMENT names an array that is not registered.
 typedef struct cj_gpus_addresses {

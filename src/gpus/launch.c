@@ -99,17 +99,18 @@ cj_status cj_gpus_launch_arrays(cj_gpus *gpus, cj_kernel *const *kernel, uint32_
     return launch_all(gpus, kernel, count, given, stream, error);
 }
 
-// The kernels of registered arrays: x and out of all ranks where they are reached, else the rank's own.
+// The kernels of registered arrays: x and out of all ranks where they are reached, or their multicast address, else the rank's own.
 static cj_status launch_direct(cj_gpus *gpus, cj_kernel *const *kernel, uint32_t count, const cj_gpus_arrays *arrays, const cj_ptr *x,
                                const cj_ptr *out, const cj_stream *stream, cj_error *error) {
     arguments         given[CJ_GPUS_MAX];
     cj_gpus_addresses at;
     TRY(check_launch(gpus, kernel, count, error));
     TRY(cj__gpus_addresses(gpus, arrays, x, out, &at, error));
+    const uint32_t each = arrays->multicast ? 1 : gpus->count;  // addresses for the arrays of all
     for (uint32_t r = 0; r < count; r++) {
         given[r].count = 0;
-        for (uint32_t q = 0; q < (at.of_all_x ? gpus->count : 1); q++) add(&given[r], at.of_all_x ? at.x[q] : x[r]);
-        for (uint32_t q = 0; q < (at.of_all_out ? gpus->count : 1); q++) add(&given[r], at.of_all_out ? at.out[q] : out[r]);
+        for (uint32_t q = 0; q < (at.of_all_x ? each : 1); q++) add(&given[r], at.of_all_x ? at.x[q] : x[r]);
+        for (uint32_t q = 0; q < (at.of_all_out ? each : 1); q++) add(&given[r], at.of_all_out ? at.out[q] : out[r]);
         add(&given[r], at.what);
     }
     return launch_all(gpus, kernel, count, given, stream, error);

@@ -6,6 +6,7 @@
 //
 // In one process peer access has opened it all. A launch takes the addresses of all ranks as arguments, and a checksum of where
 // the arrays lie in their registered memory, which its kernels compare before they touch any.
+#include <clusterjit/cpu.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,22 +17,119 @@
 #include "gpus_state.h"
 #include "log.h"
 
+enum { GRAIN = CJ_CPU_MULTICAST_GRAIN };
+
+cj_status cj__gpus_check_multicast(const cj_gpus *gpus, cj_error *error) {
+    for (uint32_t r = 0; r < gpus->local && gpus->multicast; r++) {
+        for (uint32_t q = 0; q < r; q++)
+            REFUSE_IF(gpus->device[q] == gpus->device[r], "multicast: ranks %" PRIu32 " and %" PRIu32 " are one device" CJ_HINT
+                      "give a device for each rank, or leave multicast out", q, r);
+    }
+    return CJ_OK;
+}
+
+// ---- multicast addresses: what one process of CPU devices has for memory of cj_gpus_alloc, and for what is registered
+
+static cj_gpus_cast *find_cast(const cj_gpus *gpus, cj_ptr memory, uint64_t bytes) {
+    for (size_t i = 0; i < gpus->cast_count; i++) {
+        cj_gpus_cast *one = &gpus->cast[i];
+        if (memory >= one->own[0] && memory - one->own[0] < one->bytes && bytes <= one->bytes - (memory - one->own[0])) return one;
+    }
+    return NULL;
+}
+
+static cj_status bind_all(const cj_gpus *gpus, cj_gpus_cast *made, cj_error *error) {
+    TRY(cj_cpu_multicast_create(gpus->device, gpus->local, made->bytes, 0, &made->object, error));
+    for (uint32_t r = 0; r < gpus->local; r++) {
+        TRY(cj_cpu_multicast_bind(made->object, r, 0, made->own[r], made->bytes, error));
+        TRY(cj_cpu_multicast_map(made->object, r, &made->address, error));
+    }
+    return CJ_OK;
+}
+
+static cj_status cast(cj_gpus *gpus, const cj_ptr *memory, size_t bytes, bool registered, cj_error *error) {
+    cj_gpus_cast made = {.bytes = bytes / GRAIN * GRAIN, .registered = registered, .number = gpus->casts};
+    void        *list = gpus->cast;
+    if (!gpus->multicast || !made.bytes) return CJ_OK;
+    memcpy(made.own, memory, gpus->local * sizeof *memory);
+    TRY(cj__gpus_grow(&list, gpus->cast_count, &gpus->cast_room, sizeof made, error));
+    gpus->cast = list;
+    const cj_status status = bind_all(gpus, &made, error);
+    if (status) {
+        cj_cpu_multicast_destroy(made.object);
+        return status;
+    }
+    gpus->casts++;
+    gpus->cast[gpus->cast_count++] = made;
+    return CJ_OK;
+}
+
+static void uncast(cj_gpus *gpus, cj_ptr first, bool registered) {
+    for (size_t i = 0; i < gpus->cast_count; i++) {
+        cj_gpus_cast *one = &gpus->cast[i];
+        if (one->own[0] != first || one->registered != registered) continue;
+        cj_cpu_multicast_destroy(one->object);
+        memmove(one, one + 1, (gpus->cast_count - i - 1) * sizeof *one);
+        gpus->cast_count--;
+        return;
+    }
+}
+
+void cj__gpus_uncast_all(cj_gpus *gpus) {
+    while (gpus->cast_count) uncast(gpus, gpus->cast[0].own[0], gpus->cast[0].registered);
+}
+
+static cj_status find_alike(const cj_gpus *gpus, const char *name, const cj_ptr *memory, uint64_t bytes, const cj_gpus_cast **found,
+                            cj_error *error) {
+    REFUSE_IF(!gpus->multicast, "%s: these GPUs have no multicast addresses" CJ_HINT "make the cj_gpus with the option multicast", name);
+    const cj_gpus_cast *one = *found = find_cast(gpus, memory[0], bytes);
+    REFUSE_IF(!one, "%s: %" PRIu64 " bytes at 0x%llx have no multicast address" CJ_HINT "take memory of cj_gpus_alloc, or register it", name,
+              bytes, (unsigned long long)memory[0]);
+    for (uint32_t r = 1; r < gpus->local; r++)
+        REFUSE_IF(memory[r] - one->own[r] != memory[0] - one->own[0],
+                  "%s: that of rank %" PRIu32 " is at another place of its memory than that of rank 0" CJ_HINT "take the same place on all ranks", name, r);
+    return CJ_OK;
+}
+
+static cj_status cast_address(const cj_gpus *gpus, const char *name, const cj_ptr *memory, uint64_t bytes, cj_ptr *address, uint64_t *what,
+                                cj_error *error) {
+    const cj_gpus_cast *found = NULL;
+    TRY(find_alike(gpus, name, memory, bytes, &found, error));
+    const uint64_t offset = memory[0] - found->own[0];
+    *address = found->address + offset;
+    *what = (*what ^ found->number) * UINT64_C(1099511628211);
+    *what = (*what ^ offset) * UINT64_C(1099511628211);
+    return CJ_OK;
+}
+
+cj_status cj_gpus_multicast(const cj_gpus *gpus, const cj_ptr *memory, cj_ptr *address, cj_error *error) {
+    uint64_t what = 0;
+    REQUIRE(gpus);
+    REQUIRE(memory);
+    REQUIRE(address);
+    return cast_address(gpus, "memory", memory, 1, address, &what, error);
+}
+
 // ---- memory of each device
 
 cj_status cj_gpus_alloc(cj_gpus *gpus, size_t bytes, cj_ptr *memory, cj_error *error) {
     REQUIRE(gpus);
     REQUIRE(memory);
+    const size_t room = gpus->multicast && bytes <= SIZE_MAX - 15 ? (bytes + 15) / 16 * 16 : bytes;  // all of it has a multicast address
     memset(memory, 0, gpus->local * sizeof *memory);
     for (uint32_t i = 0; i < gpus->local; i++) {
-        cj_status status = cj_mem_alloc(gpus->device[i], bytes, &memory[i], error);
+        cj_status status = cj_mem_alloc(gpus->device[i], room, &memory[i], error);
         if (!status) continue;
         cj_gpus_free(gpus, memory);
         return status;
     }
-    return CJ_OK;
+    const cj_status status = cast(gpus, memory, room, false, error);
+    if (status) cj_gpus_free(gpus, memory);
+    return status;
 }
 
 void cj_gpus_free(cj_gpus *gpus, const cj_ptr *memory) {
+    if (gpus && memory && memory[0]) uncast(gpus, memory[0], false);
     for (uint32_t i = 0; gpus && memory && i < gpus->local; i++)
         if (memory[i]) cj_mem_free(gpus->device[i], memory[i]);
 }
@@ -254,7 +352,10 @@ cj_status cj_gpus_register(cj_gpus *gpus, const cj_ptr *memory, size_t bytes, cj
         if (!status) status = check_peers(gpus, base, &why);
         memcpy(made.at, memory, gpus->local * sizeof *memory);
     }
+    if (!status) status = cast(gpus, memory, bytes, true, &why);
+    const bool has_address = !status;
     if (!status) status = add(gpus, &made, &why);
+    if (status && has_address) uncast(gpus, memory[0], true);
     if (status) close_all(gpus, &made);
     if (status && error) *error = why;
     return status;
@@ -277,6 +378,7 @@ cj_status cj_gpus_unregister(cj_gpus *gpus, const cj_ptr *memory, cj_error *erro
                   "memory of rank %" PRIu32 ": 0x%llx is not where registered memory begins" CJ_HINT "give what cj_gpus_register was given",
                   gpus->first + i, (unsigned long long)memory[i]);
     const cj_status status = leave(gpus, region, error);
+    uncast(gpus, memory[0], true);
     memmove(region, region + 1, (size_t)(gpus->region + gpus->region_count - region - 1) * sizeof *region);
     gpus->region_count--;
     return status;
@@ -314,6 +416,12 @@ cj_status cj__gpus_addresses(const cj_gpus *gpus, const cj_gpus_arrays *arrays, 
                              cj_error *error) {
     uint64_t what = UINT64_C(14695981039346656037);
     *found = (cj_gpus_addresses){.of_all_x = arrays->of_all_x, .of_all_out = arrays->of_all_out};
+    if (arrays->multicast) {
+        if (arrays->of_all_x) TRY(cast_address(gpus, "x", x, arrays->x_bytes, &found->x[0], &what, error));
+        if (arrays->of_all_out) TRY(cast_address(gpus, "out", out, arrays->out_bytes, &found->out[0], &what, error));
+        found->what = (uint32_t)(what ^ what >> 32);
+        return CJ_OK;
+    }
     if (found->of_all_x) TRY(require_registered(gpus, "x", x, arrays->x_bytes, error));
     if (found->of_all_out) TRY(require_registered(gpus, "out", out, arrays->out_bytes, error));
     if (found->of_all_x) addresses_of(gpus, x, found->x, &what);

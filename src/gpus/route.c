@@ -36,12 +36,16 @@ cj_status cj__gpus_check_desc(const cj_gpus *gpus, const cj_gpus_desc *desc, cj_
     REFUSE_IF((uint32_t)desc->op > CJ_GPUS_BARRIER, "op: %d is none of cj_gpus_op", (int)desc->op);
     if (desc->op == CJ_GPUS_BARRIER) return CJ_OK;
     TRY(check_type(desc, error));
-    REFUSE_IF((uint32_t)desc->memory > CJ_GPUS_MEMORY_REGISTERED, "memory: %d is none of cj_gpus_memory", (int)desc->memory);
+    REFUSE_IF((uint32_t)desc->memory > CJ_GPUS_MEMORY_MULTICAST, "memory: %d is none of cj_gpus_memory", (int)desc->memory);
+    REFUSE_IF(desc->memory == CJ_GPUS_MEMORY_MULTICAST && desc->op > CJ_GPUS_REDUCE_SCATTER,
+              "memory: multicast is for all-reduce and reduce-scatter" CJ_HINT "choose another one");
+    REFUSE_IF(desc->memory == CJ_GPUS_MEMORY_MULTICAST && !gpus->multicast, "memory: these GPUs have no multicast addresses" CJ_HINT
+              "make the cj_gpus with the option multicast, on CPU devices");
     REFUSE_IF((uint32_t)desc->combine > CJ_COMBINE_MAX, "combine: %d is none of sum, min, max", (int)desc->combine);
     REFUSE_IF(desc->root >= gpus->count,
               "root: %" PRIu32 " is no rank of %" PRIu32 " GPUs" CJ_HINT "ranks begin at 0: choose one below gpus",
               desc->root, gpus->count);
-    REFUSE_IF(desc->op == CJ_GPUS_ALLREDUCE && desc->shots == 1 && desc->memory == CJ_GPUS_MEMORY_REGISTERED,
+    REFUSE_IF(desc->op == CJ_GPUS_ALLREDUCE && desc->shots == 1 && desc->memory >= CJ_GPUS_MEMORY_REGISTERED,
               "shots: 1 goes through mail alone, and memory is registered" CJ_HINT
               "in registered memory each GPU combines its part: leave shots out");
     return CJ_OK;
@@ -137,6 +141,11 @@ cj_status cj__gpus_route(const cj_gpus *gpus, const cj_gpus_desc *desc, bool reg
             "%s, and ordered is set" CJ_HINT "NCCL has an order of its own", gpus->unreached);
     FAIL_IF(!gpus->mail && desc->memory == CJ_GPUS_MEMORY_REGISTERED, CJ_UNSUPPORTED,
             "%s, and memory is registered" CJ_HINT "leave it out: it goes by NCCL", gpus->unreached);
+    if (moves && desc->memory == CJ_GPUS_MEMORY_MULTICAST) {
+        *route = (cj_gpus_route){.way = CJ_GPUS_BY_MULTICAST, .piece = count, .launches = 1};
+        if (why) snprintf(why, size, "it is asked for");
+        return CJ_OK;
+    }
     divide(gpus, &given, most, element, route);
     const prediction takes = predict(gpus, &given, route, element);
     const bool       fits = count * element <= most, direct = takes_arrays(gpus, desc, registered, &takes);

@@ -15,7 +15,7 @@ static const char *const families[] = {
     [CJ_GPUS_ALL_TO_ALL] = "alltoall", [CJ_GPUS_BROADCAST] = "broadcast",          [CJ_GPUS_BARRIER] = "barrier"};
 static const char *const combinations[] = {
     [CJ_COMBINE_SUM] = "sum", [CJ_COMBINE_MIN] = "min", [CJ_COMBINE_MAX] = "max"};
-static const char *const memories[] = {"mail", "registered"};
+static const char *const memories[] = {"mail", "registered", "multicast"};
 static const char *const alignments[] = {"16", "8", "4", "2", "1"};
 
 // The alignment that all addresses have: the index of its word.
@@ -31,7 +31,7 @@ static uint32_t alignment_of(const cj_gpus *gpus, const cj_ptr *x, const cj_ptr 
 typedef struct cj_gpus_piece {
     uint64_t count;
     uint32_t align, shots;
-    bool     direct;
+    uint32_t memory;  // the word's index
 } cj_gpus_piece;
 
 static cj_status describe(const cj_gpus *gpus, const cj_gpus_desc *desc, const cj_gpus_piece *piece, cj_params *params,
@@ -45,7 +45,7 @@ static cj_status describe(const cj_gpus *gpus, const cj_gpus_desc *desc, const c
     TRY(cj__call_dtype(params, "dtype", desc->dtype, error));
     TRY(cj__call_number(params, "count", piece->count, error));
     TRY(cj__call_word(params, "align", WORDS(alignments), piece->align, error));
-    if (piece->direct) TRY(cj__call_word(params, "memory", WORDS(memories), 1, error));
+    if (piece->memory) TRY(cj__call_word(params, "memory", WORDS(memories), piece->memory, error));
     if (combines) TRY(cj__call_word(params, "combine", WORDS(combinations), desc->combine, error));
     if (piece->shots) TRY(cj__call_number(params, "shots", piece->shots, error));
     if (has_parts && is_piece) TRY(cj__call_number(params, "stride", desc->count, error));
@@ -109,7 +109,7 @@ static cj_status launch_piece(cj_gpus *gpus, const cj_gpus_desc *desc, uint64_t 
 
 cj_status cj__gpus_run_straight(cj_gpus *gpus, const cj_gpus_desc *desc, uint64_t at, uint64_t count, const cj_ptr *x, const cj_ptr *out,
                                 const cj_stream *stream, cj_error *error) {
-    const cj_gpus_piece piece = {.count = count, .align = alignment_of(gpus, x, out), .direct = true};
+    const cj_gpus_piece piece = {.count = count, .align = alignment_of(gpus, x, out), .memory = 1};
     cj_kernel          *kernel[CJ_GPUS_MAX];
     TRY(find_piece(gpus, desc, &piece, kernel, error));
     return launch_piece(gpus, desc, at, kernel, x, out, stream, error);
@@ -129,7 +129,7 @@ static bool is_registered(const cj_gpus *gpus, const cj_gpus_desc *desc, const c
 static cj_gpus_piece piece_of(const cj_gpus_collective *call, bool is_last, uint32_t align) {
     const cj_gpus_route *route = &call->route;
     return (cj_gpus_piece){.count = is_last ? call->desc.count - (route->launches - 1) * route->piece : route->piece,
-                           .align = align, .shots = route->shots, .direct = route->way == CJ_GPUS_BY_MEMORY};
+                           .align = align, .shots = route->shots, .memory = route->way == CJ_GPUS_BY_MULTICAST ? 2u : route->way == CJ_GPUS_BY_MEMORY};
 }
 
 cj_status cj__gpus_plan_check(const cj_gpus *gpus, const cj_gpus_desc *desc, const cj_gpus_route *route, cj_error *error) {
@@ -165,7 +165,7 @@ cj_status cj__gpus_prepare(cj_gpus *gpus, const cj_gpus_desc *desc, const cj_ptr
 
 // Of the first call with a description: which way it went.
 static void tell(const cj_gpus *gpus, const cj_gpus_collective *call) {
-    static const char *const ways[] = {"in one launch", "in pieces", "by NCCL", "straight into registered arrays"};
+    static const char *const ways[] = {"in one launch", "in pieces", "by NCCL", "straight into registered arrays", "over multicast"};
     cj_gpus_route            route;
     char                     why[256];
     if (cj__gpus_route(gpus, &call->desc, call->registered, &route, why, sizeof why, NULL)) return;

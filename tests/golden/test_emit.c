@@ -34,6 +34,7 @@ static const struct {
     {"stencil", "stencil_step_shared", "sm_90", "nx=99 ny=77 steps=3 shape=box strategy=step cluster=0"},
     {"allreduce", "allreduce_one_shot", "sm_90", "gpus=2 shots=1"},
     {"allreduce", "allreduce_two_shots", "sm_90", "gpus=2 shots=2 count=100 align=4"},
+    {"allreduce", "allreduce_multicast", "sm_90", "gpus=2 dtype=bf16 memory=multicast"},
     {"allgather", "allgather_registered", "sm_90", "gpus=2 memory=registered"},
     {"broadcast", "broadcast_halves", "sm_90", "gpus=2 count=7 dtype=bf16 align=2"},
     {"barrier", "barrier", "sm_90", "gpus=2"},

@@ -141,6 +141,8 @@ static void combine_element(const state *s, uint32_t r, size_t i) {
             return;
         }
         for (uint32_t q = 1; q <= r - m->exclusive; q++) v[0] = combine(m->dtype, m->combine, v[0], v[q]);
+    } else if (m->in_order) {
+        for (uint32_t q = 1; q < m->cluster; q++) v[0] = combine(m->dtype, m->combine, v[0], v[q]);
     } else {
         for (uint32_t d = 1; d < m->cluster; d *= 2)
             for (uint32_t q = 0; q + d < m->cluster; q += 2 * d) v[q] = combine(m->dtype, m->combine, v[q], v[q + d]);

@@ -15,6 +15,7 @@ typedef struct collective_model {
     uint32_t         cluster, count, gives, gets, root, rounds;  // as in clusterjit/collectives.h
     int64_t          distance;
     bool             exclusive, around;
+    bool             in_order;  // combined one after the other, as multimem.ld_reduce does, not in pairs of neighbours
 } collective_model;
 
 collective_model collective_model_of(const cj_params *params);

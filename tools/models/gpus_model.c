@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { MEMORY_MULTICAST = 2 };  // of the words of `memory`
+
 collective_model gpus_model_of(const cj_params *params) {
     static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32, CJ_U16, CJ_U8};
     static const struct {
@@ -18,7 +20,8 @@ collective_model gpus_model_of(const cj_params *params) {
                           .combine = (cj_combine_op)(combine == UINT64_MAX ? 0 : combine),
                           .root = (uint32_t)(root == UINT64_MAX ? 0 : root),
                           .cluster = (uint32_t)cj_params_get(params, "gpus"),
-                          .rounds = 1};
+                          .rounds = 1,
+                          .in_order = cj_params_get(params, "memory") == MEMORY_MULTICAST};
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         if (strcmp(ops[i].family, cj_family_name(params->family))) continue;
         m.op = ops[i].op;

@@ -57,6 +57,12 @@ class gpus {
         call(cj_gpus_alloc, get(), bytes, memory.data());
         return memory;
     }
+    // With the option multicast: the address at which multimem instructions reach it on all devices.
+    cj_ptr multicast(const pointers &memory) const {
+        cj_ptr address = 0;
+        call(cj_gpus_multicast, get(), list(memory), &address);
+        return address;
+    }
     // All ranks tell each other where this memory lies; and the end of that.
     void register_memory(const pointers &memory, std::size_t bytes) const { call(cj_gpus_register, get(), list(memory), bytes); }
     void unregister_memory(const pointers &memory) const { call(cj_gpus_unregister, get(), list(memory)); }

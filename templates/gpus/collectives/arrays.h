@@ -9,6 +9,7 @@
 // What a kernel of registered arrays is given; `direct` false: it is none.
 typedef struct cj_gpus_arrays {
     bool     direct;
+    bool     multicast;             // of_all_x, of_all_out: one multicast address for all GPUs
     bool     of_all_x, of_all_out;  // x, out of each GPU; else the own one alone
     uint64_t x_bytes, out_bytes;    // of one GPU
 } cj_gpus_arrays;

@@ -37,7 +37,7 @@ static void declare(gpus_kernel *k) {
 
 static void write_head(const gpus_kernel *k, cj_builder *b) {
     cj_head(b, "clusterjit: %s of %u GPUs  dtype=%s count=%u", k->s.op->name, k->s.gpus, k->s.type, k->s.count);
-    if (k->s.direct) cj_head(b, "  memory=registered");
+    if (k->s.direct) cj_head(b, "  memory=%s", k->s.multicast ? "multicast" : "registered");
     if (k->s.op->combines)
         cj_head(b, "  combine=%s shots=%u%s", (const char *[]){"sum", "min", "max"}[k->s.combine.op], k->s.shots,
                 k->s.by_blocks ? " tags=blocks" : "");
@@ -69,6 +69,9 @@ static void emit_gpus(const cj_plan *plan, cj_builder *b) {
 static const cj_param_info combining[] = {
 #define PARAM(id, ...) [GPUS_##id] = {__VA_ARGS__},
 #define COMBINES PARAM
+#define GPUS_MEMORIES "mail registered multicast"
+#define GPUS_MEMORY_SAYS \
+    "what GPUs write: mailboxes; the arrays themselves, which are registered; or these by multimem instructions, on CPU devices alone"
 #include "params.def"
 };
 

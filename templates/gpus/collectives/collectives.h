@@ -30,4 +30,9 @@ void cj__gpus_declare_arrays(gpus_kernel *k);
 void cj__gpus_open_arrays(gpus_kernel *k);
 void cj__gpus_copy(gpus_kernel *k);
 
+// ---- multicast.c: a unit of x of all GPUs, combined, by one load; a unit to out of all GPUs by one store
+void cj__gpus_load_reduced(const gpus_kernel *k, cj_reg at, cj_reg *words);
+void cj__gpus_store_to_all(const gpus_kernel *k, cj_reg at, const cj_reg *words);
+cj_status cj__gpus_refuse_multicast(const gpus_shape *s, uint32_t align, bool has_multimem, cj_error *error);
+
 #endif

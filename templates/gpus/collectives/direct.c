@@ -12,6 +12,9 @@
 // 367 (4 x H200); what loads cost more is latency, once a launch. x may be out of allreduce and broadcast: a unit is read and
 // written by one thread of one GPU.
 //
+// memory=multicast: the same copies of all-reduce and reduce-scatter, by multimem instructions. Each GPU's part of x of all GPUs is one load, which combines, and
+// its result one store to all; the flags are the same.
+//
 // Flags (flags.c) take the place of hellos:
 //
 //   begin  earlier kernels' writes -> flag (release) …> flag seen (acquire) -> D1 -> loads from and stores to peers
@@ -25,6 +28,9 @@ static bool loads_from_all(const gpus_shape *s) { return s->op->combines || s->o
 static bool stores_to_all(const gpus_shape *s) { return !s->op->combines || !s->op->by_rank; }
 static bool is_by_parts(const gpus_shape *s) { return !s->op->by_rank && !s->op->gathers; }
 
+// How many arrays there are for x or out: one multicast address stands for those of all GPUs.
+static uint32_t arrays_of(const gpus_shape *s, bool of_all) { return of_all && !s->multicast ? s->gpus : 1; }
+
 // Whether GPU q's x is read; the only one is its own, in place 0.
 static bool loads_from(const gpus_shape *s, uint32_t q) {
     if (s->op->from_root) return q == s->root;
@@ -34,10 +40,11 @@ static bool loads_from(const gpus_shape *s, uint32_t q) {
 // ---- arrays
 
 static void declare_all(gpus_kernel *k, bool of_all, const char *name, cj_var *param) {
-    for (uint32_t q = 0; q < (of_all ? k->s.gpus : 1); q++) {
-        char text[16], what[24];
-        snprintf(text, sizeof text, of_all ? "%s_%u" : "%s", name, q);
-        snprintf(what, sizeof what, of_all ? "%s of GPU %u" : "%s of this GPU", name, q);
+    const bool of_each = of_all && !k->s.multicast;
+    for (uint32_t q = 0; q < arrays_of(&k->s, of_all); q++) {
+        char text[16], what[48];
+        snprintf(text, sizeof text, of_each ? "%s_%u" : "%s", name, q);
+        snprintf(what, sizeof what, of_each ? "%s of GPU %u" : of_all ? "%s of all GPUs, a multicast address" : "%s of this GPU", name, q);
         param[q] = cj_param(k->f, "u64", text, what);
     }
 }
@@ -50,9 +57,9 @@ void cj__gpus_declare_arrays(gpus_kernel *k) {
 
 void cj__gpus_open_arrays(gpus_kernel *k) {
     cj_func *f = k->f;
-    for (uint32_t q = 0; q < k->s.gpus; q++)
+    for (uint32_t q = 0; q < (k->s.multicast ? 1 : k->s.gpus); q++)
         if (loads_from(&k->s, q)) k->from[q] = cj__load_pointer(f, k->from_param[q], "x");
-    for (uint32_t q = 0; q < (stores_to_all(&k->s) ? k->s.gpus : 1); q++) k->to[q] = cj__load_pointer(f, k->to_param[q], "out");
+    for (uint32_t q = 0; q < arrays_of(&k->s, stores_to_all(&k->s)); q++) k->to[q] = cj__load_pointer(f, k->to_param[q], "out");
     k->what = cj__load_param(f, "u32", k->what_param, "what");
     cj_update(f, k->what, "xor", k->checksum);
 }
@@ -102,10 +109,11 @@ static void place_arrays(gpus_kernel *k) {
     cj_func       *f = k->f;
     const uint64_t part = is_by_parts(&k->s) ? (uint64_t)k->s.units * unit_bytes(&k->s) : (uint64_t)k->s.stride * k->s.bytes;
     cj_reg         own = cj_mul_wide(f, "own_part", k->rank, part);
-    for (uint32_t q = 0; q < k->s.gpus && loads_from_all(&k->s); q++)
+    for (uint32_t q = 0; q < arrays_of(&k->s, loads_from_all(&k->s)) && loads_from_all(&k->s); q++)
         if (loads_from(&k->s, q)) cj_update(f, k->from[q], "add", own);
-    for (uint32_t q = 0; q < (stores_to_all(&k->s) ? k->s.gpus : 1); q++)
+    for (uint32_t q = 0; q < arrays_of(&k->s, stores_to_all(&k->s)); q++)
         if (stores_to_all(&k->s)) cj_update(f, k->to[q], "add", own);
+    if (k->s.multicast) return;
     const bool moves_parts = k->s.op->by_rank && !k->s.op->combines;
     for (uint32_t q = 1; q < k->s.gpus && moves_parts; q++) k->from[q] = cj_add(f, "x_part", k->from[0], q * part);
     if (moves_parts || (k->s.op->combines && cj__gpus_are_paired(k))) turn(k, "x_of_peer", k->from);
@@ -127,21 +135,32 @@ enum { AT_ONCE = 4 };  // units of a thread, at most
 
 // A few blocks fill a link if each thread has several loads on their way, of as many GPUs as there are, within its registers.
 static uint32_t units_at_once(const gpus_shape *s) {
-    const uint32_t loads = s->op->combines || s->op->by_rank ? s->gpus : 1;
+    const uint32_t loads = (s->op->combines || s->op->by_rank) && !s->multicast ? s->gpus : 1;
     return loads <= 2 ? AT_ONCE : loads <= 4 ? AT_ONCE / 2 : 1;
 }
 
 static void load_sources(const gpus_kernel *k, cj_reg at, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS]) {
     const uint32_t sources = k->s.op->combines || k->s.op->by_rank ? k->s.gpus : 1;
+    if (k->s.multicast) {
+        cj__gpus_load_reduced(k, cj_add(k->f, "at", k->from[0], at), got[0]);
+        return;
+    }
     for (uint32_t i = 1; i <= sources; i++)
         load_unit(k, cj_add(k->f, "at", k->from[k->s.op->from_root ? k->s.root : i % sources], at), got[i % sources]);
 }
 
 static void store_targets(const gpus_kernel *k, cj_reg at, cj_reg got[CJ_BOX_GPUS][GPUS_WORDS]) {
-    const uint32_t targets = stores_to_all(&k->s) ? k->s.gpus : 1;
+    const uint32_t targets = arrays_of(&k->s, stores_to_all(&k->s));
     const bool     moves_parts = k->s.op->by_rank && k->s.op->gathers;
     cj_reg         words[GPUS_WORDS];
-    if (k->s.op->combines) cj__gpus_fold(k, got, words);
+    if (k->s.multicast && stores_to_all(&k->s)) {
+        cj__gpus_store_to_all(k, cj_add(k->f, "at", k->to[0], at), got[0]);
+        return;
+    }
+    if (k->s.multicast)
+        memcpy(words, got[0], sizeof words);
+    else if (k->s.op->combines)
+        cj__gpus_fold(k, got, words);
     for (uint32_t i = 1; i <= targets; i++)
         store_unit(k, cj_add(k->f, "at", k->to[i % targets], at), k->s.op->combines ? words : got[moves_parts ? i % targets : 0]);
 }

@@ -11,6 +11,7 @@ static const struct gpus_dtype {
 
 enum { GPUS_NO_COUNT = 4096 };  // the parameter's default
 enum { TAGS_AUTO, TAGS_WORDS, TAGS_BLOCKS };
+enum { MEMORY_MAIL, MEMORY_REGISTERED, MEMORY_MULTICAST };
 
 static uint32_t value_of(const cj_plan *plan, int param) { return (uint32_t)plan->params.value[param]; }
 
@@ -33,11 +34,12 @@ gpus_shape cj__gpus_shape(const cj_plan *plan) {
                                   .stride = value_of(plan, GPUS_STRIDE),
                                   .words = words_of(plan, dtype->bytes),
                                   .shots = 1,
-                                  .direct = value_of(plan, GPUS_MEMORY) == 1,
+                                  .direct = value_of(plan, GPUS_MEMORY) != MEMORY_MAIL,
+                                  .multicast = value_of(plan, GPUS_MEMORY) == MEMORY_MULTICAST,
                                   .block = plan->block.x,
                                   .grid = plan->grid.x,
                                   .mail = plan->params.value[GPUS_MAIL]};
-    s.each = s.direct && s.words == 1 ? 1 : 4 * s.words / s.bytes;
+    s.each = s.direct && s.words == 1 && !s.multicast ? 1 : 4 * s.words / s.bytes;
     s.all = s.units = (uint32_t)cj__ceil_div(s.count, s.each);
     if (s.op->combines) {
         s.combine = (cj_combine){.op = (cj_combine_op)value_of(plan, GPUS_COMBINE), .type = s.bytes == 2 ? "f32" : s.type};
@@ -59,6 +61,7 @@ uint32_t cj__gpus_checksum(const gpus_shape *s) {
     uint32_t       sum = cj__gpus_hash(GPUS_HASH_OF_NOTHING, s->op->name, strlen(s->op->name));
     sum = cj__gpus_hash(sum, s->type, strlen(s->type));
     sum = cj__gpus_hash(sum, part, sizeof part);
+    if (s->multicast) sum = cj__gpus_hash(sum, "multicast", strlen("multicast"));
     return s->direct || s->by_blocks ? cj__gpus_hash(sum, also, sizeof also) : sum;
 }
 
@@ -83,10 +86,11 @@ static void choose(cj_plan *plan, const gpus_op *op, bool direct) {
 }
 
 cj_gpus_arrays cj__gpus_arrays(const cj_plan *plan) {
-    if (plan->params.family->plan != cj__gpus_plan || value_of(plan, GPUS_MEMORY) != 1) return (cj_gpus_arrays){.direct = false};
+    if (plan->params.family->plan != cj__gpus_plan || value_of(plan, GPUS_MEMORY) == MEMORY_MAIL) return (cj_gpus_arrays){.direct = false};
     const gpus_shape s = cj__gpus_shape(plan);
     const uint64_t   one = (uint64_t)s.count * s.bytes, all = one + (s.gpus - 1) * (uint64_t)s.stride * s.bytes;
     return (cj_gpus_arrays){.direct = true,
+                            .multicast = s.multicast,
                             .of_all_x = s.op->combines || s.op->from_root,
                             .of_all_out = !s.op->combines || !s.op->by_rank,
                             .x_bytes = s.op->by_rank ? all : one,
@@ -129,7 +133,7 @@ cj_status cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     plan->programmatic = clusters;  // the same targets have programmatic dependent launch
     const gpus_op *op = op_of(plan);
     if (!op->moves) plan->params.value[GPUS_COUNT] = GPUS_NO_COUNT;  // another one has no effect, and is refused
-    const bool     direct = value_of(plan, GPUS_MEMORY) == 1;
+    const bool     direct = value_of(plan, GPUS_MEMORY) != MEMORY_MAIL;
     const uint64_t count = plan->params.value[GPUS_COUNT];
     const uint64_t stride = cj__gpus_keep(plan, GPUS_STRIDE, count);
     REFUSE_IF(stride != count && !op->by_rank && !op->gathers, "stride: %" PRIu64 " has no effect: %s has no parts" CJ_HINT
@@ -141,6 +145,7 @@ cj_status cj__gpus_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     const bool       greets = op->moves && !direct && !s.by_blocks;  // by a block of its own, which waits while others work
     const uint64_t   blocks = op->moves ? cj__most(1, cj__least(most, cj__ceil_div(s.units, block) + greets)) : 1;
     if (op->combines) TRY(cj__refuse_bf16(plan, op->name, s.type, error));
+    TRY(cj__gpus_refuse_multicast(&s, 16u >> value_of(plan, GPUS_ALIGN), clusters, error));
     plan->block = (cj_dim3){block, 1, 1};
     plan->grid = (cj_dim3){cj__gpus_keep(plan, GPUS_GRID, blocks), 1, 1};
     cj__name_entry(plan, "%s_%s_%u", op->name, s.type, s.gpus);

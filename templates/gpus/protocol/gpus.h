@@ -33,6 +33,7 @@ typedef struct gpus_shape {
     uint32_t       all;        // units of x: of two shots those of all parts, of which the last may be shorter
     uint32_t       shots, root, block, grid;
     bool           direct;     // into registered arrays, without mail
+    bool           multicast;  // so by multimem instructions: x, and out of all-reduce, are multicast addresses
     uint32_t       speaker;    // the block that says hello: 0, or the last one if it has nothing else to do
     bool           by_blocks;  // through mail without tags: a flag of each block says that its words have come
     uint64_t       mail, used; // bytes of a set, and those that this kernel uses

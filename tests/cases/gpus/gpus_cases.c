@@ -17,7 +17,8 @@ static collective_model model_of(const cj_gpus *gpus, const cj_gpus_desc *desc) 
                           .cluster = cj_gpus_count(gpus),
                           .count = (uint32_t)desc->count,
                           .root = desc->root,
-                          .rounds = 1};
+                          .rounds = 1,
+                          .in_order = desc->memory == CJ_GPUS_MEMORY_MULTICAST};
     cj_collective_parts(m.op, m.cluster, &m.gives, &m.gets);
     return m;
 }

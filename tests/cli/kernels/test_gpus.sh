@@ -20,6 +20,11 @@ watched "0 itself" run barrier --gpus 3
 for family in allreduce reducescatter allgather alltoall broadcast; do
     watched "straight into registered memory" run $family --gpus 3 --count 1000 --memory registered --dtype bf16
 done
+for family in allreduce reducescatter; do
+    watched "over multicast" run $family --gpus 4 --memory multicast --dtype bf16
+done
+says 64 "has sums of f32, and no min" run allreduce --gpus 2 --memory multicast --combine min
+says 64 "'multicast' is none of: mail registered" run allgather --gpus 2 --memory multicast
 watched "two shots" run allreduce --gpus 4 --count 65536
 watched "Error: 0" run allreduce --gpus 4 --count 4100 --tags blocks --block 64 --grid 3
 watched "Error: 0" run allreduce --gpus 3 --count 1001 --tags blocks --dtype f16 --combine max

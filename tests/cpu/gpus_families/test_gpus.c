@@ -113,6 +113,113 @@ static void ranks_may_be_one_device(void **state) {
     cj_gpus_destroy(gpus);
 }
 
+// ---- multicast
+
+static cj_gpus *make_multicast(uint32_t count) {
+    cj_error              error = {0};
+    cj_gpus              *gpus = NULL;
+    const cj_gpus_options options = {CJ_INIT(options), .mail_bytes = 1024, .multicast = true};
+    cj_test_ok(cj_gpus_create(cj_test_gpus_device, count, &options, &gpus, &error), &error);
+    return gpus;
+}
+
+static void reductions_over_multicast_are_right_for_any_type_size_and_schedule(void **state) {
+    (void)state;
+    static const cj_dtype dtypes[] = {CJ_F32, CJ_F16, CJ_BF16, CJ_I32, CJ_U32};
+    static const uint64_t counts[] = {2, 4, 6, 8, 16, 30, 64, 128, 130, 258, 600, 2050};
+    uint64_t              random = cj_test_seed();
+    for (uint32_t count = 2; count <= CJ_GPUS_MAX; count = count == GPUS ? CJ_GPUS_MAX : count + 1) {
+        cj_gpus *gpus = make_multicast(count);
+        for (unsigned i = 0; i < (cj_test_few() ? 10 : 40); i++) {
+            cj_gpus_desc desc = {CJ_INIT(desc), .op = (cj_gpus_op)(i % 2), .block = 64, .memory = CJ_GPUS_MEMORY_MULTICAST};
+            desc.dtype = dtypes[cj_test_random(&random) % CJ_TEST_COUNT(dtypes)];
+            desc.count = counts[cj_test_random(&random) % CJ_TEST_COUNT(counts)];
+            desc.grid = (uint32_t)(cj_test_random(&random) % 4);
+            if (desc.dtype != CJ_F32) desc.combine = (cj_combine_op)(cj_test_random(&random) % 3);
+            cj_test_gpus_watch(i % 3);
+            cj_test_gpus(gpus, &desc, NULL, 2 * (unsigned)(cj_test_random(&random) % 3));
+        }
+        cj_gpus_destroy(gpus);
+    }
+    cj_test_gpus_watch(0);
+}
+
+// Registered memory, that of cj_mem_alloc, has an address, too; a kernel of a program's own uses it.
+static void multicast_addresses_are_for_kernels_of_a_program(void **state) {
+    (void)state;
+    static const char ptx[] = ".version 8.1\n.target sm_90\n.address_size 64\n.visible .entry kernel(.param .u64 all)\n{\n"
+                              "    .reg .b64 %l1;\n    ld.param.u64 %l1, [all];\n    multimem.red.relaxed.sys.global.add.u32 [%l1], 5;\n    ret;\n}\n";
+    cj_error          error = {0};
+    cj_gpus          *gpus = make_multicast(2);
+    cj_ptr            memory[CJ_GPUS_MAX], inside[CJ_GPUS_MAX], address = 0;
+    cj_module        *module;
+    cj_function      *kernel;
+    uint32_t          word = 0;
+    cj_test_ok(cj_module_from_ptx(cj_test_gpus_device[0], ptx, strlen(ptx), &module, &error), &error);
+    cj_test_ok(cj_module_function(module, "kernel", &kernel, &error), &error);
+    for (unsigned registered = 0; registered < 2; registered++) {
+        cj_test_ok(cj_gpus_alloc(gpus, 100, memory, &error), &error);
+        if (registered) cj_test_ok(cj_gpus_register(gpus, memory, 100, &error), &error);
+        for (uint32_t r = 0; r < 2; r++) {
+            inside[r] = memory[r] + 32;
+            cj_test_ok(cj_mem_fill(cj_test_gpus_device[r], memory[r], 0, 100, NULL, &error), &error);
+        }
+        cj_test_ok(cj_gpus_multicast(gpus, inside, &address, &error), &error);
+        const cj_launch_config config = {CJ_INIT(config), .function = kernel, .grid = {1, 1, 1}, .block = {3, 1, 1},
+                                         .arguments = (void *[]){&address}, .argument_count = 1};
+        cj_test_ok(cj_launch(cj_test_gpus_device[0], &config, &error), &error);
+        for (uint32_t r = 0; r < 2; r++) {
+            cj_test_ok(cj_mem_read(cj_test_gpus_device[r], &word, inside[r], 4, NULL, &error), &error);
+            assert_int_equal(word, 15);
+        }
+        inside[1] += 4;
+        expect(cj_gpus_multicast(gpus, inside, &address, &error), CJ_INVALID_ARGUMENT, &error, "that of rank 1 is at another place");
+        if (registered) cj_test_ok(cj_gpus_unregister(gpus, memory, &error), &error);
+        cj_gpus_free(gpus, memory);
+        expect(cj_gpus_multicast(gpus, memory, &address, &error), CJ_INVALID_ARGUMENT, &error, "have no multicast address");
+    }
+    cj_module_unload(module);
+    cj_gpus_destroy(gpus);
+}
+
+static void multicast_that_cannot_be_is_refused(void **state) {
+    (void)state;
+    cj_error              error = {0};
+    cj_device            *same[2] = {cj_test_gpus_device[0], cj_test_gpus_device[0]};
+    const cj_gpus_options options = {CJ_INIT(options), .multicast = true};
+    cj_gpus              *gpus = NULL, *plain = make(2, 1024, 0);
+    cj_gpus_desc          sum = {CJ_INIT(sum), .count = 64, .memory = CJ_GPUS_MEMORY_MULTICAST};
+    cj_ptr                memory[CJ_GPUS_MAX], strange[CJ_GPUS_MAX], address;
+    cj_gpus_info          info = {CJ_INIT(info)};
+    expect(cj_gpus_create(same, 2, &options, &gpus, &error), CJ_INVALID_ARGUMENT, &error, "multicast: ranks 0 and 1 are one device");
+    cj_test_ok(cj_gpus_alloc(plain, 256, memory, &error), &error);
+    expect(cj_gpus_run(plain, &sum, memory, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "these GPUs have no multicast addresses");
+    expect(cj_gpus_multicast(plain, memory, &address, &error), CJ_INVALID_ARGUMENT, &error, "memory: these GPUs have no multicast addresses");
+    cj_gpus_free(plain, memory);
+    gpus = make_multicast(2);
+    cj_test_ok(cj_gpus_about(gpus, &sum, &info, &error), &error);
+    assert_true(info.way == CJ_GPUS_BY_MULTICAST && info.launches == 1);
+    sum.combine = CJ_COMBINE_MAX;
+    expect(cj_gpus_about(gpus, &sum, &info, &error), CJ_INVALID_ARGUMENT, &error, "has sums of f32, and no max");
+    sum.combine = CJ_COMBINE_SUM, sum.dtype = CJ_F16, sum.count = 33;
+    expect(cj_gpus_about(gpus, &sum, &info, &error), CJ_INVALID_ARGUMENT, &error, "33 elements of 2 bytes");
+    sum.count = 64, sum.shots = 1;
+    expect(cj_gpus_about(gpus, &sum, &info, &error), CJ_INVALID_ARGUMENT, &error, "shots: 1 goes through mail alone");
+    sum.shots = 0, sum.op = CJ_GPUS_ALL_GATHER;
+    expect(cj_gpus_about(gpus, &sum, &info, &error), CJ_INVALID_ARGUMENT, &error, "multicast is for all-reduce and reduce-scatter");
+    sum.op = CJ_GPUS_ALLREDUCE;
+    cj_test_ok(cj_gpus_alloc(gpus, 256, memory, &error), &error);
+    for (uint32_t r = 0; r < 2; r++) cj_test_ok(cj_mem_alloc(cj_test_gpus_device[r], 256, &strange[r], &error), &error);
+    expect(cj_gpus_run(gpus, &sum, strange, memory, NULL, &error), CJ_INVALID_ARGUMENT, &error, "x: 128 bytes at");
+    sum.memory = CJ_GPUS_MEMORY_ANY;  // never chosen
+    cj_test_ok(cj_gpus_about(gpus, &sum, &info, &error), &error);
+    assert_int_equal(info.way, CJ_GPUS_BY_MAIL);
+    for (uint32_t r = 0; r < 2; r++) cj_mem_free(cj_test_gpus_device[r], strange[r]);
+    cj_gpus_free(gpus, memory);
+    cj_gpus_destroy(gpus);
+    cj_gpus_destroy(plain);
+}
+
 // ---- registered memory
 
 static void expect_way(cj_gpus *gpus, const cj_gpus_desc *desc, cj_gpus_way way, const char *why) {
@@ -467,6 +574,9 @@ int main(void) {
         cmocka_unit_test(arrays_larger_than_the_mail_go_in_pieces),
         cmocka_unit_test(info_says_which_gpu_reaches_which_and_how),
         cmocka_unit_test(ranks_may_be_one_device),
+        cmocka_unit_test(reductions_over_multicast_are_right_for_any_type_size_and_schedule),
+        cmocka_unit_test(multicast_addresses_are_for_kernels_of_a_program),
+        cmocka_unit_test(multicast_that_cannot_be_is_refused),
         cmocka_unit_test(registered_arrays_need_no_room_in_the_mail),
         cmocka_unit_test(the_faster_way_of_registered_arrays_is_chosen),
         cmocka_unit_test(memory_that_cannot_be_registered_is_refused_by_name),

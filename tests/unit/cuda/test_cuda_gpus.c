@@ -97,6 +97,9 @@ static int start(void **state) {
         snprintf(spec, sizeof spec, "gpu:%u", r);
         cj_test_ok(open_fake(spec, NULL, &device[r], &error), &error);
     }
+    const cj_gpus_options multicast = {CJ_INIT(multicast), .multicast = true};
+    assert_int_equal(cj_gpus_create(device, RANKS, &multicast, &gpus, &error), CJ_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "NVLink multicast is not used on GPUs"));
     cj_test_ok(cj_gpus_create(device, RANKS, NULL, &gpus, &error), &error);
     for (size_t i = 0; i < CJ_TEST_COUNT(arrays); i++) cj_test_ok(cj_gpus_alloc(gpus, BYTES, arrays[i], &error), &error);
     cj_test_ok(cj_gpus_register(gpus, v, BYTES, &error), &error);

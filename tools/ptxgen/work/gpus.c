@@ -219,7 +219,9 @@ static void print(const workload *w, const cj_kernel *kernel) {
     const state   *s = w->state;
     const uint64_t shots = cj_params_get(&cj_kernel_plan(kernel)->params, "shots");
     printf("GPUs: %" PRIu32 ", %" PRIu64 " elements in, %" PRIu64 " out%s\n", s->model.cluster, s->in, s->out,
-           workload_has_word(w, "memory", "registered") ? ", straight into registered memory" : shots == 2 ? ", two shots" : "");
+           workload_has_word(w, "memory", "registered")  ? ", straight into registered memory"
+           : workload_has_word(w, "memory", "multicast") ? ", over multicast"
+           : shots == 2                                   ? ", two shots" : "");
     print_table(s);
 }
 

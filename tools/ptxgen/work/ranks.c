@@ -19,7 +19,8 @@ static int join(const workload *w, ranks *r, const cj_gpus_options *options) {
 int ranks_open(const workload *w, uint32_t count, ranks *r) {
     const bool            is_cpu = !strcmp(cj_device_kind(w->device), "cpu");
     const uint64_t        mail = cj_params_get(&w->params, "mail");
-    const cj_gpus_options options = {CJ_INIT(options), .mail_bytes = mail == UINT64_MAX ? 0 : mail};
+    const cj_gpus_options options = {CJ_INIT(options), .mail_bytes = mail == UINT64_MAX ? 0 : mail,
+                                           .multicast = workload_has_word(w, "memory", "multicast")};
     cj_error              error;
     *r = (ranks){.count = count, .local = count, .device = {w->device}};
     if (w->ranks) return join(w, r, &options);

@@ -132,8 +132,9 @@ uint32_t workload_gpus(const workload *w) {
 }
 
 bool workload_has_word(const workload *w, const char *param, const char *word) {
-    char buffer[32];
-    return !strcmp(cj_params_word(&w->params, param, buffer, sizeof buffer), word);
+    char        buffer[32];
+    const char *found = cj_params_word(&w->params, param, buffer, sizeof buffer);
+    return found && !strcmp(found, word);
 }
 
 int workload_plan_check(const workload *w) {
