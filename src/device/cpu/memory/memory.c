@@ -64,7 +64,7 @@ static cj_cpu_ranges *copy_list(const cj_cpu_ranges *old) {
     const size_t capacity = 2 * old->count + 16;
     cj_cpu_ranges *new = cj__malloc(sizeof *new + capacity * sizeof *new->range);
     if (!new) return NULL;
-    *new = (cj_cpu_ranges){.users = 1, .count = old->count, .capacity = capacity};
+    *new = (cj_cpu_ranges){.users = 1, .count = old->count, .capacity = capacity, .teams = old->teams};
     memcpy(new->range, old->range, old->count * sizeof *new->range);
     for (size_t i = 0; i < new->count; i++) new->range[i].written->lists++;
     return new;
@@ -86,6 +86,7 @@ static bool insert(cj_cpu_memory *memory, size_t at, const cj_cpu_range *range) 
     if (!list) return false;
     memmove(&list->range[at + 1], &list->range[at], (list->count++ - at) * sizeof *list->range);
     list->range[at] = *range;
+    list->teams += range->written->team != NULL;
     range->written->lists++;
     if (!range->wrapped) memory->allocated += range->end - range->begin;
     return true;
@@ -96,6 +97,7 @@ static bool erase(cj_cpu_memory *memory, size_t at) {
     if (!list) return false;
     const cj_cpu_range gone = list->range[at];
     memmove(&list->range[at], &list->range[at + 1], (--list->count - at) * sizeof *list->range);
+    list->teams -= gone.written->team != NULL;
     leave_list(&gone);
     if (!gone.wrapped) memory->allocated -= gone.end - gone.begin;
     return true;
@@ -107,6 +109,7 @@ bool cj__cpu_ranges_renew(cj_cpu_memory *memory, cj_ptr begin, cj_cpu_written *w
     const bool     known = at && memory->ranges->range[at - 1].begin == begin;
     cj_cpu_ranges *list = known ? own_list(memory) : NULL;
     if (list) {
+        list->teams += (written->team != NULL) - (size_t)(list->range[at - 1].written->team != NULL);
         leave_list(&list->range[at - 1]);
         list->range[at - 1].written = written;
         written->lists++;

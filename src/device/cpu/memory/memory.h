@@ -35,6 +35,7 @@ typedef struct cj_cpu_range {
 typedef struct cj_cpu_ranges {
     unsigned     users;  // guarded by the memory's lock
     size_t       count, capacity;
+    size_t       teams;    // ranges that have one
     cj_cpu_range range[];  // ascending
 } cj_cpu_ranges;
 

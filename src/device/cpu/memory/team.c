@@ -81,7 +81,7 @@ static bool hold_one(cj_cpu_hold *hold, cj_cpu_memory *memory) {
 // Holds the lists of the members of all teams in a list.
 static bool hold_members(cj_cpu_hold *hold, const cj_cpu_ranges *list) {
     bool held = true;
-    for (size_t i = 0; i < list->count && held; i++) {
+    for (size_t i = 0; i < list->count && list->teams && held; i++) {
         const cj_cpu_team *team = list->range[i].written->team;
         for (uint32_t k = 0; team && k < team->members && held; k++) held = hold_one(hold, team->memory[k]);
     }
