@@ -294,6 +294,15 @@ def _first_with_clusters() -> Device:
     raise AssertionError
 
 
+def cpu_of_rank(rank: int) -> Device:
+    """The CPU device of a rank that shares none with the others; each is opened once."""
+    with _opening:
+        name = f"cpu of rank {rank}"
+        if name not in _devices:
+            _devices[name] = Device("cpu")
+        return _devices[name]
+
+
 def device_of(ordinal: Optional[int]) -> Device:
     """The device of an array: that of a GPU's ordinal, or the CPU device of None."""
     spec = "cpu" if ordinal is None else f"gpu:{ordinal}"

@@ -17,7 +17,7 @@ from .about import Info as Info, about
 from .arguments import check_scalar, described
 from .arrays import READERS, Shape, View, address_of, dtype_name
 from .borrowed import Part, refuse_overlaps, wrap
-from .devices import Device, device, merged
+from .devices import Device, cpu_of_rank, device, merged
 from .errors import Closed, Error, InvalidArgument, UnsupportedType
 from .exchange import Exchange, Gather
 from .families import ARITHMETIC
@@ -128,14 +128,15 @@ class Gpus(Ranks):
     def of(cls, devices: Sequence[Union[str, Device]], *, mail_bytes: int = 0, limit: int = 0, multicast: bool = False) -> Gpus:
         """All of them in this process: rank r is ``devices[r]``. Several may be one CPU device; a GPU is that of one rank,
         since both ranks' launches would be on torch's one stream. ``multicast``: registered arrays can be reduced by multimem instructions; for
-        CPU devices, one for each rank, since NVLink multicast is not used on GPUs.
+        CPU devices, since NVLink multicast is not used on GPUs. Each "cpu" is then a device of its own.
 
         >>> import clusterjit.gpus, numpy
         >>> with clusterjit.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
         ...     gpus.info.ranks
         2
         """
-        own = [one if isinstance(one, Device) else device(one) for one in devices]
+        own = [one if isinstance(one, Device) else cpu_of_rank(i) if multicast and one == "cpu" else device(one)
+               for i, one in enumerate(devices)]
         options = described("cj_gpus_options", {"mail_bytes": mail_bytes, "limit": limit, "multicast": multicast})
         handles = ffi.new("cj_device *[]", [one.handle for one in own])
         return cls(made("cj_gpus *", lib.cj_gpus_create, handles, len(own), options), own)

@@ -362,3 +362,20 @@ def test_a_missing_nccl_is_named(monkeypatch, cpu):
     monkeypatch.setenv("CLUSTERJIT_NCCL", "/nowhere/libnccl.so.2")
     with pytest.raises(clusterjit.Unsupported, match="CLUSTERJIT_NCCL=/nowhere/libnccl.so.2"):
         gpus.Gpus.from_nccl(4096, cpu)
+
+
+@pytest.mark.parametrize("dtype", [numpy.float32, numpy.float16, numpy.int32])
+def test_all_reduce_and_reduce_scatter_over_multicast(rng, dtype):
+    x = [rng.integers(-50, 50, (RANKS, 40)).astype(dtype) for _ in range(RANKS)]
+    want = sum(one.astype(numpy.int64) for one in x)
+    with gpus.Gpus.of(["cpu"] * RANKS, multicast=True) as found:
+        found.register(x)
+        parts = found.reduce_scatter(x, multicast=True)
+        for rank, part in enumerate(parts):
+            assert (part == want[rank]).all()
+        for result in found.all_reduce(x, multicast=True, out=x):
+            assert (result == want).all()
+        with pytest.raises(clusterjit.InvalidArgument, match="multicast"):  # arrays that are not registered
+            found.all_reduce([one.copy() for one in x], multicast=True)
+    with gpus.Gpus.of(["cpu"] * RANKS) as found, pytest.raises(clusterjit.InvalidArgument, match="multicast"):
+        found.all_reduce(x, multicast=True, out=x)
