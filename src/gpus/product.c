@@ -35,7 +35,9 @@ static cj_gpus_product_key key_of(bool gathers, const cj_gpus_gemm_desc *desc) {
 
 static cj_status check_desc(const cj_gpus *gpus, const cj_gpus_gemm_desc *desc, cj_error *error) {
     const bool is_known = desc->dtype == CJ_F16 || desc->dtype == CJ_BF16 || desc->dtype == CJ_TF32;
-    REFUSE_IF(!is_known, "dtype: %d is none of CJ_F16, CJ_BF16, CJ_TF32", (int)desc->dtype);
+    const char *name = cj_dtype_name(desc->dtype);
+    REFUSE_IF(!is_known, "dtype: %s is none of f16, bf16, tf32" CJ_HINT "multiply parts of it by cj_gemm_run, and move the results by cj_gpus_run",
+              name ? name : "no type");
     const uint64_t per_16 = 16 / element_bytes(desc), rows = desc->m / gpus->count;
     REFUSE_IF(!desc->m || desc->m % gpus->count, "m: %" PRIu64 " rows are no multiple of the %" PRIu32 " ranks" CJ_HINT "pad A with rows of 0",
               desc->m, gpus->count);
