@@ -95,6 +95,16 @@ def rows_of_matrices():
     assert list(values[2]) == flat([row[i] for i in order] for row, order in zip(rows, best))
 
 
+def sorts():
+    shape, _, found = run("sort", "--payload", "b32")
+    assert shape == (ROWS, COLUMNS) and list(found) == flat(map(sorted, rows))
+    assert load(DIR + "/out.indices.npy")[:2] == ((ROWS, COLUMNS), "<i8")
+    assert load(DIR + "/out.sorted_payload.npy")[:2] == ((ROWS, COLUMNS), "<u4")
+    shape, _, found = run("sort", "--segments", "i32")  # one array, of which the first segment has all columns
+    assert shape == (1, len(found)) and COLUMNS <= len(found) <= len(x) and list(found[:COLUMNS]) == sorted(rows[0])
+    assert load(DIR + "/out.indices.npy")[0] == shape
+
+
 def arrays():
     shape, descr, found = run("reduce")
     assert shape == () and descr == "<f4"
@@ -189,7 +199,7 @@ def refusals():
     run("softmax", code=2, says="holds no elements")
 
 
-for part in (rows_of_matrices, arrays, grids, clusters, products, infinities, refusals):
+for part in (rows_of_matrices, sorts, arrays, grids, clusters, products, infinities, refusals):
     save((ROWS, COLUMNS), x)
     part()
 print("all passed")

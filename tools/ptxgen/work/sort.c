@@ -387,19 +387,21 @@ static void json(const workload *w, const cj_kernel *kernel, json_t *object) {
     json_object_set_new(object, "result", result);
 }
 
+// Segments lie in one array, one after the other.
+static workload_output output_of(const sort *t, const char *name, cj_dtype type, cj_ptr at) {
+    const uint64_t rows = t->offsets ? 1 : t->rows, columns = t->offsets ? t->offsets[t->rows] : t->columns;
+    return workload_output_rows(name, type, at, rows, columns, columns);
+}
+
 static unsigned outputs(const workload *w, const cj_kernel *kernel, workload_output *list) {
     const sort    *t = w->state;
     const cj_dtype index = t->index_bytes == 8 ? CJ_I64 : CJ_U32;
     static const cj_dtype bits[] = {[1] = CJ_U8, [2] = CJ_U16, [4] = CJ_U32, [8] = CJ_U64};
     unsigned       count = 0;
     (void)kernel;
-    if (t->has_values)
-        list[count++] = workload_output_rows("values", t->type, t->out[0], t->rows, t->columns, t->columns);
-    if (t->has_indices)
-        list[count++] = workload_output_rows("indices", index, t->where[0], t->rows, t->columns, t->columns);
-    if (t->payload_bytes)
-        list[count++] = workload_output_rows("sorted_payload", bits[t->payload_bytes], t->to[0], t->rows, t->columns,
-                                             t->columns);
+    if (t->has_values) list[count++] = output_of(t, "values", t->type, t->out[0]);
+    if (t->has_indices) list[count++] = output_of(t, "indices", index, t->where[0]);
+    if (t->payload_bytes) list[count++] = output_of(t, "sorted_payload", bits[t->payload_bytes], t->to[0]);
     return count;
 }
 
