@@ -43,11 +43,16 @@ static void find_payload(sort_kernel *k) {
 
 // ---- values and indices
 
+static cj_reg key_of(const sort_kernel *k, unsigned item) {
+    cj_func *f = k->f;
+    cj_reg   key = k->s.packed ? cj_shr(f, "key", k->key[item], SORT_INDEX_BITS) : k->key[item];
+    return k->s.settles ? cj_add(f, "whole_key", cj_shr(f, "from_least", key, k->lead), k->least) : key;
+}
+
 static void write_item(const sort_kernel *k, unsigned item, cj_reg place, cj_reg inside) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
-    cj_reg key = s->packed ? cj_shr(f, "key", k->key[item], SORT_INDEX_BITS) : k->key[item], index = cj_none();
-    if (s->settles) key = cj_add(f, "whole_key", cj_shr(f, "from_least", key, k->lead), k->least);
+    cj_reg            key = s->values ? key_of(k, item) : cj_none(), index = cj_none();
     if (s->carries) index = index_of(k, item);
     if (s->values) {
         cj_reg bits = cj__sort_bits(k, key, inside, index);
