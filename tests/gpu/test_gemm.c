@@ -29,6 +29,10 @@ static void large_problems_are_right(void **state) {
         "m=3000 n=4500 k=520 dtype=tf32 b=column tile=128x256",
         "m=3000 n=4500 k=1040 dtype=e4m3 b=column tile=128x256 out=e4m3 bias=n activation=relu",
         "m=3000 n=4500 k=1040 dtype=e5m2 dtype-b=e4m3 b=column c=yes",
+        "m=3000 n=4500 k=1040 dtype=i8 b=column tile=128x256 cluster=2",
+        "m=3000 n=4501 k=1040 dtype=u8 dtype-b=i8 b=column out=i8 c=yes bias=n activation=gelu",
+        "m=264 n=4097 k=9000 dtype=i8 dtype-b=u8 b=column swap=yes tile=128x256 cluster=1 split=4",
+        "m=250 n=500 k=30000 dtype=u8 b=column tile=128x128 cluster=2 cluster-n=2 split=2 parts=3 sums=stages out=f32",
         "m=700 n=900 k=520 batch=9 shared=b c=yes",
         "m=3000 n=4501 k=520 tile=128x160 b=row cluster=2 c=yes bias=n",
         "m=3000 n=4500 k=520 tile=64x96 a=column b=row cluster=1 cluster-n=2 c=yes consumers=in-turn",
@@ -85,7 +89,7 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
 static void lines_end_where_they_should(void **state) {
     (void)state;
     uint64_t random = 1;
-    cj_test_gemm_ragged(cj_test_device, cj_test_few() ? 3 : 7, &random);
+    cj_test_gemm_ragged(cj_test_device, cj_test_few() ? 5 : 7, &random);
 }
 
 static void nan_and_infinity_pass_through(void **state) {

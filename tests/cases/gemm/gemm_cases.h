@@ -27,7 +27,7 @@ void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_
 void cj_test_gemm_random_mma(cj_device *device, size_t count, uint32_t most, uint64_t *random);
 
 // Every type of D with lines of every remainder, in rows and in columns, in turn with C, batches and split-K: every
-// `stride`th of them, a number that neither 2 nor 5 divides (else types and orders would be left out); with CJ_FEW, one
+// `stride`th of them, a number that neither 2 nor 3 divides (else types and orders would be left out); with CJ_FEW, one
 // in 16 of these.
 void cj_test_gemm_ragged(cj_device *device, size_t stride, uint64_t *random);
 

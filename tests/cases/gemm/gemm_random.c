@@ -118,7 +118,7 @@ void cj_test_gemm_random_mma(cj_device *device, size_t count, uint32_t most, uin
 
 void cj_test_gemm_ragged(cj_device *device, size_t stride, uint64_t *random) {
     static const uint32_t lengths[] = {1, 2, 3, 4, 5, 6, 7, 9, 15, 17, 31, 33, 63, 65, 67, 71, 127, 129, 190, 257, 270};
-    static const char *const outs[] = {"bf16", "f16", "f32", "e4m3", "i8"}, *const orders[] = {"row", "column"};
+    static const char *const outs[] = {"bf16", "f16", "f32", "e4m3", "e5m2", "i8"}, *const orders[] = {"row", "column"};
     static const char *const ways[] = {"tile=64x64 cluster=1",
                                        "tile=64x64 cluster=2 c=yes bias=n",
                                        "tile=64x128 cluster=0 batch=3 c=yes",
@@ -130,7 +130,7 @@ void cj_test_gemm_ragged(cj_device *device, size_t stride, uint64_t *random) {
                                        "tile=128x256 cluster=0 bias=m"};
     enum { TYPES = CJ_TEST_COUNT(outs), KINDS = TYPES * CJ_TEST_COUNT(orders) };
     size_t way = 0;
-    assert_true(stride % 2 && stride % TYPES);
+    assert_true(stride % 2 && stride % 3);
     for (size_t i = 0; i < KINDS * CJ_TEST_COUNT(lengths); i += stride, way++) {
         const bool     by_columns = i / TYPES % 2;
         const uint32_t length = lengths[i / KINDS], lines = draw(random, 1, 80);

@@ -429,7 +429,7 @@ static void lines_end_where_they_should(void **state) {
     (void)state;
     uint64_t random = 1;
     cj_test_watch(1);
-    cj_test_gemm_ragged(cj_test_device, 3, &random);
+    cj_test_gemm_ragged(cj_test_device, 5, &random);
 }
 
 static void random_problems_are_right(void **state) {
