@@ -37,9 +37,12 @@ template <typename T, int COUNT> __global__ void __launch_bounds__(32) scale(T *
 #endif
 END
 
+# The exit code of a pipeline, in which what reads may fail because what writes was killed: that of the first part that was.
+first_killed='codes=("${PIPESTATUS[@]}"); for code in "${codes[@]}"; do ((code < 128)) || exit "$code"; done; exit "${codes[-1]}"'
+
 # within SECONDS COMMAND: 0 where it ends in that processor time, 1 where it does not; $said is whether it has said so.
 within() {
-    (cd "$dir/work" && ulimit -t "$1" && exec setsid bash -c "$2") >"$dir/out" 2>"$dir/err" </dev/null &
+    (cd "$dir/work" && ulimit -t "$1" && exec setsid bash -c "$2"$'\n'"$first_killed") >"$dir/out" 2>"$dir/err" </dev/null &
     local job=$!
     said=0
     while kill -0 $job 2>"$dir/kill"; do
@@ -51,7 +54,7 @@ within() {
     done
     wait $job 2>"$dir/kill"
     code=$?
-    # 128 + SIGKILL or SIGXCPU, of it or of a part of a pipeline
+    # 128 + SIGKILL or SIGXCPU
     [[ $said == 1 || ($code != 137 && $code != 152) ]]
 }
 
