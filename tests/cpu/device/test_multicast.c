@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "kernel.h"
+#include "models/half.h"
 
 enum {
     MEMBERS = 3,
@@ -98,37 +99,19 @@ static cj_status launch(const char *ptx, unsigned first, unsigned count, unsigne
 
 typedef struct format {
     const char *name;
-    unsigned    bits, fraction;
-    bool        finite;  // too large a sum is the largest number
+    unsigned    bits;
+    half_format form;
+    double      most;  // what larger sums become; 0: infinity
 } format;
 
-static const format f16 = {"f16", 16, 10, false}, bf16 = {"bf16", 16, 7, false}, e4m3 = {"e4m3", 8, 3, true},
-                    e5m2 = {"e5m2", 8, 2, true};
+static const format f16 = {"f16", 16, {10, 5, false}, 0}, bf16 = {"bf16", 16, {7, 8, false}, 0},
+                    e4m3 = {"e4m3", 8, {3, 4, true}, 448}, e5m2 = {"e5m2", 8, {2, 5, false}, 57344};
 
-// The number of a code; NaN and infinity as such.
-static double number_of(const format *f, uint32_t code) {
-    const unsigned exponent_bits = f->bits - 1 - f->fraction, sign = code >> (f->bits - 1);
-    const int      bias = (1 << (exponent_bits - 1)) - 1;
-    const uint32_t field = code >> f->fraction & ((1u << exponent_bits) - 1), rest = code & ((1u << f->fraction) - 1);
-    double         value = field ? ldexp(1.0 + ldexp(rest, -(int)f->fraction), (int)field - bias)
-                                 : ldexp(rest, 1 - bias - (int)f->fraction);
-    if (f->fraction == 3 ? (code & 0x7f) == 0x7f : field == (1u << exponent_bits) - 1 && rest) return (double)NAN;
-    if (f->fraction != 3 && field == (1u << exponent_bits) - 1) value = (double)INFINITY;
-    return sign ? -value : value;
-}
+static double number_of(const format *f, uint32_t code) { return half_to(f->form, (uint16_t)code); }
 
-// The finite number of the format that is nearest to x; of two the one with an even code. Larger ones are infinite.
 static double nearest(const format *f, double x) {
-    double   best = (double)INFINITY;
-    uint32_t code = 0;
-    for (uint32_t c = 0; c < 1u << (f->bits - 1); c++) {
-        const double distance = fabs(number_of(f, c) - fabs(x));
-        if (distance < best || (distance == best && !(c & 1))) best = distance, code = c;
-    }
-    const double found_one = number_of(f, code), before = number_of(f, code ? code - 1 : 0);
-    const bool   is_largest = !isfinite(number_of(f, code + 1));
-    if (is_largest && !f->finite && best >= (found_one - before) / 2) return copysign((double)INFINITY, x);
-    return copysign(found_one, x);
+    const double number = number_of(f, half_from(f->form, x));
+    return f->most > 0 && isinf(number) ? copysign(f->most, x) : number;
 }
 
 static double total_of(const format *f, const char *acc, const double *value, unsigned members) {
@@ -158,7 +141,7 @@ static void sums_of(const format *f, const char *acc, uint64_t *random) {
     for (unsigned m = 0; m < MEMBERS; m++) {
         for (unsigned i = 0; i < threads * 4; i += bytes) {
             const uint32_t one = 1u << (f->bits - 3), drawn = (uint32_t)cj_test_random(random);  // about 1
-            uint32_t       c = (one + (drawn >> 8) % (6u << f->fraction)) | (drawn & 1) << (f->bits - 1);
+            uint32_t       c = (one + (drawn >> 8) % (6u << f->form.fraction)) | (drawn & 1) << (f->bits - 1);
             memcpy(&code[m][i], &c, bytes);
         }
         cj_test_ok(cj_mem_write(device[m], base[m], code[m], sizeof code[m], NULL, &error), &error);
