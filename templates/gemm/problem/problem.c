@@ -164,8 +164,8 @@ static cj_status check_lines(const cj_params *p, const gemm_shape *g, cj_error *
 }
 
 // Of integers: what may leave the range of the sums, s32, and what sums that leave as they are have no place for.
-static cj_status check_integers(const cj_params *p, const gemm_shape *g, const gemm_type *a, const gemm_type *b, cj_error *error) {
-    const uint64_t *value = p->value;
+static cj_status check_integers(const gemm_shape *g, cj_error *error) {
+    const gemm_type *a = g->flipped ? g->b.type : g->a.type, *b = g->flipped ? g->a.type : g->b.type;
     REFUSE_IF(!a->most != !b->most, "dtype-b: %s elements of B, but those of A are %s" CJ_HINT
               "e4m3 and e5m2 go together, and i8 and u8", b->name, a->name);
     REFUSE_IF(cj__gemm_is_exact(g) && !a->most, "out: i32 is the sums of i8 and u8; those of %s are f32" CJ_HINT "leave out at its default",
@@ -174,9 +174,9 @@ static cj_status check_integers(const cj_params *p, const gemm_shape *g, const g
     const uint64_t most = INT32_MAX / (a->most * b->most);
     REFUSE_IF(g->k > most, "k: %" PRIu64 " products of %s and %s may leave the range of their sums, s32; at most %" PRIu64 " never do" CJ_HINT
               "multiply parts of k by themselves, and add up the results in f32", g->k, a->name, b->name, most);
-    REFUSE_IF(cj__gemm_is_exact(g) && (value[GEMM_C] || value[GEMM_BIAS] || value[GEMM_ACTIVATION]),
+    REFUSE_IF(cj__gemm_is_exact(g) && (g->adds_c || g->bias || g->activation),
               "out: i32, but %s; D of i32 is the sums as they are" CJ_HINT "out=f32, bf16, f16, i8 have alpha, C, bias and activation",
-              value[GEMM_C] ? "C is added (c=yes)" : value[GEMM_BIAS] ? "there is a bias" : "there is an activation");
+              g->adds_c ? "C is added (c=yes)" : g->bias ? "there is a bias" : "there is an activation");
     return CJ_OK;
 }
 
@@ -187,7 +187,7 @@ cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_err
     const gemm_type *a = &types[value[GEMM_DTYPE]];
     TRY(check_order(a->bytes != 2 && value[GEMM_A], "a", "column", a, "row", error));
     TRY(check_order(a->bytes != 2 && !value[GEMM_B], "b", "row", g->b.type, "column", error));
-    TRY(check_integers(p, g, a, &types[value[GEMM_DTYPE_B] ? of_b[value[GEMM_DTYPE_B]] : value[GEMM_DTYPE]], error));
+    TRY(check_integers(g, error));
     TRY(check_lines(p, g, error));
     REFUSE_IF(value[GEMM_SHARED] && g->batches == 1, "shared: with batch 1 there is nobody to share with" SHARED_HINT);
     REFUSE_IF(shared[value[GEMM_SHARED]].c && !value[GEMM_C],
