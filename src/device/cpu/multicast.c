@@ -10,9 +10,6 @@
 #include "error.h"
 #include "team.h"
 
-_Static_assert((int)CJ_CPU_MULTICAST_MAX == (int)CJ_TEAM_MAX && (int)CJ_CPU_MULTICAST_GRAIN == (int)CJ_TEAM_GRAIN,
-               "the header says so");
-
 struct cj_cpu_multicast {
     cj_ptr       begin;
     uint64_t     bytes;

@@ -6,13 +6,12 @@
 #ifndef CJ_CPU_TEAM_H
 #define CJ_CPU_TEAM_H
 
+#include <clusterjit/cpu.h>
+
 #include "memory.h"
 
-enum {
-    CJ_TEAM_MAX = 16,  // members
-    CJ_TEAM_GRAIN =
-        16  // bytes of the longest access: the bounds of a part are multiples, so that no access crosses one
-};
+// Members; bytes of the longest access: the bounds of a part are multiples, so that no access crosses one.
+enum { CJ_TEAM_MAX = CJ_CPU_MULTICAST_MAX, CJ_TEAM_GRAIN = CJ_CPU_MULTICAST_GRAIN };
 
 // The bytes [begin, end) of the range are those at `memory` of one member.
 typedef struct cj_cpu_part {
