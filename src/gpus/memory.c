@@ -28,13 +28,24 @@ cj_status cj__gpus_check_multicast(const cj_gpus *gpus, cj_error *error) {
     return CJ_OK;
 }
 
+// ---- memory of all ranks
+
+// Whether `all` bytes from `begin` on hold these.
+static bool holds(cj_ptr begin, uint64_t all, cj_ptr memory, uint64_t bytes) {
+    return memory >= begin && memory - begin < all && bytes <= all - (memory - begin);
+}
+
+// Mixes the place of an array into *what: which memory it is in, and where.
+static void mix_place(uint64_t *what, uint64_t number, uint64_t offset) {
+    *what = (*what ^ number) * UINT64_C(1099511628211);
+    *what = (*what ^ offset) * UINT64_C(1099511628211);
+}
+
 // ---- multicast addresses: what one process of CPU devices has for memory of cj_gpus_alloc, and for what is registered
 
 static cj_gpus_cast *find_cast(const cj_gpus *gpus, cj_ptr memory, uint64_t bytes) {
-    for (size_t i = 0; i < gpus->cast_count; i++) {
-        cj_gpus_cast *one = &gpus->cast[i];
-        if (memory >= one->own[0] && memory - one->own[0] < one->bytes && bytes <= one->bytes - (memory - one->own[0])) return one;
-    }
+    for (size_t i = 0; i < gpus->cast_count; i++)
+        if (holds(gpus->cast[i].own[0], gpus->cast[i].bytes, memory, bytes)) return &gpus->cast[i];
     return NULL;
 }
 
@@ -97,8 +108,7 @@ static cj_status cast_address(const cj_gpus *gpus, const char *name, const cj_pt
     TRY(find_alike(gpus, name, memory, bytes, &found, error));
     const uint64_t offset = memory[0] - found->own[0];
     *address = found->address + offset;
-    *what = (*what ^ found->number) * UINT64_C(1099511628211);
-    *what = (*what ^ offset) * UINT64_C(1099511628211);
+    mix_place(what, found->number, offset);
     return CJ_OK;
 }
 
@@ -115,7 +125,7 @@ cj_status cj_gpus_multicast(const cj_gpus *gpus, const cj_ptr *memory, cj_ptr *a
 cj_status cj_gpus_alloc(cj_gpus *gpus, size_t bytes, cj_ptr *memory, cj_error *error) {
     REQUIRE(gpus);
     REQUIRE(memory);
-    const size_t room = gpus->multicast && bytes <= SIZE_MAX - 15 ? (bytes + 15) / 16 * 16 : bytes;  // all of it has a multicast address
+    const size_t room = gpus->multicast && bytes <= SIZE_MAX - GRAIN ? (bytes + GRAIN - 1) / GRAIN * GRAIN : bytes;  // all of it has a multicast address
     memset(memory, 0, gpus->local * sizeof *memory);
     for (uint32_t i = 0; i < gpus->local; i++) {
         cj_status status = cj_mem_alloc(gpus->device[i], room, &memory[i], error);
@@ -154,10 +164,8 @@ typedef struct verdict {
 
 // The region in which the byte at `memory` lies, if `bytes` from there on do. The end of a region is not in it: there another one may begin.
 static cj_gpus_region *find(const cj_gpus *gpus, cj_ptr memory, uint64_t bytes) {
-    for (size_t i = 0; i < gpus->region_count; i++) {
-        cj_gpus_region *one = &gpus->region[i];
-        if (memory >= one->own[0] && memory - one->own[0] < one->bytes && bytes <= one->bytes - (memory - one->own[0])) return one;
-    }
+    for (size_t i = 0; i < gpus->region_count; i++)
+        if (holds(gpus->region[i].own[0], gpus->region[i].bytes, memory, bytes)) return &gpus->region[i];
     return NULL;
 }
 
@@ -408,24 +416,25 @@ static void addresses_of(const cj_gpus *gpus, const cj_ptr *array, cj_ptr *on, u
     const cj_gpus_region *region = find(gpus, array[0], 0);
     const uint64_t        offset = array[0] - region->own[0];
     for (uint32_t q = 0; q < gpus->count; q++) on[q] = region->at[q] + offset;
-    *what = (*what ^ region->number) * UINT64_C(1099511628211);
-    *what = (*what ^ offset) * UINT64_C(1099511628211);
+    mix_place(what, region->number, offset);
+}
+
+// The same, or the array's one multicast address; mixes the place into *what.
+static cj_status find_array(const cj_gpus *gpus, bool multicast, const char *name, const cj_ptr *array, uint64_t bytes, cj_ptr *on,
+                            uint64_t *what, cj_error *error) {
+    if (multicast) return cast_address(gpus, name, array, bytes, on, what, error);
+    TRY(require_registered(gpus, name, array, bytes, error));
+    addresses_of(gpus, array, on, what);
+    return CJ_OK;
 }
 
 cj_status cj__gpus_addresses(const cj_gpus *gpus, const cj_gpus_arrays *arrays, const cj_ptr *x, const cj_ptr *out, cj_gpus_addresses *found,
                              cj_error *error) {
     uint64_t what = UINT64_C(14695981039346656037);
     *found = (cj_gpus_addresses){.of_all_x = arrays->of_all_x, .of_all_out = arrays->of_all_out};
-    if (arrays->multicast) {
-        if (arrays->of_all_x) TRY(cast_address(gpus, "x", x, arrays->x_bytes, &found->x[0], &what, error));
-        if (arrays->of_all_out) TRY(cast_address(gpus, "out", out, arrays->out_bytes, &found->out[0], &what, error));
-        found->what = (uint32_t)(what ^ what >> 32);
-        return CJ_OK;
-    }
-    if (found->of_all_x) TRY(require_registered(gpus, "x", x, arrays->x_bytes, error));
-    if (found->of_all_out) TRY(require_registered(gpus, "out", out, arrays->out_bytes, error));
-    if (found->of_all_x) addresses_of(gpus, x, found->x, &what);
-    if (found->of_all_out) addresses_of(gpus, out, found->out, &what);
+    const bool multicast = arrays->multicast;
+    if (found->of_all_x) TRY(find_array(gpus, multicast, "x", x, arrays->x_bytes, found->x, &what, error));
+    if (found->of_all_out) TRY(find_array(gpus, multicast, "out", out, arrays->out_bytes, found->out, &what, error));
     found->what = (uint32_t)(what ^ what >> 32);
     return CJ_OK;
 }

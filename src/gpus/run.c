@@ -15,7 +15,8 @@ static const char *const families[] = {
     [CJ_GPUS_ALL_TO_ALL] = "alltoall", [CJ_GPUS_BROADCAST] = "broadcast",          [CJ_GPUS_BARRIER] = "barrier"};
 static const char *const combinations[] = {
     [CJ_COMBINE_SUM] = "sum", [CJ_COMBINE_MIN] = "min", [CJ_COMBINE_MAX] = "max"};
-static const char *const memories[] = {"mail", "registered", "multicast"};
+static const char *const memories[] = {[CJ_GPUS_MEMORY_MAIL] = "mail", [CJ_GPUS_MEMORY_REGISTERED] = "registered",
+                                       [CJ_GPUS_MEMORY_MULTICAST] = "multicast"};
 static const char *const alignments[] = {"16", "8", "4", "2", "1"};
 
 // The alignment that all addresses have: the index of its word.
@@ -29,9 +30,9 @@ static uint32_t alignment_of(const cj_gpus *gpus, const cj_ptr *x, const cj_ptr 
 
 // What one launch moves of what desc says: `count` elements.
 typedef struct cj_gpus_piece {
-    uint64_t count;
-    uint32_t align, shots;
-    uint32_t memory;  // the word's index
+    uint64_t       count;
+    uint32_t       align, shots;
+    cj_gpus_memory memory;  // ANY: the family's default
 } cj_gpus_piece;
 
 static cj_status describe(const cj_gpus *gpus, const cj_gpus_desc *desc, const cj_gpus_piece *piece, cj_params *params,
@@ -45,7 +46,7 @@ static cj_status describe(const cj_gpus *gpus, const cj_gpus_desc *desc, const c
     TRY(cj__call_dtype(params, "dtype", desc->dtype, error));
     TRY(cj__call_number(params, "count", piece->count, error));
     TRY(cj__call_word(params, "align", WORDS(alignments), piece->align, error));
-    if (piece->memory) TRY(cj__call_word(params, "memory", WORDS(memories), piece->memory, error));
+    if (piece->memory) TRY(cj__call_word(params, "memory", WORDS(memories), (unsigned)piece->memory, error));
     if (combines) TRY(cj__call_word(params, "combine", WORDS(combinations), desc->combine, error));
     if (piece->shots) TRY(cj__call_number(params, "shots", piece->shots, error));
     if (has_parts && is_piece) TRY(cj__call_number(params, "stride", desc->count, error));
@@ -109,7 +110,7 @@ static cj_status launch_piece(cj_gpus *gpus, const cj_gpus_desc *desc, uint64_t 
 
 cj_status cj__gpus_run_straight(cj_gpus *gpus, const cj_gpus_desc *desc, uint64_t at, uint64_t count, const cj_ptr *x, const cj_ptr *out,
                                 const cj_stream *stream, cj_error *error) {
-    const cj_gpus_piece piece = {.count = count, .align = alignment_of(gpus, x, out), .memory = 1};
+    const cj_gpus_piece piece = {.count = count, .align = alignment_of(gpus, x, out), .memory = CJ_GPUS_MEMORY_REGISTERED};
     cj_kernel          *kernel[CJ_GPUS_MAX];
     TRY(find_piece(gpus, desc, &piece, kernel, error));
     return launch_piece(gpus, desc, at, kernel, x, out, stream, error);
@@ -129,7 +130,10 @@ static bool is_registered(const cj_gpus *gpus, const cj_gpus_desc *desc, const c
 static cj_gpus_piece piece_of(const cj_gpus_collective *call, bool is_last, uint32_t align) {
     const cj_gpus_route *route = &call->route;
     return (cj_gpus_piece){.count = is_last ? call->desc.count - (route->launches - 1) * route->piece : route->piece,
-                           .align = align, .shots = route->shots, .memory = route->way == CJ_GPUS_BY_MULTICAST ? 2u : route->way == CJ_GPUS_BY_MEMORY};
+                           .align = align, .shots = route->shots,
+                           .memory = route->way == CJ_GPUS_BY_MULTICAST ? CJ_GPUS_MEMORY_MULTICAST
+                                     : route->way == CJ_GPUS_BY_MEMORY  ? CJ_GPUS_MEMORY_REGISTERED
+                                                                        : CJ_GPUS_MEMORY_ANY};
 }
 
 cj_status cj__gpus_plan_check(const cj_gpus *gpus, const cj_gpus_desc *desc, const cj_gpus_route *route, cj_error *error) {
