@@ -15,6 +15,16 @@ ROUNDING = {"f64": 2.0**-53, "f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8, 
 LEAST = {"f16": 2.0**-24, "e4m3": 2.0**-9}  # the distance of the smallest numbers; others have 8 bits of exponent or more
 
 
+def real(x):
+    """As f64."""
+    return x.double() if hasattr(x, "is_cuda") else x.astype("float64")
+
+
+def whole(x):
+    """As i64."""
+    return x.long() if hasattr(x, "is_cuda") else x.astype("int64")
+
+
 def softmax(xp, form, x):
     largest = top(xp, x["x"])
     powers = xp.exp(x["x"] - largest)
@@ -114,20 +124,14 @@ def histogram(xp, form, x, dtype):
         at = xp.where(at > bins - 1, bins - 1, at)[(x >= 0) & (x < 1)]
     else:
         at = x[x < bins]
-    at = at.long() if hasattr(x, "is_cuda") else at.astype("int64")
-    return {"counts": (xp.bincount(at, minlength=bins)[None], None)}
-
-
-def real(xp, x):
-    """As f64, which holds the sums of products of integers exactly, too."""
-    return x.double() if hasattr(x, "is_cuda") else x.astype(xp.float64)
+    return {"counts": (xp.bincount(whole(at), minlength=bins)[None], None)}
 
 
 def product(xp, form, x, dtype, out):
-    a, b, k = real(xp, x["a"]), real(xp, x["b"].T if form["b"] == "column" else x["b"]), form["k"]
+    a, b, k = real(x["a"]), real(x["b"].T if form["b"] == "column" else x["b"]), form["k"]  # f64 holds the sums of integers, too
     sums, sizes = a @ b, abs(a) @ abs(b)
     if is_integer(out):
-        return {"d": (sums.long() if hasattr(sums, "is_cuda") else sums.astype(xp.int64), None)}
+        return {"d": (whole(sums), None)}
     bias = x.get("bias", 0)
     share = 2.0**-22 if is_integer(dtype) else 2.0**-10 + k * 2.0**-18 if dtype == "e4m3" else k * 2.0**-22
     pre = sums + bias
@@ -242,7 +246,7 @@ def check_sum(request, store, bound, x):
         mask, found, want = (1 << (32 if narrow else 64)) - 1, store.result(out, "i32" if narrow else dtype, 0), int(x.sum())
         return (0.0, "") if found & mask == want & mask else (2.0, f"the sum is {found}, not {want}")
     kind = "f64" if is_integer(dtype) or dtype == "f64" else "f32"
-    x = x.double() if hasattr(x, "is_cuda") else x.astype("float64")
+    x = real(x)
     sums, sizes = float(x.sum()), float(abs(x).sum())
     if op == "sum":
         return near("sum", store.result(out, kind, 0), sums, (bound + 2.0**-49) * sizes)
