@@ -46,8 +46,8 @@ cj_status cj__gpus_check_desc(const cj_gpus *gpus, const cj_gpus_desc *desc, cj_
               "root: %" PRIu32 " is no rank of %" PRIu32 " GPUs" CJ_HINT "ranks begin at 0: choose one below gpus",
               desc->root, gpus->count);
     REFUSE_IF(desc->op == CJ_GPUS_ALLREDUCE && desc->shots == 1 && desc->memory >= CJ_GPUS_MEMORY_REGISTERED,
-              "shots: 1 goes through mail alone, and memory is registered" CJ_HINT
-              "in registered memory each GPU combines its part: leave shots out");
+              "shots: 1 goes through mail alone, and memory is %s" CJ_HINT "there each GPU combines its part: leave shots out",
+              desc->memory == CJ_GPUS_MEMORY_MULTICAST ? "multicast" : "registered");
     return CJ_OK;
 }
 
