@@ -57,7 +57,7 @@ static size_t results(const sort *t, size_t bytes) {
 }
 
 static void read_params(const workload *w, sort *t) {
-    static const char *const widths[] = {"b8", "b16", "b32", "b64"};
+    const uint64_t payload = cj_params_get(&w->params, "payload");
     t->bytes = cj_dtype_size(t->type);
     t->index_bytes = workload_has_word(w, "index", "i64") ? 8 : 4;
     t->rows = cj_params_get(&w->params, "rows");
@@ -68,8 +68,7 @@ static void read_params(const workload *w, sort *t) {
     t->descending = workload_has_word(w, "order", "descending");
     t->has_values = workload_has_word(w, "result", "both") || workload_has_word(w, "result", "values");
     t->has_indices = workload_has_word(w, "result", "both") || workload_has_word(w, "result", "indices");
-    for (size_t width = 0; width < sizeof widths / sizeof *widths; width++)
-        if (workload_has_word(w, "payload", widths[width])) t->payload_bytes = (size_t)1 << width;
+    t->payload_bytes = payload ? (size_t)1 << (payload - 1) : 0;  // none, b8, b16, b32, b64
     t->payload_stride = cj_params_get(&w->params, "payload-stride");
     if (!t->payload_stride) t->payload_stride = t->columns;
 }
