@@ -50,39 +50,46 @@ static uint64_t choose_lanes(const cj_plan *plan, const cj_limits *limits) {
     return lanes;
 }
 
-// An SM that has several rows has small blocks: while one combines what it has read, others read.
-static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint64_t lanes) {
-    const uint64_t rows = plan->params.value[ARGMAX_ROWS];
-    const uint64_t threads = lanes ? rows * lanes : cj__ceil_div(vectors_of(plan), ARGMAX_FLIGHT);
-    const bool     small = rows >= (uint64_t)limits->sm_count * ARGMAX_SMALL_PER_SM && plan->params.value[ARGMAX_COLUMNS] <= ARGMAX_SMALL_COLUMNS;
-    return cj__least(cj__round_up(threads, ARGMAX_WARP), lanes ? ARGMAX_SHORT_BLOCK : small ? ARGMAX_SMALL_BLOCK : ARGMAX_BLOCK_MOST);
-}
+static uint64_t row_bytes(const cj_plan *plan) { return plan->params.value[ARGMAX_COLUMNS] * cj__argmax_shape(plan).bytes; }
 
 // Blocks that shall share a row. A few for each SM, all at work at once; of long rows several waves, of which the last is a
 // small share of all.
 static uint64_t choose_sharing(const cj_plan *plan, const cj_limits *limits) {
-    const uint64_t rows = plan->params.value[ARGMAX_ROWS], columns = plan->params.value[ARGMAX_COLUMNS];
-    const uint64_t sms = limits->sm_count;
-    if (rows >= sms * ARGMAX_ALONE_PER_SM) return 1;
-    const uint64_t at_once = cj__least(sms * ARGMAX_BLOCKS_PER_SM / rows, columns / ARGMAX_SHARE_LEAST);
-    const uint64_t in_waves = cj__least(cj__ceil_div(sms * ARGMAX_WAVES_PER_SM, rows), columns / ARGMAX_PART_LEAST);
-    return cj__most(cj__most(at_once, in_waves), 1);
+    const uint64_t rows = plan->params.value[ARGMAX_ROWS], bytes = row_bytes(plan), sms = limits->sm_count;
+    if (rows >= sms * ARGMAX_ALONE_PER_SM || bytes < ARGMAX_SHARED_LEAST) return 1;
+    const uint64_t least = rows * ARGMAX_CLUSTER_MOST <= sms ? ARGMAX_SHARE_FEW : ARGMAX_SHARE_LEAST;
+    const uint64_t at_once = cj__least(sms * ARGMAX_BLOCKS_PER_SM / rows, bytes / least);
+    const uint64_t in_waves = cj__least(cj__ceil_div(sms * ARGMAX_WAVES_PER_SM, rows), bytes / ARGMAX_WAVE_LEAST);
+    return cj__most(4 * in_waves >= 5 * at_once ? in_waves : at_once, 1);
 }
 
-// A cluster where its blocks have the row in one round of loads, and all clusters are at work at once; else parts.
+// A cluster where its blocks have the row in a few rounds of loads, and all clusters are at work at once; else parts.
 static void choose_groups(cj_plan *plan, const cj_limits *limits, bool clusters) {
     uint64_t      *value = plan->params.value, cluster = clusters ? value[ARGMAX_CLUSTER] : 0;
     const uint64_t sharing = choose_sharing(plan, limits);
     if (cluster == CJ_PARAM_AUTO) {
         cluster = 0;
-        const bool     fill = value[ARGMAX_ROWS] * ARGMAX_CLUSTER_MOST >= limits->sm_count;
-        const uint64_t most = fill ? ARGMAX_CLUSTER_LONG : ARGMAX_CLUSTER_COLUMNS;
-        if (sharing > 1 && value[ARGMAX_COLUMNS] <= most && !cj__is_asked(plan, ARGMAX_PARTS))
-            for (cluster = 2; cluster * 2 <= cj__least(sharing, ARGMAX_CLUSTER_MOST);) cluster *= 2;
+        const uint64_t largest = cj__least(limits->max_cluster, ARGMAX_CLUSTER_MOST);
+        const bool     fill = value[ARGMAX_ROWS] * largest >= limits->sm_count;
+        if (sharing > 1 && row_bytes(plan) <= (fill ? ARGMAX_CLUSTER_LONG : ARGMAX_CLUSTER_FEW) && !cj__is_asked(plan, ARGMAX_PARTS))
+            for (cluster = 2; cluster * 2 <= cj__least(sharing, largest);) cluster *= 2;
     }
-    const uint64_t parts = cluster ? 1 : cj__least(sharing, plan->params.family->param[ARGMAX_PARTS].maximum);
+    const uint64_t worth = cj__least(row_bytes(plan) / ARGMAX_PART_LEAST, plan->params.family->param[ARGMAX_PARTS].maximum);
+    const uint64_t parts = cluster ? 1 : cj__most(cj__least(sharing, worth), 1);
     value[ARGMAX_CLUSTER] = cluster;
     value[ARGMAX_PARTS] = cj__asked_or(plan, ARGMAX_PARTS, parts);
+}
+
+// A thread has a few loads of what its block has. Where blocks are more than the SMs hold beside those of the next launch, they are small: what has
+// ended makes room for others; and so they are where an SM has several rows.
+static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint64_t lanes) {
+    const uint64_t *value = plan->params.value, rows = value[ARGMAX_ROWS], sms = limits->sm_count;
+    const uint64_t sharing = cj__most(value[ARGMAX_CLUSTER], 1) * value[ARGMAX_PARTS];
+    const uint64_t threads = cj__ceil_div(vectors_of(plan), sharing > 1 ? sharing * ARGMAX_SHARED_FLIGHT : ARGMAX_FLIGHT);
+    const bool     small = rows >= sms * ARGMAX_SMALL_PER_SM && value[ARGMAX_COLUMNS] <= ARGMAX_SMALL_COLUMNS;
+    const bool     many = sharing > 1 && 2 * rows * sharing > 3 * sms && row_bytes(plan) / sharing < ARGMAX_LARGE_LEAST;
+    const unsigned most = lanes ? ARGMAX_SHORT_BLOCK : small ? ARGMAX_SMALL_BLOCK : many ? ARGMAX_BLOCK_MANY : ARGMAX_BLOCK_MOST;
+    return cj__least(cj__round_up(lanes ? rows * lanes : threads, ARGMAX_WARP), most);
 }
 
 // What is chosen becomes the plan's parameters, so that the kernel is written from them. A request that sets cluster, parts or
@@ -100,13 +107,13 @@ static cj_status choose_shape(cj_plan *plan, const cj_limits *limits, bool clust
               "lanes: %" PRIu64 " have rows of up to %" PRIu64 " elements, not of %" PRIu64 "; longer ones need %u at least" CJ_HINT
               "choose more lanes, 32 at most, or leave it at its default",
               lanes, lanes * ARGMAX_EACH, value[ARGMAX_COLUMNS], least_lanes(plan));
-    value[ARGMAX_BLOCK] = cj__asked_or(plan, ARGMAX_BLOCK, choose_block(plan, limits, lanes));
     if (lanes) {
         value[ARGMAX_CLUSTER] = 0;
         value[ARGMAX_PARTS] = 1;
     } else {
         choose_groups(plan, limits, clusters);
     }
+    value[ARGMAX_BLOCK] = cj__asked_or(plan, ARGMAX_BLOCK, choose_block(plan, limits, lanes));
     return CJ_OK;
 }
 
