@@ -48,7 +48,7 @@ static const struct {
     {"softmax", "softmax_block", "sm_80", "columns=4096"},
     {"softmax", "softmax_cluster", "sm_90", "rows=2 columns=64 form=direct cluster=2 warps=2"},
     {"softmax", "softmax_stream", "sm_90", "rows=5 columns=32 form=stream cluster=1 warps=2 grid=2 stages=1"},
-    {"logsoftmax", "logsoftmax_mask", "sm_90", "rows=4096 columns=64 dtype=f16 out=f16 align=2 resident=no mask=yes split=0"},
+    {"logsoftmax", "logsoftmax_mask", "sm_90", "rows=4096 columns=64 dtype=f16 out=f16 align=2 lanes=32 resident=no mask=yes split=0"},
     {"layernorm", "layernorm_warp_residual", "sm_90", "columns=100 residual=yes stats=yes bias=yes"},
     {"crossentropy", "crossentropy_warp", "sm_90", "rows=300 columns=64 warps=1 label=i32"},
     {"argmax", "argmax_block", "sm_80", "columns=1000 block=64"},

@@ -21,12 +21,18 @@ static bool are_steps_waited_for(const choice *c) {
     return c->rows <= LANE_ROWS * sms && (c->op->fold != ROW_FOLD_EXP || c->rows >= 2 * sms);
 }
 
-// What the lanes of a short row load at once, at least. Rows that begin anywhere within sectors have these in two loads.
+// Whether rows lie one after the other, without gaps.
+static bool are_rows_dense(const choice *c) {
+    return c->s->stride == c->s->columns && (!c->op->outputs || c->s->out_stride == c->s->columns);
+}
+
+// What the lanes of a short row load at once, at least. Rows that begin anywhere within sectors, and have gaps between them, have these in two loads.
 static unsigned run_bytes(const choice *c) {
     const row_shape *s = c->s;
     if (s->totals && !are_rows_many(c)) return SUMS_RUN_BYTES;
-    const bool anywhere = c->plan->params.value[ROW_ALIGN] || (s->stride * s->in_bytes) % WIDEST_LOAD ||
-                          (s->out_stride * s->out_bytes) % WIDEST_LOAD;
+    const bool dense = vector_bytes(s) == 2 && s->columns <= DENSE_COLUMNS && are_rows_dense(c);
+    const bool anywhere = !dense && (c->plan->params.value[ROW_ALIGN] || (s->stride * s->in_bytes) % WIDEST_LOAD ||
+                                     (s->out_stride * s->out_bytes) % WIDEST_LOAD);
     const bool short_way = are_steps_waited_for(c) && s->columns <= LANE_ELEMENTS * ROW_WARP / 2;
     const bool wider = s->totals ? vector_bytes(s) >= SUMS_RUN_VECTOR : anywhere && !short_way;
     return vector_bytes(s) < WIDEST_LOAD && wider ? NARROW_RUN_BYTES : SHORT_RUN_BYTES;
@@ -68,7 +74,7 @@ static unsigned fill_one_wave(const choice *c, unsigned lanes) {
     const uint64_t   threads = cj__threads_at_once(c->limits), all = c->rows * lanes;
     const bool       fits = s->vectors <= (uint64_t)lanes / 2 * cj__least(cj__row_held_most(c), WARP_ROW_HELD);
     const bool       runs = lanes / 2 * vector_bytes(s) >= run_bytes(c) && lanes / 2 >= edges_most(s);
-    return lanes > 1 && all > threads && all < 2 * threads && fits && runs ? lanes / 2 : lanes;
+    return c->op->inputs == 1 && lanes > 1 && all > threads && all < 2 * threads && fits && runs ? lanes / 2 : lanes;
 }
 
 // If rows are so few that no SM has two blocks, each lane has one vector, or a few elements: the launch then takes as long as one thread does.
@@ -136,8 +142,7 @@ static bool is_transposed(const choice *c) {
     for (unsigned i = 0; i < c->op->operands; i++)
         if (c->op->operand[i].period) return false;
     if (way == ROW_YES) return s->columns <= ROW_TRANSPOSED;
-    const bool dense = s->stride == s->columns && (!c->op->outputs || s->out_stride == s->columns);
-    return dense && s->columns >= TRANSPOSE_LEAST && s->columns <= TRANSPOSE_MOST && c->rows >= TRANSPOSE_ROWS;
+    return are_rows_dense(c) && s->columns >= TRANSPOSE_LEAST && s->columns <= TRANSPOSE_MOST && c->rows >= TRANSPOSE_ROWS;
 }
 
 static void plan_transposed(choice *c) {
@@ -172,12 +177,21 @@ static bool are_sums_of_few(const choice *c) {
     return c->s->totals && c->rows < SUMS_PIECE_ROWS && c->s->columns <= SUMS_FEW_COLUMNS;
 }
 
+// A cluster of few rows, each block of which has its SM to itself: more warps have less each.
+static bool is_cluster_of_few(const choice *c) {
+    const row_shape *s = c->s;
+    const bool       fits = s->vectors <= (uint64_t)s->cluster * SHARING_WARPS * ROW_WARP * FEW_CLUSTER_HELD;
+    return s->cluster > 1 && fits && !s->totals && vector_bytes(s) >= WIDEST_LOAD / 2 &&
+           c->rows * cj__row_places(s->cluster) <= c->limits->sm_count;
+}
+
 // Vectors that a thread should hold. Pieces that pass come one after the other: what is in flight is what is held.
 static unsigned direct_held(const choice *c) {
     const bool passing = cj__row_is_passing(c);
     if (are_sums_of_few(c)) return asked_or(c, ROW_VECTORS, cj__most(SUMS_FEW_HELD / c->s->elements, 1));
     if (passing && c->s->pieces > 1) return cj__row_piece_held(c);
-    return asked_or(c, ROW_VECTORS, passing ? PASSING_HELD / c->op->inputs : cj__row_held_most(c));
+    if (passing) return asked_or(c, ROW_VECTORS, PASSING_HELD / c->op->inputs);
+    return asked_or(c, ROW_VECTORS, is_cluster_of_few(c) ? cj__least(FEW_CLUSTER_HELD, cj__row_held_most(c)) : cj__row_held_most(c));
 }
 
 // Sums over so many rows, of no more than so many columns, that small blocks are faster; of fewer rows it is fewer columns.
@@ -236,10 +250,34 @@ uint64_t cj__row_cluster_holds(const choice *c, unsigned blocks) {
     return (uint64_t)blocks * direct_warps(c, blocks) * ROW_WARP * direct_held(c);
 }
 
+// Vectors that a block of a cluster has of a row that is written, at least: the fewer, the wider they are.
+static uint64_t least_vectors(const choice *c) {
+    return c->op->outputs ? cj__least(CLUSTER_VECTORS, CLUSTER_BLOCK_BYTES / vector_bytes(c->s)) : CLUSTER_VECTORS;
+}
+
 // Blocks that few rows may have together: as many as there are SMs; if a cluster's blocks have much each, half as many again.
 static uint64_t blocks_for_few(const choice *c, uint64_t share, unsigned cluster) {
     const uint64_t sms = c->limits->sm_count;
     return cluster > 1 && share >= FEW_BLOCK_VECTORS ? sms + sms / 2 : sms;
+}
+
+// Peeled rows whose weights or bias are peeled too: a thread takes these out of two vectors, and all of a row at once leaves an SM one block. In a
+// few pieces, which are loaded again, these are loaded while others compute.
+static bool is_read_thrice(const choice *c) {
+    const row_shape *s = c->s;
+    return s->peeled && !cj__row_is_split(s) && c->op->columns && c->op->outputs && !s->totals && c->rows >= 2 * (uint64_t)c->limits->sm_count &&
+           s->vectors >= CLUSTER_ROW_VECTORS && s->vectors <= CROWDED_CLUSTER * SHARING_WARPS * ROW_WARP * direct_held(c);
+}
+
+// Vectors that a block has of such a row.
+static uint64_t thrice_most(const choice *c) { return (uint64_t)THRICE_PIECES * SHARING_WARPS * ROW_WARP * direct_held(c); }
+
+// Rows of a whole block an SM, so few that the last of them leave many SMs idle: smaller blocks of a cluster end sooner.
+static bool do_waves_end_unevenly(const choice *c) {
+    const row_shape *s = c->s;
+    const bool       large = s->vectors > (uint64_t)SHARING_WARPS * ROW_WARP * direct_held(c);
+    return large && c->rows <= TAIL_ROWS_PER_SM * (uint64_t)c->limits->sm_count && vector_bytes(s) == WIDEST_LOAD && s->access == s->elements &&
+           !cj__row_is_few(c);
 }
 
 // Blocks a row: enough to hold the row, or, if rows are few, as many as there are SMs, with a fair amount for each.
@@ -255,9 +293,14 @@ static unsigned direct_cluster(const choice *c) {
         while (2 * cluster <= most && bytes > (uint64_t)PASSING_BYTES * cluster) cluster *= 2;
         return cluster > 1 ? cluster : 0;
     }
+    if (is_read_thrice(c)) {
+        while (2 * cluster <= largest && vectors > (uint64_t)cluster * thrice_most(c)) cluster *= 2;
+        return cluster > 1 ? cluster : 0;
+    }
     while (2 * cluster <= largest && vectors > cj__row_cluster_holds(c, cluster)) cluster *= 2;
-    while (2 * cluster <= largest && vectors >= CLUSTER_ROW_VECTORS && vectors / cluster >= 2 * CLUSTER_VECTORS &&
-           2 * c->rows * cluster <= blocks_for_few(c, vectors / cluster, cluster))
+    if (cluster == 1 && do_waves_end_unevenly(c)) cluster = TAIL_CLUSTER;
+    while (2 * cluster <= largest && vectors >= CLUSTER_ROW_VECTORS && vectors / cluster >= 2 * least_vectors(c) &&
+           c->rows * cj__row_places(2 * cluster) <= blocks_for_few(c, vectors / cluster, cluster))
         cluster *= 2;
     return cluster > 1 ? cluster : 0;
 }
@@ -267,7 +310,7 @@ static unsigned direct_cluster(const choice *c) {
 static bool do_blocks_share(const choice *c) {
     const row_shape *s = c->s;
     const bool       alone = cj__row_blocks(s) == 1, single = s->in_bytes == 4 && c->op->inputs == 1;
-    const bool       small = s->vectors < (uint64_t)MANY_WARPS * ROW_WARP * direct_held(c);
+    const bool       small = s->vectors <= (uint64_t)SHARING_WARPS * ROW_WARP * direct_held(c);
     return (s->peeled || s->access < s->elements) && !cj__row_is_few(c) && !(alone && (small || single));
 }
 
@@ -295,11 +338,22 @@ static uint64_t sums_piece_most(const choice *c) {
     return c->s->vectors <= whole || !small ? whole : asked_or(c, ROW_WARPS, sums_piece_warps(c)) * warp;
 }
 
+// Rows of f16 or bf16 that come by short vectors: more instructions, too. Two small blocks share an SM, if a row is then a few pieces; 0: not so.
+static uint64_t short_vectors_most(const choice *c) {
+    const row_shape *s = c->s;
+    const uint64_t   most = (uint64_t)cj__row_blocks(s) * CROWDED_WARPS * ROW_WARP * direct_held(c);
+    const bool       are_short = s->in_bytes == 2 && vector_bytes(s) <= WIDEST_LOAD / 2 && s->access == s->elements && !s->peeled;
+    const bool       open = !asked(c, ROW_WARPS) && c->op->outputs && !cj__row_is_few(c);
+    return open && are_short && s->cluster > 1 && s->vectors <= THRICE_PIECES * most ? most : 0;
+}
+
 // Vectors of a row that its blocks hold at once.
 static uint64_t piece_most(const choice *c) {
     const row_shape *s = c->s;
     const unsigned   blocks = cj__row_blocks(s);
     if (s->totals) return sums_piece_most(c);
+    if (is_read_thrice(c)) return cj__least(cj__ceil_div(s->vectors, THRICE_PIECES), (uint64_t)blocks * thrice_most(c) / THRICE_PIECES);
+    if (short_vectors_most(c)) return short_vectors_most(c);
     if (do_blocks_share(c)) return (uint64_t)blocks * sharing_warps(c) * ROW_WARP * direct_held(c);
     return s->vectors <= blocks * cj__row_cluster_holds(c, 1) ? s->vectors : cj__row_cluster_holds(c, blocks);
 }
@@ -349,8 +403,11 @@ static uint64_t cost_of(const choice *c) {
 
 // A small matrix takes as long as one thread does, and edges take longer than elements that are loaded one by one (layernorm 115 x 27
 // bf16, stride 81: 1.68 us peeled, 1.36 by elements; 512 x 1024, strides 1083 and 1071: 3.25 and 2.45).
-static bool do_edges_wait(const choice *c) {
-    return c->rows * c->row_bytes < SMALL_PLAIN_BYTES && c->s->columns <= SMALL_PLAIN_COLUMNS;
+static bool do_edges_wait(const choice *c, unsigned elements) {
+    const uint64_t columns = c->s->columns;
+    const bool     warp = columns > ELEMENTS_MOST && columns <= cj__least(NARROW_ROW_COLUMNS, (uint64_t)ROW_WARP * WARP_ROW_HELD * elements);
+    const bool     many = warp && c->rows >= SMALL_ROWS_PER_SM * (uint64_t)c->limits->sm_count;
+    return c->rows * c->row_bytes < SMALL_PLAIN_BYTES && columns <= SMALL_PLAIN_COLUMNS && !many;
 }
 
 // Nor is a matrix of a few MiB peeled whose rows a warp has by elements, but not by a vector a lane (softmax 8192 x 161 f32, output stride 225:
@@ -363,7 +420,7 @@ static bool do_short_edges_wait(const choice *c, unsigned elements) {
 static bool may_peel(const choice *c, const row_shape *plain, unsigned elements) {
     if (asked(c, ROW_SPLIT) || is_yes(c, ROW_ACROSS) || plain->totals || plain->columns < 2 * elements) return false;
     if (is_asked(c, ROW_PEEL)) return c->plan->params.value[ROW_PEEL] == elements;
-    return vector_bytes(plain) <= PEEL_PLAIN_BYTES && !do_edges_wait(c) && !do_short_edges_wait(c, elements);
+    return vector_bytes(plain) <= PEEL_PLAIN_BYTES && !do_edges_wait(c, elements) && !do_short_edges_wait(c, elements);
 }
 
 // Whether the caller asks for nothing else than vectors of so many elements that are loaded so.
@@ -384,6 +441,12 @@ static bool is_by_elements(const choice *c, const row_shape *plain) {
            c->op->outputs >= c->op->inputs;
 }
 
+// Bytes of a vector that rows of these alone allow, at most, where wider ones in parts may be better. f32 gains from twice as many, unless threads
+// hold few of a long row beside its weights.
+static unsigned split_plain_most(const choice *c, const row_shape *plain) {
+    return plain->in_bytes == 4 && (!c->op->columns || plain->columns <= SPLIT_WIDE_COLUMNS) ? SPLIT_PLAIN_BYTES : PEEL_PLAIN_BYTES;
+}
+
 // Loads of parts find their lines in the L1 cache, of which a warp's vectors take several: they are a few parts. Of unaligned rows that may
 // be whole there usually are none, and these are not loaded across vectors; nor are few short rows, each of whose threads is waited for
 // (626 x 72 f32, stride 81: rmsnorm 2.27 us so, 2.03 in parts).
@@ -392,11 +455,11 @@ static bool may_split(const choice *c, const row_shape *plain, unsigned elements
     const unsigned least = how == ROW_PEELED_ACROSS ? ROW_ACROSS_LEAST : how == ROW_PEELED_PARTS ? 2 : 1;
     const bool     whole = how != ROW_PARTS && cj__row_may_be_whole(c, plain, elements);
     const bool     busy = are_rows_many(c) || plain->columns > NARROW_ROW_COLUMNS;
-    const bool     waits = how != ROW_PARTS && (do_edges_wait(c) || is_by_elements(c, plain));
+    const bool     waits = how != ROW_PARTS && (do_edges_wait(c, elements) || is_by_elements(c, plain));
     const bool     pays = !waits && (how == ROW_PEELED_ACROSS ? !whole && busy : whole || elements <= SPLIT_PARTS * part);
     if (plain->totals || !c->op->outputs || part >= elements || plain->columns < least * elements) return false;
     if (!is_split_allowed(c, elements, how)) return false;
-    return is_asked(c, ROW_SPLIT) || (!asked(c, ROW_PEEL) && vector_bytes(plain) <= PEEL_PLAIN_BYTES && pays);
+    return is_asked(c, ROW_SPLIT) || (!asked(c, ROW_PEEL) && vector_bytes(plain) <= split_plain_most(c, plain) && pays);
 }
 
 // Shapes of wider vectors than `plain` has: one becomes the best if its threads have all edges and it takes no more instructions.

@@ -5,7 +5,7 @@
 // row in them. In short:
 //
 //   short rows, or few rows       direct, a block each, or as many blocks as there are SMs
-//   few long rows                 spread over all SMs
+//   few rows, of which much moves spread over all SMs
 //   nothing is written            direct, in pieces that pass, of small blocks
 //   f32 without weight and bias   direct while registers hold the row, by clusters of 16 warps a block
 //   up to 64 KiB                  stream, a block with all of its SM

@@ -37,6 +37,9 @@ void cj__row_set_grid(choice *c, uint64_t groups);  // of persistent blocks: wha
 // Whether three of four SMs, or more, have a row.
 static inline bool cj__row_has_its_sm(const choice *c) { return 4 * c->rows >= 3 * (uint64_t)c->limits->sm_count; }
 
+// SMs that a cluster takes: of the largest, few leave some of a GPC's unused.
+static inline uint64_t cj__row_places(unsigned cluster) { return cluster < CROWDED_CLUSTER ? cluster : cluster + cluster / 8; }
+
 // Whether nothing is written but a value a row: pieces pass through registers.
 static inline bool cj__row_is_passing(const choice *c) {
     return !c->op->outputs && !c->s->totals && (cj__row_has_its_sm(c) || !cj__row_is_few(c));

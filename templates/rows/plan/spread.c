@@ -41,7 +41,10 @@ unsigned cj__row_spread_held_most(const choice *c) {
     return crowded ? (unsigned)cj__least(HELD_CROWDED / words, ROW_HELD) : ROW_HELD;
 }
 
-static unsigned spread_held(const choice *c) { return asked_or(c, ROW_VECTORS, cj__row_held_most(c)); }
+static unsigned spread_held(const choice *c) {
+    const unsigned least = c->s->across ? ROW_HELD : c->s->access < c->s->elements && c->s->in_bytes == 4 ? SPREAD_HELD_LEAST : 1;
+    return asked_or(c, ROW_VECTORS, cj__most(cj__row_held_most(c), least));
+}
 
 static unsigned spread_warps(const choice *c) { return asked_or(c, ROW_WARPS, SHARING_WARPS); }
 
@@ -54,27 +57,59 @@ static uint64_t cached_rows(const choice *c) {
     return cj__least(cj__most(part, 2), c->rows);
 }
 
-// Blocks a row: a row's share of the SMs, or, if threads would have much each, of all blocks that the GPU holds. More
-// blocks, and fewer rows at a time, if these do not hold the row; but half as many as hold it if the second reading
-// finds the matrix in the L2 cache. A block has a little of the row at least.
+// Bytes of a row that are read and written.
+static uint64_t moved_bytes(const choice *c) {
+    return c->row_bytes + c->op->outputs * c->s->columns * c->s->out_bytes;
+}
+
+// Blocks that a row is worth: each block more takes bytes from the others, but all wait for its message.
+static uint64_t worth_blocks(const choice *c) {
+    uint64_t blocks = 1;
+    while ((blocks + 1) * (blocks + 1) * SPREAD_BLOCK_BYTES <= moved_bytes(c)) blocks++;
+    return blocks;
+}
+
+// Blocks that hold enough of a row which is read twice. If the second reading finds the matrix in the L2 cache, or there are no more than a few
+// rows, blocks of all rows work at the same time, whatever they hold: 0.
+static uint64_t fewest_blocks(const choice *c, uint64_t room, uint64_t hold) {
+    const uint64_t rows = cj__least(c->rows, c->limits->sm_count), at_once = 2 * hold > room ? cached_rows(c) : 0;
+    const bool     cached = CACHE_PARTS * rows * c->row_bytes <= 2 * c->limits->l2_bytes;
+    if (!c->op->outputs) return 0;
+    if (cached) return c->rows > rows ? cj__ceil_div(hold, 2) : 0;
+    if (at_once) return room / at_once;
+    return c->op->columns && c->rows <= SPREAD_TOGETHER ? 0 : hold;
+}
+
+// Blocks whose threads have a vector less, if these are no more than half as many again.
+static uint64_t even_blocks(const choice *c, uint64_t blocks, uint64_t threads) {
+    const uint64_t held = cj__ceil_div(c->s->vectors, blocks * threads);
+    const uint64_t more = held > 1 ? cj__ceil_div(c->s->vectors, threads * (held - 1)) : blocks;
+    return 2 * more <= 3 * blocks && more * c->rows <= c->limits->sm_count ? more : blocks;
+}
+
+// Blocks a row: what it is worth, of its share of the SMs; or, if threads would have much each, of all blocks that the GPU holds.
 static unsigned spread_blocks(const choice *c) {
     const uint64_t rows = cj__least(c->rows, c->limits->sm_count), vectors = c->s->vectors;
     const uint64_t threads = (uint64_t)spread_warps(c) * ROW_WARP, room = room_for(c, spread_warps(c));
     const uint64_t one = c->limits->sm_count / rows, all = room / rows;
-    const uint64_t blocks = cj__most(vectors >= SPREAD_MUCH * threads * one ? all : one, 1);
     const uint64_t hold = cj__ceil_div(vectors, threads * spread_held(c));
-    const bool     cached = CACHE_PARTS * rows * c->row_bytes <= 2 * c->limits->l2_bytes;
-    const uint64_t at_once = !cached && 2 * hold > room ? cached_rows(c) : 0;
-    const uint64_t fewest = hold > blocks && cached ? cj__ceil_div(hold, 2) : at_once ? room / at_once : hold;
-    return (unsigned)cj__most(
-        cj__least(cj__least(cj__most(fewest, blocks), cj__least(room, ROW_BLOCKS_MAX)), vectors / SPREAD_VECTORS_LEAST),
-        1);
+    const bool     much = vectors >= SPREAD_MUCH * threads * one && (rows > 1 || moved_bytes(c) >= SPREAD_ALONE_BYTES);
+    const uint64_t blocks = cj__most(much ? all : cj__most(cj__least(one, worth_blocks(c)), cj__least(one, hold)), 1);
+    const uint64_t most = cj__least(room, ROW_BLOCKS_MAX), chosen = cj__least(cj__most(fewest_blocks(c, room, hold), blocks), most);
+    return (unsigned)cj__least(even_blocks(c, chosen, threads), most);
+}
+
+// Whether a row moves so little that a cluster is faster: its blocks exchange sooner, but they are at most 16.
+static bool is_for_cluster(const choice *c) {
+    const bool all = c->rows * cj__row_places(CROWDED_CLUSTER) <= c->limits->sm_count;
+    const bool held = c->op->outputs || c->s->vectors <= CROWDED_CLUSTER * SHARING_WARPS * ROW_WARP * ROW_HELD;
+    return c->clusters && held && moved_bytes(c) <= CLUSTER_MOVED_BYTES / (all ? 1 : 2);
 }
 
 // Few rows, each long enough for more blocks than a cluster would give it.
 bool cj__row_is_spread(const choice *c) {
     if (is_asked(c, ROW_BLOCKS)) return true;
-    return cj__row_is_few(c) && !is_asked(c, ROW_CLUSTER) && !cj__row_asks_stream(c) &&
+    return cj__row_is_few(c) && !is_asked(c, ROW_CLUSTER) && !cj__row_asks_stream(c) && !is_for_cluster(c) &&
            c->s->columns >= cj__most(SPREAD_COLUMNS, SPREAD_COLUMNS_A_ROW * c->rows);
 }
 
@@ -101,7 +136,8 @@ static void cut_spread(choice *c) {
 // read usually begins with vectors, too. Else they are taken out of two.
 static row_wider split_how(const choice *c, unsigned elements) {
     const uint64_t across = c->plan->params.value[ROW_ACROSS];
-    const bool     parts = across ? across == ROW_NO : cj__row_may_be_whole(c, c->s, elements);
+    const bool     wide = cj__row_peel_most(c->plan, c->op, c->s) * c->s->in_bytes >= SPREAD_PART_BYTES;
+    const bool     parts = across ? across == ROW_NO : wide || cj__row_may_be_whole(c, c->s, elements);
     return parts ? ROW_PEELED_PARTS : ROW_PEELED_ACROSS;
 }
 

@@ -369,8 +369,8 @@ static void short_rows_have_lanes_of_a_warp(void **state) {
     }
 }
 
-// What decides how fast rows are that begin beside each other's vectors (templates/rows/engine/constants.def has the measurements).
-static void rows_that_begin_anywhere_take_the_blocks_that_are_fastest(void **state) {
+// What decides how fast rows are that begin beside each other's vectors, that are few, or long (templates/rows/engine/constants.def has the measurements).
+static void rows_take_the_blocks_that_are_fastest(void **state) {
     (void)state;
     static const struct {
         const char *family, *words, *form;
@@ -398,6 +398,20 @@ static void rows_that_begin_anywhere_take_the_blocks_that_are_fastest(void **sta
         {"rmsnorm", "rows=24134 columns=22245 dtype=bf16 pass=backward weight-gradient=yes", "direct", 0, 4, 22},
         {"rmsnorm", "rows=262 columns=2046162 dtype=f16 pass=backward weight-gradient=yes", "direct", 0, 16, 250},
         {"rmsnorm", "rows=1 columns=979077 dtype=bf16 pass=backward weight-gradient=yes", "direct", 0, 16, 240},
+        {"rmsnorm", "rows=3 columns=39841 dtype=bf16 stride=39849", "direct", 16, 8, 1},  // few rows, from here on
+        {"crossentropy", "rows=6 columns=100824 dtype=bf16", "direct", 16, 8, 1},
+        {"softmax", "rows=1 columns=16384 out-stride=16448", "direct", 8, 8, 1},
+        {"logsoftmax", "rows=1 columns=131072 dtype=bf16 out-stride=131130", "spread", 0, 16, 1},
+        {"crossentropy", "rows=22 columns=3276216 dtype=bf16 align=8", "spread", 0, 16, 17},
+        {"softmax", "rows=10 columns=286491 stride=286518 out-stride=286499", "spread", 0, 16, 1},
+        {"softmax", "rows=3 columns=3439176 dtype=bf16 out-stride=3439219 align=2", "spread", 0, 16, 3},
+        {"layernorm", "rows=2 columns=16867810 out-stride=16867866", "spread", 0, 16, 21},
+        {"softmax", "rows=293 columns=27528", "direct", 4, 8, 1},  // blocks of which an SM has several, from here on
+        {"softmax", "rows=8192 columns=27528", "direct", 0, 27, 1},
+        {"layernorm", "rows=20614 columns=26043 dtype=bf16 bias=yes", "direct", 0, 9, 3},
+        {"logsoftmax", "rows=3533 columns=151936 dtype=f16 align=8", "direct", 16, 8, 2},
+        {"crossentropy", "rows=1765 columns=152064 align=8 gradient=yes", "direct", 16, 10, 1},
+        {"layernorm", "rows=16332 columns=8192 align=8 bias=yes", "direct", 0, 16, 1},
     };
     const cj_limits *limits;
     cj_error         error = {0};
@@ -556,7 +570,7 @@ int main(void) {
         cmocka_unit_test(labels_beyond_the_columns_make_the_loss_nan),
         cmocka_unit_test(the_largest_shapes_are_planned),
         cmocka_unit_test(short_rows_have_lanes_of_a_warp),
-        cmocka_unit_test(rows_that_begin_anywhere_take_the_blocks_that_are_fastest),
+        cmocka_unit_test(rows_take_the_blocks_that_are_fastest),
         cmocka_unit_test(masks_of_any_number_of_rows_are_added),
         cmocka_unit_test(sums_over_rows_of_every_length_are_right),
         cmocka_unit_test(sums_over_short_rows_are_right),
