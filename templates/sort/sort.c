@@ -140,43 +140,12 @@ static void begin_row(sort_kernel *k) {
     cj_registers(f, "u32", "rank_in_warp", s->paired ? (s->items + 1) / 2 : s->items, k->place);
 }
 
-static void emit_passes(sort_kernel *k, cj_reg shift) {
-    const sort_shape *s = &k->s;
-    CJ_COUNT_UNI(k->f, "next_digit", shift, s->digit, sort_low(s) + s->bits) {
-        cj__sort_take_digit(k, shift);
-        cj__sort_rank(k);
-        cj__sort_scan(k);
-        cj__sort_scatter(k);
-        if (s->cluster) {
-            cj__sort_offsets(k);
-            cj__sort_exchange(k);
-        }
-        cj__sort_gather(k);
-    }
-}
-
-static cj_reg place_of(const sort_kernel *k, unsigned item, cj_reg *inside) {
-    cj_reg place = cj_add(k->f, "place", k->first, SORT_WARP * item);
-    *inside = cj_lt(k->f, "inside", place, k->columns);
-    return k->s.settles ? cj_add(k->f, "to_place", k->settled_first, cj__sort_place(k, item)) : place;
-}
-
-static void emit_results(sort_kernel *k) {
-    cj_func *f = k->f;
-    cj__sort_find_row(k, k->s.values && k->s.floats);  // a NaN and a zero are read again
-    cj__sort_results(k);
-    cj_step(f, "results, with the bits that x has");
-    if (k->s.settles) k->settled_first = cj_sub(f, "settled_first", cj_sub(f, "tile_first", k->first, k->own), SORT_REACH);
-    cj__sort_write(k, place_of);
-    cj_ptx(f, "ret;");
-}
-
 // Items are sorted by a prefix, and settle; where they cannot, they are sorted by the whole key, from the order that they have.
 static void emit_rounds(sort_kernel *k) {
     cj__sort_fit(k);
     cj_reg shift = cj_mov(k->f, "u32", "shift", k->start);
     CJ_LOOP_UNI(k->f, rounds, "next_round", "in_order") {
-        emit_passes(k, shift);
+        cj__sort_digits(k, shift);
         cj_leave(&rounds, cj__sort_settle(k));
         cj_set(k->f, shift, 0);
     }
@@ -203,8 +172,9 @@ static void emit_sort(const cj_plan *plan, cj_builder *b) {
     if (k.s.settles)
         emit_rounds(&k);
     else
-        emit_passes(&k, cj_mov(k.f, "u32", "shift", sort_low(&k.s)));
-    emit_results(&k);
+        cj__sort_digits(&k, cj_mov(k.f, "u32", "shift", sort_low(&k.s)));
+    cj__sort_finish(&k);
+    cj_ptx(k.f, "ret;");
 }
 
 const cj_family cj__family_sort = {CJ_FAMILY("sort", "the elements of each row in order, stable, and where they were",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of sort. Each file calls only those before it: plan.c; key.c; result.c; rank.c; move.c; range.c; settle.c; grid.c; sort.c, which
+// The parts of sort. Each file calls only those before it: plan.c; key.c; result.c; rank.c; move.c; range.c; settle.c; row.c; grid.c; sort.c, which
 // has the algorithm.
 #ifndef CJ_TEMPLATES_SORT_H
 #define CJ_TEMPLATES_SORT_H
@@ -145,6 +145,11 @@ void cj__sort_find_range(sort_kernel *k);  // again, for the results: the passes
 
 void   cj__sort_begin_settle(const sort_kernel *k);  // before C0
 cj_reg cj__sort_settle(sort_kernel *k);              // a predicate: all items are in order, in the places kept, SORT_REACH after their own
+
+// ---- row.c: a row that the group holds
+
+void cj__sort_digits(sort_kernel *k, cj_reg shift);  // a pass each, from that bit on, which is advanced
+void cj__sort_finish(sort_kernel *k);                // its results
 
 // ---- grid.c: a row of any length, a launch a digit
 
