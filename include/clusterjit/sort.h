@@ -34,6 +34,7 @@ typedef struct cj_sort_desc {
     cj_dtype offsets;       // CJ_I32 or CJ_I64: rows are segments of one array, by offsets of this type [rows are those of a matrix]
     uint64_t payload_stride;  // elements from row to row of the payload, at least columns [columns]
     uint32_t payload_bytes;   // of an element of the payload: 1, 2, 4 or 8, of any type [there is no payload]
+    uint64_t elements;        // of segments: the most of all of them together, to 2^40 [rows * columns]
 } cj_sort_desc;
 
 typedef struct cj_sort cj_sort;

@@ -61,7 +61,7 @@ static unsigned digits_of(unsigned bits, unsigned digit) { return (bits + digit 
 // Digits of the prefix, and their bits. If none is asked for, there is one where it saves passes enough; a cluster then takes longer
 // digits where these are fewer, as each pass goes through other SMs.
 static void shape_of_digits(const cj_plan *plan, sort_shape *s) {
-    const bool     can_settle = s->bits >= 32 && s->form != SORT_BY_GRID, in_cluster = s->form == SORT_BY_CLUSTER;
+    const bool     can_settle = s->bits >= 32 && s->form != SORT_BY_GRID && !s->whole, in_cluster = s->form == SORT_BY_CLUSTER;
     const unsigned bits = cj__log2(cj__power_from(plan->params.value[SORT_COLUMNS])) +
                           (in_cluster ? (unsigned)SORT_PREFIX_CLUSTER : (unsigned)SORT_PREFIX_MORE) +
                           (s->dtype == CJ_F64 ? (unsigned)SORT_PREFIX_F64 : 0);
@@ -80,6 +80,7 @@ static void shape_of_digits(const cj_plan *plan, sort_shape *s) {
 static void shape_of_tile(const cj_plan *plan, sort_shape *s) {
     const unsigned blocks = s->cluster ? s->cluster : 1;
     shape_of_digits(plan, s);
+    s->lists = s->form == SORT_BY_GRID && s->offset_bytes;
     s->group = s->form == SORT_BY_WARP ? SORT_WARP : s->block;
     s->tile = s->group * s->items;
     const bool is_short = s->form != SORT_BY_GRID && (uint64_t)s->tile * blocks <= SORT_SHORT;
@@ -92,7 +93,7 @@ static void shape_of_tile(const cj_plan *plan, sort_shape *s) {
     // What peers get is as short as can be; and pairs of registers need room, which costs blocks that share an SM.
     const bool may_join = s->carries && s->key_bytes == 4 && !s->packed && !s->cluster && registers + SORT_JOINED_REGISTERS <= most;
     const bool pays = plan->params.value[SORT_PAIRS] == PAIRS_AUTO ? s->items <= SORT_PAIRS_ITEMS : plan->params.value[SORT_PAIRS] == PAIRS_YES;
-    s->joined = may_join && pays;
+    s->joined = may_join && pays && !s->whole;
     s->count_bytes = s->form != SORT_BY_GRID && s->bins >= 2 * SORT_WARP && s->tile < SORT_SHORT ? 2 : 4;
     s->scanners = 1u << cj__log2(cj__least(s->group, sort_warp_bytes(s) / 4));  // a word of counts each, or more
     s->each = s->bins > s->scanners ? s->bins / s->scanners : 1;
@@ -109,12 +110,25 @@ void cj__sort_shape(const cj_plan *plan, sort_shape *s) {
     shape_of_tile(plan, s);
 }
 
+void cj__sort_warp_shape(const cj_plan *plan, const sort_shape *s, sort_shape *warp) {
+    *warp = (sort_shape){.form = SORT_BY_WARP, .block = s->block, .items = SORT_WARP_COLUMNS / SORT_WARP, .whole = true};
+    shape_of_type(plan, warp);
+    shape_of_tile(plan, warp);
+}
+
 // ---- the plan
 
-static bool fits(const sort_shape *s, const cj_limits *limits) {
-    const uint64_t groups = s->block / s->group;
+// Of form=grid with segments the same memory is a tile's, and has the tiles of warps.
+static uint64_t shared_of(const cj_plan *plan, const sort_shape *s) {
+    if (!s->lists) return (uint64_t)(s->block / s->group) * s->at.bytes;
+    sort_shape warp;
+    cj__sort_warp_shape(plan, s, &warp);
+    return cj__most(s->at.bytes, (uint64_t)(s->block / SORT_WARP) * warp.at.bytes);
+}
+
+static bool fits(const cj_plan *plan, const sort_shape *s, const cj_limits *limits) {
     return s->items <= SORT_ITEMS_MAX && registers_of(s) <= cj__registers_per_thread(s->block) + s->spared &&
-           groups * s->at.bytes <= limits->shared_per_block_optin;
+           shared_of(plan, s) <= limits->shared_per_block_optin;
 }
 
 // Where threads or items are asked for they are these; else a thread has as many items as its registers are good for.
@@ -139,7 +153,7 @@ static bool cut_warp(const cj_plan *plan, const cj_limits *limits, sort_shape *s
     s->block = cj__asked_or(plan, SORT_BLOCK, SORT_WARP_BLOCK);
     s->items = cj__asked_or(plan, SORT_ITEMS, cj__ceil_div(plan->params.value[SORT_COLUMNS], SORT_WARP));
     shape_of_tile(plan, s);
-    return s->tile >= plan->params.value[SORT_COLUMNS] && fits(s, limits);
+    return s->tile >= plan->params.value[SORT_COLUMNS] && fits(plan, s, limits);
 }
 
 // Of a block, or of the blocks of a cluster of so many ranks.
@@ -148,7 +162,7 @@ static bool cut_blocks(const cj_plan *plan, const cj_limits *limits, unsigned ra
     s->form = ranks ? SORT_BY_CLUSTER : SORT_BY_BLOCK;
     s->cluster = ranks;
     cut(plan, cj__ceil_div(columns, blocks), s);
-    return (!ranks || cj__is_power(s->tile)) && s->tile * blocks >= columns && fits(s, limits);
+    return (!ranks || cj__is_power(s->tile)) && s->tile * blocks >= columns && fits(plan, s, limits);
 }
 
 // So few that blocks share an SM: but of two ranks, whose items stay in their block by half.
@@ -163,10 +177,29 @@ static bool cut_cluster(const cj_plan *plan, const cj_limits *limits, uint64_t a
     return false;
 }
 
+// Elements of all segments, at most; of a matrix.
+static uint64_t elements_of(const cj_plan *plan) {
+    const uint64_t *value = plan->params.value, most = value[SORT_ROWS] * value[SORT_COLUMNS];
+    return value[SORT_ELEMENTS] ? cj__least(value[SORT_ELEMENTS], most) : most;
+}
+
+// Rows that tiles hold: those of a matrix, or the most segments of more elements than a tile.
+static uint64_t long_rows(const cj_plan *plan, uint64_t tile) {
+    const uint64_t rows = plan->params.value[SORT_ROWS];
+    if (!plan->params.value[SORT_SEGMENTS]) return rows;
+    return plan->params.value[SORT_COLUMNS] > tile ? cj__least(rows, elements_of(plan) / (tile + 1)) : 0;
+}
+
+// Their tiles, of which only the last one of each has places to spare.
+static uint64_t tiles_of(const cj_plan *plan, uint64_t tile) {
+    const uint64_t rows = long_rows(plan, tile), most = rows * cj__ceil_div(plan->params.value[SORT_COLUMNS], tile);
+    return plan->params.value[SORT_SEGMENTS] ? cj__least(most, (elements_of(plan) + rows * (tile - 1)) / tile) : most;
+}
+
 // Threads of a tile of the grid: twice as many where only then each tile has an SM to itself, as they all run at once.
 static uint64_t threads_of_grid(const cj_plan *plan, const cj_limits *limits, uint64_t items) {
-    const uint64_t rows = plan->params.value[SORT_ROWS], columns = plan->params.value[SORT_COLUMNS], tile = SORT_GRID_BLOCK * items;
-    const bool     is_better = rows * cj__ceil_div(columns, tile) > limits->sm_count && rows * cj__ceil_div(columns, 2 * tile) <= limits->sm_count;
+    const uint64_t tile = SORT_GRID_BLOCK * items;
+    const bool     is_better = tiles_of(plan, tile) > limits->sm_count && tiles_of(plan, 2 * tile) <= limits->sm_count;
     return is_better ? 2 * SORT_GRID_BLOCK : SORT_GRID_BLOCK;
 }
 
@@ -179,36 +212,71 @@ static bool cut_grid(const cj_plan *plan, const cj_limits *limits, sort_shape *s
     s->items = cj__asked_or(plan, SORT_ITEMS, s->bits == 64 ? SORT_GRID_ITEMS / 2 : SORT_GRID_ITEMS);
     s->block = cj__asked_or(plan, SORT_BLOCK, cj__most(threads_of_grid(plan, limits, s->items), threads));
     shape_of_tile(plan, s);
-    while (!cj__is_asked(plan, SORT_ITEMS) && s->items > 1 && !fits(s, limits)) {
+    while (!cj__is_asked(plan, SORT_ITEMS) && s->items > 1 && !fits(plan, s, limits)) {
         s->items--;
         shape_of_tile(plan, s);
     }
-    return s->each == 1 && s->block / SORT_WARP >= sort_passes(s) && fits(s, limits);
+    return s->each == 1 && s->block / SORT_WARP >= sort_passes(s) && fits(plan, s, limits);
+}
+
+// Where bins, statuses and lists lie in the workspace.
+static void lay_out_rows(const cj_plan *plan, const sort_shape *s, sort_workspace *w) {
+    const uint64_t rows = plan->params.value[SORT_ROWS], passes = sort_passes(s), bins = 4 * (uint64_t)s->bins;
+    w->tiles = cj__ceil_div(plan->params.value[SORT_COLUMNS], s->tile);
+    w->counters = cj__most(1, cj__least(w->tiles, SORT_COUNTERS / cj__least(rows, SORT_COUNTERS)));
+    w->statuses = w->bins + cj__round_up(rows * passes * bins, SORT_PART);
+    w->bytes = w->statuses + rows * w->tiles * passes * bins;
+}
+
+static void lay_out_segments(const cj_plan *plan, const sort_shape *s, sort_workspace *w) {
+    const uint64_t rows = plan->params.value[SORT_ROWS], passes = sort_passes(s), bins = 4 * (uint64_t)s->bins;
+    w->longs = long_rows(plan, s->tile);
+    w->mediums = plan->params.value[SORT_COLUMNS] > SORT_WARP_COLUMNS ? cj__least(rows, w->elements / (SORT_WARP_COLUMNS + 1)) : 0;
+    w->tiles = tiles_of(plan, s->tile);
+    w->counters = cj__most(1, cj__least(w->tiles, SORT_COUNTERS));
+    w->statuses = w->bins + cj__round_up(w->longs * passes * bins, SORT_PART);
+    w->records = w->statuses + w->tiles * passes * bins;
+    w->list = w->records + cj__round_up(w->tiles * SORT_RECORD_BYTES, SORT_PART);
+    w->bytes = w->list + cj__round_up(4 * w->mediums, SORT_PART);
 }
 
 void cj__sort_workspace(const cj_plan *plan, const sort_shape *s, sort_workspace *w) {
-    enum { PART = 256 };
-    const uint64_t rows = plan->params.value[SORT_ROWS], columns = plan->params.value[SORT_COLUMNS];
-    const uint64_t passes = sort_passes(s), bins = 4 * (uint64_t)s->bins, items = rows * columns;
-    *w = (sort_workspace){.tiles = cj__ceil_div(columns, s->tile), .bins = PART};
-    w->counters = cj__most(1, cj__least(w->tiles, SORT_COUNTERS / cj__least(rows, SORT_COUNTERS)));
-    w->statuses = w->bins + cj__round_up(rows * passes * bins, PART);
-    w->bytes = w->keys[0] = w->statuses + rows * w->tiles * passes * bins;
-    const bool single = passes < 3;  // array of items: between two passes
+    *w = (sort_workspace){.elements = elements_of(plan), .bins = SORT_PART};
+    (s->lists ? lay_out_segments : lay_out_rows)(plan, s, w);
+    const uint64_t items = w->tiles ? w->elements : 0;
+    w->keys[0] = w->bytes;
+    const bool single = sort_passes(s) < 3;  // array of items: between two passes
     for (int i = 0; i < (s->values || single ? 1 : 2); i++) {
         w->keys[i] = w->bytes;
-        w->bytes += cj__round_up(items * s->bytes, PART);
+        w->bytes += cj__round_up(items * s->bytes, SORT_PART);
     }
     for (int i = 0; i < (s->indices || single ? 1 : 2) && s->carries; i++) {
         w->indices[i] = w->bytes;
-        w->bytes += cj__round_up(items * 4, PART);
+        w->bytes += cj__round_up(items * 4, SORT_PART);
     }
+}
+
+// Whether segments are so much shorter than the longest that the grid, whose time is that of the elements, is faster than forms whose time is
+// that of rows of `columns` elements.
+static bool do_lists_pay(const cj_plan *plan) {
+    const uint64_t *value = plan->params.value, rows = value[SORT_ROWS], columns = value[SORT_COLUMNS];
+    if (!value[SORT_ELEMENTS] || columns <= SORT_WARP_COLUMNS || cj__is_asked(plan, SORT_PREFIX)) return false;
+    return columns > SORT_CLUSTER_COLUMNS || (rows * columns >= SORT_LISTS_LEAST && elements_of(plan) * SORT_LISTS_PAY <= rows * columns);
 }
 
 // Whether the grid is faster than a cluster that holds the row.
 static bool does_grid_pay(const cj_plan *plan, const sort_shape *s) {
     const uint64_t rows = plan->params.value[SORT_ROWS], columns = plan->params.value[SORT_COLUMNS];
-    return !s->offset_bytes && (columns > SORT_CLUSTER_COLUMNS || rows * s->cluster * s->block <= SORT_GRID_PAYS);
+    if (s->offset_bytes) return do_lists_pay(plan);
+    return columns > SORT_CLUSTER_COLUMNS || rows * s->cluster * s->block <= SORT_GRID_PAYS;
+}
+
+// False, and *s as before, where the grid does not have the block and the items that are asked for.
+static bool cut_lists(const cj_plan *plan, const cj_limits *limits, sort_shape *s) {
+    sort_shape grid = *s;
+    if (!cut_grid(plan, limits, &grid)) return false;
+    *s = grid;
+    return true;
 }
 
 // The first of the forms that holds the row: those that are asked for, by name or by a cluster.
@@ -218,41 +286,14 @@ static bool choose(const cj_plan *plan, const cj_limits *limits, uint64_t cluste
     bool            holds = false;
     if (form == SORT_BY_WARP || (open && value[SORT_COLUMNS] <= SORT_WARP_COLUMNS)) holds = cut_warp(plan, limits, s);
     if (form == SORT_BY_BLOCK || (open && !holds)) holds = cut_blocks(plan, limits, 0, s);
+    if (holds && open && do_lists_pay(plan) && cut_lists(plan, limits, s)) return true;
     if (holds || form == SORT_BY_WARP || form == SORT_BY_BLOCK) return holds;
     if (form != SORT_BY_GRID && cluster && cut_cluster(plan, limits, cluster, s) && !(open && does_grid_pay(plan, s))) return true;
-    return (form == SORT_BY_GRID || open) && !s->offset_bytes && cut_grid(plan, limits, s);
+    return (form == SORT_BY_GRID || open) && cut_grid(plan, limits, s);
 }
 
-// Elements of the longest segment that the GPU sorts, by bisection: for a message alone.
-static uint64_t longest_segment(const cj_plan *plan, const cj_limits *limits, uint64_t cluster) {
-    cj_plan  other = *plan;
-    uint64_t holds = 1, not = plan->params.value[SORT_COLUMNS];
-    while (holds + 1 < not) {
-        const uint64_t middle = holds + (not - holds) / 2;
-        sort_shape     s = {0};
-        other.params.value[SORT_COLUMNS] = middle;
-        shape_of_type(&other, &s);
-        if (choose(&other, limits, cluster, &s))
-            holds = middle;
-        else
-            not = middle;
-    }
-    return holds;
-}
-
-static cj_status refuse_segments(const cj_plan *plan, const cj_limits *limits, uint64_t cluster, cj_error *error) {
-    return cj__fail(error, CJ_CONTRACT,
-                    "columns: a segment of %" PRIu64 " elements of %s is too long: %s sorts segments of up to %" PRIu64 " %s" CJ_HINT
-                    "columns is the longest segment, not the array (in Python longest=): give that; sort longer ones as rows, each by a call",
-                    plan->params.value[SORT_COLUMNS], CJ_PARAM_WORD(plan, "dtype"), limits->name, longest_segment(plan, limits, cluster),
-                    cluster ? "in a cluster" : "without clusters");
-}
-
-static cj_status refuse(const cj_plan *plan, const sort_shape *s, const cj_limits *limits, uint64_t cluster, cj_error *error) {
+static cj_status refuse(const cj_plan *plan, const sort_shape *s, const cj_limits *limits, cj_error *error) {
     const uint64_t *value = plan->params.value;
-    const bool      is_asked = value[SORT_FORM] != SORT_BY_PLAN || (cluster && cluster != CJ_PARAM_AUTO) ||
-                          cj__is_asked(plan, SORT_BLOCK) || cj__is_asked(plan, SORT_ITEMS);
-    if (value[SORT_SEGMENTS] && !is_asked) return refuse_segments(plan, limits, cluster, error);
     REFUSE_IF(s->form == SORT_BY_CLUSTER && !cj__is_power(s->tile),
               "block, items: %u threads of %u elements are %u, but in form=cluster this is a power of two" CJ_HINT
               "choose powers of two, or leave block and items at their defaults",
@@ -263,7 +304,7 @@ static cj_status refuse(const cj_plan *plan, const sort_shape *s, const cj_limit
                     " bytes of shared memory, of which %s has %u and %u" CJ_HINT
                     "leave form, cluster, block and items at their defaults, or take shorter rows",
                     value[SORT_COLUMNS], s->cluster ? s->cluster : 1, s->cluster > 1 ? "s" : "", s->block, s->items,
-                    registers_of(s), (uint64_t)(s->block / s->group) * s->at.bytes, limits->name,
+                    registers_of(s), shared_of(plan, s), limits->name,
                     cj__registers_per_thread(s->block), limits->shared_per_block_optin);
 }
 
@@ -297,8 +338,8 @@ static void keep(cj_plan *plan, const sort_shape *s) {
     plan->params.value[SORT_MATCH] = s->ballots ? BALLOTS : ANY;
     plan->block = (cj_dim3){s->block, 1, 1};
     plan->cluster = s->cluster ? (cj_dim3){s->cluster, 1, 1} : (cj_dim3){0};
-    plan->dynamic_shared = s->block / s->group * s->at.bytes;
-    if (s->form == SORT_BY_GRID) plan->launches = SORT_PASSES + sort_passes(s);
+    plan->dynamic_shared = (uint32_t)shared_of(plan, s);
+    if (s->form == SORT_BY_GRID) plan->launches = SORT_PASSES + sort_passes(s) + s->lists;
 }
 
 static cj_status check_payload(const cj_plan *plan, cj_error *error) {
@@ -310,6 +351,25 @@ static cj_status check_payload(const cj_plan *plan, cj_error *error) {
     return cj__check_stride(plan, SORT_PAYLOAD_STRIDE, value[SORT_COLUMNS], error);
 }
 
+// Of segments: a tile each, and so many as fill the GPU where warps and blocks take segments in turns.
+static uint64_t blocks_of(const cj_plan *plan, const sort_shape *s, const sort_workspace *w) {
+    const uint64_t rows = plan->params.value[SORT_ROWS];
+    if (s->lists) return cj__most(w->tiles, cj__least(rows, SORT_COUNTERS));
+    if (s->form == SORT_BY_GRID) return rows * cj__most(w->tiles, sort_passes(s));
+    return s->form == SORT_BY_WARP ? cj__ceil_div(rows, s->block / SORT_WARP) : rows * (s->cluster ? s->cluster : 1);
+}
+
+static cj_status check_blocks(const cj_plan *plan, const sort_shape *s, uint64_t blocks, cj_error *error) {
+    const uint64_t rows = plan->params.value[SORT_ROWS];
+    FAIL_IF(s->lists && blocks > INT32_MAX / SORT_WARP, CJ_CONTRACT,  // warps count rows in 32 bits
+            "elements: %" PRIu64 " of %" PRIu64 " segments take %" PRIu64 " blocks, more than %d" CJ_HINT
+            "say with elements how many all segments have together, or use several launches",
+            elements_of(plan), rows, blocks, (int)(INT32_MAX / SORT_WARP));
+    FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
+            "rows: %" PRIu64 " take %" PRIu64 " blocks, more than the 2^31 - 1 of a grid" CJ_HINT "use several launches", rows, blocks);
+    return CJ_OK;
+}
+
 cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const uint64_t *value = plan->params.value;
     sort_shape      s = {0};
@@ -317,15 +377,13 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     TRY(check_payload(plan, error));
     REFUSE_IF(value[SORT_SEGMENTS] && value[SORT_STRIDE],
               "stride: %" PRIu64 ", but segments lie one after the other" CJ_HINT "leave stride at 0", value[SORT_STRIDE]);
-    REFUSE_IF(value[SORT_SEGMENTS] && value[SORT_FORM] == SORT_BY_GRID,
-              "form: grid sorts rows of a matrix, not segments" CJ_HINT "leave form at its default: a segment is sorted by a warp, a block or a cluster");
     const uint64_t cluster = cj__cluster_asked(plan, SORT_CLUSTER, clusters);
     shape_of_type(plan, &s);
     REFUSE_IF(
         value[SORT_FORM] == SORT_BY_CLUSTER && !cluster,
         "form: cluster, but the kernel is generated without clusters (cluster=0, or a target before sm_90)" CJ_HINT
         "choose another form, or cluster from 1 to 16");
-    if (!choose(plan, limits, cluster, &s)) return refuse(plan, &s, limits, cluster, error);
+    if (!choose(plan, limits, cluster, &s)) return refuse(plan, &s, limits, error);
     REFUSE_IF(s.form != SORT_BY_WARP && s.bins > s.group * SORT_THREAD_BINS,
               "digit: %u bits are %u bins, of which each of %u threads would add up %u, more than %d" CJ_HINT
               "leave digit at its default, or take larger blocks",
@@ -333,11 +391,8 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     TRY(check_resident(plan, &s, error));
     sort_workspace w;
     cj__sort_workspace(plan, &s, &w);
-    const uint64_t a_row = s.form == SORT_BY_GRID ? cj__most(w.tiles, sort_passes(&s)) : s.cluster ? s.cluster : 1;
-    const uint64_t blocks = s.form == SORT_BY_WARP ? cj__ceil_div(value[SORT_ROWS], s.block / SORT_WARP)
-                                                   : value[SORT_ROWS] * a_row;
-    FAIL_IF(blocks > INT32_MAX, CJ_CONTRACT,
-            "rows: %" PRIu64 " take %" PRIu64 " blocks, more than the 2^31 - 1 of a grid" CJ_HINT "use several launches", value[SORT_ROWS], blocks);
+    const uint64_t blocks = blocks_of(plan, &s, &w);
+    TRY(check_blocks(plan, &s, blocks, error));
     keep(plan, &s);
     plan->grid = (cj_dim3){(uint32_t)blocks, 1, 1};
     CJ_DERIVE(plan, value[SORT_ROWS], value[SORT_COLUMNS], cj__stride(plan, SORT_STRIDE, value[SORT_COLUMNS]));
@@ -345,6 +400,7 @@ cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     plan->programmatic = value[SORT_DEPENDENT] && clusters;  // the same targets have programmatic dependent launch
     if (s.form == SORT_BY_GRID) {
         CJ_DERIVE(plan, w.tiles, w.counters);
+        if (s.lists) CJ_DERIVE(plan, w.elements);
         plan->workspace_bytes = w.bytes;
     }
     cj__name_entry(plan, "sort_%s_%s", CJ_PARAM_WORD(plan, "order"), CJ_PARAM_WORD(plan, "dtype"));

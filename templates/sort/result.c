@@ -75,7 +75,9 @@ static void load_batch(const sort_kernel *k, unsigned first, unsigned count, cj_
         cj_reg place = cj_add(f, "place", k->first, SORT_WARP * (first + i)),
                inside = cj_lt(f, "inside", place, k->columns);
         cj_reg at = cj_mad_wide(f, "element_at", index_of(k, first + i), bytes, k->payload_row);
-        element[i] = cj_register(f, bytes == 8 ? "u64" : "u32", "element");
+        const char *type = bytes == 8 ? "u64" : "u32";
+        // In a loop over segments ptxas would keep what a thread without the load has from the segment before.
+        element[i] = k->s.lists || k->s.whole ? cj_mov(f, type, "element", 0) : cj_register(f, type, "element");
         cj__load(f, inside, cj__load_given(k->plan), sort_type(bytes), &element[i], 1, at, 0);
     }
 }

@@ -96,8 +96,9 @@ static void declare(sort_kernel *k) {
     k->stride_at = cj_param(f, "u64", "stride", "elements from row to row");
     if (k->s.payload_bytes) k->payload_stride_at = cj_param(f, "u64", "payload_stride", k->s.offset_bytes ? "not used" : "elements from row to row of payload");
     if (k->s.form == SORT_BY_GRID) {
-        k->tiles_at = cj_param(f, "u64", "tiles", "of a row");
-        k->counters_at = cj_param(f, "u64", "counters", "blocks that count a row");
+        k->tiles_at = cj_param(f, "u64", "tiles", k->s.lists ? "of all segments, at most" : "of a row");
+        k->counters_at = cj_param(f, "u64", "counters", k->s.lists ? "blocks that count" : "blocks that count a row");
+        if (k->s.lists) k->elements_at = cj_param(f, "u64", "elements", "of all segments, at most");
         k->turn_at = cj_param(f, "u64", "turn", "of the launches");
     }
     k->workspace_at = cj_param(f, "u64", "workspace", k->s.form == SORT_BY_GRID ? "below" : "not used");

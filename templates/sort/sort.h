@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of sort. Each file calls only those before it: plan.c; key.c; result.c; rank.c; move.c; range.c; settle.c; row.c; grid.c; sort.c, which
-// has the algorithm.
+// The parts of sort. Each file calls only those before it: plan.c; key.c; result.c; rank.c; move.c; range.c; settle.c; row.c; segment.c; grid.c;
+// sort.c, which has the algorithm.
 #ifndef CJ_TEMPLATES_SORT_H
 #define CJ_TEMPLATES_SORT_H
 
@@ -16,6 +16,8 @@ enum {
 #include "constants.def"
 
 enum { SORT_BY_PLAN, SORT_BY_WARP, SORT_BY_BLOCK, SORT_BY_CLUSTER, SORT_BY_GRID };  // the words of form
+enum { SORT_PART = 256 };  // bytes: arrays of the workspace begin at multiples; the first part has tickets, and numbers of the lists
+enum { SORT_RECORD_BYTES = 32 };  // of a tile of a segment, in the workspace
 enum { SORT_REACH = 8 };  // how far neighbours settle
 enum { SORT_WARP = 32, SORT_ITEMS_MAX = 32, SORT_SHORT = 65536, SORT_INDEX_BITS = 16 };
 
@@ -37,6 +39,8 @@ typedef struct sort_shape {
     unsigned    digit, bins;
     unsigned    prefix;   // digits that passes sort by at first
     bool        settles;  // these are not all
+    bool        whole;    // passes sort by the whole key, whatever the prefix
+    bool        lists;    // form=grid of segments
     bool        ballots;
     unsigned    spared;   // registers that a thread may have less than are counted
     bool        paired;  // two places a register
@@ -52,8 +56,11 @@ typedef struct sort_shape {
 // bytes from its first. Each pass has a ticket counter, and a status of each bin of each tile.
 enum { SORT_CLEARS, SORT_COUNTS, SORT_SUMS, SORT_PASSES };
 
+// Of segments: the most elements, long segments (of more than a tile), their tiles, and segments of more than a warp holds and at most a tile.
+// These are `tiles`, too.
 typedef struct sort_workspace {
     uint64_t tiles, counters, bins, statuses, keys[2], indices[2], bytes;
+    uint64_t elements, longs, mediums, records, list;
 } sort_workspace;
 
 typedef struct sort_kernel {
@@ -62,7 +69,7 @@ typedef struct sort_kernel {
     sort_shape     s;
     cj_var         x, values_to, indices_to, offsets_at, columns_at, stride_at, rows_at;
     cj_var         payload_at, payload_to, payload_stride_at;
-    cj_var         tiles_at, counters_at, turn_at, workspace_at;  // of form=grid
+    cj_var         tiles_at, counters_at, elements_at, turn_at, workspace_at;  // of form=grid
     cj_reg         thread, lane, warp, below, above;  // thread and warp: of the group; masks of the lanes before and after
     cj_reg         all;                               // the mask of all lanes, which is -1
     cj_reg         row, rank;
@@ -78,6 +85,7 @@ typedef struct sort_kernel {
     cj_reg payload_row;                               // address: of the row's payload
     cj_reg settled_first;                             // settles: what is to be added to a place that was kept
     cj_reg first_element;  // of a segment, in x and in the results
+    cj_reg first_item;     // of a segment's tile: where the segment begins among all items of the workspace
     cj_reg least, most, lead, start;                  // settles: of the row's keys; of most - least: bits before the highest; the first digit's bit
 } sort_kernel;
 
@@ -93,6 +101,7 @@ static inline unsigned sort_low(const sort_shape *s) { return s->packed ? SORT_I
 // ---- plan.c
 
 void      cj__sort_shape(const cj_plan *plan, sort_shape *s);
+void      cj__sort_warp_shape(const cj_plan *plan, const sort_shape *s, sort_shape *warp);  // of a warp, beside tiles of the grid
 void      cj__sort_workspace(const cj_plan *plan, const sort_shape *s, sort_workspace *w);
 cj_status cj__sort_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error);
 
@@ -150,6 +159,15 @@ cj_reg cj__sort_settle(sort_kernel *k);              // a predicate: all items a
 
 void cj__sort_digits(sort_kernel *k, cj_reg shift);  // a pass each, from that bit on, which is advanced
 void cj__sort_finish(sort_kernel *k);                // its results
+
+// ---- segment.c: form=grid of segments. Turns are those of rows, with one more after the first.
+
+void   cj__sort_clear_lists(const sort_kernel *k, cj_reg workspace);                            // turn 0
+void   cj__sort_list(const sort_kernel *k, cj_reg workspace, const sort_workspace *w);          // turn 1
+void   cj__sort_listed(const sort_kernel *k, cj_reg workspace, const sort_workspace *w);        // segments that a block holds
+cj_reg cj__sort_long_tiles(const sort_kernel *k, cj_reg workspace);                             // tiles of long segments
+cj_reg cj__sort_long_segments(const sort_kernel *k, cj_reg workspace);                          // how many these are
+void   cj__sort_find_tile(sort_kernel *k, cj_reg number, cj_reg workspace, const sort_workspace *w);  // row: among long segments; tile; base
 
 // ---- grid.c: a row of any length, a launch a digit
 

@@ -35,6 +35,12 @@ static void segments_of_any_length_are_sorted_by_themselves(void **state) {
     for (int i = 0; i < (cj_test_few() ? 6 : 100); i++) cj_test_sort_segments(cj_test_device, &seed, i % 2 ? 500 : 20000);
 }
 
+static void segments_of_any_length_beside_each_other_are_sorted_by_lists(void **state) {
+    (void)state;
+    uint64_t seed = cj_test_seed();
+    for (int i = 0; i < (cj_test_few() ? 6 : 100); i++) cj_test_sort_lists(cj_test_device, &seed, i % 2 ? 2500 : 40000);
+}
+
 static void a_call_sorts_and_refuses_what_it_cannot(void **state) {
     (void)state;
     cj_test_sort_call(cj_test_device);
@@ -51,6 +57,7 @@ int main(void) {
         cmocka_unit_test(long_rows_of_every_kind_are_right),
         cmocka_unit_test(rows_about_what_a_warp_a_block_and_a_cluster_hold_are_right),
         cmocka_unit_test(segments_of_any_length_are_sorted_by_themselves),
+        cmocka_unit_test(segments_of_any_length_beside_each_other_are_sorted_by_lists),
         cmocka_unit_test(a_call_sorts_and_refuses_what_it_cannot),
         cmocka_unit_test(a_call_sorts_pairs_and_refuses_what_it_cannot),
     };

@@ -45,6 +45,7 @@ static cj_status describe(const void *from, cj_params *params, cj_error *error) 
     if (!status && has_offsets(desc) && desc->offsets != CJ_I32 && desc->offsets != CJ_I64)
         status = cj__fail(error, CJ_INVALID_ARGUMENT, "offsets: %s is neither i32 nor i64", cj_dtype_name(desc->offsets));
     if (!status && has_offsets(desc)) status = cj_params_set(params, "segments", cj_dtype_name(desc->offsets), error);
+    if (!status) status = cj__call_number(params, "elements", desc->elements, error);
     if (!status) status = describe_payload(desc, params, error);
     return status;
 }
@@ -137,7 +138,7 @@ cj_status cj_sort_run_pairs(cj_sort *sort, const cj_sort_arrays *arrays, cj_stre
 }
 
 typedef struct CALL_KEY call_key {
-    uint64_t rows, columns, stride, payload_stride;
+    uint64_t rows, columns, stride, payload_stride, elements;
     uint32_t dtype, cluster, block;
     uint8_t  descending, values_only, indices_only, index_u32, offsets, payload_bytes;
 } call_key;
@@ -157,6 +158,7 @@ static call_key key_of(const cj_sort_desc *d) {
                       .index_u32 = d->index_u32,
                       .offsets = cj__call_u8(d->offsets),
                       .payload_stride = d->payload_stride,
+                      .elements = d->elements,
                       .payload_bytes = cj__call_u8(d->payload_bytes)};
 }
 

@@ -296,18 +296,23 @@ typedef struct segments {
     cj_ptr   at;
 } segments;
 
+static void write_segments(cj_device *device, const problem *p, bool wide, segments *s) {
+    cj_error       error = {0};
+    const uint64_t size = wide ? 8 : 4;
+    for (uint64_t i = 0; i <= p->rows; i++) s->narrow[i] = (uint32_t)s->offset[i];
+    cj_test_ok(cj_mem_alloc(device, (p->rows + 1) * size, &s->at, &error), &error);
+    cj_test_ok(cj_mem_write(device, s->at, wide ? (void *)s->offset : (void *)s->narrow, (p->rows + 1) * size, NULL, &error), &error);
+}
+
 // Some are empty, one is as long as the longest may be.
 static void draw_segments(cj_device *device, const problem *p, uint64_t *seed, bool wide, segments *s) {
-    cj_error       error = {0};
-    const uint64_t longest = below(seed, p->rows), size = wide ? 8 : 4;
-    s->offset[0] = s->narrow[0] = (uint32_t)below(seed, p->rows);  // what stands before the first one is not touched
+    const uint64_t longest = below(seed, p->rows);
+    s->offset[0] = below(seed, p->rows);  // what stands before the first one is not touched
     for (uint64_t i = 0; i < p->rows; i++) {
         const uint64_t length = i == longest ? p->columns : below(seed, 3) ? below(seed, p->columns) : 0;
         s->offset[i + 1] = s->offset[i] + length;
-        s->narrow[i + 1] = (uint32_t)s->offset[i + 1];
     }
-    cj_test_ok(cj_mem_alloc(device, (p->rows + 1) * size, &s->at, &error), &error);
-    cj_test_ok(cj_mem_write(device, s->at, wide ? (void *)s->offset : (void *)s->narrow, (p->rows + 1) * size, NULL, &error), &error);
+    write_segments(device, p, wide, s);
 }
 
 static void check_segments(const problem *p, const segments *s, const arrays *a) {
@@ -370,6 +375,7 @@ void cj_test_sort_segments(cj_device *device, uint64_t *seed, uint64_t most) {
     const cj_sort_desc desc = {CJ_INIT(desc),
                                .rows = p.rows,
                                .columns = p.columns,
+                               .elements = below(seed, 2) * p.rows * p.columns,
                                .dtype = p.dtype,
                                .descending = p.descending,
                                .index_u32 = p.index_bytes == 4,
@@ -385,6 +391,54 @@ void cj_test_sort_segments(cj_device *device, uint64_t *seed, uint64_t most) {
     read_results(device, &p, &a);
     check_segments(&p, &s, &a);
     cj_sort_destroy(sort);
+    cj_mem_free(device, s.at);
+    free_arrays(device, &a);
+}
+
+// Segments of any length beside each other, by lists and the grid: those about what a warp and a tile hold, among others.
+static void draw_lengths(cj_device *device, const problem *p, uint64_t *seed, uint64_t tile, segments *s) {
+    const uint64_t bounds[] = {0, 1, 255, 256, 257, tile - 1, tile, tile + 1, 2 * tile, p->columns};
+    s->offset[0] = below(seed, p->rows);
+    for (uint64_t i = 0; i < p->rows; i++) {
+        const uint64_t drawn = below(seed, 2) ? bounds[below(seed, CJ_TEST_COUNT(bounds))] : below(seed, p->columns + 1);
+        s->offset[i + 1] = s->offset[i] + (drawn < p->columns ? drawn : p->columns);
+    }
+    write_segments(device, p, has_word(&p->params, "segments", "i64"), s);
+}
+
+// With the most elements that there can be, and with as many as there are.
+static void run_lists(cj_device *device, problem *p, segments *s, arrays *a) {
+    cj_error error = {0};
+    for (int time = 0; time < 2; time++) {
+        void      *arguments[] = {&a->at[X], &a->at[VALUES], &a->at[INDICES], &s->at, &a->at[PAYLOAD], &a->at[SORTED_PAYLOAD]};
+        cj_kernel *kernel = NULL;
+        char       elements[24];
+        snprintf(elements, sizeof elements, "%" PRIu64, s->offset[p->rows] - s->offset[0]);
+        if (time) cj_test_ok(cj_params_set(&p->params, "elements", elements, &error), &error);
+        if (cj_kernel_create(device, &p->params, &kernel, &error)) fail_msg("%s: %s %s", p->words, error.message, error.hint);
+        if (cj_kernel_launch(kernel, NULL, arguments, p->payload_bytes ? 6 : 4, &error)) fail_msg("%s: %s %s", p->words, error.message, error.hint);
+        cj_kernel_destroy(kernel);
+        read_results(device, p, a);
+        check_segments(p, s, a);
+    }
+}
+
+void cj_test_sort_lists(cj_device *device, uint64_t *seed, uint64_t most) {
+    static const char *const results[] = {"both", "values", "indices", "neither"};
+    const unsigned items = (unsigned)(1 + below(seed, 3)), width = (unsigned)(below(seed, 2) * (1 + below(seed, CJ_TEST_COUNT(payloads) - 1)));
+    arrays         a = {.at = {0}};
+    segments       s;
+    char           words[320];
+    snprintf(words, sizeof words,
+             "form=grid block=256 items=%u rows=%u columns=%u segments=%s dtype=%s order=%s index=%s result=%s payload=%s match=%s", items,
+             (unsigned)(1 + below(seed, 20)), (unsigned)(1 + below(seed, most)), below(seed, 2) ? "i32" : "i64", cj_dtype_name(dtypes[below(seed, 12)]),
+             below(seed, 2) ? "ascending" : "descending", below(seed, 2) ? "i64" : "u32", results[below(seed, width ? 4 : 3)], payloads[width],
+             below(seed, 4) ? "any" : "ballots");
+    problem p = read_problem(words);
+    p.stride = p.payload_stride = p.columns + 1;  // room for what stands before the first segment
+    make_arrays(device, &p, (cj_sort_fill)below(seed, CJ_SORT_FILLS), *seed, &a);
+    draw_lengths(device, &p, seed, 256 * items, &s);
+    run_lists(device, &p, &s, &a);
     cj_mem_free(device, s.at);
     free_arrays(device, &a);
 }

@@ -28,6 +28,9 @@ void cj_test_sort_random(cj_device *device, uint64_t *seed, uint64_t most);
 // Segments of lengths drawn from the seed, by the typed call with and without a handle; `most`: the longest.
 void cj_test_sort_segments(cj_device *device, uint64_t *seed, uint64_t most);
 
+// The same by lists and the grid, whose tiles are so small that segments of `most` elements have many.
+void cj_test_sort_lists(cj_device *device, uint64_t *seed, uint64_t most);
+
 void cj_test_sort_call(cj_device *device);
 void cj_test_sort_pairs(cj_device *device);  // the typed call with a payload
 

@@ -20,7 +20,7 @@ enum { POISON = 0xa5 };
 typedef struct sort {
     cj_dtype       type;
     size_t         bytes, index_bytes, payload_bytes;  // payload_bytes 0: there is none
-    uint64_t       rows, columns, stride, payload_stride;
+    uint64_t       rows, columns, stride, payload_stride, elements;  // elements: of all segments, if they are told
     bool           descending, has_values, has_indices;
     uint64_t      *offsets;                            // of segments, rows + 1 of them; NULL: rows of a matrix
     cj_ptr        *offsets_at;                         // of each set
@@ -64,6 +64,7 @@ static void read_params(const workload *w, sort *t) {
     t->columns = cj_params_get(&w->params, "columns");
     t->stride = cj_params_get(&w->params, "stride");
     if (!t->stride) t->stride = t->columns;
+    t->elements = cj_params_get(&w->params, "elements");
     t->offset_bytes = workload_has_word(w, "segments", "i32") ? 4 : workload_has_word(w, "segments", "i64") ? 8 : 0;
     t->descending = workload_has_word(w, "order", "descending");
     t->has_values = workload_has_word(w, "result", "both") || workload_has_word(w, "result", "values");
@@ -73,14 +74,19 @@ static void read_params(const workload *w, sort *t) {
     if (!t->payload_stride) t->payload_stride = t->columns;
 }
 
-// The first segment is the longest; the others have any length, some of them none.
+// The first segment is the longest; the others have any length, some of them none. Where there is a number of all elements, the others have
+// as many of them on average.
 static int make_offsets(sort *t) {
-    uint64_t state = 3;
+    const uint64_t first = t->elements && t->elements < t->columns ? t->elements : t->columns;
+    const uint64_t all = t->elements ? t->elements : t->rows * t->columns, mean = t->rows > 1 ? (all - first) / (t->rows - 1) : 0;
+    const uint64_t most = t->elements && 2 * mean < t->columns ? 2 * mean : t->columns;
+    uint64_t       state = 3;
     t->offsets = calloc((size_t)t->rows + 1, sizeof *t->offsets);
     if (!t->offsets) return no_memory();
     for (uint64_t row = 0; row < t->rows; row++) {
         state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
-        t->offsets[row + 1] = t->offsets[row] + (row ? (state >> 33) % (t->columns + 1) : t->columns);
+        const uint64_t length = row ? (state >> 33) % (most + 1) : first, left = all - t->offsets[row];
+        t->offsets[row + 1] = t->offsets[row] + (length < left ? length : left);
     }
     return CODE_OK;
 }
