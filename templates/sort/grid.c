@@ -98,8 +98,7 @@ static void count_run(sort_kernel *k, cj_reg number, cj_reg end, cj_reg workspac
         begin_tile(k, tile);
         count_tile(k);
     }
-    add_bins(k, all_bins);
-    cj_ptx(f, "bar.sync 0; // G3: the bins are read");
+    add_bins(k, all_bins);  // the thread that reads a bin clears it for the next run
     cj_update(f, number, "add", left);
 }
 

@@ -48,12 +48,15 @@ static void shape_of_type(const cj_plan *plan, sort_shape *s) {
     s->spared = cj__is_asked(plan, SORT_BLOCK) && s->bits >= 32 ? (unsigned)SORT_REGISTERS_LESS : 0;
 }
 
-// Registers that the items of a thread take.
+enum { WARP_ITEMS = SORT_WARP_COLUMNS / SORT_WARP };  // of a warp that sorts a segment
+
+// Registers that the items of a thread take. By lists a thread also sorts segments with its warp alone.
 static unsigned registers_of(const sort_shape *s) {
-    const unsigned places = s->paired ? (s->items + 1) / 2 : s->items;
+    const unsigned items = s->lists && s->items < WARP_ITEMS ? (unsigned)WARP_ITEMS : s->items;
+    const unsigned places = s->paired ? (items + 1) / 2 : items;
     const unsigned others = SORT_REGISTERS + (s->form == SORT_BY_GRID ? (unsigned)SORT_GRID_REGISTERS : 0) +
                             (s->settles ? (unsigned)SORT_SETTLE_REGISTERS : 0) + (cj__is_power(s->block) ? 0 : (unsigned)SORT_ODD_REGISTERS);
-    return s->items * (s->bits / 32 + (s->bits < 32) + (s->carries && !s->packed)) + places + others;
+    return items * (s->bits / 32 + (s->bits < 32) + (s->carries && !s->packed)) + places + others;
 }
 
 static unsigned digits_of(unsigned bits, unsigned digit) { return (bits + digit - 1) / digit; }
@@ -111,7 +114,7 @@ void cj__sort_shape(const cj_plan *plan, sort_shape *s) {
 }
 
 void cj__sort_warp_shape(const cj_plan *plan, const sort_shape *s, sort_shape *warp) {
-    *warp = (sort_shape){.form = SORT_BY_WARP, .block = s->block, .items = SORT_WARP_COLUMNS / SORT_WARP, .whole = true};
+    *warp = (sort_shape){.form = SORT_BY_WARP, .block = s->block, .items = WARP_ITEMS, .whole = true};
     shape_of_type(plan, warp);
     shape_of_tile(plan, warp);
 }
@@ -127,7 +130,7 @@ static uint64_t shared_of(const cj_plan *plan, const sort_shape *s) {
 }
 
 static bool fits(const cj_plan *plan, const sort_shape *s, const cj_limits *limits) {
-    return s->items <= SORT_ITEMS_MAX && registers_of(s) <= cj__registers_per_thread(s->block) + s->spared &&
+    return s->items <= SORT_ITEMS_MAX && registers_of(s) <= cj__registers_per_thread(s->block) + (s->lists ? 0 : s->spared) &&
            shared_of(plan, s) <= limits->shared_per_block_optin;
 }
 

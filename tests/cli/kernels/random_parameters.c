@@ -109,6 +109,7 @@ static const struct cap {
     {"topk", "columns", 9000},
     {"sort", "rows", 5},
     {"sort", "columns", 4000},
+    {"sort", "elements", 20000},
     {"gemm", "m", 300},
     {"gemm", "n", 300},
     {"gemm", "k", 400},

@@ -108,6 +108,8 @@ static const char *const kernels[] = {
     "sort rows=1 columns=250 block=64 items=4 form=block payload=b32",
     "sort rows=1 columns=250 cluster=2 block=64 items=2 result=neither payload=b64",
     "sort rows=9 columns=31 segments=i64 form=warp block=64 result=values dtype=u16 payload=b8",
+    "sort rows=6 columns=550 segments=i64 form=grid block=256 items=2 dtype=u64 result=values elements=1800",
+    "sort rows=6 columns=550 segments=i64 form=grid block=256 items=2 dtype=f64 result=neither payload=b16 elements=1800",
     "argmax rows=2 columns=300 block=64",
     "argmax rows=2 columns=1300 block=64 cluster=2",
     "argmax rows=2 columns=1301 block=64 cluster=0 parts=3",
@@ -174,7 +176,8 @@ static cj_status run(const cj_specimen *specimen, cj_function *function, void *o
     const bool    mixed = !strcmp(family, "topk") || !strcmp(family, "sort");  // all differ, in no order
     for (uint64_t i = 0; i < N; i++)                                          // small floats of either width
         input[i] = UINT64_C(0x3ff8000040200000) + (mixed ? i * 40503 % 65536 : i % 7);
-    for (uint64_t i = 0; i < OFFSETS; i++) input[N + i] = 31 * i;
+    const bool grows = mixed && has_word(k, "form", "grid");  // segments of a sort by lists: 50 elements, 150, 250 …
+    for (uint64_t i = 0; i < OFFSETS; i++) input[N + i] = grows ? 50 * i * i : 31 * i;
     input[N + OFFSETS] = UINT64_C(200) << 32 | 20;
     cj_status status = cj_mem_alloc(cj_test_device, bytes, &x, error);
     if (!status) status = cj_mem_alloc(cj_test_device, OUT * 8, &result, error);
