@@ -41,7 +41,13 @@ def _segments(x: View, offsets: View, longest: Optional[int], payload: Optional[
         if array is not None and (len(array.shape) != 1 or not array.contiguous):
             raise array.refuse_shape(f"with strides {array.strides}; with offsets it must be one axis, contiguous", COPY)
     lengths = {"rows": offsets.shape[0] - 1, "columns": x.shape[0] if longest is None else at_least_1("longest", longest)}
-    return {**lengths, "stride": 0, "offsets": offsets.dtype}
+    return {**lengths, "elements": _rounded(x.shape[0]), "stride": 0, "offsets": offsets.dtype}
+
+
+def _rounded(elements: int) -> int:
+    """At most an eighth more, so that arrays of about the same length share a kernel."""
+    step = 1 << max(0, elements.bit_length() - 4)
+    return -(-elements // step) * step
 
 
 @Function
@@ -54,7 +60,7 @@ def sort(x: Array, *, axis: int = -1, descending: bool = False, offsets: Optiona
     any number, and -0 equals 0. ``payload``: an array of the shape of x and of any dtype, whose elements are put into the order of x's; it comes
     last, after the elements, without which ``return_values=False`` leaves it, and the indices. ``offsets``: (segments + 1,) of i32 or i64,
     ascending: x has one axis, and segment i of it, from offsets[i] to
-    offsets[i + 1], is sorted by itself. ``longest``: elements that no segment exceeds, 2**18 at most, of 64 bits 2**17 (default: the length of x). Elements
+    offsets[i + 1], is sorted by itself. ``longest``: elements that no segment exceeds (default: the length of x). Elements
     outside of the segments are not written.
 
     >>> import clusterjit, numpy

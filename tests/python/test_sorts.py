@@ -53,6 +53,16 @@ def test_segments_are_sorted_by_themselves(rng):
         cj.sort(x, offsets=offsets[:1])
 
 
+def test_segments_of_any_length_beside_each_other(rng):
+    lengths = [3, 17000, 0, 700, 250, *[9] * 300]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    x, y = rng.integers(0, 5000, offsets[-1]).astype(np.uint16), rng.integers(0, 99, offsets[-1]).astype(np.int8)
+    values, indices, moved = cj.sort(x, offsets=offsets, payload=y, index_dtype=np.uint32, descending=True)
+    for begin, end in zip(offsets, offsets[1:]):
+        order = np.argsort(-x[begin:end].astype(int), kind="stable")
+        assert (indices[begin:end] == order).all() and (values[begin:end] == x[begin:end][order]).all() and (moved[begin:end] == y[begin:end][order]).all()
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.uint16, np.int64])
 @pytest.mark.parametrize("payload", [np.int8, np.float16, np.float32, np.uint64])
 def test_a_payload_follows_its_keys(rng, dtype, payload):

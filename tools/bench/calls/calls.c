@@ -62,7 +62,8 @@ static const field sort_fields[] = {
     COUNT(cj_sort_desc, rows),          COUNT(cj_sort_desc, columns),        FIELD(cj_sort_desc, dtype, DTYPE, NULL),
     COUNT(cj_sort_desc, descending),    COUNT(cj_sort_desc, values_only),    COUNT(cj_sort_desc, indices_only),
     COUNT(cj_sort_desc, index_u32),     COUNT(cj_sort_desc, stride),         FIELD(cj_sort_desc, offsets, DTYPE, NULL),
-    COUNT(cj_sort_desc, payload_bytes), COUNT(cj_sort_desc, payload_stride), {0}};
+    COUNT(cj_sort_desc, payload_bytes), COUNT(cj_sort_desc, payload_stride), COUNT(cj_sort_desc, elements),
+    {0}};
 static const field sample_fields[] = {COUNT(cj_sample_desc, rows),
                                       COUNT(cj_sample_desc, columns),
                                       FIELD(cj_sample_desc, dtype, DTYPE, NULL),

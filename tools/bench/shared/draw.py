@@ -219,7 +219,7 @@ def draw_topk(rng, limits):
 
 SORTED = ["f32", "f32", "f32", "bf16", "bf16", "f16", "f64", "i32", "i32", "u32", "i64", "u64", "i16", "u16", "i8", "u8"]
 PAYLOADS = ["i8", "i16", "i32", "i32", "i64"]  # by their bytes
-LONGEST = 1 << 16  # of a segment, which a cluster holds whatever the type is
+LONGEST = 1 << 16  # of a segment where the number of all elements is not told, for which a workspace would be too large: a cluster holds it
 
 
 def draw_sort(rng, limits):
@@ -232,7 +232,8 @@ def draw_sort(rng, limits):
     if rng.random() < 0.3:  # keys with values, mostly without their indices
         payload, result = rng.choice(PAYLOADS), rng.choice(["values", "values", "values", "both", "neither"])
     if rng.random() < 0.2:
-        return segments_request(rng, limits, rows, min(columns, LONGEST), dtype, offset, descending, narrow, result, fill, payload)
+        told = rng.random() < 0.6
+        return segments_request(rng, limits, rows, columns if told else min(columns, LONGEST), told, dtype, offset, descending, narrow, result, fill, payload)
     payload_stride = draw_stride(rng, columns) if payload else None
     return sort_request(rows, columns, dtype, stride, offset, descending, narrow, result, fill, payload, payload_stride)
 
@@ -258,13 +259,16 @@ def sort_request(rows, columns, dtype, stride, offset=0, descending=False, narro
     return Request("sort", "sort", words, sort_arrays(x, result, narrow, None, more), {"descending": descending})
 
 
-def segments_request(rng, limits, segments, longest, dtype, offset, descending, narrow, result, fill, payload):
-    """One array of segments of 0 to `longest` elements; as much of it as they take, on the average, or some more or less."""
-    n = max(1, min(limits.bytes // SIZE[dtype], int(segments * longest * rng.choice([0.4, 0.5, 0.6]))))
+def segments_request(rng, limits, segments, longest, told, dtype, offset, descending, narrow, result, fill, payload):
+    """One array of segments of 0 to `longest` elements; as much of it as they take, on the average, or some more or less. Where it is told how many
+    elements they have, half of such arrays have few long ones among short ones: lengths are the ninth power of a uniform number."""
+    mean, kind = rng.choice([(0.5, "segments"), (0.1, "mixed-segments")]) if told else (0.5, "segments")
+    n = max(1, min(limits.bytes // SIZE[dtype], int(segments * longest * mean * rng.choice([0.8, 1, 1.2]))))
+    lengths = f"{kind}:{longest}:{n}"
     x, kind = Array("x", dtype, 1, n, n, fill, offset), rng.choice(["i32", "i64"])
-    offsets = Array("offsets", kind, 1, segments + 1, segments + 1, f"segments:{longest}:{n}")
+    offsets = Array("offsets", kind, 1, segments + 1, segments + 1, lengths)
     words = sort_words(result, rows=segments, columns=longest, dtype=dtype, descending=descending, index_u32=narrow, offsets=kind,
-                       payload_bytes=SIZE[payload] if payload else None)
+                       elements=n if told else None, payload_bytes=SIZE[payload] if payload else None)
     more = Array("payload", payload, 1, n, n, "whole") if payload else None
     return Request("sort", "sort", words, sort_arrays(x, result, narrow, offsets, more), {"descending": descending, "segments": True})
 

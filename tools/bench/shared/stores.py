@@ -56,9 +56,9 @@ class Numpy:
             return rng.integers(0, E4M3_ONE + 9, n) | rng.integers(0, 2, n) << 7
         if array.fill == "whole":  # any bits, but that what has no sign fits a type that has one
             return rng.integers(*whole(array.dtype), n)
-        if array.fill.startswith("segments:"):
+        if "segments:" in array.fill:
             longest, last = map(int, array.fill.split(":")[1:])
-            lengths = rng.integers(0, longest + 1, n)
+            lengths = (rng.random(n) ** 9 * (longest + 1)).astype(int) if array.fill[0] == "m" else rng.integers(0, longest + 1, n)
             lengths[0] %= 5  # what stands before the first one
             return self.np.minimum(self.np.cumsum(lengths), last)
         if array.fill == "counts":
@@ -165,9 +165,9 @@ class Torch:
             return flat.view(pt.uint8).copy_(below(0, E4M3_ONE + 9) | below(0, 2) << 7)
         if array.fill == "whole":
             return flat.copy_(below(*whole(array.dtype)))
-        if array.fill.startswith("segments:"):
+        if "segments:" in array.fill:
             longest, last = map(int, array.fill.split(":")[1:])
-            lengths = below(0, longest + 1)
+            lengths = (unit() ** 9 * (longest + 1)).long().clamp(max=longest) if array.fill[0] == "m" else below(0, longest + 1)
             lengths[0] %= 5
             return flat.copy_(lengths.cumsum(0).clamp(max=last))
         if array.fill == "counts":
