@@ -38,13 +38,15 @@ static void put_in_cluster(const sort_kernel *k, cj_reg place, unsigned item) {
                    cj_mad(f, "index_to", own, s->index_bytes, peer), (int32_t)s->at.indices);
 }
 
+static void scatter_item(const sort_kernel *k, unsigned i) {
+    cj_reg at = cj_mad(k->f, "count_at", cj__sort_digit(k, i), k->s.count_bytes, k->own_counts);
+    cj_reg start = cj__sort_count(k, "start", at);
+    put(k, cj_add(k->f, "place", start, cj__sort_place(k, i)), i);
+}
+
 void cj__sort_scatter(const sort_kernel *k) {
     cj_step(k->f, "items go to their places%s", k->s.cluster ? " in the tile" : "");
-    for (unsigned i = 0; i < k->s.items; i++) {
-        cj_reg at = cj_mad(k->f, "count_at", cj__sort_digit(k, i), k->s.count_bytes, k->own_counts);
-        cj_reg start = cj__sort_count(k, "start", at);
-        put(k, cj_add(k->f, "place", start, cj__sort_place(k, i)), i);
-    }
+    cj__sort_each_load(k, scatter_item);
     if (!k->s.cluster && k->s.form != SORT_BY_GRID) cj__sort_sync(k, "S4: all items are in their places");
 }
 
@@ -70,9 +72,27 @@ static void gather_joined(const sort_kernel *k) {
     }
 }
 
+static void gather_item(const sort_kernel *k, unsigned i) {
+    const sort_shape *s = &k->s;
+    cj_func          *f = k->f;
+    const cj_reg      pair[] = {k->key[i], k->index[i]};
+    cj_reg            place = cj_add(f, "place", k->own, SORT_WARP * i);
+    if (s->joined) {
+        cj__load(f, cj_always(), "ld.shared", "u32", pair, 2, cj_mad(f, "pair_at", place, JOINED_BYTES, k->counts), s->at.keys);
+        return;
+    }
+    cj__load(f, cj_always(), "ld.shared", sort_type(s->key_bytes), &pair[0], 1, cj_mad(f, "key_at", place, s->key_bytes, k->counts), s->at.keys);
+    if (!has_indices(s)) return;
+    cj__load(f, cj_always(), "ld.shared", sort_type(s->index_bytes), &pair[1], 1, cj_mad(f, "index_at", place, s->index_bytes, k->counts), s->at.indices);
+}
+
 void cj__sort_gather(const sort_kernel *k) {
     const sort_shape *s = &k->s;
     cj_func          *f = k->f;
+    if (s->skips) {
+        cj__sort_each_load(k, gather_item);
+        return;
+    }
     if (s->joined) {
         gather_joined(k);
         return;

@@ -114,7 +114,7 @@ void cj__sort_shape(const cj_plan *plan, sort_shape *s) {
 }
 
 void cj__sort_warp_shape(const cj_plan *plan, const sort_shape *s, sort_shape *warp) {
-    *warp = (sort_shape){.form = SORT_BY_WARP, .block = s->block, .items = WARP_ITEMS, .whole = true};
+    *warp = (sort_shape){.form = SORT_BY_WARP, .block = s->block, .items = WARP_ITEMS, .whole = true, .skips = true};
     shape_of_type(plan, warp);
     shape_of_tile(plan, warp);
 }

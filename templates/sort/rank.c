@@ -89,23 +89,39 @@ cj_reg cj__sort_place(const sort_kernel *k, unsigned item) {
                     : cj_and(k->f, "in_warp", k->place[item / 2], 0xffff);
 }
 
-void cj__sort_rank(const sort_kernel *k) {
+static void rank_item(const sort_kernel *k, unsigned i) {
     cj_func *f = k->f;
-    cj_step(f, "places among the warp's items of the same digit");
+    cj_reg   digit = cj__sort_digit(k, i), at = cj_mad(f, "count_at", digit, k->s.count_bytes, k->own_counts), same = match(k, digit);
+    cj_reg   place = cj__sort_count(k, "place", at);
+    cj_reg   before = cj_let(f, "u32", "before", "popc.b32 $1, $2;", cj_let(f, "b32", "earlier", "and.b32 $1, $2, $3;", same, k->below));
+    cj_update(f, place, "add", before);
+    cj_reg is_last = cj_eq(f, "is_last", cj_let(f, "u32", "later", "and.b32 $1, $2, $3;", same, k->above), 0);
+    cj_reg count = cj_add(f, "count", place, 1);
+    cj__sort_keep_place(k, i, place);
+    warp_sync(k, "W2: all lanes have read the counts");
+    cj_ptx(f, "@$1 st.shared.$2 [$3], $4;", is_last, sort_type(k->s.count_bytes), at, count);
+    if (i + 1 < k->s.items) warp_sync(k, "W3: the counts have this load's items");  // S1 follows the last
+}
+
+void cj__sort_rank(const sort_kernel *k) {
+    cj_step(k->f, "places among the warp's items of the same digit");
     clear_own_counts(k);
-    for (unsigned i = 0; i < k->s.items; i++) {
-        cj_reg digit = cj__sort_digit(k, i), at = cj_mad(f, "count_at", digit, k->s.count_bytes, k->own_counts),
-               same = match(k, digit);
-        cj_reg place = cj__sort_count(k, "place", at);
-        cj_reg before = cj_let(f, "u32", "before", "popc.b32 $1, $2;",
-                               cj_let(f, "b32", "earlier", "and.b32 $1, $2, $3;", same, k->below));
-        cj_update(f, place, "add", before);
-        cj_reg is_last = cj_eq(f, "is_last", cj_let(f, "u32", "later", "and.b32 $1, $2, $3;", same, k->above), 0);
-        cj_reg count = cj_add(f, "count", place, 1);
-        cj__sort_keep_place(k, i, place);
-        warp_sync(k, "W2: all lanes have read the counts");
-        cj_ptx(f, "@$1 st.shared.$2 [$3], $4;", is_last, sort_type(k->s.count_bytes), at, count);
-        if (i + 1 < k->s.items) warp_sync(k, "W3: the counts have this load's items");  // S1 follows the last
+    cj__sort_each_load(k, rank_item);
+}
+
+// The lanes of a load have places side by side, so all of a warp leave where the row ends.
+void cj__sort_each_load(const sort_kernel *k, void (*body)(const sort_kernel *k, unsigned item)) {
+    cj_func *f = k->f;
+    if (!k->s.skips) {
+        for (unsigned i = 0; i < k->s.items; i++) body(k, i);
+        return;
+    }
+    cj_reg left = cj_sub(f, "left", cj_add(f, "upto", k->columns, k->lane), k->first);
+    CJ_ONCE_UNI(f, loads, "row_ends") {
+        for (unsigned i = 0; i < k->s.items; i++) {
+            cj_leave(&loads, cj_let(f, "pred", "is_after", "setp.le.s32 $1, $2, $3;", left, (int)(SORT_WARP * i)));
+            body(k, i);
+        }
     }
 }
 

@@ -195,6 +195,7 @@ void cj__sort_listed(const sort_kernel *k, cj_reg workspace, const sort_workspac
     cj_func    *f = k->f;
     sort_kernel block = *k;
     block.s.form = SORT_BY_BLOCK;  // a tile that is a row of its own
+    block.s.skips = true;
     cj_step(f, "turn 2: blocks take medium segments in turns");
     cj_reg count = load_number(k, "mediums", workspace, MEDIUMS), place = cj_mov(f, "u32", "place", "%ctaid.x");
     cj_reg blocks = cj_mov(f, "u32", "blocks", "%nctaid.x"), list = part(k, workspace, "list", w->list);

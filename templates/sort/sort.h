@@ -41,6 +41,7 @@ typedef struct sort_shape {
     bool        settles;  // these are not all
     bool        whole;    // passes sort by the whole key, whatever the prefix
     bool        lists;    // form=grid of segments
+    bool        skips;    // loads after the end of the row are neither ranked nor moved: their items have the greatest key, and stay where they are
     bool        ballots;
     unsigned    spared;   // registers that a thread may have less than are counted
     bool        paired;  // two places a register
@@ -128,6 +129,7 @@ void cj__sort_write(sort_kernel *k, sort_place *place_of);  // the thread's item
 
 void cj__sort_sync(const sort_kernel *k, const char *why);  // of the group
 void cj__sort_rank(const sort_kernel *k);
+void cj__sort_each_load(const sort_kernel *k, void (*body)(const sort_kernel *k, unsigned item));  // of those that are ranked
 void cj__sort_scan(sort_kernel *k);
 
 void cj__sort_offsets(const sort_kernel *k);  // in a cluster and in a grid: of each digit
