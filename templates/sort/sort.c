@@ -17,7 +17,7 @@
 // that it writes (result.c).
 //
 // A row beyond a cluster is sorted by the grid (grid.c): each pass is a launch, in which a block sorts a tile by the digit and finds out
-// from the tiles before it where its items go.
+// from the tiles before it where its items go. Of segments, a launch sorts the short ones and lists the others before that (segment.c).
 //
 // Barriers; docs/maintaining/sort.md says why each is needed and enough. Of form=warp those of the block are bar.warp.sync.
 //   W1, W2, W3  bar.warp.sync     the warp's counts are clear; are read; have a load's items
@@ -36,6 +36,7 @@
 //   N5  bar.sync                  all threads know that they sort again
 //   G1  bar.sync                  form=grid: the block's ticket is told; counting, the block's bins are clear
 //   G2  bar.sync                  form=grid, counting: the block has counted
+//   G3  bar.sync                  form=grid of segments: the warps' sums are read, before the block sums up the next digit
 #include "sort.h"
 
 static const cj_param_info params[] = {
@@ -63,9 +64,8 @@ static void write_head(const sort_kernel *k, cj_builder *b) {
     if (s->form != SORT_BY_GRID) return;
     sort_workspace w;
     cj__sort_workspace(k->plan, s, &w);
-    cj_head(b,
-            "%u launches, turn = 0, 1, ...: clear, count, sum up, then a digit each: x -> ... -> workspace -> results.",
-            k->plan->launches);
+    cj_head(b, "%u launches, turn = 0, 1, ...: clear, %scount, sum up, then a digit each: x -> ... -> workspace -> results.",
+            k->plan->launches, s->lists ? "sort short segments and list others, sort those of at most a tile and " : "");
     cj_head(b,
             "The workspace of %" PRIu64
             " bytes may hold anything before. Bytes from its first: tickets 0, bins %" PRIu64 ", statuses %" PRIu64 ",",

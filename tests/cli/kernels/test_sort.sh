@@ -13,10 +13,16 @@ gives 'form=block cluster=0 block=64 items=16 ' bench sort --rows 2 --columns 10
 gives 'search=digits parts=1 cluster=0 block=128' bench sample --rows 2 --columns 1000 --top-p 0.9 --device cpu --rounds 1
 gives 'search=counts parts=1 cluster=8 block=128' bench sample --rows 1 --columns 32768 --dtype bf16 --top-p 0.9 --device cpu --rounds 1
 
-# --- segments, and what is too long for one
+# --- segments, also by lists
 on_cpu sort --rows 9 --columns 700 --segments i32
-refuses 1 'segments of up to 262144 in a cluster' run sort --rows 4 --columns 300000 --segments i32 --device cpu
-refuses 1 'columns is the longest segment, not the array' run sort --rows 4 --columns 300000 --segments i32 --device cpu
+on_cpu sort --rows 40 --columns 3000 --segments i64 --elements 9000 --form grid --block 256 --items 1
+on_cpu sort --rows 40 --columns 3000 --segments i64 --elements 2000 --form grid --block 256 --items 2 --payload b64 --result neither --dtype f64
+gives 'form=grid cluster=0 block=256 items=16 ' bench sort --rows 30 --columns 2^18 --segments i32 --elements 10000 --device cpu --rounds 1
+gives 'form=grid cluster=0 block=256 items=16 ' bench sort --rows 300 --columns 2^14 --segments i32 --elements 10000 --device cpu --rounds 1
+gives 'form=block cluster=0 block=512 items=32 ' bench sort --rows 3 --columns 2^14 --segments i32 --elements 10000 --device cpu --rounds 1
+refuses 1 'say with elements how many all segments have together' run sort --rows 2^20 --columns 2^30 --segments i32 --device cpu
+refuses 64 'elements: 9 has no effect with segments=none' run sort --rows 4 --columns 300 --elements 9 --device cpu
+refuses 64 'elements: 2199023255552 is outside 0 to 1099511627776' run sort --rows 4 --columns 300 --segments i32 --elements 2^41 --device cpu
 refuses 1 'do not fit 4 blocks' run sort --rows 4 --columns 300000 --segments i32 --cluster 4 --device cpu
 
 # --- a payload, of every form and width, with and without other results

@@ -72,7 +72,8 @@ static sizes sizes_of(const cj_params *p) {
 static double work_of(const cj_params *p, const sizes *s) {
     double work = 1;
     for (unsigned i = 0; i < s->count; i++) work *= (double)p->value[s->index[i]];
-    return work;
+    const uint64_t elements = cj_params_get(p, "elements");  // of all segments; UINT64_MAX: the family has none
+    return elements ? fmin(work, (double)elements) : work;
 }
 
 // Blocks of the grid; 0: the plan refuses it.
