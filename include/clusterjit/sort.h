@@ -34,7 +34,7 @@ typedef struct cj_sort_desc {
     cj_dtype offsets;       // CJ_I32 or CJ_I64: rows are segments of one array, by offsets of this type [rows are those of a matrix]
     uint64_t payload_stride;  // elements from row to row of the payload, at least columns [columns]
     uint32_t payload_bytes;   // of an element of the payload: 1, 2, 4 or 8, of any type [there is no payload]
-    uint64_t elements;        // of segments: the most of all of them together, to 2^40 [rows * columns]
+    uint64_t elements;        // of segments: the most of all of them together, to 2^40 [not told: rows * columns]
 } cj_sort_desc;
 
 typedef struct cj_sort cj_sort;
@@ -63,11 +63,12 @@ CJ_API cj_status cj_sort_launch(cj_device *device, const cj_sort_desc *desc, cj_
 // The same where desc.offsets says that x is one array of segments: offsets[rows + 1] ascend, and segment i is x[offsets[i]] …
 // x[offsets[i + 1] - 1], empty where these are equal. values and indices lie as x; an index counts from its segment's begin. columns is
 // that of the longest segment: a longer one, and offsets that fall, end the launch with an error (trap). Where a warp, a block or a cluster holds
-// the longest, each segment takes the time of one of `columns` elements. Longer ones, and segments of which desc.elements says that they are a quarter of
-// rows * columns or less, are sorted by lists and the grid: the time is that of the elements there are, and of some 9 launches. These have a
-// workspace of some 9 bytes for each of desc.elements (f32 with both results), so say how many there are at most: more, offsets[rows] - offsets[0], end
-// the launch with an error, before anything is written beyond them. INVALID_ARGUMENT: offsets that are 0 or not aligned, a stride, a description
-// without offsets; CONTRACT: rows * columns, or elements, take more blocks than a grid has.
+// the longest, each segment takes the time of one of `columns` elements. This is so up to 65536, or where desc.elements is 0 up to 262144, of elements of 8
+// bytes 131072; without clusters up to 26624 of 1 or 2 bytes, 16384 of 4, 14336 of 8. Longer ones, and segments that by desc.elements have a quarter
+// of rows * columns elements or less (of 2^22 or more), are sorted by lists and the grid: in the time of the elements that there are, and of some 9 launches.
+// These plans have a workspace of some 11 bytes for each of desc.elements (f32 with both results), so say how many there are at most. More, which are
+// offsets[rows] - offsets[0], end the launch with an error, before anything is written beyond them. INVALID_ARGUMENT: offsets that are 0 or not aligned, a
+// stride, elements without offsets, a description without offsets; CONTRACT: elements that take more blocks than a grid has.
 CJ_API cj_status cj_sort_run_segmented(cj_sort *sort, cj_ptr x, cj_ptr offsets, cj_ptr values, cj_ptr indices, cj_stream stream,
                                        cj_error *error);
 CJ_API cj_status cj_sort_launch_segmented(cj_device *device, const cj_sort_desc *desc, cj_ptr x, cj_ptr offsets, cj_ptr values,

@@ -17,7 +17,15 @@ gives 'search=counts parts=1 cluster=8 block=128' bench sample --rows 1 --column
 on_cpu sort --rows 9 --columns 700 --segments i32
 on_cpu sort --rows 40 --columns 3000 --segments i64 --elements 9000 --form grid --block 256 --items 1
 on_cpu sort --rows 40 --columns 3000 --segments i64 --elements 2000 --form grid --block 256 --items 2 --payload b64 --result neither --dtype f64
+# more short segments than warps, more medium ones than blocks, more tiles than blocks that count
+gives 'Error: 0' run sort --rows 3300 --columns 300 --segments i32 --elements 20000 --form grid --block 256 --items 2 --device cpu
+gives 'Error: 0' run sort --rows 1150 --columns 400 --segments i32 --elements 240000 --form grid --block 256 --items 2 --device cpu
+gives 'Error: 0' run sort --rows 5 --columns 50000 --segments i32 --form grid --block 256 --items 1 --dtype u8 --device cpu
 gives 'form=grid cluster=0 block=256 items=16 ' bench sort --rows 30 --columns 2^18 --segments i32 --elements 10000 --device cpu --rounds 1
+# more short segments than warps, more medium ones than blocks, more tiles than blocks that count
+gives 'Error: 0' run sort --rows 3300 --columns 300 --segments i32 --elements 20000 --form grid --block 256 --items 2 --device cpu
+gives 'Error: 0' run sort --rows 1150 --columns 400 --segments i32 --elements 240000 --form grid --block 256 --items 2 --device cpu
+gives 'Error: 0' run sort --rows 5 --columns 50000 --segments i32 --form grid --block 256 --items 1 --dtype u8 --device cpu
 gives 'form=grid cluster=0 block=256 items=16 ' bench sort --rows 300 --columns 2^14 --segments i32 --elements 10000 --device cpu --rounds 1
 gives 'form=block cluster=0 block=512 items=32 ' bench sort --rows 3 --columns 2^14 --segments i32 --elements 10000 --device cpu --rounds 1
 refuses 1 'say with elements how many all segments have together' run sort --rows 2^20 --columns 2^30 --segments i32 --device cpu

@@ -41,6 +41,7 @@ static void zero_fields_are_the_headers_defaults(void **state) {
     SAME(cj_topk, (.columns = 100, .k = 3), (.rows = 1, .dtype = CJ_F32, .stride = 100, .align = 16));
     SAME(cj_sort, (.columns = 100), (.rows = 1, .dtype = CJ_F32, .stride = 100));
     SAME(cj_sort, (.columns = 100, .offsets = CJ_I64), (.rows = 1, .dtype = CJ_F32));
+    SAME(cj_sort, (.columns = 300000, .offsets = CJ_I64), (.rows = 1, .dtype = CJ_F32, .elements = 300000));
     SAME(cj_sort, (.columns = 100, .payload_bytes = 4), (.payload_stride = 100));
     SAME(cj_sample, (.columns = 100), (.rows = 1, .dtype = CJ_F32, .stride = 100, .align = 16));
     SAME(cj_argmax, (.columns = 100), (.rows = 1, .stride = 100));
