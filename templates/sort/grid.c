@@ -91,7 +91,8 @@ static void count_run(sort_kernel *k, cj_reg number, cj_reg end, cj_reg workspac
     cj_func *f = k->f;
     cj__sort_find_tile(k, number, workspace, w);
     cj_reg all = cj_div(f, "tiles_of_segment", cj_add(f, "rounded_up", k->columns, k->s.tile - 1), k->s.tile);
-    cj_reg left = cj_min(f, "tiles_left", cj_sub(f, "tiles_of_block", end, number), cj_sub(f, "tiles_after", all, k->tile));
+    cj_reg of_block = cj_sub(f, "tiles_of_block", end, number), of_segment = cj_sub(f, "tiles_after", all, k->tile);
+    cj_reg left = cj_min(f, "tiles_left", of_block, of_segment);
     cj_reg tile = cj_mov(f, "u32", "tile", k->tile), run_end = cj_add(f, "run_end", k->tile, left);
     clear_bins(k);
     CJ_COUNT_UNI(f, "next_tile", tile, 1, run_end) {
@@ -298,7 +299,7 @@ static void sort_digit(sort_kernel *k, cj_reg workspace, cj_reg all_bins, const 
     cj__sort_take_digit(k, cj_mul(f, "shift", k->pass, s->digit));
     k->bins = cj_mad_wide(f, "digit_bins", cj_mad(f, "digit_of_row", k->row, passes, k->pass), 4 * s->bins, all_bins);
     k->statuses = statuses_of_pass(k, workspace, w);
-    cj_reg is_last = cj_eq(f, "is_last", k->pass, passes - 1);
+    cj_reg is_last = passes > 1 ? cj_eq(f, "is_last", k->pass, passes - 1) : cj_none();
     load_tile(k, workspace, w);
     cj__sort_rank(k);
     cj__sort_scan(k);

@@ -62,6 +62,7 @@ static void sort_whole(const sort_kernel *group) {
     sort_kernel k = *group;  // whose registers are of this body alone
     cj_func    *f = k.f;
     k.first = k.own;
+    for (unsigned i = 0; i < (k.s.paired ? (k.s.items + 1) / 2 : k.s.items); i++) cj_set(f, k.place[i], 0);  // of loads after the end
     cj__sort_load(&k, true);
     cj__sort_digits(&k, cj_mov(f, "u32", "shift", sort_low(&k.s)));
     cj__sort_finish(&k);
@@ -133,7 +134,7 @@ static sort_kernel begin_warp(const sort_kernel *k) {
     cj__sort_warp_shape(k->plan, &k->s, &warp.s);
     warp.counts = cj_mad(f, "warp_counts", k->warp, warp.s.at.bytes, k->counts);
     warp.own_counts = warp.counts;
-    warp.warp = cj_mov(f, "u32", "only_warp", 0);
+    warp.warp = cj_none();  // there is one
     warp.thread = warp.own = k->lane;
     cj_registers(f, "u32", "rank_in_warp", warp.s.paired ? (warp.s.items + 1) / 2 : warp.s.items, warp.place);
     return warp;
@@ -181,7 +182,8 @@ static void clear_statuses(const sort_kernel *k, cj_reg workspace, const sort_wo
     cj_step(f, "the statuses of the tiles are cleared");
     cj_reg tiles = cj__sort_long_tiles(k, workspace), own = cj_mad_wide(f, "own_statuses", k->thread, 4, part(k, workspace, "statuses", w->statuses));
     CJ_IF(f, cj_lt(f, "has_bin", k->thread, s->bins), "without_bin") {
-        CJ_FOR(f, tile, "u32", "tile", cj_mov(f, "u32", "first_tile", "%ctaid.x"), tiles, cj_mov(f, "u32", "blocks", "%nctaid.x")) {
+        cj_reg first = cj_mov(f, "u32", "first_tile", "%ctaid.x"), blocks = cj_mov(f, "u32", "blocks", "%nctaid.x");
+        CJ_FOR(f, tile, "u32", "tile", first, tiles, blocks) {
             cj_reg at = cj_mad_wide(f, "clear_at", tile, 4 * s->bins, own);
             for (unsigned pass = 0; pass < sort_passes(s); pass++) {
                 if (pass) cj_update(f, at, "add", cj_mov(f, "u64", "pass_bytes", bytes));
