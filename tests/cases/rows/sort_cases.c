@@ -401,7 +401,8 @@ static void draw_lengths(cj_device *device, const problem *p, uint64_t *seed, ui
     s->offset[0] = below(seed, p->rows);
     for (uint64_t i = 0; i < p->rows; i++) {
         const uint64_t drawn = below(seed, 2) ? bounds[below(seed, CJ_TEST_COUNT(bounds))] : below(seed, p->columns + 1);
-        s->offset[i + 1] = s->offset[i] + (drawn < p->columns ? drawn : p->columns);
+        const uint64_t length = drawn < p->columns ? drawn : p->columns, end = s->offset[i] + length, most = p->rows * p->columns;
+        s->offset[i + 1] = end < most ? end : most;  // of the arrays
     }
     write_segments(device, p, has_word(&p->params, "segments", "i64"), s);
 }
