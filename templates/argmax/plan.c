@@ -59,7 +59,7 @@ static uint64_t choose_sharing(const cj_plan *plan, const cj_limits *limits) {
     if (rows >= sms * ARGMAX_ALONE_PER_SM || bytes < ARGMAX_SHARED_LEAST) return 1;
     const uint64_t least = rows * ARGMAX_CLUSTER_MOST <= sms ? ARGMAX_SHARE_FEW : ARGMAX_SHARE_LEAST;
     const uint64_t at_once = cj__least(sms * ARGMAX_BLOCKS_PER_SM / rows, bytes / least);
-    const uint64_t in_waves = cj__least(cj__ceil_div(sms * ARGMAX_WAVES_PER_SM, rows), bytes / ARGMAX_WAVE_LEAST);
+    const uint64_t in_waves = cj__least(cj__ceil_div(sms * ARGMAX_WAVES_PER_SM, rows), plan->params.value[ARGMAX_COLUMNS] / ARGMAX_WAVE_LEAST);
     return cj__most(4 * in_waves >= 5 * at_once ? in_waves : at_once, 1);
 }
 

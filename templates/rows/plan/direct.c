@@ -265,7 +265,8 @@ static uint64_t blocks_for_few(const choice *c, uint64_t share, unsigned cluster
 // few pieces, which are loaded again, these are loaded while others compute.
 static bool is_read_thrice(const choice *c) {
     const row_shape *s = c->s;
-    return s->peeled && !cj__row_is_split(s) && c->op->columns && c->op->outputs && !s->totals && c->rows >= 2 * (uint64_t)c->limits->sm_count &&
+    const uint64_t   least = (s->in_bytes == 4 ? THRICE_ROWS_PER_SM : 2) * (uint64_t)c->limits->sm_count;
+    return s->peeled && !cj__row_is_split(s) && c->op->columns && c->op->outputs && !s->totals && c->rows >= least &&
            s->vectors >= CLUSTER_ROW_VECTORS && s->vectors <= CROWDED_CLUSTER * SHARING_WARPS * ROW_WARP * direct_held(c);
 }
 

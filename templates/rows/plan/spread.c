@@ -64,8 +64,9 @@ static uint64_t moved_bytes(const choice *c) {
 
 // Blocks that a row is worth: each block more takes bytes from the others, but all wait for its message.
 static uint64_t worth_blocks(const choice *c) {
-    uint64_t blocks = 1;
-    while ((blocks + 1) * (blocks + 1) * SPREAD_BLOCK_BYTES <= moved_bytes(c)) blocks++;
+    uint64_t       blocks = 1;
+    const uint64_t bytes = c->op->outputs ? SPREAD_BLOCK_BYTES : SPREAD_BLOCK_BYTES / 2;
+    while ((blocks + 1) * (blocks + 1) * bytes <= moved_bytes(c)) blocks++;
     return blocks;
 }
 
@@ -92,8 +93,8 @@ static unsigned spread_blocks(const choice *c) {
     const uint64_t rows = cj__least(c->rows, c->limits->sm_count), vectors = c->s->vectors;
     const uint64_t threads = (uint64_t)spread_warps(c) * ROW_WARP, room = room_for(c, spread_warps(c));
     const uint64_t one = c->limits->sm_count / rows, all = room / rows;
-    const uint64_t hold = cj__ceil_div(vectors, threads * spread_held(c));
-    const bool     much = vectors >= SPREAD_MUCH * threads * one && (rows > 1 || moved_bytes(c) >= SPREAD_ALONE_BYTES);
+    const uint64_t hold = cj__ceil_div(vectors, threads * asked_or(c, ROW_VECTORS, cj__row_held_most(c)));
+    const bool     much = vectors >= SPREAD_MUCH * threads * one && (rows > 1 || hold > one);
     const uint64_t blocks = cj__most(much ? all : cj__most(cj__least(one, worth_blocks(c)), cj__least(one, hold)), 1);
     const uint64_t most = cj__least(room, ROW_BLOCKS_MAX), chosen = cj__least(cj__most(fewest_blocks(c, room, hold), blocks), most);
     return (unsigned)cj__least(even_blocks(c, chosen, threads), most);
@@ -101,6 +102,7 @@ static unsigned spread_blocks(const choice *c) {
 
 // Whether a row moves so little that a cluster is faster: its blocks exchange sooner, but they are at most 16.
 static bool is_for_cluster(const choice *c) {
+    if (c->rows == 1 && c->op->outputs) return c->clusters && moved_bytes(c) <= CLUSTER_MOVED_ALONE;
     const bool all = c->rows * cj__row_places(CROWDED_CLUSTER) <= c->limits->sm_count;
     const bool held = c->op->outputs || c->s->vectors <= CROWDED_CLUSTER * SHARING_WARPS * ROW_WARP * ROW_HELD;
     return c->clusters && held && moved_bytes(c) <= CLUSTER_MOVED_BYTES / (all ? 1 : 2);
