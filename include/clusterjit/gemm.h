@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products on tensor cores: D = activation(alpha A B + beta C + bias) with sums in f32, of integers in s32, by one kernel. On compute
+// Matrix products on tensor cores: D = activation(alpha A B + beta C + bias) with sums in f32, of integers in s32, of f64 in f64, by one kernel. On compute
 // capability 9.0 (sm_90a) the blocks of a cluster share the tiles that they load; CJ_E4M3 and CJ_E5M2 need 8.9, all others 8.0.
 #ifndef CLUSTERJIT_GEMM_H
 #define CLUSTERJIT_GEMM_H
@@ -43,7 +43,7 @@ typedef enum cj_gemm_tile {
 } cj_gemm_tile;
 
 // Which instructions multiply: wgmma, which compute capability 9.0 alone has (sm_90a), or mma.sync, from 8.0 on and without
-// clusters. AUTO takes wgmma where the device has it. SKINNY is mma.sync for at most 16 rows or columns of D: the other
+// clusters. AUTO takes wgmma where the device has it, and MMA for CJ_F64, which has no other. SKINNY is mma.sync for at most 16 rows or columns of D: the other
 // operand, which lies by K as the first does, goes from memory straight into registers.
 typedef enum cj_gemm_form {
     CJ_GEMM_FORM_AUTO = 0,
@@ -53,7 +53,8 @@ typedef enum cj_gemm_form {
 } cj_gemm_form;
 
 // Types of C and D: AUTO is that of A and B for CJ_F16 and CJ_BF16, f32 for CJ_TF32, bf16 for CJ_E4M3 and CJ_E5M2, i32 for CJ_I8 and
-// CJ_U8. I32 is the exact sums of CJ_I8 and CJ_U8: alpha is 1, and there is no C, bias, activation or scale. With D in 8 bits C is bf16.
+// CJ_U8, f64 for CJ_F64. I32 is the exact sums of CJ_I8 and CJ_U8: alpha is 1, and there is no C, bias, activation or scale. With D in 8 bits C is bf16.
+// F64 goes with CJ_F64 alone, which has no other.
 typedef enum cj_gemm_out {
     CJ_GEMM_OUT_AUTO = 0,
     CJ_GEMM_OUT_BF16,
@@ -62,14 +63,15 @@ typedef enum cj_gemm_out {
     CJ_GEMM_OUT_E4M3,
     CJ_GEMM_OUT_E5M2,
     CJ_GEMM_OUT_I8,
-    CJ_GEMM_OUT_I32
+    CJ_GEMM_OUT_I32,
+    CJ_GEMM_OUT_F64
 } cj_gemm_out;
 
 // A vector that is added before the activation, of C's type: N has an element for each column of D, M one for each row.
 // All products of a batch have the same.
 typedef enum cj_gemm_bias { CJ_GEMM_BIAS_NONE = 0, CJ_GEMM_BIAS_N, CJ_GEMM_BIAS_M } cj_gemm_bias;
 
-// What D's elements go through in the end:
+// What D's elements go through in the end; CJ_F64 has RELU alone:
 //   RELU  max(x, 0); NaN stays
 //   GELU  x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), which is cuBLASLt's, not the form with erf
 //   SILU  x / (1 + e^-x)
@@ -84,11 +86,11 @@ typedef enum cj_gemm_activation {
 typedef struct cj_gemm_desc {
     CJ_STRUCT_SIZE(cj_gemm_desc);
     uint64_t      m, n, k;             // A is m x k, B k x n, C and D m x n; 1 to 2^30
-    cj_dtype      dtype;               // of A and B: CJ_F16, CJ_BF16; CJ_TF32; CJ_E4M3, CJ_E5M2; CJ_I8, CJ_U8
+    cj_dtype      dtype;               // of A and B: CJ_F16, CJ_BF16; CJ_TF32; CJ_E4M3, CJ_E5M2; CJ_I8, CJ_U8; CJ_F64
     cj_gemm_order a, b, d;             // C lies as D does [rows]; CJ_TF32 and types of 8 bits: A by rows, B by columns
     uint64_t      lda, ldb, ldc, ldd;  // elements from one row (column) to the next [without gaps]
     bool          adds_c;              // false: beta C is not added and C is not read
-    cj_gemm_tile  tile;                // rows by columns of D; with D in columns: columns by rows
+    cj_gemm_tile  tile;                // rows by columns of D; with D in columns: columns by rows; CJ_F64: 128x128, 64x128 and smaller
     uint32_t      cluster;             // blocks of a cluster one below the other, 1, 2 or 4 [chosen]
     uint32_t      cluster_n;           // … and side by side; cluster * cluster_n is at most 4 [chosen]
     uint32_t      split;               // … and those that share a tile's K; all multiplied at most 16 [chosen]
@@ -115,13 +117,15 @@ typedef struct cj_gemm_desc {
 // Device pointers: of matrices multiples of what the description's align says; of the bias of an element; of scales (f32) of 4. c may be d where both
 // have one type, and is not used without adds_c, nor is bias without a bias. The scales are those of types of
 // 8 bits, in A, B and D, and are not used without such, nor where D is i32: alpha is multiplied by those of A and B, elements of D by D's
-// before they are rounded. NULL: 1.
+// before they are rounded. NULL: 1. CJ_F64: alpha_f64 is taken instead of alpha where it is not 0, and beta_f64 instead of beta; with any other type
+// both are 0.
 typedef struct cj_gemm_operands {
     CJ_STRUCT_SIZE(cj_gemm_operands);
     cj_ptr a, b, c, d;
     float  alpha, beta;
     cj_ptr bias;
     cj_ptr scale_a, scale_b, scale_d;
+    double alpha_f64, beta_f64;
 } cj_gemm_operands;
 
 typedef struct cj_gemm cj_gemm;
@@ -132,7 +136,7 @@ typedef struct cj_gemm cj_gemm;
 CJ_API cj_status cj_gemm_create(cj_device *device, const cj_gemm_desc *desc, cj_gemm **gemm, cj_error *error);
 CJ_API void      cj_gemm_destroy(cj_gemm *gemm);  // NULL is allowed; its launches must have ended
 
-// Each element of D is rounded once from f32: its error is at most half a unit in the last place of the type, and of
+// Each element of D is rounded once from f32 (of CJ_F64 it is f64): its error is at most half a unit in the last place of the type, and of
 // alpha |A| |B|
 //   CJ_F16, CJ_BF16  k 2^-22
 //   CJ_TF32          2^-10 + k 2^-22: each f32 of A and B is rounded to the nearest with 10 bits of fraction
@@ -140,6 +144,7 @@ CJ_API void      cj_gemm_destroy(cj_gemm *gemm);  // NULL is allowed; its launch
 //                    the largest one and of the sum so far: products of one sign may lose up to k 2^-13
 //   CJ_I8, CJ_U8     2^-22; of D in i32 none. Sums are exact: k is at most 131071 of CJ_I8, 33025 of CJ_U8, 65793 of one of each, so that
 //                    none leaves the range of s32
+//   CJ_F64           2^-51 + k 2^-52, of |beta C| and |bias| too
 // which GELU and SILU may make 1.13 times as much, and 2^-20 of what they are taken of. D in 8 bits: what is too large
 // becomes the largest number, and in i8 NaN becomes 0. NaN and infinities go through as in any such sum, and GELU and SILU leave them; with beta 0 they come
 // from C too.

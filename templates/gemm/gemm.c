@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm: D = activation(alpha A B + beta C + bias) on tensor cores, for A of m x k and B of k x n, sums in f32: of 16-bit
-// floats, of f32 as tf32, or of 8-bit floats with scales; one product, or a batch of them. Three forms compute it: wgmma, which
+// floats, of f32 as tf32, or of 8-bit floats with scales; of integers, with sums in s32, and of f64; one product, or a batch of them. Three forms compute it: wgmma, which
 // sm_90a alone has; mma (mma.sync) for all targets from sm_80 on; skinny for few rows or columns. This file has the form wgmma.
 //
 // Algorithm. A persistent block computes one tile of D after another. Its first warp group is the producer: one thread of it starts
@@ -35,7 +35,7 @@ static void write_formula(const gemm_shape *g, cj_builder *b) {
     cj_head(b, "clusterjit: gemm  D = %s%sA B%s%s%s%s", activations[g->activation], cj__gemm_is_exact(g) ? "" : "alpha ", g->adds_c ? " + beta C" : "",
             bias, g->activation ? ")" : "", g->batches > 1 ? ", a batch" : "");
     cj_head(b, "  A %s, B %s, C %s, D %s, sums in %s%s", g->a.type->name, g->b.type->name, g->c_type->name, g->d_type->name,
-            cj__gemm_is_integer(g) ? "s32" : "f32", cj__gemm_is_scaled(g) ? ", alpha with the scales of A and B" : "");
+            cj__gemm_is_f64(g->a.type) ? "f64" : cj__gemm_is_integer(g) ? "s32" : "f32", cj__gemm_is_scaled(g) ? ", alpha with the scales of A and B" : "");
 }
 
 static void write_head(const gemm_kernel *k, cj_builder *b) {
@@ -143,7 +143,7 @@ static void emit_wgmma(const cj_plan *plan, cj_builder *b) {
 
 static uint64_t choose_form(const cj_plan *plan, const cj_limits *limits) {
     uint32_t align;
-    if (strcmp(plan->arch, "sm_90a") || cj__gemm_unaligned(&plan->params, &align)) return GEMM_FORM_MMA;
+    if (strcmp(plan->arch, "sm_90a") || cj__gemm_unaligned(&plan->params, &align) || cj__gemm_multiplies_f64(&plan->params)) return GEMM_FORM_MMA;
     return cj__skinny_pays(&plan->params, limits) ? GEMM_FORM_SKINNY : GEMM_FORM_WGMMA;
 }
 
@@ -171,6 +171,8 @@ static cj_status check_form(const cj_plan *plan, cj_error *error) {
     REFUSE_IF(value[GEMM_SWAP] == GEMM_SWAP_YES && value[GEMM_FORM] != GEMM_FORM_WGMMA,
               "swap: yes, but form=%s has tiles of few rows" CJ_HINT "leave swap at its default",
               CJ_PARAM_WORD(plan, "form"));
+    REFUSE_IF(cj__gemm_multiplies_f64(&plan->params) && value[GEMM_FORM] != GEMM_FORM_MMA,
+              "dtype: f64, but form=%s does not multiply it" CJ_HINT "form=mma does, which form=auto takes for f64", CJ_PARAM_WORD(plan, "form"));
     REFUSE_IF(name && value[GEMM_FORM] != GEMM_FORM_MMA,
               "%s: %u bytes, but form=%s takes addresses and lines that are multiples of %d" CJ_HINT
               "form=mma takes any; or store the matrix with gaps between its lines",

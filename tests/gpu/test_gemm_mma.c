@@ -10,6 +10,12 @@ static void random_problems_are_right(void **state) {
     cj_test_gemm_random_mma(cj_test_device, cj_test_few() ? 4 : 48, cj_test_few() ? 200 : 700, &random);
 }
 
+static void random_problems_of_f64_are_right(void **state) {
+    (void)state;
+    uint64_t random = cj_test_seed();
+    cj_test_gemm_random_f64(cj_test_device, cj_test_few() ? 4 : 48, cj_test_few() ? 100 : 600, &random);
+}
+
 static void every_alignment_is_right(void **state) {
     (void)state;
     uint64_t random = cj_test_seed();
@@ -37,6 +43,9 @@ static void large_problems_are_right(void **state) {
         "form=mma m=2100 n=3151 k=1055 dtype=u8 dtype-b=i8 b=column out=i8 c=yes bias=n activation=gelu align=1",
         "form=mma m=100 n=300 k=9000 dtype=i8 dtype-b=u8 b=column parts=7 out=bf16 bias=m",
         "form=mma m=700 n=900 k=520 batch=9 shared=b c=yes",
+        "m=2100 n=3150 k=264 dtype=f64 b=column tile=128x128",
+        "m=2101 n=1399 k=511 dtype=f64 a=column align=8 c=yes bias=n activation=relu",
+        "m=100 n=300 k=9000 dtype=f64 parts=7 bias=m",
         "m=2099 n=3151 k=261 align=2 b=column",
         "m=2101 n=1399 k=511 align=2 dtype=f16 a=column c=yes bias=n activation=gelu",
         "m=2100 n=3150 k=261 align=4 dtype=tf32 b=column",
@@ -64,6 +73,7 @@ static void nan_and_infinity_pass_through(void **state) {
     cj_test_gemm_specials(cj_test_device, "form=mma m=165 n=270 k=31 a=column dtype=f16 c=yes", &random);
     cj_test_gemm_specials(cj_test_device, "form=mma m=165 n=270 k=31 activation=relu bias=n", &random);
     cj_test_gemm_specials(cj_test_device, "form=mma m=165 n=270 k=31 activation=silu dtype=tf32 b=column", &random);
+    cj_test_gemm_specials(cj_test_device, "m=165 n=270 k=31 dtype=f64 activation=relu bias=n", &random);
     cj_test_gemm_specials(cj_test_device, "form=mma m=165 n=270 k=31 dtype=e5m2 b=column out=e4m3", &random);
 }
 
@@ -78,6 +88,7 @@ static void dependent_launches_wait_for_each_other(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_problems_are_right),
+        cmocka_unit_test(random_problems_of_f64_are_right),
         cmocka_unit_test(every_alignment_is_right),
         cmocka_unit_test(large_problems_are_right),
         cmocka_unit_test(tiles_whose_k_is_shared_are_right),

@@ -82,6 +82,19 @@ static void every_alignment_assembles(void **state) {
     }
 }
 
+static void every_tile_of_f64_assembles_for_every_target(void **state) {
+    (void)state;
+    static const char *const of_f64[] = {"128x128", "64x128", "128x64", "64x64", "32x128", "16x128"};
+    static const char *const words[] = {"", "a=column b=column c=yes bias=n activation=relu align=8", "b=column c=yes bias=m parts=3 batch=2",
+                                        "a=column n=1001 d=column bias=n", "b=column align=8 c=yes"};
+    enum { WORDS = CJ_TEST_COUNT(words), TILES = CJ_TEST_COUNT(of_f64) };
+    for (size_t i = 0; i < WORDS * TILES * CJ_TEST_COUNT(targets); i++) {
+        char params[200];
+        snprintf(params, sizeof params, "dtype=f64 tile=%s %s", of_f64[i / WORDS % TILES], words[i % WORDS]);
+        if (cj_test_mine(i)) assemble(params, targets[i / WORDS / TILES]);
+    }
+}
+
 static void every_tile_of_a_few_rows_assembles(void **state) {
     (void)state;
     static const char *const skinny[] = {"16x64", "16x32", "16x16"};
@@ -103,6 +116,7 @@ int main(void) {
         cmocka_unit_test(every_tile_assembles_for_every_target),
         cmocka_unit_test(every_type_assembles_in_the_largest_tiles),
         cmocka_unit_test(every_alignment_assembles),
+        cmocka_unit_test(every_tile_of_f64_assembles_for_every_target),
         cmocka_unit_test(every_tile_of_a_few_rows_assembles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@ static const char *const tile_words[] = {"auto",    "128x256", "128x128", "64x25
                                          "64x160",  "64x96",   "192x192", "192x160", "192x128"};
 static const char *const form_words[] = {"auto", "wgmma", "mma", "skinny"};
 
-static const char *const out_words[] = {"auto", "bf16", "f16", "f32", "e4m3", "e5m2", "i8", "i32"};
+static const char *const out_words[] = {"auto", "bf16", "f16", "f32", "e4m3", "e5m2", "i8", "i32", "f64"};
 static const char *const bias_words[] = {"none", "n", "m"};
 static const char *const activation_words[] = {"none", "relu", "gelu", "silu"};
 
@@ -86,7 +86,7 @@ static cj_status describe_lines(const cj_gemm_desc *desc, cj_params *params, cj_
 
 // Bytes of an element of a matrix; 1 where the description has no type, which is refused.
 static uint32_t element_of(const cj_gemm_desc *desc, unsigned which) {
-    static const uint8_t out[] = {0, 2, 2, 4, 1, 1, 1, 4};  // in the order of cj_gemm_out
+    static const uint8_t out[] = {0, 2, 2, 4, 1, 1, 1, 4, 8};  // in the order of cj_gemm_out
     const uint32_t       of_a = (uint32_t)cj_dtype_size(desc->dtype), asked = (unsigned)desc->out < sizeof out ? out[desc->out] : 0;
     const bool           is_integer = desc->dtype == CJ_I8 || desc->dtype == CJ_U8;
     const uint32_t       of_d = asked ? asked : is_integer ? 4 : of_a == 1 ? 2 : of_a;
@@ -241,11 +241,27 @@ static cj_status check_in_place(const gemm_shape *g, const cj_gemm_operands *ope
     return CJ_INVALID_ARGUMENT;
 }
 
-static cj_status check_alpha(const cj_kernel *kernel, float alpha, cj_error *error) {
-    if (!cj__gemm_keeps_sums(&cj_kernel_plan(kernel)->params)) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "alpha: %g, but D of i32 is the sums as they are, of alpha 1", (double)alpha);
-    cj__hint(error, "CJ_GEMM_OUT_F32, BF16, F16 and I8 have alpha");
-    return CJ_INVALID_ARGUMENT;
+// The factors of f64: those of f32 stand for what is left 0.
+typedef struct factors {
+    double alpha, beta;
+} factors;
+
+static factors factors_of(const cj_gemm_operands *operands) {
+    return (factors){operands->alpha_f64 != 0 ? operands->alpha_f64 : (double)operands->alpha,
+                     operands->beta_f64 != 0 ? operands->beta_f64 : (double)operands->beta};
+}
+
+static bool has_factors_of_f64(const cj_gemm_operands *operands) { return operands->alpha_f64 != 0 || operands->beta_f64 != 0; }
+
+static cj_status check_factors(const cj_kernel *kernel, const cj_gemm_operands *operands, cj_error *error) {
+    const cj_params *params = &cj_kernel_plan(kernel)->params;
+    const bool       is_alpha = operands->alpha_f64 != 0;
+    REFUSE_IF(has_factors_of_f64(operands) && !cj__gemm_multiplies_f64(params),
+              "%s_f64: %g, but the kernel does not multiply f64" CJ_HINT "%s, of f32, is the factor of all other types", is_alpha ? "alpha" : "beta",
+              is_alpha ? operands->alpha_f64 : operands->beta_f64, is_alpha ? "alpha" : "beta");
+    REFUSE_IF(operands->alpha != 1 && cj__gemm_keeps_sums(params), "alpha: %g, but D of i32 is the sums as they are, of alpha 1" CJ_HINT
+              "CJ_GEMM_OUT_F32, BF16, F16 and I8 have alpha", (double)operands->alpha);
+    return CJ_OK;
 }
 
 // What the kernel takes of each matrix, in the order of the maps: the form wgmma tensor maps, mma addresses, leading dimensions
@@ -342,9 +358,13 @@ cj_status cj_gemm_kernel_launch(cj_device *device, cj_kernel *kernel, const cj_g
     cj_gemm_operands given = *operands;
     const form_call *form = form_of(kernel);
     uint64_t         leading = desc->ldd, stride = desc->stride_d;  // always given where they are used
-    cj_status        status = operands->alpha == 1 ? CJ_OK : check_alpha(kernel, operands->alpha, error);
+    const bool       is_f64 = cj__gemm_multiplies_f64(&cj_kernel_plan(kernel)->params);
+    factors          wide = factors_of(operands);
+    const bool       is_plain = operands->alpha == 1 && !has_factors_of_f64(operands);
+    cj_status        status = is_plain ? CJ_OK : check_factors(kernel, operands, error);
     if (!status) status = find_matrices(device, kernel, desc, operands, &x, error);
-    void *scalars[SCALARS] = {&given.alpha, &given.beta, &given.bias, &given.scale_a, &given.scale_b, &given.scale_d};
+    void *alpha = is_f64 ? (void *)&wide.alpha : &given.alpha, *beta = is_f64 ? (void *)&wide.beta : &given.beta;
+    void *scalars[SCALARS] = {alpha, beta, &given.bias, &given.scale_a, &given.scale_b, &given.scale_d};
     void *ends[ENDS] = {&given.d, &leading, &stride};
     void *arguments[PLAIN + SCALARS + ENDS];
     uint32_t count = 0;

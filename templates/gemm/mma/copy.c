@@ -3,7 +3,7 @@
 //
 // An operand by K: lines of 128 bytes of K each. By line (16-bit elements): 64 lines of K, in boxes of 64 lines of the matrix,
 // 128 bytes each. Chunk c of line l lies at chunk c ^ l % 8, so that the 8 chunks that ldmatrix takes from 8 lines lie in
-// different banks.
+// different banks. Of f64 rows have 16 lines of a box, and chunks lie in another order (f64.c).
 //
 //   by K                   line 0 | 0 1 2 3 4 5 6 7 |   by line     k 0 | 0 1 2 3 4 5 6 7 | box 1 …
 //                          line 1 | 1 0 3 2 5 4 7 6 |               k 1 | 1 0 3 2 5 4 7 6 |
@@ -26,13 +26,24 @@ typedef struct corner {
     cj_reg piece, line;
 } corner;
 
+// How far the chunks of a line of a stage are turned: chunk c lies at chunk c ^ this. Of f64 f64.c says why.
+static cj_reg turn_of(const mma_kernel *k, const mma_copies *c, cj_reg line) {
+    cj_func *f = k->base.f;
+    if (!cj__gemm_is_f64(c->operand->type)) return cj_and(f, "turn", line, GEMM_ROW / MMA_CHUNK - 1);
+    return cj_mul(f, "turn", cj_and(f, "turn", line, MMA_F64_LINES - 1), MMA_F64_TURN);
+}
+
 // Where a thread's first piece lies in stage 0.
 static cj_reg place_of(const mma_kernel *k, const mma_copies *c, corner at) {
     cj_func       *f = k->base.f;
     const uint32_t pieces = MMA_CHUNK / c->piece;
     cj_reg         chunk = pieces > 1 ? cj_shr(f, "chunk", at.piece, cj__log2(pieces)) : at.piece;
-    cj_reg         turned = cj_xor(f, "turned", chunk, cj_and(f, "turn", at.line, GEMM_ROW / MMA_CHUNK - 1));
+    cj_reg         turned = cj_xor(f, "turned", chunk, turn_of(k, c, at.line));
     cj_reg         to = cj_mad(f, "to", at.line, GEMM_ROW, k->pool);
+    if (c->wide) {
+        to = cj_mad(f, "to", cj_shr(f, "box", turned, cj__log2(GEMM_ROW / MMA_CHUNK)), cj__mma_box_bytes(c->operand), to);
+        turned = cj_and(f, "turned", turned, GEMM_ROW / MMA_CHUNK - 1);
+    }
     to = cj_mad(f, "to", turned, MMA_CHUNK, to);
     if (pieces > 1) to = cj_mad(f, "to", cj_and(f, "within", at.piece, pieces - 1), c->piece, to);
     return c->first ? cj_add(f, "to", to, c->first) : to;
@@ -40,7 +51,7 @@ static cj_reg place_of(const mma_kernel *k, const mma_copies *c, corner at) {
 
 static corner find_corner(const mma_kernel *k, mma_copies *c) {
     cj_func       *f = k->base.f;
-    const uint32_t of_box = c->operand->lines < GEMM_BOX ? c->operand->lines : GEMM_BOX;
+    const uint32_t box = c->wide ? c->operand->lines : cj__mma_box(c->operand), of_box = c->operand->lines < box ? c->operand->lines : box;
     const uint32_t bytes = is_by_k(c) ? GEMM_ROW : of_box * c->operand->type->bytes, pieces = bytes / c->piece;
     const uint32_t lines = is_by_k(c) ? c->operand->lines : GEMM_ROW / c->operand->type->bytes;
     c->lines = threads_of(k) / pieces;
@@ -106,7 +117,8 @@ void cj__mma_copies_begin(const mma_kernel *k, mma_copies *c, const gemm_operand
     *c = (mma_copies){.operand = operand,
                       .first = is_a ? 0 : k->base.g->a.bytes,
                       .piece = cj__mma_piece(operand),
-                      .loads = cj__mma_piece_loads(operand)};
+                      .loads = cj__mma_piece_loads(operand),
+                      .wide = operand->order == CJ_BY_LINE && cj__gemm_is_f64(operand->type)};
     cj_step(f, "this thread's pieces of %s", is_a ? "A" : "B");
     corner at = find_corner(k, c);
     c->at = cj__mma_matrix(k, which, operand->shared, bytes);

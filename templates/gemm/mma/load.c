@@ -10,12 +10,13 @@
 // ---- where a piece lies in its stage
 
 cj_reg cj__mma_line_at(const mma_kernel *k, const mma_copies *c, uint32_t i) {
-    const uint32_t turn = i * c->lines % (GEMM_ROW / MMA_CHUNK);
+    const bool     is_f64 = cj__gemm_is_f64(c->operand->type);
+    const uint32_t further = i * c->lines, turn = is_f64 ? further % MMA_F64_LINES * MMA_F64_TURN : further % (GEMM_ROW / MMA_CHUNK);
     return turn ? cj_xor(k->base.f, "line_at", c->line_to, turn * MMA_CHUNK) : c->line_to;
 }
 
 uint32_t cj__mma_line_offset(const mma_copies *c, uint32_t i, uint32_t box) {
-    return i * c->lines * GEMM_ROW + box * MMA_BOX_BYTES;
+    return i * c->lines * GEMM_ROW + box * cj__mma_box_bytes(c->operand);
 }
 
 // ---- elements

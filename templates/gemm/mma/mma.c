@@ -14,8 +14,8 @@
 //                 | st.global, 16 bytes a lane
 //            global D
 //
-// Elements of all types are multiplied by 32 bytes of K: m16n8k16 of 16 bits, m16n8k8 of tf32, m16n8k32 of 8 bits; their
-// fragments lie alike. 16-bit operands may lie by line: ldmatrix.trans transposes them.
+// Elements of all types but f64 are multiplied by 32 bytes of K: m16n8k16 of 16 bits, m16n8k8 of tf32, m16n8k32 of 8 bits; their
+// fragments lie alike. 16-bit operands may lie by line: ldmatrix.trans transposes them. Those of f64 are loaded by lanes (f64.c).
 //
 // Split-K. Part p of `parts` computes its consecutive steps. Each warp stores its sums in the workspace; of each tile and warp the
 // part that comes last adds up those of all parts, in their order (partials.c has the proof): results are the same each time.
@@ -54,9 +54,10 @@ static void write_head(const mma_kernel *k, cj_builder *b) {
 static void limit_registers(const mma_kernel *k) {
     enum { MOST = 255 };  // that a thread can have
     const gemm_constants *gpu = &cj__gemm_constants;
-    const uint32_t sums = cj__mma_sums(k->tile) + cj__mma_loads(k->base.g, k->tile);
-    const uint32_t others = (uint32_t)(cj__gemm_is_integer(k->base.g) ? gpu->mma_integer_registers : gpu->mma_registers);
-    if (!cj__gemm_is_narrow_float(k->base.g->a.type)) cj__registers(k->base.plan, k->base.f, sums < MMA_SUMS_MAX ? sums + others : MOST, true);
+    const gemm_type *type = k->base.g->a.type;
+    const uint32_t sums = cj__mma_sums(k->tile) * (cj__gemm_is_f64(type) ? 2 : 1) + cj__mma_loads(k->base.g, k->tile);
+    const uint32_t others = (uint32_t)(type->most ? gpu->mma_integer_registers : cj__gemm_is_f64(type) ? gpu->mma_f64_registers : gpu->mma_registers);
+    if (!cj__gemm_is_narrow_float(type)) cj__registers(k->base.plan, k->base.f, sums < MMA_SUMS_MAX ? sums + others : MOST, true);
 }
 
 void cj__mma_emit(const cj_plan *plan, cj_builder *builder) {
@@ -64,7 +65,7 @@ void cj__mma_emit(const cj_plan *plan, cj_builder *builder) {
     mma_kernel k = {.base = {.plan = plan, .g = &g}};
     cj_reg     sum[MMA_SUMS_MAX];
     cj__mma_read(&plan->params, &g);
-    k.tile = &cj__mma_tiles[g.tile];
+    k.tile = cj__mma_tile(g.a.type, g.tile);
     write_head(&k, builder);
     cj_declare(builder, ".extern .shared .align 16 .b8 gemm_stages[];");
     cj_func *f = k.base.f = cj__entry(plan, builder);

@@ -6,6 +6,7 @@
 //          kernel.c   parameters, thread identity, the order of tiles
 //          copy.c     global memory to stages: whose copies they are
 //          load.c     and the elements that no copy takes
+//          f64.c      fragments and products of f64
 //          loop.c     stages to sums: the mainloop
 //          results.c  sums to D, split-K
 //          mma.c      the algorithm, emit
@@ -22,23 +23,33 @@ typedef struct mma_tile {
 enum {
     MMA_LINES = 16,   // lines of an operand that one ldmatrix.x4 loads: 16 rows of A, 16 columns of B
     MMA_COLUMNS = 8,  // columns of D of one mma.sync, of MMA_LINES rows
-    MMA_SLICE = 32,   // bytes of K of one mma.sync, of all types
-    MMA_SLICES = GEMM_ROW / MMA_SLICE,
-    MMA_CHUNK = 16,                       // bytes of a copy, and of a row of a matrix that ldmatrix loads
-    MMA_BOX_BYTES = GEMM_BOX * GEMM_ROW,  // of 64 lines in a stage, where they lie by line
+    MMA_SLICE = 32,   // bytes of K of one mma.sync, of all types but f64,
+    MMA_SLICE_F64 = 64,  // of which a slice is 8 elements
+    MMA_F64_TURN = 2, MMA_F64_LINES = 4,  // of f64 chunk c of line l lies at chunk c ^ 2 (l % 4)
+    MMA_CHUNK = 16,   // bytes of a copy, and of a row of a matrix that ldmatrix loads
     MMA_FRAGMENTS = 4,                    // of MMA_LINES lines, that a warp has of an operand at most
     MMA_SUMS_MAX = 128,                   // of a thread
     MMA_COPY_LEAST = 4,                   // bytes that cp.async copies at least: elements of less aligned lines are loaded into registers
     MMA_LOADED_MAX = 96,                  // of a stage, by a thread at once: with 128 of 8 bits ptxas spilled on sm_89 and sm_90
-    MMA_PAD = 16                          // bytes after each row of a staged result: rows begin in different banks
+    MMA_PAD = 16,                         // bytes after each row of a staged result: rows begin in different banks,
+    MMA_PAD_F64 = 64                      // of f64 too, of which four lanes write half of the banks at once
 };
 
-// In the order of the words of `tile`; 0 is auto. The last ones are those of the form skinny.
+// In the order of the words of `tile`; 0 is auto. The last ones are those of the form skinny. The tile of a shape: of f64 a thread has at most
+// half as many sums, each of two registers, so that 128x128 has more warps, and tiles that are larger have no warps at all.
 enum { MMA_TILES = GEMM_TILE_SKINNY, MMA_ALL_TILES = MMA_TILES + 3 };
 extern const mma_tile cj__mma_tiles[MMA_ALL_TILES];
+const mma_tile       *cj__mma_tile(const gemm_type *type, uint64_t tile);
 
 static inline uint32_t cj__mma_warps(const mma_tile *t) { return t->warps_m * t->warps_n; }
 static inline uint32_t cj__mma_sums(const mma_tile *t) { return t->m / t->warps_m * (t->n / t->warps_n) / GEMM_WARP; }
+
+// Bytes of K of a slice, of which a step has so many. Of an operand that lies by line: lines side by side in a row of a stage, a box, and
+// rows of K of a step.
+static inline uint32_t cj__mma_slice(const gemm_shape *g) { return cj__gemm_is_f64(g->a.type) ? MMA_SLICE_F64 : MMA_SLICE; }
+static inline uint32_t cj__mma_slices(const gemm_shape *g) { return GEMM_ROW / cj__mma_slice(g); }
+static inline uint32_t cj__mma_box(const gemm_operand *o) { return GEMM_ROW / o->type->bytes; }
+static inline uint32_t cj__mma_box_bytes(const gemm_operand *o) { return cj__mma_box(o) * GEMM_ROW; }
 
 // Bytes of an operand's line that a thread brings into a stage at a time, 16 or what its alignment allows; and as how many elements it
 // loads them into registers, 0 where cp.async copies them.
@@ -58,7 +69,7 @@ static inline bool cj__mma_has_tail(const gemm_shape *g) { return g->n * g->d_ty
 
 // Bytes of shared memory in which a warp arranges MMA_LINES rows of its results.
 static inline uint32_t cj__mma_result_row(const gemm_shape *g, const mma_tile *t) {
-    return t->n / t->warps_n * g->d_type->bytes + MMA_PAD;
+    return t->n / t->warps_n * g->d_type->bytes + (cj__gemm_is_f64(g->d_type) ? MMA_PAD_F64 : MMA_PAD);
 }
 static inline uint32_t cj__mma_result_bytes(const gemm_shape *g, const mma_tile *t) {
     return MMA_LINES * cj__mma_result_row(g, t);
@@ -118,6 +129,7 @@ typedef struct mma_copies {
     const gemm_operand *operand;
     uint32_t            count, lines, boxes, first;  // first: bytes from the stage to the operand's part of it
     uint32_t            piece, loads;
+    bool                wide;     // by line: all boxes are one, whose pieces are side by side in the matrix
     cj_reg at, pass, next;        // the first piece of the next stage; bytes to the next line, and to the next stage
     cj_reg left;                  // by K: elements from the piece to the end of K; by line: lines of K
     cj_reg inside;                // by K: lines of the matrix from this thread's first one on
@@ -144,6 +156,22 @@ uint32_t cj__mma_line_offset(const mma_copies *c, uint32_t i, uint32_t box);
 
 // Of elements that are loaded (load.c): a piece of `size` bytes of the matrix.
 void cj__mma_load(const mma_kernel *k, const mma_copies *c, cj_reg when, uint32_t i, uint32_t box, cj_reg size);
+
+// ---- fragments
+
+// One operand's fragments: where the lane's row of the first one lies in stage 0.
+typedef struct mma_fragments {
+    const gemm_operand *operand;
+    uint32_t            count, sets;  // of MMA_LINES lines; sets of registers for them
+    cj_reg              at, in_stage;
+    cj_reg              value[2][MMA_FRAGMENTS][4];
+} mma_fragments;
+
+// Of f64 (f64.c): where this lane reads an operand's fragments, of a warp whose first line is `line` of the tile; the i-th fragment of
+// a slice, by warps for which `when` holds; d += a b of 16 lines of A, 8 of B and a slice.
+void cj__mma_f64_begin(const mma_kernel *k, mma_fragments *x, cj_reg line, uint32_t first);
+void cj__mma_f64_load(const mma_kernel *k, const mma_fragments *x, cj_reg when, uint32_t slice, uint32_t i, const cj_reg to[4]);
+void cj__mma_f64_multiply(const mma_kernel *k, const cj_reg a[4], const cj_reg b[2], const cj_reg d[4]);
 
 // ---- the mainloop and the results (loop.c, results.c)
 

@@ -21,14 +21,24 @@ const mma_tile cj__mma_tiles[MMA_ALL_TILES] = {
     {16, 64, 1, 1}, {16, 32, 1, 1},   {16, 16, 1, 1},
 };
 
+// A thread's sums of f64 are 64 at most, of 32x64 a warp.
+static const mma_tile tiles_of_f64[MMA_ALL_TILES] = {
+    {0, 0, 0, 0},   {0, 0, 0, 0}, {128, 128, 4, 2}, {0, 0, 0, 0},     {64, 128, 2, 2},
+    {64, 64, 2, 2}, {0, 0, 0, 0}, {128, 64, 4, 1},  {32, 128, 1, 4}, {16, 128, 1, 4},
+};
+
+const mma_tile *cj__mma_tile(const gemm_type *type, uint64_t tile) { return (cj__gemm_is_f64(type) ? tiles_of_f64 : cj__mma_tiles) + tile; }
+
+static const mma_tile *tile_of(const gemm_shape *g) { return cj__mma_tile(g->a.type, g->tile); }
+
 // ---- the shape
 
 static uint32_t operand_bytes(const gemm_operand *o) {
-    return (o->order == CJ_BY_K || o->lines > GEMM_BOX ? o->lines : GEMM_BOX) * GEMM_ROW;
+    return (o->order == CJ_BY_K || o->lines > cj__mma_box(o) ? o->lines : cj__mma_box(o)) * GEMM_ROW;
 }
 
 void cj__mma_set_tile(gemm_shape *g, uint64_t tile, bool turned) {
-    const mma_tile *t = &cj__mma_tiles[tile];
+    const mma_tile *t = cj__mma_tile(g->a.type, tile);
     g->tile = (uint32_t)tile;
     g->a.lines = g->tile_m = turned ? t->n : t->m;
     g->b.lines = g->tile_n = turned ? t->m : t->n;
@@ -54,13 +64,13 @@ static bool converts(const gemm_shape *g, unsigned target) {
 
 // Elements that wait for their stage have registers beside the sums of a tile of 64x128.
 static bool has_registers_to_load(const gemm_shape *g) {
-    const uint32_t loads = cj__mma_loads(g, &cj__mma_tiles[g->tile]);
-    return !loads || (loads <= MMA_LOADED_MAX && loads + cj__mma_sums(&cj__mma_tiles[g->tile]) <= (uint32_t)gpu->mma_loaded_sums);
+    const uint32_t loads = cj__mma_loads(g, tile_of(g));
+    return !loads || (loads <= MMA_LOADED_MAX && loads + cj__mma_sums(tile_of(g)) <= (uint32_t)gpu->mma_loaded_sums);
 }
 
 static bool has_registers(const gemm_shape *g, unsigned target) {
     if (!has_registers_to_load(g)) return false;
-    return cj__mma_sums(&cj__mma_tiles[g->tile]) <= (uint32_t)(converts(g, target) ? MMA_SUMS_MAX / 2 : MMA_SUMS_MAX);
+    return cj__mma_sums(tile_of(g)) <= (uint32_t)(converts(g, target) ? MMA_SUMS_MAX / 2 : MMA_SUMS_MAX);
 }
 
 // ---- stages
@@ -77,9 +87,9 @@ static uint32_t paired_stages(const gemm_shape *g, const cj_limits *limits) {
 // As many as leave room for two blocks of 4 warps on an SM, if those are enough; else as many as fit. Elements in registers are one step
 // ahead, whatever the stages.
 static uint32_t stages_of(const gemm_shape *g, const cj_limits *limits) {
-    if (cj__mma_loads(g, &cj__mma_tiles[g->tile])) return GEMM_STAGES_MIN;
+    if (cj__mma_loads(g, tile_of(g))) return GEMM_STAGES_MIN;
     const uint32_t most = stages_in(g, limits->shared_per_block_optin), paired = paired_stages(g, limits);
-    const bool     pairs = cj__mma_warps(&cj__mma_tiles[g->tile]) == 4 && paired >= gpu->mma_paired_stages;
+    const bool     pairs = cj__mma_warps(tile_of(g)) == 4 && paired >= gpu->mma_paired_stages;
     return (uint32_t)cj__least(pairs ? paired : most, (uint64_t)gpu->mma_stages);
 }
 
@@ -94,7 +104,8 @@ static double access_clocks(const gemm_operand *o) {
 
 // Clocks of a step of a block: its products, its bytes from L2, or its accesses, whichever takes longest; it waits for elements that it loads.
 static double step_clocks(const gemm_shape *g) {
-    const double products = (double)g->tile_m * g->tile_n * g->step / gpu->mma_products;
+    const double rate = cj__gemm_is_f64(g->a.type) ? gpu->mma_f64_products : gpu->mma_products;
+    const double products = (double)g->tile_m * g->tile_n * g->step / rate;
     const double width = g->a.type->bytes == 1 ? 0.5 : g->a.type->bytes == 4 ? 2 : 1;
     const double copies = fmax((double)(g->tile_m + g->tile_n) * GEMM_ROW / gpu->mma_l2_bytes, access_clocks(&g->a) + access_clocks(&g->b));
     const bool loads = cj__mma_piece_loads(&g->a) + cj__mma_piece_loads(&g->b) > 0;
@@ -110,7 +121,7 @@ static unsigned blocks_beside(const gemm_shape *g, const cj_limits *limits) {
 // Rounds of blocks on all SMs, each of which takes its steps and its end. Split-K adds the sums' way through L2. While one block of an SM waits
 // for its loads, the other one multiplies: counted where K is split, and where all blocks are at work at once.
 static double cost(const gemm_shape *g, const cj_limits *limits) {
-    const double   sums = (double)g->tile_m * g->tile_n * (double)sizeof(float);
+    const double   sums = (double)g->tile_m * g->tile_n * cj__gemm_sum_bytes(g);
     const uint64_t blocks = cj__gemm_tile_count(g) * g->parts;
     const bool     pairs = blocks > limits->sm_count && (g->parts > 1 || blocks <= 2 * (uint64_t)limits->sm_count);
     const unsigned beside = pairs ? blocks_beside(g, limits) : 1;
@@ -146,6 +157,7 @@ static void choose(const cj_plan *plan, const cj_limits *limits, gemm_shape *g) 
     cj__mma_set_tile(&best, asked ? asked : MMA_TILES - 1, false);
     best.parts = p->value[GEMM_PARTS] ? (uint32_t)p->value[GEMM_PARTS] : 1;
     for (uint64_t tile = asked ? asked : 1; tile < (asked ? asked + 1 : MMA_TILES); tile++) {
+        if (!cj__mma_tile(g->a.type, tile)->m) continue;
         cj__mma_set_tile(g, tile, false);
         if (stages_in(g, limits->shared_per_block_optin) < cj__most(GEMM_STAGES_MIN, p->value[GEMM_STAGES])) continue;
         if (!asked && !has_registers(g, cj__target_number(plan))) continue;
@@ -207,6 +219,15 @@ static cj_status check(const cj_plan *plan, const gemm_shape *g, cj_error *error
     return cj__gemm_check_tiles(&plan->params, g, g->parts, error);
 }
 
+// Before a tile is set.
+static cj_status check_tile(const cj_params *p, const gemm_shape *g, cj_error *error) {
+    const uint64_t  asked = p->value[GEMM_TILE];
+    const mma_tile *t = &cj__mma_tiles[asked];
+    REFUSE_IF(asked && !cj__mma_tile(g->a.type, asked)->m, "tile: %ux%u leaves no registers for sums of f64" CJ_HINT
+              "128x128 and smaller tiles do; or leave tile at its default", t->m, t->n);
+    return CJ_OK;
+}
+
 static cj_status set_stages(const cj_plan *plan, const cj_limits *limits, gemm_shape *g, cj_error *error) {
     const uint32_t most = stages_in(g, limits->shared_per_block_optin), asked = (uint32_t)plan->params.value[GEMM_STAGES];
     REFUSE_IF(asked == 1, "stages: 1; a stage is copied while the one before is multiplied, so it takes 2" CJ_HINT
@@ -236,20 +257,21 @@ void cj__mma_keep_choices(cj_plan *plan, const gemm_shape *g) {
 }
 
 static void shape_launch(cj_plan *plan, const gemm_shape *g) {
-    const mma_tile *t = &cj__mma_tiles[g->tile];
+    const mma_tile *t = tile_of(g);
     const uint32_t  warps = cj__mma_warps(t), results = warps * cj__mma_result_bytes(g, t);
     const uint64_t  tiles = cj__gemm_tile_count(g);
     plan->block = (cj_dim3){warps * GEMM_WARP, 1, 1};
     plan->grid = (cj_dim3){(uint32_t)(tiles * g->parts), 1, 1};
     plan->dynamic_shared = CJ_POOL_SLACK + (uint32_t)cj__most(g->stages * cj__mma_stage_bytes(g), results);
     if (g->parts > 1)
-        plan->workspace_bytes = (size_t)(tiles * warps * (sizeof(uint32_t) + (uint64_t)g->parts * cj__mma_sums(t) * GEMM_WARP * sizeof(float)));
+        plan->workspace_bytes = (size_t)(tiles * warps * (sizeof(uint32_t) + (uint64_t)g->parts * cj__mma_sums(t) * GEMM_WARP * cj__gemm_sum_bytes(g)));
     plan->programmatic = plan->params.value[GEMM_DEPENDENT] != 0;
 }
 
 cj_status cj__mma_plan(cj_plan *plan, const cj_limits *limits, cj_error *error) {
     gemm_shape g;
     cj__gemm_problem(&plan->params, &g);
+    TRY(check_tile(&plan->params, &g, error));
     choose(plan, limits, &g);
     TRY(cj__gemm_check_problem(&plan->params, &g, error));
     TRY(check(plan, &g, error));

@@ -27,7 +27,8 @@ static uint32_t warp_rows(const mma_kernel *k) { return k->tile->m / k->tile->wa
 static uint32_t warp_columns(const mma_kernel *k) { return k->tile->n / k->tile->warps_n; }
 static uint32_t eights(const mma_kernel *k) { return warp_columns(k) / MMA_COLUMNS; }
 static uint32_t row_sums(const mma_kernel *k) { return 4 * eights(k); }  // of a thread, in 16 rows
-static uint32_t part_bytes(const mma_kernel *k) { return cj__mma_sums(k->tile) * GEMM_WARP * 4; }
+static uint32_t sum_bytes(const mma_kernel *k) { return GEMM_WARP * cj__gemm_sum_bytes(k->base.g); }  // of a sum of each lane
+static uint32_t part_bytes(const mma_kernel *k) { return cj__mma_sums(k->tile) * sum_bytes(k); }
 
 // ---- split-K
 
@@ -43,7 +44,7 @@ static cj_reg share_sums(const mma_kernel *k, const cj_reg *sum, cj_label done) 
     cj_reg counter = cj_mad_wide(f, "counter", number, 4, workspace);
     cj_reg sums = cj_mad_wide(f, "sums", b->count, warps * 4, workspace);
     cj_reg first = cj_let(f, "u64", "first", "mul.wide.u32 $1, $2, $3;", number, b->g->parts);
-    first = cj_mad(f, "first", first, bytes, cj_mad_wide(f, "sums", b->lane, GEMM_VECTOR * 4, sums));
+    first = cj_mad(f, "first", first, bytes, cj_mad_wide(f, "sums", b->lane, GEMM_LANE_BYTES, sums));
     cj__gemm_sums_store(b, sum, cj__mma_sums(k->tile), cj_mad_wide(f, "own", k->part, bytes, first));
     cj_reg last = cj__last_warp(f, b->leader, counter, b->g->parts);
     cj_ptx(f, "@!$1 bra.uni $2;", last, done);
@@ -60,7 +61,7 @@ static void add_parts(const mma_kernel *k, const cj_reg *sum, uint32_t count, cj
     for (uint32_t i = 0; i < count; i++) cj__gemm_sum_clear(b, sum[i]);
     CJ_COUNT_DOWN(f, "add_part", left, 1) {
         for (uint32_t i = 0; i < count; i += MMA_LINES) {
-            cj__gemm_sums_load(b, "ld.global", summand, MMA_LINES, at, i * GEMM_WARP * 4);
+            cj__gemm_sums_load(b, "ld.global", summand, MMA_LINES, at, i * sum_bytes(k));
             cj__gemm_sums_add(b, sum + i, summand, MMA_LINES);
         }
         cj_update(f, at, "add", part_bytes(k));
@@ -69,11 +70,16 @@ static void add_parts(const mma_kernel *k, const cj_reg *sum, uint32_t count, cj
 
 // ---- begin
 
+// C of f32, or of f64.
+static cj_reg zero_of_c(const gemm_kernel *b, const char *name) {
+    return cj__gemm_is_f64(b->g->c_type) ? cj_mov(b->f, "f64", name, 0.0) : cj_mov(b->f, "f32", name, 0.0F);
+}
+
 cj_reg cj__mma_element(const gemm_kernel *b, cj_reg when, cj_reg at, uint32_t offset, const char *name) {
     cj_func *f = b->f;
-    if (b->g->c_type->bytes == 4) {
-        cj_reg x = cj_mov(f, "f32", name, 0.0F);
-        cj__load(f, when, "ld.global", "f32", &x, 1, at, offset);
+    if (b->g->c_type->bytes >= 4) {
+        cj_reg x = zero_of_c(b, name);
+        cj__load(f, when, "ld.global", b->g->c_type->in_ptx, &x, 1, at, offset);
         return x;
     }
     cj_reg half = cj_let(f, "b16", "half", "mov.b16 $1, 0;");
@@ -81,17 +87,19 @@ cj_reg cj__mma_element(const gemm_kernel *b, cj_reg when, cj_reg at, uint32_t of
     return cj_let(f, "f32", name, "cvt.f32.$3 $1, $2;", half, b->g->c_type->in_ptx);
 }
 
-static void begin_bias(results *r) {
+// Of f64, C and the bias of columns are loaded for each row, 8 columns after the other, as registers do not hold more beside the sums. Lanes
+// branch around rows that D has not: without branches ptxas starts the loads of all rows at once and spills.
+static bool branches(const gemm_shape *g) { return cj__gemm_is_f64(g->d_type) && (g->adds_c || g->bias == GEMM_BIAS_COLUMNS); }
+
+// The bias of this lane's columns, the first of which is `first`, of the eights from `from` to `to`.
+static void load_bias(const results *r, cj_reg first, uint32_t from, uint32_t to, cj_reg bias[2 * EIGHTS_MAX]) {
     const gemm_kernel *b = &r->k->base;
     const uint32_t     bytes = b->g->c_type->bytes;
-    if (b->g->bias != GEMM_BIAS_COLUMNS) return;
-    cj_reg at = cj_let(b->f, "u64", "bias_at", "mad.wide.u32 $1, $2, $3, $4;", r->column, bytes,
-                       cj__load_pointer(b->f, b->bias, "bias"));
-    for (uint32_t i = 0; i < 2 * eights(r->k); i++) {
+    cj_reg at = cj_let(b->f, "u64", "bias_at", "mad.wide.u32 $1, $2, $3, $4;", first, bytes, cj__load_pointer(b->f, b->bias, "bias"));
+    for (uint32_t i = 2 * from; i < 2 * to; i++) {
         const uint32_t column = i / 2 * MMA_COLUMNS + i % 2;
-        cj_reg         inside = cj_gt(b->f, "inside", r->n,
-                              column ? cj_add(b->f, "bias_column", r->column, column) : r->column);
-        r->bias[i] = cj__mma_element(&r->k->base, inside, at, column * bytes, "bias_of_column");
+        cj_reg         inside = cj_gt(b->f, "inside", r->n, column ? cj_add(b->f, "bias_column", first, column) : first);
+        bias[i] = cj__mma_element(&r->k->base, inside, at, column * bytes, "bias_of_column");
     }
 }
 
@@ -125,7 +133,7 @@ cj_reg cj__mma_element_at(cj_func *f, cj_reg matrix, cj_reg row, cj_reg pitch, c
 static void arrange(const results *r, cj_reg at, uint32_t offset, const cj_reg value[2]) {
     const gemm_kernel *b = &r->k->base;
     const gemm_type   *type = b->g->d_type;
-    if (type->bytes == 4) {
+    if (type->bytes >= 4) {
         cj__store(b->f, cj_always(), "st.shared", cj__gemm_sum_type(b->g), value, 2, at, offset);
         return;
     }
@@ -136,10 +144,11 @@ static void arrange(const results *r, cj_reg at, uint32_t offset, const cj_reg v
 
 // Two elements of C side by side; 0 where `when` does not hold. The address is a multiple of their size.
 static void load_pair(const results *r, cj_reg when, cj_reg at, uint32_t offset, cj_reg pair[2]) {
-    cj_func *f = r->k->base.f;
-    if (r->k->base.g->c_type->bytes == 4) {
-        for (uint32_t i = 0; i < 2; i++) pair[i] = cj_mov(f, "f32", "addend", 0.0F);
-        cj__load(f, when, "ld.global", "f32", pair, 2, at, offset);
+    cj_func         *f = r->k->base.f;
+    const gemm_type *type = r->k->base.g->c_type;
+    if (type->bytes >= 4) {
+        for (uint32_t i = 0; i < 2; i++) pair[i] = zero_of_c(&r->k->base, "addend");
+        cj__load(f, when, "ld.global", type->in_ptx, pair, 2, at, offset);
         return;
     }
     cj_reg half[2] = {cj_register(f, "b16", "low"), cj_register(f, "b16", "high")},
@@ -147,7 +156,7 @@ static void load_pair(const results *r, cj_reg when, cj_reg at, uint32_t offset,
     cj__load(f, when, "ld.global", "b32", &both, 1, at, offset);
     cj_ptx(f, "mov.b32 {$1, $2}, $3;", half[0], half[1], both);
     for (uint32_t i = 0; i < 2; i++)
-        pair[i] = cj_let(f, "f32", "addend", "cvt.f32.$3 $1, $2;", half[i], r->k->base.g->c_type->in_ptx);
+        pair[i] = cj_let(f, "f32", "addend", "cvt.f32.$3 $1, $2;", half[i], type->in_ptx);
 }
 
 // Whether two elements of C side by side are one load: none is half out of bounds, and they lie at a multiple of their size.
@@ -155,12 +164,12 @@ static bool has_pairs(const gemm_shape *g) {
     return !cj__mma_has_tail(g) && g->d_align >= 2 * g->d_type->bytes && g->c_align >= 2 * g->c_type->bytes;
 }
 
-// This lane's elements of a row of C.
-static void load_addends(const results *r, cj_reg is_row, cj_reg row, cj_reg column, cj_reg addend[2 * EIGHTS_MAX]) {
+// This lane's elements of a row of C, of the eights from `from` to `to`.
+static void load_addends(const results *r, cj_reg is_row, cj_reg row, cj_reg column, uint32_t from, uint32_t to, cj_reg addend[2 * EIGHTS_MAX]) {
     cj_func       *f = r->k->base.f;
     const uint32_t bytes = r->k->base.g->c_type->bytes, step = has_pairs(r->k->base.g) ? 2 : 1;
     cj_reg         at = cj__mma_element_at(f, r->c, row, r->c_pitch, column, bytes);
-    for (uint32_t i = 0; i < 2 * eights(r->k); i += step) {
+    for (uint32_t i = 2 * from; i < 2 * to; i += step) {
         const uint32_t offset = i / 2 * MMA_COLUMNS + i % 2;
         cj_reg         inside = cj_gt(f, "is_column", r->n, offset ? cj_add(f, "c_column", column, offset) : column);
         inside = cj_and(f, "inside", is_row, inside);
@@ -172,25 +181,40 @@ static void load_addends(const results *r, cj_reg is_row, cj_reg row, cj_reg col
 }
 
 // Whether a value depends on its row and column.
-static bool asks_row(const gemm_shape *g) { return g->adds_c || g->bias == GEMM_BIAS_ROWS; }
+static bool asks_row(const gemm_shape *g) { return g->adds_c || g->bias == GEMM_BIAS_ROWS || branches(g); }
 static bool asks_column(const gemm_shape *g) { return g->adds_c || g->bias == GEMM_BIAS_COLUMNS; }
+
+// Of a row the eights from `from` to `to`.
+static void take_columns(const results *r, cj_reg is_row, cj_reg row, cj_reg column, uint32_t from, uint32_t to, cj_reg bias_of_row,
+                         const cj_reg *sum, cj_reg at) {
+    const gemm_kernel *b = &r->k->base;
+    const gemm_shape  *g = b->g;
+    const bool         has_bias = g->bias == GEMM_BIAS_COLUMNS;
+    cj_reg             addend[2 * EIGHTS_MAX] = {{0}}, bias[2 * EIGHTS_MAX];
+    if (has_bias && branches(g)) load_bias(r, column, from, to, bias);
+    if (g->adds_c) load_addends(r, is_row, row, column, from, to, addend);
+    for (uint32_t i = 2 * from; i < 2 * to; i++)
+        cj__gemm_value(b, &r->values, &sum[i / 2 * 4 + i % 2], &addend[i], !has_bias ? &bias_of_row : branches(g) ? &bias[i] : &r->bias[i], 1);
+    for (uint32_t i = from; i < to; i++) arrange(r, at, i * MMA_COLUMNS * g->d_type->bytes, sum + 4 * i);
+}
 
 // One of the two rows that a lane has of 16: `sum` are those of its row in the first 8 columns.
 static void take_row(const results *r, cj_reg row, cj_reg column, const cj_reg *sum, cj_reg to) {
     const gemm_kernel *b = &r->k->base;
     const gemm_shape  *g = b->g;
-    cj_reg             is_row = cj_none(), bias = cj_none(), addend[2 * EIGHTS_MAX] = {{0}};
+    cj_reg             is_row = cj_none(), bias = cj_none();
     if (asks_row(g)) is_row = cj_lt(b->f, "is_row", row, r->m);
     if (g->bias == GEMM_BIAS_ROWS) {
         cj_reg at = cj__load_pointer(b->f, b->bias, "bias");
         at = cj_let(b->f, "u64", "bias_at", "mad.wide.u32 $1, $2, $3, $4;", row, g->c_type->bytes, at);
         bias = cj__mma_element(&r->k->base, is_row, at, 0, "bias_of_row");
     }
-    if (g->adds_c) load_addends(r, is_row, row, column, addend);
-    for (uint32_t i = 0; i < 2 * eights(r->k); i++)
-        cj__gemm_value(b, &r->values, &sum[i / 2 * 4 + i % 2], &addend[i],
-                       g->bias == GEMM_BIAS_COLUMNS ? &r->bias[i] : &bias, 1);
-    for (uint32_t i = 0; i < eights(r->k); i++) arrange(r, to, i * MMA_COLUMNS * g->d_type->bytes, sum + 4 * i);
+    if (!branches(g)) {
+        take_columns(r, is_row, row, column, 0, eights(r->k), bias, sum, to);
+        return;
+    }
+    CJ_IF(b->f, is_row, "row_done")
+    for (uint32_t i = 0; i < eights(r->k); i++) take_columns(r, is_row, row, column, i, i + 1, bias, sum, to);
 }
 
 // ---- 16 rows to D
@@ -200,7 +224,7 @@ static void store_end(const results *r, cj_reg left, cj_reg from, cj_reg to) {
     const uint32_t bytes = r->k->base.g->d_type->bytes;
     cj_func       *f = r->k->base.f;
     for (uint32_t i = 0; i < r->k->base.g->d_align / bytes - 1; i++) {
-        cj_reg x = cj_register(f, bytes == 4 ? "b32" : "b16", "end"), is_there = cj_gt(f, "is_there", left, i);
+        cj_reg x = cj_register(f, bytes == 8 ? "b64" : bytes == 4 ? "b32" : "b16", "end"), is_there = cj_gt(f, "is_there", left, i);
         cj_ptx(f, "@$1 ld.shared.b$2 $3, [$4 + $5];", is_there, 8 * bytes, x, from, i * bytes);
         cj_ptx(f, "@$1 st.global.b$2 [$3 + $4], $5;", is_there, 8 * bytes, to, i * bytes, x);
     }
@@ -284,14 +308,14 @@ void cj__mma_results(const mma_kernel *k, const cj_reg sum[MMA_SUMS_MAX], cj_lab
     if (asks_column(g)) column = cj_let(f, "s32", "own_column", "mad.lo.s32 $1, $2, $3, $4;", quarter, QUARTER, first);
     if (asks_row(g)) own_row = cj_let(f, "s32", "own_row", "add.s32 $1, $2, $3;", down, r.row);
     r.column = column;
-    begin_bias(&r);
+    if (g->bias == GEMM_BIAS_COLUMNS && !branches(g)) load_bias(&r, r.column, 0, eights(k), r.bias);
     r.column = first;
     const uint32_t count = cj__mma_sums(k->tile);
-    const uint32_t pass = (uint32_t)cj__least(count, (uint64_t)cj__gemm_constants.mma_pass_sums);
+    const uint32_t pass = (uint32_t)cj__least(count, (uint64_t)cj__gemm_constants.mma_pass_sums * 4 / cj__gemm_sum_bytes(g));
     for (uint32_t i = 0; i < count; i += row_sums(k)) {
         const uint32_t rows = i / row_sums(k) * ROWS;
         cj_step(f, "rows %u to %u of the warp's", (unsigned)rows, (unsigned)(rows + ROWS - 1));
-        if (g->parts > 1 && i % pass == 0) add_parts(k, sum + i, pass, cj_add(f, "of_part", parts, i * GEMM_WARP * 4));
+        if (g->parts > 1 && i % pass == 0) add_parts(k, sum + i, pass, cj_add(f, "of_part", parts, i * sum_bytes(k)));
         emit_rows(&r, rows / ROWS, sum + i, own_row, column, to);
     }
 }

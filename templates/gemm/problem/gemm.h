@@ -110,6 +110,7 @@ typedef struct gemm_type {
 } gemm_type;
 
 static inline bool cj__gemm_is_narrow_float(const gemm_type *type) { return type->bytes == 1 && !type->most; }
+static inline bool cj__gemm_is_f64(const gemm_type *type) { return type->bytes == 8; }
 
 // The vector that is added to each row of D (it has a value for each column) or to each column.
 typedef enum gemm_bias { GEMM_NO_BIAS, GEMM_BIAS_COLUMNS, GEMM_BIAS_ROWS } gemm_bias;
@@ -162,11 +163,13 @@ typedef struct gemm_shape {
     uint64_t steps;              // steps of K of a tile
 } gemm_shape;
 
-// Whether sums are s32, of integers; and whether D is these sums as they are.
+// Whether sums are s32, of integers; and whether D is these sums as they are. Bytes of a sum: those of f64 are f64.
+static inline uint32_t cj__gemm_sum_bytes(const gemm_shape *g) { return cj__gemm_is_f64(g->a.type) ? 8 : 4; }
 static inline bool     cj__gemm_is_integer(const gemm_shape *g) { return g->a.type->most > 0; }
 static inline bool     cj__gemm_is_exact(const gemm_shape *g) { return g->d_type->most > 0 && g->d_type->bytes == 4; }
 static inline bool     cj__gemm_is_scaled(const gemm_shape *g) { return g->a.type->bytes == 1 && !cj__gemm_is_exact(g); }
 static inline bool     cj__gemm_is_d_scaled(const gemm_shape *g) { return g->d_type->bytes == 1; }
+static inline const char *cj__gemm_factor_type(const gemm_shape *g) { return cj__gemm_is_f64(g->a.type) ? "f64" : "f32"; }  // of alpha and beta
 static inline uint32_t cj__gemm_multicast(const gemm_shape *g) { return g->cluster_m * g->cluster_n; }
 
 // Whether each cluster computes one tile, or its part of the tile's K, and is done.
@@ -189,6 +192,7 @@ static inline uint32_t cj__gemm_splits(const gemm_shape *g) { return g->split * 
 
 void      cj__gemm_problem(const cj_params *params, gemm_shape *g);
 bool      cj__gemm_keeps_sums(const cj_params *params);  // D is the sums of integers as they are: without alpha and scales
+bool      cj__gemm_multiplies_f64(const cj_params *params);  // then alpha and beta are f64, and form is mma
 void      cj__gemm_swap(gemm_shape *g);  // becomes D' = B' A', of which D lies in columns
 bool      cj__gemm_can_swap(const gemm_shape *g);
 

@@ -3,7 +3,7 @@
 #include "gemm.h"
 
 // In the order of the words of `dtype`, then what D alone can be.
-enum { BF16, F16, TF32, E4M3, E5M2, I8, U8, F32, I32 };
+enum { BF16, F16, TF32, E4M3, E5M2, I8, U8, F64, F32, I32 };
 
 static const gemm_type types[] = {
     [BF16] = {"bf16", "bf16", 2, CJ_TENSORMAP_BF16, 0x1p-8, 0},
@@ -13,13 +13,14 @@ static const gemm_type types[] = {
     [E5M2] = {"e5m2", "e5m2", 1, CJ_TENSORMAP_U8, 0x1p-3, 0},
     [I8] = {"i8", "s8", 1, CJ_TENSORMAP_U8, 0, 128},
     [U8] = {"u8", "u8", 1, CJ_TENSORMAP_U8, 0, 255},
+    [F64] = {"f64", "f64", 8, CJ_TENSORMAP_F64, 0x1p-53, 0},
     [F32] = {"f32", "f32", 4, CJ_TENSORMAP_F32, 0x1p-24, 0},
     [I32] = {"i32", "s32", 4, CJ_TENSORMAP_S32, 0, INT32_MAX},
 };
 
 // In the order of the words of `dtype-b` and `out`; what those choose by themselves follows the type of A.
-static const unsigned of_b[] = {0, E4M3, E5M2, I8, U8}, of_out[] = {0, BF16, F16, F32, E4M3, E5M2, I8, I32};
-static const unsigned default_out[] = {[BF16] = BF16, [F16] = F16, [TF32] = F32, [E4M3] = BF16, [E5M2] = BF16, [I8] = I32, [U8] = I32};
+static const unsigned of_b[] = {0, E4M3, E5M2, I8, U8}, of_out[] = {0, BF16, F16, F32, E4M3, E5M2, I8, I32, F64};
+static const unsigned default_out[] = {[BF16] = BF16, [F16] = F16, [TF32] = F32, [E4M3] = BF16, [E5M2] = BF16, [I8] = I32, [U8] = I32, [F64] = F64};
 
 // In the order of the words of `shared`.
 static const struct { bool a, b, c; } shared[] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 0, 1}, {0, 1, 1}};
@@ -60,6 +61,8 @@ static unsigned type_of_d(const cj_params *p) {
 }
 
 bool cj__gemm_keeps_sums(const cj_params *p) { return type_of_d(p) == I32; }
+
+bool cj__gemm_multiplies_f64(const cj_params *p) { return p->value[GEMM_DTYPE] == F64; }
 
 void cj__gemm_problem(const cj_params *p, gemm_shape *g) {
     const uint64_t *value = p->value;
@@ -180,14 +183,27 @@ static cj_status check_integers(const gemm_shape *g, cj_error *error) {
     return CJ_OK;
 }
 
+// Of f64: D and C are f64 and nothing else is; the powers of GELU and SiLU are those of f32.
+static cj_status check_f64(const gemm_shape *g, cj_error *error) {
+    const bool is_f64 = cj__gemm_is_f64(g->a.type);
+    REFUSE_IF(is_f64 != cj__gemm_is_f64(g->d_type), "out: %s, but the sums of %s are %s" CJ_HINT "leave out at its default%s", g->d_type->name,
+              g->a.type->name, is_f64 ? "f64, and so is D" : cj__gemm_is_integer(g) ? "s32" : "f32", is_f64 ? "" : "; dtype=f64 has it");
+    REFUSE_IF(is_f64 && (g->activation == GEMM_GELU || g->activation == GEMM_SILU),
+              "activation: %s takes its power of e in f32, and values are f64" CJ_HINT "relu is exact; or apply another one to D afterwards",
+              g->activation == GEMM_GELU ? "gelu" : "silu");
+    return CJ_OK;
+}
+
 #define SHARED_HINT CJ_HINT "shared says which matrices all products of a batch have in common"
 
 cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_error *error) {
     const uint64_t  *value = p->value;
     const gemm_type *a = &types[value[GEMM_DTYPE]];
-    TRY(check_order(a->bytes != 2 && value[GEMM_A], "a", "column", a, "row", error));
-    TRY(check_order(a->bytes != 2 && !value[GEMM_B], "b", "row", g->b.type, "column", error));
+    const bool       by_k = a->bytes != 2 && !cj__gemm_is_f64(a);
+    TRY(check_order(by_k && value[GEMM_A], "a", "column", a, "row", error));
+    TRY(check_order(by_k && !value[GEMM_B], "b", "row", g->b.type, "column", error));
     TRY(check_integers(g, error));
+    TRY(check_f64(g, error));
     TRY(check_lines(p, g, error));
     REFUSE_IF(value[GEMM_SHARED] && g->batches == 1, "shared: with batch 1 there is nobody to share with" SHARED_HINT);
     REFUSE_IF(shared[value[GEMM_SHARED]].c && !value[GEMM_C],
@@ -200,9 +216,12 @@ cj_status cj__gemm_check_problem(const cj_params *p, const gemm_shape *g, cj_err
 // Of the sums. Tensor maps of tf32 round an f32 to the nearest with 10 bits of fraction, on its way to shared memory.
 // At each 32 of k of 8-bit elements the hardware cuts every product and the sum off below 2^-13 of the largest one's power of two:
 // where signs are mixed, what is cut off cancels but for about 2^-10 ("Sums of 8-bit floats" in docs/maintaining/gemm.md).
-// Sums of integers are exact; as f32 they are rounded once, and once more by alpha.
+// Sums of integers are exact; as f32 they are rounded once, and once more by alpha. A sum of f64 is rounded by 2^-53 at each product
+// (mma.sync is as fma in order of K's elements, whichever that is) and where parts are added, which are k / 16 at most; alpha, C and bias round
+// three times.
 static double sum_error(const gemm_shape *g) {
     if (cj__gemm_is_integer(g)) return cj__gemm_is_exact(g) ? 0 : 0x1p-22;
+    if (cj__gemm_is_f64(g->a.type)) return 0x1p-51 + (double)g->k * 0x1p-52;
     switch (g->a.type->bytes) {
     case 1: return 0x1p-10 + (double)g->k * 0x1p-18;
     case 4: return 0x1p-10 + (double)g->k * 0x1p-22;

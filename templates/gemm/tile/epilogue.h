@@ -6,7 +6,7 @@
 
 #include "kernel.h"
 
-// ---- sums (partials.c): f32, or s32 of integers, in registers of the type b32, which become the values in f32
+// ---- sums (partials.c): f32, f64 of f64, or s32 of integers, in registers of the type b32, which become the values in f32
 
 const char *cj__gemm_sum_type(const gemm_shape *g);  // of a register and in memory
 cj_reg      cj__gemm_sum(const gemm_kernel *k, const char *name);
@@ -29,7 +29,7 @@ void cj__gemm_values_bias(const gemm_kernel *k, const gemm_values *v, const gemm
 // The bias of the 8 columns `eight` of the tile: new registers for the two of them that a thread has.
 void cj__gemm_values_columns(const gemm_kernel *k, const gemm_values *v, uint32_t eight, cj_reg bias[2]);
 
-// One sum or two become values, as f32: scaled, `addend` (of C) and `bias` added if they are there (a zero id is none), activated. Where D is
+// One sum or two become values, as f32 (f64): scaled, `addend` (of C) and `bias` added if they are there (a zero id is none), activated. Where D is
 // i32 they stay as they are.
 void cj__gemm_value(const gemm_kernel *k, const gemm_values *v, const cj_reg *sum, const cj_reg *addend,
                     const cj_reg *bias, uint32_t count);
@@ -87,10 +87,11 @@ void cj__gemm_results_take_subtile(const gemm_kernel *k, const gemm_results *r, 
 
 // ---- sums that blocks or clusters which split the K of a tile combine through global memory (partials.c)
 
-// A lane's sums as they lie there: four of them, the lanes of a warp side by side.
-enum { GEMM_VECTOR = 4, GEMM_VECTOR_BYTES = GEMM_WARP * 16 };
+// A lane's sums as they lie there: 16 bytes of them, four or two of f64, the lanes of a warp side by side.
+enum { GEMM_VECTOR = 4, GEMM_LANE_BYTES = 16, GEMM_VECTOR_BYTES = GEMM_WARP * GEMM_LANE_BYTES };
+static inline uint32_t cj__gemm_vector(const gemm_shape *g) { return GEMM_LANE_BYTES / cj__gemm_sum_bytes(g); }
 
-// `count` sums, a multiple of GEMM_VECTOR, from or to where this lane's lie; `load` is "ld.global" or "ld.shared".
+// `count` sums, a multiple of cj__gemm_vector, from or to where this lane's lie; `load` is "ld.global" or "ld.shared".
 void cj__gemm_sums_load(const gemm_kernel *k, const char *load, const cj_reg *to, uint32_t count, cj_reg at,
                         uint32_t offset);
 void cj__gemm_sums_store(const gemm_kernel *k, const cj_reg *sum, uint32_t count, cj_reg at);

@@ -6,8 +6,8 @@ void cj__gemm_declare_values(gemm_kernel *k) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     const bool        scaled = cj__gemm_is_scaled(g);
-    k->alpha = cj_param(f, "f32", "alpha", NULL);
-    k->beta = cj_param(f, "f32", "beta", cj__gemm_comment(g->adds_c, NULL));
+    k->alpha = cj_param(f, cj__gemm_factor_type(g), "alpha", NULL);
+    k->beta = cj_param(f, cj__gemm_factor_type(g), "beta", cj__gemm_comment(g->adds_c, NULL));
     k->bias = cj_param(f, "u64", "bias", cj__gemm_comment(g->bias, "elements as C's"));
     k->scale_a = cj_param(f, "u64", "scale_a", cj__gemm_comment(scaled, "f32, or NULL for 1"));
     k->scale_b = cj_param(f, "u64", "scale_b", cj__gemm_comment(scaled, "f32, or NULL for 1"));

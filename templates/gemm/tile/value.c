@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of a sum before it is rounded: value = activation(alpha sum + beta C + bias), and for 8-bit results
-// times their scale. alpha has the scales of A and B in it. Sums of integers are converted to f32 first; in i32 they leave as they are.
+// times their scale. alpha has the scales of A and B in it. All of it is f32, of f64 f64. Sums of integers are converted to f32 first; in i32 they leave as they are.
 //
 // The bias of a tile is loaded during the tile's products and waits in registers: of columns each lane has two of every
 // 64 (of a tile that ends within them, also some that are none of its), and a shuffle brings them (two of 16 bits at once) to the
@@ -38,7 +38,7 @@ void cj__gemm_values_begin(const gemm_kernel *k, gemm_values *v) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     if (cj__gemm_is_exact(g)) return;
-    v->alpha = cj__load_param(f, "f32", k->alpha, "alpha");
+    v->alpha = cj__load_param(f, cj__gemm_factor_type(g), k->alpha, "alpha");
     if (cj__gemm_is_scaled(g)) {
         multiply_by(k, v->alpha, k->scale_a, "scale_a");
         multiply_by(k, v->alpha, k->scale_b, "scale_b");
@@ -47,7 +47,7 @@ void cj__gemm_values_begin(const gemm_kernel *k, gemm_values *v) {
         v->scale_d = cj_mov(f, "f32", "scale_d", 1.0F);
         multiply_by(k, v->scale_d, k->scale_d, "scale_d");
     }
-    if (g->adds_c) v->beta = cj__load_param(f, "f32", k->beta, "beta");
+    if (g->adds_c) v->beta = cj__load_param(f, cj__gemm_factor_type(g), k->beta, "beta");
     if (!g->bias) return;
     const bool waits_as_loaded = g->bias == GEMM_BIAS_COLUMNS && g->c_type->bytes == 2;
     for (uint32_t i = 0; i < (g->bias == GEMM_BIAS_ROWS ? 2 : values_of_columns(g)); i++)
@@ -157,24 +157,35 @@ static cj_reg power_of(const gemm_kernel *k, cj_reg x) {
     return cj_let(f, "f32", "power", "mul.rn.f32 $1, $2, $3;", slope, x);
 }
 
+// f64 has no max that keeps NaN: what compares with 0 becomes 0.
+static void rectify(const gemm_kernel *k, cj_reg x) {
+    if (!cj__gemm_is_f64(k->g->a.type)) {
+        cj_ptx(k->f, "max.NaN.f32 $1, $1, $2;", x, 0.0F);
+        return;
+    }
+    cj_reg is_negative = cj_let(k->f, "pred", "is_negative", "setp.le.f64 $1, $2, $3;", x, 0.0);
+    cj_ptx(k->f, "@$1 mov.f64 $2, $3;", is_negative, x, 0.0);
+}
+
 static void activate(const gemm_kernel *k, const cj_reg *x, uint32_t count) {
     const gemm_activation activation = k->g->activation;
     cj_reg                power[2];
-    for (uint32_t i = 0; activation == GEMM_RELU && i < count; i++) cj_ptx(k->f, "max.NaN.f32 $1, $1, $2;", x[i], 0.0F);
+    for (uint32_t i = 0; activation == GEMM_RELU && i < count; i++) rectify(k, x[i]);
     if (activation != GEMM_GELU && activation != GEMM_SILU) return;
     for (uint32_t i = 0; i < count; i++) power[i] = power_of(k, x[i]);
     apply_sigmoid(k->f, x, power, count);
 }
 
 static void scale_and_add(const gemm_kernel *k, const gemm_values *v, cj_reg sum, cj_reg addend, cj_reg bias) {
-    const bool biased = k->g->bias != GEMM_NO_BIAS;
+    const bool        biased = k->g->bias != GEMM_NO_BIAS;
+    const char *const type = cj__gemm_factor_type(k->g);
     if (biased && !k->g->adds_c) {
-        cj_ptx(k->f, "fma.rn.f32 $1, $1, $2, $3;", sum, v->alpha, bias);
+        cj_ptx(k->f, "fma.rn.$4 $1, $1, $2, $3;", sum, v->alpha, bias, type);
         return;
     }
-    cj_ptx(k->f, "mul.rn.f32 $1, $1, $2;", sum, v->alpha);
-    if (k->g->adds_c) cj_ptx(k->f, "fma.rn.f32 $1, $2, $3, $1;", sum, v->beta, addend);
-    if (biased) cj_ptx(k->f, "add.rn.f32 $1, $1, $2;", sum, bias);
+    cj_ptx(k->f, "mul.rn.$3 $1, $1, $2;", sum, v->alpha, type);
+    if (k->g->adds_c) cj_ptx(k->f, "fma.rn.$4 $1, $2, $3, $1;", sum, v->beta, addend, type);
+    if (biased) cj_ptx(k->f, "add.rn.$3 $1, $1, $2;", sum, bias, type);
 }
 
 void cj__gemm_value(const gemm_kernel *k, const gemm_values *v, const cj_reg *sum, const cj_reg *addend,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gemm_cases.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ typedef struct matrix {
 enum { A, B, C, BIAS, D, MATRICES };
 
 typedef struct problem {
-    const char        *words;
+    const char        *words, *target;  // NULL: the device's
     cj_device         *device;
     cj_params          params;
     uint64_t           m, n, k, batch;
@@ -41,7 +42,9 @@ typedef struct problem {
     unsigned           bias;  // 1: of n, 2: of m
     cj_gemm_activation activation;
     matrix             matrix[MATRICES];
-    float              alpha, beta, scale[3];  // of A, B and D
+    double             alpha, beta;
+    bool               wide_factors;  // of f64: as alpha_f64 and beta_f64
+    float              scale[3];  // of A, B and D
     cj_ptr             scales;
     bool               has_scale_b;
     cj_gemm_desc       desc;  // the leading dimensions and strides
@@ -66,9 +69,14 @@ static void set(problem *p, unsigned which, uint64_t row, uint64_t column, doubl
 
 static double random_real(uint64_t *random) { return (double)(cj_test_random(random) >> 40) * 0x1p-23 - 1; }
 
+// With all bits of a double.
+static double random_double(uint64_t *random) { return (double)(cj_test_random(random) >> 11) * 0x1p-52 - 1; }
+
+static bool is_f64(const gemm_number_type *type) { return type->bytes == 8; }
+
 // Of floats from -1 to 1, of integers of all that the type has.
 static double random_element(const gemm_number_type *type, uint64_t *random) {
-    const double real = random_real(random), half = (type->most - type->least + 1) / 2;
+    const double real = is_f64(type) ? random_double(random) : random_real(random), half = (type->most - type->least + 1) / 2;
     return gemm_number_is_integer(type) ? floor(type->least + half + real * half) : real;
 }
 
@@ -169,9 +177,19 @@ static void make_scales(problem *p, uint64_t *random) {
     cj_test_ok(cj_mem_write(p->device, p->scales, p->scale, sizeof p->scale, NULL, &error), &error);
 }
 
+// Of f64 a double, or a float alone.
+static void make_factors(problem *p, uint64_t *random) {
+    static const double factors[] = {1, 0.5, -2, 0.37};
+    p->alpha = factors[cj_test_random(random) % 4];
+    p->beta = factors[cj_test_random(random) % 4];
+    p->wide_factors = is_f64(type_of(p, "dtype", NULL)) && cj_test_random(random) % 2;
+    if (p->wide_factors) return;
+    p->alpha = (float)p->alpha;
+    p->beta = (float)p->beta;
+}
+
 static void open_problem(problem *p, cj_device *device, const char *words, uint64_t *random) {
-    static const float factors[] = {1, 0.5F, -2, 0.37F};
-    cj_error           error = {0};
+    cj_error error = {0};
     *p = (problem){.words = words, .device = device};
     cj_test_ok(cj_test_params("gemm", words, &p->params, &error), &error);
     p->m = cj_params_get(&p->params, "m");
@@ -181,8 +199,7 @@ static void open_problem(problem *p, cj_device *device, const char *words, uint6
     p->bias = (unsigned)cj_params_get(&p->params, "bias");
     p->activation = (cj_gemm_activation)cj_params_get(&p->params, "activation");
     p->adds_c = cj_params_get(&p->params, "c") == 1;
-    p->alpha = factors[cj_test_random(random) % 4];
-    p->beta = factors[cj_test_random(random) % 4];
+    make_factors(p, random);
     make_matrices(p, random);
     make_scales(p, random);
 }
@@ -202,8 +219,10 @@ static cj_gemm_operands operands_of(const problem *p) {
                               .b = x[B].device,
                               .c = x[C].device,
                               .d = x[D].device,
-                              .alpha = p->alpha,
-                              .beta = p->beta,
+                              .alpha = p->wide_factors ? 99 : (float)p->alpha,
+                              .beta = p->wide_factors ? 99 : (float)p->beta,
+                              .alpha_f64 = p->wide_factors ? p->alpha : 0,
+                              .beta_f64 = p->wide_factors ? p->beta : 0,
                               .bias = x[BIAS].device + x[BIAS].type->bytes,
                               .scale_a = p->scales,
                               .scale_b = p->has_scale_b ? p->scales + sizeof(float) : 0,
@@ -213,15 +232,17 @@ static cj_gemm_operands operands_of(const problem *p) {
 // ---- the host's way
 
 // Relative to the magnitude of the sum: sums in f32 in any order; sums of 8-bit floats, of mixed signs,
-// whose products are cut off after 13 bits; sums of integers, which are exact and then rounded to f32.
+// whose products are cut off after 13 bits; sums of integers, which are exact and then rounded to f32; of f64, as gemm.h has it.
 static double sum_error(const problem *p) {
     if (gemm_number_is_integer(p->matrix[A].type)) return keeps_sums(p) ? 0 : 0x1p-21;
+    if (is_f64(p->matrix[A].type)) return 0x1p-51 + ldexp((double)p->k, -52);
     return 0x1p-22 + (p->matrix[A].type->bytes == 1 ? 0x1p-10 + ldexp((double)p->k, -18) : ldexp((double)p->k, -22));
 }
 
 // How far rounding to a type moves a number of this size.
 static double rounding(const gemm_number_type *type, double size) {
     if (gemm_number_is_integer(type)) return type->bytes == 4 ? 0 : 0.5;
+    if (is_f64(type)) return size * DBL_EPSILON / 2 + DBL_TRUE_MIN;
     const int least = 2 - (1 << (type->format.exponent - 1)) - type->format.fraction - 1;  // half the smallest number
     return ldexp(size, -type->format.fraction - 1) + ldexp(1, least > -25 ? least : -25);
 }
@@ -235,19 +256,21 @@ static double stored(const gemm_number_type *type, double x) {
 
 // The expected element of D, and in *bound how far the device's may differ: it is rounded once to the type.
 static double expected(const problem *p, uint64_t product, uint64_t row, uint64_t column, double *bound) {
-    const double            alpha = (double)p->alpha * p->scale[0] * p->scale[1];
+    const double            alpha = p->alpha * p->scale[0] * p->scale[1];
     const gemm_number_type *type = p->matrix[D].type;
-    double                  sum = 0, size = 0;
+    long double             sum = 0;
+    double                  size = 0;
     for (uint64_t i = 0; i < p->k; i++) {
-        const double term = value(p, A, product, row, i) * value(p, B, product, i, column);
+        const long double term = (long double)value(p, A, product, row, i) * value(p, B, product, i, column);
         sum += term;
-        size += fabs(term);
+        size += (double)fabsl(term);
     }
-    const double c = p->adds_c ? p->beta * value(p, C, product, row, column) : 0;
+    const long double c = p->adds_c ? (long double)p->beta * value(p, C, product, row, column) : 0;
     const double bias = p->bias ? value(p, BIAS, 0, 0, 1 + (p->bias == 2 ? row : column)) : 0;
-    const double want = p->scale[2] * gemm_model_activated(p->activation, alpha * sum + c + bias);
-    double       error = p->scale[2] * sum_error(p) * (fabs(alpha) * size + fabs(c) + fabs(bias));
-    if (p->activation > CJ_GEMM_RELU) error = 1.13 * error + p->scale[2] * 0x1p-20 * fabs(alpha * sum + c + bias);
+    const double all = (double)(alpha * sum + c + bias);
+    const double want = p->scale[2] * gemm_model_activated(p->activation, all);
+    double       error = p->scale[2] * sum_error(p) * (fabs(alpha) * size + fabs((double)c) + fabs(bias));
+    if (p->activation > CJ_GEMM_RELU) error = 1.13 * error + p->scale[2] * 0x1p-20 * fabs(all);
     *bound = rounding(type, fabs(want) + error) + error;
     return stored(type, want);
 }
@@ -257,8 +280,8 @@ static void check_element(const problem *p, uint64_t product, uint64_t row, uint
     const double want = expected(p, product, row, column, &bound), got = value(p, D, product, row, column);
     if (isnan(want) ? isnan(got) : isinf(want) ? got == want : fabs(got - want) <= bound) return;
     fail_msg("%s: D(%" PRIu64 ", %" PRIu64 ") of product %" PRIu64
-             " is %.9g, not %.9g +- %.3g (alpha %g, beta %g, ld %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 ")",
-             p->words, row, column, product, got, want, bound, (double)p->alpha, (double)p->beta, p->desc.lda,
+             " is %.17g, not %.17g +- %.3g (alpha %g, beta %g, ld %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 ")",
+             p->words, row, column, product, got, want, bound, p->alpha, p->beta, p->desc.lda,
              p->desc.ldb, p->desc.ldc, p->desc.ldd);
 }
 
@@ -293,6 +316,13 @@ static void check(const problem *p, uint64_t *random) {
 
 // ---- a case
 
+static cj_status make_kernel(const problem *p, cj_kernel **kernel, cj_error *error) {
+    cj_plan plan;
+    if (!p->target) return cj_kernel_create(p->device, &p->params, kernel, error);
+    cj_status status = cj_plan_make(&p->params, cj_device_limits(p->device), p->target, &plan, error);
+    return status ? status : cj_kernel_load(p->device, &plan, kernel, error);
+}
+
 // Checks the first result; the second one must be the same.
 static void launch_twice(problem *p, uint64_t *random) {
     cj_kernel             *kernel = NULL;
@@ -300,7 +330,7 @@ static void launch_twice(problem *p, uint64_t *random) {
     const matrix          *d = &p->matrix[D];
     const cj_gemm_operands operands = operands_of(p);
     unsigned char         *first = malloc(bytes_of(d));
-    cj_status              status = cj_kernel_create(p->device, &p->params, &kernel, &error);
+    cj_status              status = make_kernel(p, &kernel, &error);
     assert_non_null(first);
     for (int time = 0; time < 2; time++) {
         if (!status) status = cj_mem_fill(p->device, d->device, POISON, bytes_of(d), NULL, &error);
@@ -321,9 +351,12 @@ static void send_all(const problem *p) {
     for (unsigned i = 0; i < MATRICES; i++) send(p, &p->matrix[i]);
 }
 
-void cj_test_gemm(cj_device *device, const char *words, uint64_t *random) {
+void cj_test_gemm(cj_device *device, const char *words, uint64_t *random) { cj_test_gemm_for(device, NULL, words, random); }
+
+void cj_test_gemm_for(cj_device *device, const char *target, const char *words, uint64_t *random) {
     problem p;
     open_problem(&p, device, words, random);
+    p.target = target;
     send_all(&p);
     launch_twice(&p, random);
     close_problem(&p);
@@ -350,6 +383,7 @@ static void launch_chain(problem *p, const char *dependent, unsigned char *resul
     cj_kernel       *kernel = NULL;
     cj_error         error = {0};
     forth.alpha = back.alpha = 1 / (float)p->k;
+    forth.alpha_f64 = back.alpha_f64 = 0;
     back.a = forth.d;
     back.d = forth.a;
     strides.lda = p->desc.ldd;
@@ -482,6 +516,10 @@ void cj_test_gemm_calls(cj_device *device) {
          {.dtype = CJ_I8, .dtype_b = CJ_U8, .b = CJ_GEMM_COLUMN}},
         {"m=40 n=72 k=112 dtype=u8 b=column out=i8 c=yes bias=m",
          {.dtype = CJ_U8, .b = CJ_GEMM_COLUMN, .out = CJ_GEMM_OUT_I8, .adds_c = true, .bias = CJ_GEMM_BIAS_M}},
+        {"m=41 n=73 k=50 dtype=f64 a=column c=yes bias=n activation=relu align=8",
+         {.dtype = CJ_F64, .a = CJ_GEMM_COLUMN, .adds_c = true, .bias = CJ_GEMM_BIAS_N, .activation = CJ_GEMM_RELU}},
+        {"m=70 n=90 k=300 dtype=f64 b=column d=column batch=3 shared=b out=f64",
+         {.dtype = CJ_F64, .b = CJ_GEMM_COLUMN, .d = CJ_GEMM_COLUMN, .batch = 3, .out = CJ_GEMM_OUT_F64, .tile = CJ_GEMM_TILE_64X64, .parts = 3}},
         {"m=40 n=72 k=50 dtype=f16 batch=2 out=f32 activation=relu",
          {.dtype = CJ_F16, .batch = 2, .out = CJ_GEMM_OUT_F32, .activation = CJ_GEMM_RELU}},
     };

@@ -12,6 +12,9 @@
 // element.
 void cj_test_gemm(cj_device *device, const char *words, uint64_t *random);
 
+// The same, of a kernel for a target that is not the device's own.
+void cj_test_gemm_for(cj_device *device, const char *target, const char *words, uint64_t *random);
+
 // A few checked elements of A and B are NaN or infinite: the elements of D that depend on them must be, and no others.
 void cj_test_gemm_specials(cj_device *device, const char *words, uint64_t *random);
 
@@ -25,6 +28,9 @@ void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_
 
 // The same of the form mma: its tiles and parts.
 void cj_test_gemm_random_mma(cj_device *device, size_t count, uint32_t most, uint64_t *random);
+
+// The same of f64: every order, its tiles and parts, addresses and lines of multiples of 8 bytes.
+void cj_test_gemm_random_f64(cj_device *device, size_t count, uint32_t most, uint64_t *random);
 
 // Every type of D with lines of every remainder, in rows and in columns, in turn with C, batches and split-K: every
 // `stride`th of them, a number that neither 2 nor 3 divides (else types and orders would be left out); with CJ_FEW, one

@@ -7,7 +7,7 @@
 
 #include "models/half.h"
 
-// A type of elements. Floats of 4 bytes are stored as a float, tf32 with its low 13 bits 0. Integers have a range, and no format.
+// A type of elements. Floats of 4 bytes are stored as a float, those of 8 as a double, tf32 with its low 13 bits 0. Integers have a range, and no format.
 typedef struct gemm_number_type {
     const char *name;
     uint32_t    bytes;

@@ -91,6 +91,26 @@ void cj_test_gemm_random(cj_device *device, size_t count, uint32_t most, uint64_
     }
 }
 
+// f64, which has the form mma alone, in every order; tiles of half as many sums, and no other type of D.
+static void draw_f64(uint64_t *random, uint32_t most, char *words, size_t size) {
+    const char *tile = PICK(random, "auto", "128x128", "64x128", "128x64", "64x64", "32x128", "16x128");
+    const char *epilogue = PICK(random, "", "", " bias=n activation=relu", " bias=m", " c=yes", " c=yes bias=n",
+                                " c=yes bias=m activation=relu");
+    snprintf(words, size, "m=%u n=%u k=%u dtype=f64 a=%s b=%s d=%s tile=%s parts=%s stages=%s %s%s%s", draw_size(random, most),
+             draw_size(random, most), draw_size(random, most), PICK(random, "row", "column"), PICK(random, "row", "column"),
+             PICK(random, "row", "column"), tile, PICK(random, "0", "1", "1", "2", "3", "7"), PICK(random, "0", "0", "2", "3"),
+             PICK(random, "batch=1", "batch=1", "batch=2", "batch=3 shared=a", "batch=2 shared=b"), epilogue,
+             PICK(random, "", "", " align=8", " align-a=8", " align-b=8 align-d=8", " align-c=8"));
+}
+
+void cj_test_gemm_random_f64(cj_device *device, size_t count, uint32_t most, uint64_t *random) {
+    for (size_t i = 0; i < count; i++) {
+        char words[240];
+        draw_f64(random, most, words, sizeof words);
+        cj_test_gemm(device, words, random);
+    }
+}
+
 // The form mma: its tiles, and parts. 8-bit floats, which sm_90 converts, have the smaller tiles.
 static void draw_mma(uint64_t *random, const char *types, char *words, size_t size) {
     const bool  is_narrow = strstr(types, "dtype=e") != NULL, has_8_bits = is_narrow || has_integers(types);

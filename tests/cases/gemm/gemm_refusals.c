@@ -14,7 +14,7 @@ typedef struct refusal {
 static void refuse_descriptions(cj_device *device, const cj_gemm_operands *all) {
     const refusal refusals[] = {
         {"m: 0", {.n = 1, .k = 1, .dtype = CJ_BF16}, 0},
-        {"dtype", {.m = 1, .n = 1, .k = 1, .dtype = CJ_F64}, 0},
+        {"dtype", {.m = 1, .n = 1, .k = 1, .dtype = CJ_I64}, 0},
         {"cluster", {.m = 8, .n = 8, .k = 8, .dtype = CJ_BF16, .cluster = 3}, 0},
         {"split: 12 times 2", {.m = 8, .n = 8, .k = 8, .dtype = CJ_BF16, .cluster = 2, .split = 12}, 0},
         {"parts", {.m = 1, .n = 1, .k = 1, .dtype = CJ_BF16, .parts = 65}, 0},
@@ -53,6 +53,17 @@ static void refuse_descriptions(cj_device *device, const cj_gemm_operands *all) 
         {"out: i32, but there is an activation",
          {.m = 40, .n = 48, .k = 48, .dtype = CJ_U8, .b = CJ_GEMM_COLUMN, .activation = CJ_GEMM_RELU},
          0},
+        {"out: bf16, but the sums of f64 are f64", {.m = 8, .n = 8, .k = 8, .dtype = CJ_F64, .out = CJ_GEMM_OUT_BF16}, 0},
+        {"out: f64, but the sums of bf16 are f32", {.m = 8, .n = 8, .k = 8, .dtype = CJ_BF16, .out = CJ_GEMM_OUT_F64}, 0},
+        {"out: f64, but the sums of i8 are s32", {.m = 16, .n = 8, .k = 16, .dtype = CJ_I8, .b = CJ_GEMM_COLUMN, .out = CJ_GEMM_OUT_F64}, 0},
+        {"dtype: f64, but form=wgmma", {.m = 8, .n = 8, .k = 8, .dtype = CJ_F64, .form = CJ_GEMM_FORM_WGMMA}, 0},
+        {"dtype: f64, but form=skinny", {.m = 8, .n = 8, .k = 8, .dtype = CJ_F64, .b = CJ_GEMM_COLUMN, .form = CJ_GEMM_FORM_SKINNY}, 0},
+        {"tile: 128x256 leaves no registers for sums of f64", {.m = 8, .n = 8, .k = 8, .dtype = CJ_F64, .tile = CJ_GEMM_TILE_128X256}, 0},
+        {"activation: gelu takes", {.m = 8, .n = 8, .k = 8, .dtype = CJ_F64, .activation = CJ_GEMM_GELU}, 0},
+        {"activation: silu takes", {.m = 8, .n = 8, .k = 8, .dtype = CJ_F64, .activation = CJ_GEMM_SILU}, 0},
+        {"dtype-b: e5m2 has no effect with dtype=f64", {.m = 8, .n = 8, .k = 8, .dtype = CJ_F64, .dtype_b = CJ_E5M2}, 0},
+        {"cluster: 2, but form=mma", {.m = 8, .n = 8, .k = 8, .dtype = CJ_F64, .cluster = 2}, 0},
+        {"a: 0x", {.m = 8, .n = 8, .k = 8, .dtype = CJ_F64}, 4},
         {"bias: NULL", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .bias = CJ_GEMM_BIAS_N}, 0},
         {"stride_a, stride_b: both 0", {.m = 40, .n = 48, .k = 40, .dtype = CJ_BF16, .batch = 2}, 0},
         {"stride_d: 1904 elements are less than the 1920",
@@ -98,7 +109,7 @@ static void refuse_operands(cj_device *device, const cj_gemm_operands *all) {
         CJ_INIT(narrow),        .m = 48, .n = 48, .k = 48, .dtype = CJ_E4M3, .b = CJ_GEMM_COLUMN, .adds_c = true,
         .out = CJ_GEMM_OUT_E4M3};
     const cj_gemm_desc sums = {CJ_INIT(sums), .m = 48, .n = 48, .k = 48, .dtype = CJ_I8, .b = CJ_GEMM_COLUMN};
-    cj_gemm_operands   given[9];
+    cj_gemm_operands   given[11];
     const struct {
         const char         *says;
         const cj_gemm_desc *desc;
@@ -110,9 +121,12 @@ static void refuse_operands(cj_device *device, const cj_gemm_operands *all) {
                     {"scale_a: 0x1002", &narrow},
                     {"scale_b: 0x1002", &narrow},
                     {"scale_d: 0x1002", &narrow},
-                    {"alpha: 0.5, but D of i32", &sums}};
+                    {"alpha: 0.5, but D of i32", &sums},
+                    {"alpha_f64: 0.5, but the kernel does not multiply f64", &plain},
+                    {"beta_f64: -2, but the kernel does not multiply f64", &plain}};
     for (size_t i = 0; i < CJ_TEST_COUNT(given); i++) given[i] = *all;
     given[8].alpha = 0.5F;
+    given[9].alpha_f64 = 0.5, given[10].beta_f64 = -2;
     given[0].a = given[1].b = given[2].c = given[3].d = 0;
     given[4].c = given[4].d;
     given[5].scale_a = given[6].scale_b = given[7].scale_d = 0x1002;

@@ -29,6 +29,19 @@ refuses 64 'out: i32 is the sums of i8 and u8; those of bf16 are f32' run "${pro
 refuses 64 'k: 131072 products of i8 and i8 may leave the range of their sums' emit gemm --dtype i8 --b column --k 131072
 refuses 64 'dtype-b: i8 elements of B, but those of A are e5m2' emit gemm --dtype e5m2 --dtype-b i8 --b column
 
+# --- f64: sums in f64, factors of f64, the form mma on every target
+gives 'kernel: gemm_mma_f64' run "${problem[@]}" --dtype f64 --hazards on
+gives 'Error bound: ' run "${problem[@]}" --m 21 --n 33 --k 65 --dtype f64 --a column --b column --d column --c yes --bias n --activation relu --align 8
+gives $'\nLast element: 0.375 (expected 0.375)' run "${problem[@]}" --k 24 --dtype f64 --fill const:0.125
+gives 'sums in f64' emit gemm --dtype f64 --arch sm_90a
+gives 'mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64' emit gemm --dtype f64 --arch sm_80
+gives 'Work: ' bench "${problem[@]}" --rounds 1 --dtype f64
+refuses 64 'out: f64, but the sums of bf16 are f32' run "${problem[@]}" --out f64
+refuses 64 'out: f32, but the sums of f64 are f64' run "${problem[@]}" --dtype f64 --out f32
+refuses 64 'activation: gelu takes' run "${problem[@]}" --dtype f64 --activation gelu
+refuses 64 'dtype: f64, but form=wgmma does not multiply it' emit gemm --dtype f64 --form wgmma
+refuses 64 'tile: 256x128 leaves no registers for sums of f64' emit gemm --dtype f64 --tile 256x128
+
 # --- a part is its target that has wgmma; all other targets from sm_80 on multiply by mma.sync, in all commands
 for arch in h200 sm_90a sm_80 sm_90; do
     target=$arch

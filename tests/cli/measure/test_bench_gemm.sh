@@ -25,7 +25,7 @@ for d in row column; do
     described --d $d --batch 2 --shared b
 done
 for types in f16 'bf16 --out f32' 'tf32 --b column' 'e4m3 --b column' 'e4m3 --dtype-b e5m2 --b column --out f16' 'e5m2 --b column --out e5m2' \
-    'i8 --b column' 'i8 --b column --d column'; do
+    'i8 --b column' 'i8 --b column --d column' f64 'f64 --a column --b column --c yes' 'f64 --d column --align 8'; do
     # shellcheck disable=SC2086
     described --dtype $types
 done

@@ -22,6 +22,8 @@ static const char *const kernels[] = {
     "form=mma m=60 n=70 k=700 tile=32x128 stages=3 dtype=i8 dtype-b=u8 b=column parts=2",
     "form=mma m=33 n=37 k=397 tile=64x64 stages=2 align=1 dtype=e4m3 b=column parts=2",
     "form=mma m=61 n=70 k=331 tile=64x64 stages=3 align-a=4 align-b=2 parts=1",
+    "form=mma m=70 n=60 k=83 tile=64x64 stages=2 dtype=f64 c=yes",
+    "form=mma m=30 n=60 k=130 tile=16x128 stages=3 dtype=f64 a=column b=column parts=3 bias=n align=8",
     "form=skinny m=10 n=70 k=328 b=column tile=16x64 c=yes",
 };
 
@@ -39,10 +41,11 @@ static void fill(const gemm_type *type, unsigned char *to) {
     uint64_t random = 1;
     for (size_t i = 0; i < BYTES; i += type->bytes) {
         const uint64_t bits = cj_test_random(&random);
+        const double   wide = 0.5 + (double)(bits >> 11) * 0x1p-54;
         const uint32_t number = type->bytes == 1   ? (uint32_t)(0x20 + bits % 32)
                                 : type->bytes == 2 ? (uint32_t)(0x3f00 + bits % 256)
                                                    : (uint32_t)(0x3f000000 + bits % (1 << 24));
-        memcpy(to + i, &number, type->bytes);
+        memcpy(to + i, type->bytes == 8 ? (const void *)&wide : &number, type->bytes);
     }
 }
 
@@ -78,6 +81,8 @@ static cj_status run(const cj_specimen *specimen, cj_function *function, void *o
     const gemm_type     *type = k->shape.d_type;
     const bool           in_place = k->shape.adds_c && k->shape.c_type == type;
     float                alpha = 0.5F, beta = 2;
+    double               wide_alpha = 0.5, wide_beta = 2;
+    const bool           is_f64 = type->bytes == 8;
     cj_ptr               no_scale = 0, d = k->at[GEMM_MAP_D];
     void                *arguments[ARGUMENTS_MAX];
     uint32_t             count = 0;
@@ -85,7 +90,7 @@ static cj_status run(const cj_specimen *specimen, cj_function *function, void *o
     for (unsigned i = 0; i < GEMM_MAPS; i++) arguments[count++] = i == GEMM_MAP_C && in_place ? &d : &k->at[i];
     for (unsigned i = 0; i < GEMM_MAPS; i++) arguments[count++] = &k->leading[i];
     for (unsigned i = 0; i < GEMM_MAPS; i++) arguments[count++] = &k->stride[i];
-    void *const scalars[] = {&alpha, &beta, &k->at[GEMM_MAP_C], &no_scale, &no_scale, &no_scale};
+    void *const scalars[] = {is_f64 ? (void *)&wide_alpha : &alpha, is_f64 ? (void *)&wide_beta : &beta, &k->at[GEMM_MAP_C], &no_scale, &no_scale, &no_scale};
     for (size_t i = 0; i < CJ_TEST_COUNT(scalars); i++) arguments[count++] = scalars[i];
     for (uint32_t i = 0; i < k->plan.derived_count; i++) arguments[count++] = &k->plan.derived[i];
     arguments[count++] = &k->workspace;

@@ -45,7 +45,7 @@ static const half_format *format_of(int type) {
 }
 
 static size_t size_of(int type) {
-    return type == CUBLAS_R_32F || type == CUBLAS_R_32I ? 4 : type == CUBLAS_R_16F || type == CUBLAS_R_16BF ? 2 : 1;
+    return type == CUBLAS_R_64F ? 8 : type == CUBLAS_R_32F || type == CUBLAS_R_32I ? 4 : type == CUBLAS_R_16F || type == CUBLAS_R_16BF ? 2 : 1;
 }
 
 static double get(int type, const void *from, int64_t at) {
@@ -53,7 +53,9 @@ static double get(int type, const void *from, int64_t at) {
     const unsigned char *bytes = (const unsigned char *)from + (size_t)at * size_of(type);
     uint16_t             bits = 0;
     float                single;
+    double               wide;
     int32_t              whole;
+    if (type == CUBLAS_R_64F) return memcpy(&wide, bytes, sizeof wide), wide;
     if (type == CUBLAS_R_8I) return (int8_t)*bytes;
     if (type == CUBLAS_R_32I) return memcpy(&whole, bytes, sizeof whole), whole;
     memcpy(&single, bytes, format ? 0 : sizeof single);
@@ -67,11 +69,8 @@ static void put(int type, double value, void *to, int64_t at) {
     const float        single = (float)value;
     const uint16_t     bits = format ? half_from(*format, value) : 0;
     const int32_t      whole = type == CUBLAS_R_32I ? (int32_t)value : 0;
-    if (type == CUBLAS_R_32I) {
-        memcpy(bytes, &whole, sizeof whole);
-        return;
-    }
-    memcpy(bytes, format ? (const void *)&bits : &single, size_of(type));
+    const void        *from = type == CUBLAS_R_64F ? (const void *)&value : type == CUBLAS_R_32I ? (const void *)&whole : format ? (const void *)&bits : &single;
+    memcpy(bytes, from, size_of(type));
 }
 
 // ---- the library
@@ -85,7 +84,8 @@ EXPORT int cublasLtDestroy(void *handle) { return free(handle), 0; }
 EXPORT int cublasLtMatmulDescCreate(void **made, int compute, int scale) {
     product *p = calloc(1, sizeof *p);
     *made = p;
-    if (!p || scale != (compute == CUBLAS_COMPUTE_I32 ? CUBLAS_R_32I : CUBLAS_R_32F)) return INVALID;
+    const int factors = compute == CUBLAS_COMPUTE_I32 ? CUBLAS_R_32I : compute == CUBLAS_COMPUTE_F64 ? CUBLAS_R_64F : CUBLAS_R_32F;
+    if (!p || scale != factors) return INVALID;
     p->compute = compute;
     p->epilogue = CUBLAS_EPILOGUE_PLAIN;
     return 0;
@@ -145,7 +145,7 @@ static bool can(const product *p, const layout *a, const layout *d) {
     if (a->type == CUBLAS_R_8I)
         return p->compute == CUBLAS_COMPUTE_I32 && d->type == CUBLAS_R_32I && p->turned[0] && !p->turned[1] && !p->fast;
     return (size_of(a->type) == 1) == (p->fast == 1) &&
-           (a->type == CUBLAS_R_32F) == (p->compute == CUBLAS_COMPUTE_TF32);
+           (a->type == CUBLAS_R_32F) == (p->compute == CUBLAS_COMPUTE_TF32) && (a->type == CUBLAS_R_64F) == (p->compute == CUBLAS_COMPUTE_F64);
 }
 
 static bool fits(const product *p, const layout *a, const layout *b, const layout *c, const layout *d) {
@@ -184,7 +184,9 @@ static double element(const product *p, const layout *a, const void *from_a, con
 
 static double factor(const product *p, const void *from) {
     float   single;
+    double  wide;
     int32_t whole;
+    if (p->compute == CUBLAS_COMPUTE_F64) return memcpy(&wide, from, sizeof wide), wide;
     memcpy(&single, from, sizeof single);
     memcpy(&whole, from, sizeof whole);
     return p->compute == CUBLAS_COMPUTE_I32 ? (double)whole : (double)single;

@@ -59,6 +59,7 @@ size_t cublas_version(const cublas *c) { return c->version(); }
 
 static int type_of(cj_dtype type) {
     switch (type) {
+    case CJ_F64: return CUBLAS_R_64F;
     case CJ_F16: return CUBLAS_R_16F;
     case CJ_BF16: return CUBLAS_R_16BF;
     case CJ_E4M3: return CUBLAS_R_8F_E4M3;
@@ -96,6 +97,20 @@ static bool is_narrow(cj_dtype type) { return type == CJ_E4M3 || type == CJ_E5M2
 
 static bool is_integer(const cublas *c) { return c->problem.matrix[CUBLAS_A].type == CJ_I8; }
 
+// What a product is computed in, and the type of its factors alpha and beta.
+typedef struct arithmetic {
+    int compute, factors;
+} arithmetic;
+
+static arithmetic arithmetic_of(cj_dtype type) {
+    switch (type) {
+    case CJ_F64: return (arithmetic){CUBLAS_COMPUTE_F64, CUBLAS_R_64F};
+    case CJ_I8: return (arithmetic){CUBLAS_COMPUTE_I32, CUBLAS_R_32I};
+    case CJ_TF32: return (arithmetic){CUBLAS_COMPUTE_TF32, CUBLAS_R_32F};
+    default: return (arithmetic){CUBLAS_COMPUTE_F32, CUBLAS_R_32F};
+    }
+}
+
 // Of the first and the second factor, which are B and A if D is row-major.
 static int describe_factor(const cublas *c, bool second) {
     const cublas_problem *p = &c->problem;
@@ -109,12 +124,12 @@ static int describe_factor(const cublas *c, bool second) {
 
 static int describe_product(cublas *c) {
     const cublas_problem *p = &c->problem;
-    const bool            is_tf32 = p->matrix[CUBLAS_A].type == CJ_TF32, narrow = is_narrow(p->matrix[CUBLAS_A].type);
+    const bool            narrow = is_narrow(p->matrix[CUBLAS_A].type);
     static const int      epilogues[] = {CUBLAS_EPILOGUE_PLAIN, CUBLAS_EPILOGUE_RELU, CUBLAS_EPILOGUE_GELU};
     const int             plain = epilogues[p->activation];
     const int8_t          fast = 1;
-    const int             compute = is_integer(c) ? CUBLAS_COMPUTE_I32 : is_tf32 ? CUBLAS_COMPUTE_TF32 : CUBLAS_COMPUTE_F32;
-    int                   status = c->product_create(&c->product, compute, is_integer(c) ? CUBLAS_R_32I : CUBLAS_R_32F);
+    const arithmetic      how = arithmetic_of(p->matrix[CUBLAS_A].type);
+    int                   status = c->product_create(&c->product, how.compute, how.factors);
     if (status) return status;
     status = describe_factor(c, false) | describe_factor(c, true);
     if (narrow) status |= set(c, CUBLAS_FAST_ACCUMULATION, &fast, sizeof fast);
@@ -200,9 +215,11 @@ static cj_ptr place_of_c(const cublas *c, const cj_ptr *at) {
     return p->matrix[CUBLAS_C].type == p->matrix[CUBLAS_D].type ? at[CUBLAS_D] : c->workspace;
 }
 
-// alpha and beta, which of integers are integers: 1 and 0, the only ones of their products.
-static const void *factor(const cublas *c, const float *of_floats) {
+// alpha or beta, of f64 as a double, and of integers as an integer: 1 and 0, the only ones of their products.
+static const void *factor(const cublas *c, const float *of_floats, double *wide) {
     static const int32_t zero = 0, one = 1;
+    *wide = (double)*of_floats;
+    if (c->problem.matrix[CUBLAS_A].type == CJ_F64) return wide;
     return !is_integer(c) ? (const void *)of_floats : *of_floats != 0 ? &one : &zero;
 }
 
@@ -212,10 +229,11 @@ cj_status cublas_launch(cublas *c, unsigned algorithm, const cublas_operands *op
     const bool            by_columns = p->matrix[CUBLAS_D].by_columns;
     const int             first = by_columns ? CUBLAS_A : CUBLAS_B, second = by_columns ? CUBLAS_B : CUBLAS_A;
     const cj_ptr         *at = operands->matrix;
+    double                wide[2];
     int status = p->has_bias ? set(c, CUBLAS_BIAS_POINTER, &operands->bias, sizeof operands->bias) : 0;
     if (!status)
-        status = c->multiply(c->handle, c->product, factor(c, &p->alpha), pointer(at[first]), c->layout[first],
-                             pointer(at[second]), c->layout[second], factor(c, &p->beta), pointer(place_of_c(c, at)),
+        status = c->multiply(c->handle, c->product, factor(c, &p->alpha, &wide[0]), pointer(at[first]), c->layout[first],
+                             pointer(at[second]), c->layout[second], factor(c, &p->beta, &wide[1]), pointer(place_of_c(c, at)),
                              c->layout[CUBLAS_C], pointer(at[CUBLAS_D]), c->layout[CUBLAS_D],
                              &c->choice[algorithm].algorithm, pointer(c->workspace), WORKSPACE, stream);
     if (!status) return CJ_OK;

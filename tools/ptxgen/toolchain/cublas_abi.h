@@ -10,6 +10,7 @@
 // Ours, theirs.
 #define CUBLAS_CONSTANTS(X)                                                 \
     X(CUBLAS_R_32F, CUDA_R_32F, 0)                                          \
+    X(CUBLAS_R_64F, CUDA_R_64F, 1)                                          \
     X(CUBLAS_R_16F, CUDA_R_16F, 2)                                          \
     X(CUBLAS_R_16BF, CUDA_R_16BF, 14)                                       \
     X(CUBLAS_R_8I, CUDA_R_8I, 3)                                            \
@@ -17,6 +18,7 @@
     X(CUBLAS_R_8F_E4M3, CUDA_R_8F_E4M3, 28)                                 \
     X(CUBLAS_R_8F_E5M2, CUDA_R_8F_E5M2, 29)                                 \
     X(CUBLAS_COMPUTE_F32, CUBLAS_COMPUTE_32F, 68)                           \
+    X(CUBLAS_COMPUTE_F64, CUBLAS_COMPUTE_64F, 70)                           \
     X(CUBLAS_COMPUTE_I32, CUBLAS_COMPUTE_32I, 72)                           \
     X(CUBLAS_COMPUTE_TF32, CUBLAS_COMPUTE_32F_FAST_TF32, 77)                \
     X(CUBLAS_LAYOUT_BATCH, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 5)           \

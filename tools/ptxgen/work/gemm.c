@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm: random normal matrices (of integers 32 times as large, those of u8 around 128), or those of a fill or a file (A, then B, then C,
-// then the bias), compared with sums in f64 of some elements of D.
+// then the bias), compared with sums in long double of some elements of D.
 #include <clusterjit/gemm.h>
 #include <inttypes.h>
 #include <math.h>
@@ -373,15 +373,16 @@ static sum expected(const gemm *g, uint64_t product, uint64_t row, uint64_t colu
     const double scale_d = g->scale[SCALE_D], alpha = (double)g->alpha * g->scale[SCALE_A] * g->scale[SCALE_B];
     const double c = g->matrix[C].is_there ? g->beta * value(g, C, product, row, column) : 0;
     const double bias = g->bias ? value(g, BIAS, 0, 0, g->bias == 2 ? row : column) : 0;
-    sum          s = {0, 0};
+    long double  exact = 0;  // enough for products of f64, whose bound is below that of a sum in f64
+    double       size = 0;
     for (uint64_t i = 0; i < g->k; i++) {
-        const double term = value(g, A, product, row, i) * value(g, B, product, i, column);
-        s.value += term;
-        s.size += fabs(term);
+        const long double term = (long double)value(g, A, product, row, i) * value(g, B, product, i, column);
+        exact += term;
+        size += (double)fabsl(term);
     }
-    if (g->matrix[D].type == CJ_I32) return s;
-    return (sum){in_range(g->matrix[D].type, gemm_model_activated(g->activation, alpha * s.value + c + bias) * scale_d),
-                 (fabs(alpha) * s.size + fabs(c) + fabs(bias)) * scale_d};
+    if (g->matrix[D].type == CJ_I32) return (sum){(double)exact, size};
+    return (sum){in_range(g->matrix[D].type, gemm_model_activated(g->activation, (double)(alpha * exact + c + bias)) * scale_d),
+                 (fabs(alpha) * size + fabs(c) + fabs(bias)) * scale_d};
 }
 
 // How many elements are checked: all of a small product, else corners of the last product, and random elements.
