@@ -21,6 +21,7 @@ TABLE = [  # words, least ratio
     *((f"m={shape.split('x')[0]} n={shape.split('x')[1]} k={k}", 1.3) for k, shapes in SKINNY.items() for shape in shapes),
     ("m=8192 n=8192 k=8192 dtype=e4m3", 1.0), ("m=4096 n=4096 k=4096 dtype=e4m3", None), ("m=4096 n=4096 k=4096 dtype=tf32", None),
     ("m=8192 n=8192 k=8192 dtype=i8", None), ("m=64 n=8192 k=8192 dtype=i8", None),
+    ("m=4096 n=4096 k=4096 dtype=f64", None), ("m=256 n=512 k=8192 dtype=f64", None),
     ("m=8192 n=8192 k=8192 bias=n", None), ("m=8192 n=8192 k=8192 bias=n activation=gelu", None),
     ("m=8192 n=8192 k=1024 bias=n activation=gelu", None),
 ]

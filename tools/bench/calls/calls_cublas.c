@@ -8,14 +8,15 @@
 
 static cj_dtype out_of(const cj_gemm_desc *desc) {
     static const cj_dtype types[] = {
-        [CJ_GEMM_OUT_BF16] = CJ_BF16, [CJ_GEMM_OUT_F16] = CJ_F16, [CJ_GEMM_OUT_F32] = CJ_F32, [CJ_GEMM_OUT_I32] = CJ_I32};
+        [CJ_GEMM_OUT_BF16] = CJ_BF16, [CJ_GEMM_OUT_F16] = CJ_F16, [CJ_GEMM_OUT_F32] = CJ_F32, [CJ_GEMM_OUT_I32] = CJ_I32,
+        [CJ_GEMM_OUT_F64] = CJ_F64};
     return types[desc->out];
 }
 
 static const char *lacks(const cj_gemm_desc *desc) {
     const bool sums = desc->out == CJ_GEMM_OUT_I32;
-    if (desc->out == CJ_GEMM_OUT_AUTO || (desc->out > CJ_GEMM_OUT_F32 && !sums))
-        return "the words must name D's type: bf16, f16, f32, i32";
+    if (desc->out == CJ_GEMM_OUT_AUTO || (desc->out > CJ_GEMM_OUT_F32 && !sums && desc->out != CJ_GEMM_OUT_F64))
+        return "the words must name D's type: bf16, f16, f32, i32, f64";
     if ((desc->dtype == CJ_I8) != sums) return "of integers cuBLAS has products of i8 in i32 alone";
     if (desc->bias == CJ_GEMM_BIAS_M) return "cuBLAS has no bias for each row";
     return desc->activation == CJ_GEMM_SILU ? "cuBLAS has no SILU" : NULL;

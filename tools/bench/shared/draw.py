@@ -377,16 +377,18 @@ def round_up(value, multiple):
 
 
 def draw_product(rng, limits):
-    dtype = rng.choice(["bf16", "bf16", "bf16", "f16", "e4m3", "i8"])
+    dtype = rng.choice(["bf16", "bf16", "bf16", "f16", "e4m3", "i8"] * 2 + ["f64"])
     most = limits.bytes // SIZE[dtype]
     m, n, k = (draw_edge(rng, 1 << 16) for _ in range(3))
     while m * n * k > limits.operations or max(m * k, n * k, m * n) > most:
         m, n, k = (max(1, edge // 2) for edge in (m, n, k))
     b = "row" if SIZE[dtype] > 1 and rng.random() < 0.25 else "column"
-    out = rng.choice({"e4m3": ["bf16", "f32"], "i8": ["i32", "i32", "bf16", "f32"]}.get(dtype, [dtype, dtype, dtype, "f32"]))
+    out = rng.choice({"e4m3": ["bf16", "f32"], "i8": ["i32", "i32", "bf16", "f32"], "f64": ["f64"]}.get(dtype, [dtype, dtype, dtype, "f32"]))
     bias, activation = rng.random() < 0.3, rng.choice(["none"] * 6 + ["relu", "gelu", "silu"])
     if out == "i32":  # sums as they are
         bias, activation = False, "none"
+    if dtype == "f64" and activation != "relu":  # which has no other
+        activation = "none"
     pad, unaligned = rng.choice([0, 0, 0, 1]), rng.random() < 0.25
     gaps = [rng.choice([0, 0, 1, rng.randint(1, 15)]) for _ in range(3)] if unaligned else None
     offsets = [draw_offset(rng, of) for of in (dtype, dtype, out)] if unaligned else [0, 0, 0]

@@ -13,6 +13,7 @@ from shared.ours import die, progress, say
 COPIES, GRAPH_US, GRAPH_CALLS = 256, 2000, 1536  # at most so many inputs in rotation; a graph's least time; its most calls
 SIDE_MS, SLOW_MS, LAUNCH_US = 5, 400, 5          # a round of one side; all of a slow one's; a shorter call is launch latency
 MODES = {"turns": "in turns", "alone": "alone"}  # sides are measured in
+RATE = {"e4m3": 2, "i8": 2, "f64": 67 / 989}  # of tensor cores, of that of bf16, by the H200's data sheet
 JSON_SECONDS = 10                                # from one writing of --json's file to the next
 PEER_TOLERANCE = {"f64": 1e-9, "f32": 4e-3, "f16": 2e-2, "bf16": 6e-2, "e4m3": 0.2, "i8": 4e-3}  # of the largest element
 GOALS = {  # of best peer over ours: least, 10 % quantile, median
@@ -72,13 +73,16 @@ def operations(request):
     return 2 * request.form["m"] * request.form["n"] * request.form["k"]
 
 
+def rate_of(request):
+    return RATE.get(request.inputs[0].dtype, 1)
+
+
 def share_of_ceiling(request, us, ceilings):
     """The larger share: of the memory's ceiling, or of the arithmetic's; and which."""
     read_only = request.family in READS or (request.family == "crossentropy" and all(a.name != "dx" for a in request.outputs))
     shares = {"memory": request.bytes / us / 1e6 / ceilings["read" if read_only else "copy"]}
     if request.call == "gemm":
-        narrow = 2 if request.inputs[0].dtype in ("e4m3", "i8") else 1  # twice the rate of bf16
-        shares["arithmetic"] = operations(request) / us / 1e6 / ceilings["product"] / narrow
+        shares["arithmetic"] = operations(request) / us / 1e6 / ceilings["product"] / rate_of(request)
     bound = max(shares, key=shares.get)
     return shares[bound], "launch" if us < LAUNCH_US else bound
 
@@ -96,7 +100,7 @@ def turns_of(request, copies):
     """Turns through all copies that take 2 ms if calls take 1.5 us and move 4 TB/s, and not too many calls."""
     call_us = max(1.5, request.bytes / 4e6)
     if request.call == "gemm":
-        call_us = max(call_us, operations(request) / 7e8)
+        call_us = max(call_us, operations(request) / 7e8 / min(1, rate_of(request)))
     return max(1, math.ceil(min(GRAPH_US / call_us, GRAPH_CALLS) / copies))
 
 

@@ -133,13 +133,15 @@ def product(xp, form, x, dtype, out):
     if is_integer(out):
         return {"d": (whole(sums), None)}
     bias = x.get("bias", 0)
-    share = 2.0**-22 if is_integer(dtype) else 2.0**-10 + k * 2.0**-18 if dtype == "e4m3" else k * 2.0**-22
+    # Of f64 twice the library's bound: these sums are in f64, too.
+    once, last = (2.0**-50, 0) if dtype == "f64" else (2.0**-22, 2.0**-20)
+    share = {"i8": 2.0**-22, "e4m3": 2.0**-10 + k * 2.0**-18, "f64": k * 2.0**-51}.get(dtype, k * 2.0**-22)
     pre = sums + bias
     act = form["activation"]
     want = {"none": lambda: pre, "relu": lambda: pre * (pre > 0), "silu": lambda: pre / (1 + xp.exp(-pre)),
             "gelu": lambda: pre / 2 * (1 + xp.tanh((2 / math.pi) ** 0.5 * (pre + 0.044715 * pre**3)))}[act]()
     more = 1.13 if act in ("gelu", "silu") else 1
-    return {"d": (want, (sizes * share + (sizes + abs(bias)) * 2.0**-22) * more + abs(pre) * 2.0**-20)}
+    return {"d": (want, (sizes * share + (sizes + abs(bias)) * once) * more + abs(pre) * last)}
 
 
 # ---- held against what was found
