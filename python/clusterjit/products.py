@@ -45,7 +45,7 @@ def _along_k(x: View, order: str, wanted: str, copy: str) -> None:
 
 def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: dict[str, Optional[View]], alpha: float, beta: float,
             activation: Optional[str], dtype: Any, out: Any) -> Request[Array]:
-    of_dtype(a, "f16", "bf16", "f32", "e4m3", "e5m2", "i8", "u8")
+    of_dtype(a, "f16", "bf16", "f32", "f64", "e4m3", "e5m2", "i8", "u8")
     left, right = Matrix(a), Matrix(b, "column" if a.dtype in _ALONG_K else "row")
     if left.columns != right.rows:
         raise b.refuse_shape(f"{a.name} is {a.shape}, so it needs {left.columns} row{'s' * (left.columns > 1)}")
@@ -86,8 +86,9 @@ def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: d
         of_dtype(view, "f32")
         if view is not None and math.prod(view.shape) != 1:
             raise view.refuse_shape("it must be one number")
+    factors = {"alpha_f64": alpha, "beta_f64": beta} if kind == "f64" else {"alpha": alpha, "beta": beta}
     return Request("gemm", fields, {"a": a, "b": b, "c": c, "bias": bias, **scales}, {"d": Out(shape, result, given, True)},
-                   values={"alpha": alpha, "beta": beta}, in_place="c")
+                   values=factors, in_place="c")
 
 
 def _activation(name: Optional[str]) -> str:
@@ -101,8 +102,8 @@ def matmul(a: Array, b: Array, *, c: Optional[Array] = None, bias: Optional[Arra
            activation: Optional[str] = None, dtype: Any = None, scale_a: Optional[Array] = None, scale_b: Optional[Array] = None,
            scale_d: Optional[Array] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
     """``activation(alpha * a @ b + beta * c + bias)`` on tensor cores, with sums in f32. ``a``: (..., m, k), ``b``: (..., k, n), of
-    f16, bf16, f32 (multiplied as tf32), float8_e4m3fn or float8_e5m2, int8 or uint8 (sums in int32, exact); ``c`` and the result: (..., m, n); ``bias``: (n,);
-    ``activation``: "relu", "gelu" (tanh), "silu". Rows or columns of each are contiguous (a.T is taken as it is); those of all begin at
+    f16, bf16, f32 (multiplied as tf32), f64 (sums, alpha and beta in f64), float8_e4m3fn or float8_e5m2, int8 or uint8 (sums in int32, exact); ``c`` and the result: (..., m, n); ``bias``: (n,);
+    ``activation``: "relu", "gelu" (tanh), "silu"; of f64 "relu". Rows or columns of each are contiguous (a.T is taken as it is); those of all begin at
     multiples of 16 bytes, or the product takes longer. Of f32 and types of 8 bits ``a`` lies by rows, ``b`` by columns: numpy.asfortranarray(b), or the transpose of a
     matrix that lies by rows. ``dtype``: that of the result (default: that of a, of float8 bfloat16, of int8 and uint8 int32: the
     sums as they are, without alpha, c, bias and activation). ``scale_a``, ``scale_b``, ``scale_d``: one f32 each, of types of 8 bits; a result

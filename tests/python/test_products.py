@@ -93,6 +93,32 @@ def test_matmul_of_integers_refuses_other_types(rng):
         cj.matmul(a, a[:, ::1])
 
 
+@pytest.mark.parametrize("turned", [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_matmul_of_float64_is_as_exact_as_f64(rng, turned):
+    m, n, k = (int(rng.integers(1, 90)) for _ in range(3))
+    a, b = rng.standard_normal((k, m) if turned[0] else (m, k)), rng.standard_normal((n, k) if turned[1] else (k, n))
+    a, b = a.T if turned[0] else a, b.T if turned[1] else b
+    c, bias = rng.standard_normal((m, n)), rng.standard_normal(n)
+    near(cj.matmul(a, b), a @ b, 1e-13)
+    for alpha, beta in ((0.1, 1 / 3), (1e-300, 1.0), (0.0, 0.1), (2**60 + 1.0, 2.0**60)):  # in f32 each of these is another number
+        want = alpha * (a @ b) + beta * c + bias
+        near(cj.matmul(a, b, c=c, bias=bias, alpha=alpha, beta=beta) / max(1, beta), want / max(1, beta), 1e-12)
+    near(cj.matmul(a, b, bias=bias, activation="relu"), np.maximum(a @ b + bias, 0), 1e-13)
+    near(cj.linear(np.ascontiguousarray(a), np.ascontiguousarray(b.T), bias), a @ b + bias, 1e-13)
+
+
+def test_matmul_of_float64_refuses_other_types_and_activations():
+    a = np.ones((8, 8))
+    with pytest.raises(cj.Error, match="float32|f32"):
+        cj.matmul(a, a.astype(np.float32))
+    with pytest.raises(cj.InvalidArgument, match="out: f32, but the sums of f64 are f64"):
+        cj.matmul(a, a, dtype=np.float32)
+    with pytest.raises(cj.InvalidArgument, match="activation: gelu"):
+        cj.matmul(a, a, activation="gelu")
+    with pytest.raises(cj.InvalidArgument, match="is no number"):
+        cj.matmul(a, a, alpha="x")
+
+
 def test_linear_of_a_batch(rng):
     (x, x64), (w, w64), (b, b64) = draw(rng, (2, 3, 32), np.float16), draw(rng, (8, 32), np.float16), draw(rng, 8, np.float16)
     out = np.empty((2, 3, 8), np.float16)

@@ -87,9 +87,9 @@ cj_reg cj__mma_element(const gemm_kernel *b, cj_reg when, cj_reg at, uint32_t of
     return cj_let(f, "f32", name, "cvt.f32.$3 $1, $2;", half, b->g->c_type->in_ptx);
 }
 
-// Of f64, C and the bias of columns are loaded for each row, 8 columns after the other, as registers do not hold more beside the sums. Lanes
+// Of f64, C and the bias are loaded for each row, 8 columns after the other, as registers do not hold more beside the sums. Lanes
 // branch around rows that D has not: without branches ptxas starts the loads of all rows at once and spills.
-static bool branches(const gemm_shape *g) { return cj__gemm_is_f64(g->d_type) && (g->adds_c || g->bias == GEMM_BIAS_COLUMNS); }
+static bool branches(const gemm_shape *g) { return cj__gemm_is_f64(g->d_type) && (g->adds_c || g->bias); }
 
 // The bias of this lane's columns, the first of which is `first`, of the eights from `from` to `to`.
 static void load_bias(const results *r, cj_reg first, uint32_t from, uint32_t to, cj_reg bias[2 * EIGHTS_MAX]) {
