@@ -102,9 +102,9 @@ def matmul(a: Array, b: Array, *, c: Optional[Array] = None, bias: Optional[Arra
            activation: Optional[str] = None, dtype: Any = None, scale_a: Optional[Array] = None, scale_b: Optional[Array] = None,
            scale_d: Optional[Array] = None, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
     """``activation(alpha * a @ b + beta * c + bias)`` on tensor cores, with sums in f32. ``a``: (..., m, k), ``b``: (..., k, n), of
-    f16, bf16, f32 (multiplied as tf32), f64 (sums, alpha and beta in f64), float8_e4m3fn or float8_e5m2, int8 or uint8 (sums in int32, exact); ``c`` and the result: (..., m, n); ``bias``: (n,);
-    ``activation``: "relu", "gelu" (tanh), "silu"; of f64 "relu". Rows or columns of each are contiguous (a.T is taken as it is); those of all begin at
-    multiples of 16 bytes, or the product takes longer. Of f32 and types of 8 bits ``a`` lies by rows, ``b`` by columns: numpy.asfortranarray(b), or the transpose of a
+    f16, bf16, f32 (multiplied as tf32), f64 (sums, alpha and beta in f64), float8_e4m3fn or float8_e5m2, int8 or uint8 (sums in int32,
+    exact); ``c`` and the result: (..., m, n); ``bias``: (n,); ``activation``: "relu", "gelu" (tanh), "silu"; of f64 "relu". Rows or
+    columns of each are contiguous (a.T is taken as it is); those of all begin at multiples of 16 bytes, or the product takes longer. Of f32 and types of 8 bits ``a`` lies by rows, ``b`` by columns: numpy.asfortranarray(b), or the transpose of a
     matrix that lies by rows. ``dtype``: that of the result (default: that of a, of float8 bfloat16, of int8 and uint8 int32: the
     sums as they are, without alpha, c, bias and activation). ``scale_a``, ``scale_b``, ``scale_d``: one f32 each, of types of 8 bits; a result
     of int8 is rounded, and what is too large becomes 127 or -128. With ``beta=0`` ``c`` is not read, as in BLAS: its NaN do not

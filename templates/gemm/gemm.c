@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm: D = activation(alpha A B + beta C + bias) on tensor cores, for A of m x k and B of k x n, sums in f32: of 16-bit
-// floats, of f32 as tf32, or of 8-bit floats with scales; of integers, with sums in s32, and of f64; one product, or a batch of them. Three forms compute it: wgmma, which
-// sm_90a alone has; mma (mma.sync) for all targets from sm_80 on; skinny for few rows or columns. This file has the form wgmma.
+// floats, of f32 as tf32, or of 8-bit floats with scales; of integers in s32, of f64 in f64; one product, or a batch of them. Three forms
+// compute it: wgmma, which sm_90a alone has; mma (mma.sync) for all targets from sm_80 on; skinny for few rows or columns. This file has the
+// form wgmma.
 //
 // Algorithm. A persistent block computes one tile of D after another. Its first warp group is the producer: one thread of it starts
 // the tensor copies (TMA) that bring steps of A and B, 128 bytes of K each, into the stages of a pipeline. The other one to three

@@ -52,7 +52,8 @@ static cj_reg share_sums(const mma_kernel *k, const cj_reg *sum, cj_label done) 
     return first;
 }
 
-// Some of a lane's sums: those of all parts, in their order. `at`: those of part 0.
+// Some of a lane's sums: those of all parts, in their order. `at`: those of part 0. Of f64 ptxas would start the loads of several parts at once
+// and spill, if it unrolled the loop.
 static void add_parts(const mma_kernel *k, const cj_reg *sum, uint32_t count, cj_reg at) {
     const gemm_kernel *b = &k->base;
     cj_func           *f = b->f;
@@ -60,6 +61,7 @@ static void add_parts(const mma_kernel *k, const cj_reg *sum, uint32_t count, cj
     for (uint32_t i = 0; i < MMA_LINES; i++) summand[i] = cj__gemm_sum(b, "summand");
     for (uint32_t i = 0; i < count; i++) cj__gemm_sum_clear(b, sum[i]);
     CJ_COUNT_DOWN(f, "add_part", left, 1) {
+        if (cj__gemm_is_f64(b->g->a.type)) cj_ptx(f, ".pragma \"nounroll\";");
         for (uint32_t i = 0; i < count; i += MMA_LINES) {
             cj__gemm_sums_load(b, "ld.global", summand, MMA_LINES, at, i * sum_bytes(k));
             cj__gemm_sums_add(b, sum + i, summand, MMA_LINES);

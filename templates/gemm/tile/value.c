@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of a sum before it is rounded: value = activation(alpha sum + beta C + bias), and for 8-bit results
-// times their scale. alpha has the scales of A and B in it. All of it is f32, of f64 f64. Sums of integers are converted to f32 first; in i32 they leave as they are.
+// times their scale. alpha has the scales of A and B in it. All of it is f32, of f64 f64. Sums of integers are converted to f32 first; in i32
+// they leave as they are.
 //
 // The bias of a tile is loaded during the tile's products and waits in registers: of columns each lane has two of every
 // 64 (of a tile that ends within them, also some that are none of its), and a shuffle brings them (two of 16 bits at once) to the

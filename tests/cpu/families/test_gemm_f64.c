@@ -62,7 +62,7 @@ static void random_problems_are_right(void **state) {
     uint64_t random = cj_test_seed();
     for (unsigned i = 0; i < (cj_test_few() ? 1 : 3); i++) {
         cj_test_watch(i);
-        cj_test_gemm_random_f64(cj_test_device, cj_test_few() ? 2 : 10, cj_test_few() ? 70 : 150, &random);
+        cj_test_gemm_random_f64(cj_test_device, cj_test_few() ? 2 : 6, cj_test_few() ? 70 : 140, &random);
     }
 }
 
@@ -83,7 +83,8 @@ static void dependent_launches_wait_for_each_other(void **state) {
 
 static void targets_without_m16n8k8_are_right(void **state) {
     (void)state;
-    static const char *const words[] = {"m=70 n=90 k=33 dtype=f64 tile=64x64 align=8 c=yes bias=n", "m=70 n=90 k=72 dtype=f64 a=column b=column tile=64x128 parts=2",
+    static const char *const words[] = {"m=70 n=90 k=33 dtype=f64 tile=64x64 align=8 c=yes bias=n",
+                                        "m=70 n=90 k=72 dtype=f64 a=column b=column tile=64x128 parts=2",
                                         "m=130 n=129 k=20 dtype=f64 a=column tile=128x128 d=column", "m=17 n=40 k=50 dtype=f64 b=column tile=16x128"};
     uint64_t random = 1;
     cj_test_watch(1);

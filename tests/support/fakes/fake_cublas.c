@@ -69,7 +69,10 @@ static void put(int type, double value, void *to, int64_t at) {
     const float        single = (float)value;
     const uint16_t     bits = format ? half_from(*format, value) : 0;
     const int32_t      whole = type == CUBLAS_R_32I ? (int32_t)value : 0;
-    const void        *from = type == CUBLAS_R_64F ? (const void *)&value : type == CUBLAS_R_32I ? (const void *)&whole : format ? (const void *)&bits : &single;
+    const void        *from = type == CUBLAS_R_64F   ? (const void *)&value
+                              : type == CUBLAS_R_32I ? (const void *)&whole
+                              : format               ? (const void *)&bits
+                                                     : &single;
     memcpy(bytes, from, size_of(type));
 }
 
