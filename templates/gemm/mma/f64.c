@@ -14,6 +14,9 @@ enum { TARGET_16_LINES = 90, HALF = MMA_LINES / 2, ELEMENT = 8, QUADS = 4 };  //
 
 // ---- fragments
 
+// m8n8k4 takes so long that a warp beside this one hides the loads of A's fragments; two sets of registers left ptxas none to spare.
+bool cj__mma_f64_spares(const mma_kernel *k) { return cj__target_number(k->base.plan) < TARGET_16_LINES; }
+
 // Lines of the matrix go down by lines of the stage, or along its rows, where K goes down.
 void cj__mma_f64_begin(const mma_kernel *k, mma_fragments *x, cj_reg line, uint32_t first) {
     const bool by_k = x->operand->order == CJ_BY_K;

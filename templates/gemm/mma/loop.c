@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mainloop of the form mma: stages to sums.
 //
-// A step is 128 bytes of K, four slices of 32 bytes, each one mma.sync deep; of f64 two of 64 bytes. While a slice is multiplied, the fragments of the next
-// one are loaded (ldmatrix): those of A into another set of registers, each one of B as soon as it is multiplied; at the last slice
-// those of the next stage. The copies of the stage that is `stages` - 1 steps ahead start during all slices but the last.
+// A step is 128 bytes of K, four slices of 32 bytes, each one mma.sync deep; of f64 two of 64 bytes. While a slice is multiplied, the fragments
+// of the next one are loaded (ldmatrix): those of A into another set of registers, each one of B as soon as it is multiplied; at the last
+// slice those of the next stage. (Of f64 before sm_90 A has one set, and its fragments are loaded when the slice has been multiplied.) The
+// copies of the stage that is `stages` - 1 steps ahead start during all slices but the last.
 //
 // Elements that no copy takes (load.c) are loaded into registers at the first slice, as the stage that is to be written is free then, and
 // stored before the last slice: the barrier there publishes them as it does the copies. Of both operands in turn, A's are stored
@@ -53,7 +54,7 @@ static void find_fragments(const mma_kernel *k, mma_fragments *x, uint32_t lines
 static void begin_fragments(const mma_kernel *k, mma_fragments *x, const gemm_operand *operand, uint32_t lines, cj_reg own, uint32_t first) {
     cj_func   *f = k->base.f;
     const bool is_a = operand == &k->base.g->a, is_f64 = cj__gemm_is_f64(operand->type);
-    *x = (mma_fragments){.operand = operand, .count = lines / MMA_LINES, .sets = is_a ? 2 : 1};
+    *x = (mma_fragments){.operand = operand, .count = lines / MMA_LINES, .sets = is_a && !(is_f64 && cj__mma_f64_spares(k)) ? 2 : 1};
     cj_step(f, "where this lane reads fragments of %s", is_a ? "A" : "B");
     if (is_f64)
         cj__mma_f64_begin(k, x, cj_mul(f, "warp_line", own, lines), first);
@@ -239,10 +240,11 @@ static void step(loop *l) {
             enter_stage(l);
         }
         const cj_reg more = is_last ? l->more : cj_always();
-        load_fragments(l, &l->a, more, (slice + 1) % slices);
+        if (l->a.sets > 1) load_fragments(l, &l->a, more, (slice + 1) % slices);
         if (!is_last) bring(l, slice);
         if (slice + 2 == slices) commit(l);
         multiply(l, slice, more);
+        if (l->a.sets == 1) load_fragments(l, &l->a, more, (slice + 1) % slices);
     }
 }
 

@@ -169,6 +169,7 @@ typedef struct mma_fragments {
 
 // Of f64 (f64.c): where this lane reads an operand's fragments, of a warp whose first line is `line` of the tile; the i-th fragment of
 // a slice, by warps for which `when` holds; d += a b of 16 lines of A, 8 of B and a slice.
+bool cj__mma_f64_spares(const mma_kernel *k);  // A's fragments have one set of registers
 void cj__mma_f64_begin(const mma_kernel *k, mma_fragments *x, cj_reg line, uint32_t first);
 void cj__mma_f64_load(const mma_kernel *k, const mma_fragments *x, cj_reg when, uint32_t slice, uint32_t i, const cj_reg to[4]);
 void cj__mma_f64_multiply(const mma_kernel *k, const cj_reg a[4], const cj_reg b[2], const cj_reg d[4]);
