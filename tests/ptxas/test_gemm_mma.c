@@ -87,11 +87,11 @@ static void every_tile_of_f64_assembles_for_every_target(void **state) {
     static const char *const of_f64[] = {"128x128", "64x128", "128x64", "64x64", "32x128", "16x128"};
     static const char *const words[] = {"", "a=column b=column c=yes bias=n activation=relu align=8", "b=column c=yes bias=m parts=3 batch=2",
                                         "a=column n=1001 d=column bias=n", "b=column align=8 c=yes"};
-    enum { WORDS = CJ_TEST_COUNT(words), TILES = CJ_TEST_COUNT(of_f64) };
-    for (size_t i = 0; i < WORDS * TILES * CJ_TEST_COUNT(targets); i++) {
+    enum { TILES = CJ_TEST_COUNT(of_f64) };
+    for (size_t i = 0; i < TILES * CJ_TEST_COUNT(targets); i++) {
         char params[200];
-        snprintf(params, sizeof params, "dtype=f64 tile=%s %s", of_f64[i / WORDS % TILES], words[i % WORDS]);
-        if (cj_test_mine(i)) assemble(params, targets[i / WORDS / TILES]);
+        snprintf(params, sizeof params, "dtype=f64 tile=%s %s", of_f64[i % TILES], words[i % CJ_TEST_COUNT(words)]);
+        if (cj_test_mine(i)) assemble(params, targets[i / TILES]);
     }
 }
 
