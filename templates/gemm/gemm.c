@@ -159,6 +159,8 @@ static cj_status check_tile(const cj_plan *plan, cj_error *error) {
     cj_plan        other = *plan;
     uint64_t      *form = &other.params.value[GEMM_FORM];
     if (!tile || has_tile(*form, tile)) return CJ_OK;
+    REFUSE_IF(cj__gemm_multiplies_f64(&plan->params), "tile: %s is none of form=%s, which f64 has alone" CJ_HINT
+              "128x128 and smaller tiles of form=mma are; or leave tile at its default", CJ_PARAM_WORD(plan, "tile"), CJ_PARAM_WORD(plan, "form"));
     for (*form = GEMM_FORM_WGMMA; !has_tile(*form, tile);) ++*form;
     return cj__fail(error, CJ_INVALID_ARGUMENT, "tile: %s is none of form=%s" CJ_HINT "form=%s has it",
                     CJ_PARAM_WORD(plan, "tile"), CJ_PARAM_WORD(plan, "form"), CJ_PARAM_WORD(&other, "form"));

@@ -59,6 +59,7 @@ static void refuse_descriptions(cj_device *device, const cj_gemm_operands *all) 
         {"dtype: f64, but form=wgmma", {.m = 8, .n = 8, .k = 8, .dtype = CJ_F64, .form = CJ_GEMM_FORM_WGMMA}, 0},
         {"dtype: f64, but form=skinny", {.m = 8, .n = 8, .k = 8, .dtype = CJ_F64, .b = CJ_GEMM_COLUMN, .form = CJ_GEMM_FORM_SKINNY}, 0},
         {"tile: 128x256 leaves no registers for sums of f64", {.m = 8, .n = 8, .k = 8, .dtype = CJ_F64, .tile = CJ_GEMM_TILE_128X256}, 0},
+        {"tile: 128x96 is none of form=mma, which f64 has alone", {.m = 8, .n = 8, .k = 8, .dtype = CJ_F64, .tile = CJ_GEMM_TILE_128X96}, 0},
         {"activation: gelu takes", {.m = 8, .n = 8, .k = 8, .dtype = CJ_F64, .activation = CJ_GEMM_GELU}, 0},
         {"activation: silu takes", {.m = 8, .n = 8, .k = 8, .dtype = CJ_F64, .activation = CJ_GEMM_SILU}, 0},
         {"dtype-b: e5m2 has no effect with dtype=f64", {.m = 8, .n = 8, .k = 8, .dtype = CJ_F64, .dtype_b = CJ_E5M2}, 0},
