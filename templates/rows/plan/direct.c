@@ -263,15 +263,15 @@ static uint64_t blocks_for_few(const choice *c, uint64_t share, unsigned cluster
 
 // Peeled rows whose weights or bias are peeled too: a thread takes these out of two vectors, and all of a row at once leaves an SM one block. In a
 // few pieces, which are loaded again, these are loaded while others compute.
-static bool is_read_thrice(const choice *c) {
+static bool comes_in_pieces(const choice *c) {
     const row_shape *s = c->s;
-    const uint64_t   least = (s->in_bytes == 4 ? THRICE_ROWS_PER_SM : 2) * (uint64_t)c->limits->sm_count;
+    const uint64_t   least = (s->in_bytes == 4 ? PEELED_PIECES_ROWS : 2) * (uint64_t)c->limits->sm_count;
     return s->peeled && !cj__row_is_split(s) && c->op->columns && c->op->outputs && !s->totals && c->rows >= least &&
            s->vectors >= CLUSTER_ROW_VECTORS && s->vectors <= CROWDED_CLUSTER * SHARING_WARPS * ROW_WARP * direct_held(c);
 }
 
 // Vectors that a block has of such a row.
-static uint64_t thrice_most(const choice *c) { return (uint64_t)THRICE_PIECES * SHARING_WARPS * ROW_WARP * direct_held(c); }
+static uint64_t pieces_hold(const choice *c) { return (uint64_t)PEELED_PIECES * SHARING_WARPS * ROW_WARP * direct_held(c); }
 
 // Rows of a whole block an SM, so few that the last of them leave many SMs idle: smaller blocks of a cluster end sooner.
 static bool do_waves_end_unevenly(const choice *c) {
@@ -294,12 +294,12 @@ static unsigned direct_cluster(const choice *c) {
         while (2 * cluster <= most && bytes > (uint64_t)PASSING_BYTES * cluster) cluster *= 2;
         return cluster > 1 ? cluster : 0;
     }
-    if (is_read_thrice(c)) {
-        while (2 * cluster <= largest && vectors > (uint64_t)cluster * thrice_most(c)) cluster *= 2;
+    if (comes_in_pieces(c)) {
+        while (2 * cluster <= largest && vectors > (uint64_t)cluster * pieces_hold(c)) cluster *= 2;
         return cluster > 1 ? cluster : 0;
     }
     while (2 * cluster <= largest && vectors > cj__row_cluster_holds(c, cluster)) cluster *= 2;
-    if (cluster == 1 && do_waves_end_unevenly(c)) cluster = TAIL_CLUSTER;
+    if (cluster == 1 && do_waves_end_unevenly(c)) cluster = (unsigned)cj__least(TAIL_CLUSTER, largest);
     while (2 * cluster <= largest && vectors >= CLUSTER_ROW_VECTORS && vectors / cluster >= 2 * least_vectors(c) &&
            c->rows * cj__row_places(2 * cluster) <= blocks_for_few(c, vectors / cluster, cluster))
         cluster *= 2;
@@ -345,7 +345,7 @@ static uint64_t short_vectors_most(const choice *c) {
     const uint64_t   most = (uint64_t)cj__row_blocks(s) * CROWDED_WARPS * ROW_WARP * direct_held(c);
     const bool       are_short = s->in_bytes == 2 && vector_bytes(s) <= WIDEST_LOAD / 2 && s->access == s->elements && !s->peeled;
     const bool       open = !asked(c, ROW_WARPS) && c->op->outputs && !cj__row_is_few(c);
-    return open && are_short && s->cluster > 1 && s->vectors <= THRICE_PIECES * most ? most : 0;
+    return open && are_short && s->cluster > 1 && s->vectors <= PEELED_PIECES * most ? most : 0;
 }
 
 // Vectors of a row that its blocks hold at once.
@@ -353,7 +353,7 @@ static uint64_t piece_most(const choice *c) {
     const row_shape *s = c->s;
     const unsigned   blocks = cj__row_blocks(s);
     if (s->totals) return sums_piece_most(c);
-    if (is_read_thrice(c)) return cj__least(cj__ceil_div(s->vectors, THRICE_PIECES), (uint64_t)blocks * thrice_most(c) / THRICE_PIECES);
+    if (comes_in_pieces(c)) return cj__least(cj__ceil_div(s->vectors, PEELED_PIECES), (uint64_t)blocks * pieces_hold(c) / PEELED_PIECES);
     if (short_vectors_most(c)) return short_vectors_most(c);
     if (do_blocks_share(c)) return (uint64_t)blocks * sharing_warps(c) * ROW_WARP * direct_held(c);
     return s->vectors <= blocks * cj__row_cluster_holds(c, 1) ? s->vectors : cj__row_cluster_holds(c, blocks);

@@ -71,7 +71,7 @@ static uint64_t worth_blocks(const choice *c) {
 }
 
 // Blocks that hold enough of a row which is read twice. If the second reading finds the matrix in the L2 cache, or there are no more than a few
-// rows, blocks of all rows work at the same time, whatever they hold: 0.
+// rows, whose weights are read twice too, blocks of all rows work at the same time, whatever they hold: 0.
 static uint64_t fewest_blocks(const choice *c, uint64_t room, uint64_t hold) {
     const uint64_t rows = cj__least(c->rows, c->limits->sm_count), at_once = 2 * hold > room ? cached_rows(c) : 0;
     const bool     cached = CACHE_PARTS * rows * c->row_bytes <= 2 * c->limits->l2_bytes;
@@ -102,10 +102,10 @@ static unsigned spread_blocks(const choice *c) {
 
 // Whether a row moves so little that a cluster is faster: its blocks exchange sooner, but they are at most 16.
 static bool is_for_cluster(const choice *c) {
-    if (c->rows == 1 && c->op->outputs) return c->clusters && moved_bytes(c) <= CLUSTER_MOVED_ALONE;
-    const bool all = c->rows * cj__row_places(CROWDED_CLUSTER) <= c->limits->sm_count;
-    const bool held = c->op->outputs || c->s->vectors <= CROWDED_CLUSTER * SHARING_WARPS * ROW_WARP * ROW_HELD;
-    return c->clusters && held && moved_bytes(c) <= CLUSTER_MOVED_BYTES / (all ? 1 : 2);
+    const bool     alone = c->rows == 1 && c->op->outputs, all = c->rows * cj__row_places(CROWDED_CLUSTER) <= c->limits->sm_count;
+    const bool     held = c->op->outputs || c->s->vectors <= CROWDED_CLUSTER * SHARING_WARPS * ROW_WARP * ROW_HELD;
+    const uint64_t most = alone ? CLUSTER_MOVED_ALONE : all ? CLUSTER_MOVED_BYTES : CLUSTER_MOVED_BYTES / 2;
+    return c->clusters && held && moved_bytes(c) <= most;
 }
 
 // Few rows, each long enough for more blocks than a cluster would give it.
