@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is emitted for random parameters of every family and random targets passes our own checker and ptxas without a
-// word; or the request is refused, and the refusal names what was asked for. What ptxas spills is counted, and is little.
-// CJ_DRAWS=22000 draws so many requests (900 else); CJ_FAMILY=scan emits those of one family alone; CJ_PART=K/N shares
-// them among N processes.
+// word; or the request is refused, and the refusal names what was asked for. Of a refused request about half of what was drawn is
+// taken back, until it is not refused. What ptxas spills is counted, and is little. CJ_DRAWS=22000 draws so many requests
+// (400 else); CJ_FAMILY=scan emits those of one family alone; CJ_PART=K/N shares them among N processes.
 #include <clusterjit/check.h>
 #include <clusterjit/ptx.h>
 #include <stdio.h>
@@ -44,8 +44,8 @@ static bool passes_check(const char *text, size_t length) {
     return first ? says("check", words) : true;
 }
 
-// ptxas by itself now and then spills a few bytes, to fit a block more on an SM: of 22,000 draws, 7,379 texts, it did so for 4,
-// of 2 to 8 bytes (CUDA 13.0). What is found goes to the list below, whose texts spill nothing. Threads of sort hold as many
+// ptxas by itself now and then spills a few bytes, to fit a block more on an SM: of 7,379 texts it did so for 4, of 2 to 8 bytes, and of 2,454
+// others for 2, of 4 and 12 (CUDA 13.0). What is found goes to the list below, whose texts spill nothing. Threads of sort hold as many
 // elements as their registers have room for: there a few bytes are spilled rather than a row cut for a cluster (docs/maintaining/sort.md).
 enum { SPILLED_MOST = 16, SPILLED_BY_SORT = 128, SPILLS_SOMETIMES = 2, TEXTS_A_SPILL = 200 };
 
@@ -67,15 +67,19 @@ static bool assembles(const char *text, tally *t) {
     return true;
 }
 
+static bool plans(cj_plan *plan, cj_error *error) {
+    const cj_limits *limits;
+    cj_test_ok(cj_limits_builtin(draw.arch, &limits, error), error);
+    return !cj_plan_make(&draw.params, limits, draw.arch, plan, error);
+}
+
 // Emits what is drawn. False where a promise is broken; *t counts what was emitted.
 static bool keeps_promises(tally *t) {
-    const cj_limits *limits;
-    cj_plan          plan;
-    cj_error         error = {0};
-    char            *text;
-    size_t           length;
-    cj_test_ok(cj_limits_builtin(draw.arch, &limits, &error), &error);
-    if (cj_plan_make(&draw.params, limits, draw.arch, &plan, &error)) return names_what_was_asked(&error);
+    cj_plan  plan;
+    cj_error error = {0};
+    char    *text;
+    size_t   length;
+    if (!plans(&plan, &error)) return names_what_was_asked(&error);
     if (cj_plan_emit(&plan, &text, &length, &error)) return says("not emitted", error.message);
     t->texts++;
     const bool silent = passes_check(text, length) & assembles(text, t);
@@ -83,10 +87,22 @@ static bool keeps_promises(tally *t) {
     return silent;
 }
 
+// The same, with less of what is drawn where it is refused. False: a refusal has no name, or what is left breaks a promise.
+static bool keeps_promises_at_last(uint64_t *random, tally *t) {
+    cj_plan  plan;
+    cj_error error = {0};
+    while (!plans(&plan, &error)) {
+        if (!names_what_was_asked(&error)) return false;
+        if (!cj_test_draw_less(random, &draw)) return true;  // the target has no such kernel
+        error = (cj_error){0};
+    }
+    return keeps_promises(t);
+}
+
 static void what_is_emitted_assembles_without_a_word_or_is_refused(void **state) {
     (void)state;
     const char      *given = getenv("CJ_DRAWS"), *name = getenv("CJ_FAMILY");
-    const size_t     draws = given ? strtoull(given, NULL, 0) : cj_test_few() ? 90 : 900;
+    const size_t     draws = given ? strtoull(given, NULL, 0) : cj_test_few() ? 40 : 400;
     const cj_family *only = NULL;
     cj_error         error = {0};
     size_t           bad = 0;
@@ -97,7 +113,7 @@ static void what_is_emitted_assembles_without_a_word_or_is_refused(void **state)
         uint64_t         random = cj_test_seed() + i;
         if (only && family != only) continue;
         cj_test_draw(family, &random, &draw);
-        if (cj_test_mine(i)) bad += !keeps_promises(&t);
+        if (cj_test_mine(i)) bad += !keeps_promises_at_last(&random, &t);
     }
     *draw.command = '\0';
     printf("%zu draws, %zu texts, of which %zu spill, %lu bytes at most\n", draws, t.texts, t.spilling, t.most);

@@ -61,20 +61,48 @@ static const char *any_value(const cj_param_info *info, uint64_t *random, char t
     return text;
 }
 
+static void write_command(cj_draw *draw) {
+    const cj_family *family = draw->params.family;
+    char             text[TEXT_SIZE];
+    size_t           used = (size_t)snprintf(draw->command, sizeof draw->command, "%s", cj_family_name(family));
+    for (size_t i = 0; i < cj_family_param_count(family); i++) {
+        const char *name = cj_family_param(family, i)->name;
+        if (!draw->is_set[i]) continue;
+        used += (size_t)snprintf(draw->command + used, sizeof draw->command - used, " --%s=%s", name,
+                                 cj_params_word(&draw->params, name, text, sizeof text));
+    }
+    snprintf(draw->command + used, sizeof draw->command - used, " --arch %s", draw->arch);
+}
+
 void cj_test_draw(const cj_family *family, uint64_t *random, cj_draw *draw) {
     static const unsigned shares[] = {15, 30, 50, 80};  // % of the parameters that are set
     const unsigned        share = shares[below(random, CJ_TEST_COUNT(shares))];
     char                  text[TEXT_SIZE];
     cj_error              error = {0};
     cj_params_init(&draw->params, family);
-    size_t used = (size_t)snprintf(draw->command, sizeof draw->command, "%s", cj_family_name(family));
     for (size_t i = 0; i < cj_family_param_count(family); i++) {
         const cj_param_info *info = cj_family_param(family, i);
-        if (info->function || below(random, 100) >= share) continue;
-        const char *value = any_value(info, random, text);
-        cj_test_ok(cj_params_set(&draw->params, info->name, value, &error), &error);
-        used += (size_t)snprintf(draw->command + used, sizeof draw->command - used, " --%s=%s", info->name, value);
+        draw->is_set[i] = !info->function && below(random, 100) < share;
+        if (draw->is_set[i]) cj_test_ok(cj_params_set(&draw->params, info->name, any_value(info, random, text), &error), &error);
     }
     draw->arch = below(random, USUAL) ? targets[below(random, CJ_TEST_COUNT(targets))] : "sm_90";
-    snprintf(draw->command + used, sizeof draw->command - used, " --arch %s", draw->arch);
+    write_command(draw);
+}
+
+bool cj_test_draw_less(uint64_t *random, cj_draw *draw) {
+    const cj_family *family = draw->params.family;
+    cj_error         error = {0};
+    bool             drops = false, any = false;
+    for (size_t i = 0; i < cj_family_param_count(family); i++) any |= draw->is_set[i];
+    while (any && !drops) {
+        for (size_t i = 0; i < cj_family_param_count(family); i++) {
+            const cj_param_info *info = cj_family_param(family, i);
+            if (!draw->is_set[i] || below(random, 2)) continue;
+            cj_test_ok(cj_params_set(&draw->params, info->name, info->initial, &error), &error);
+            draw->is_set[i] = false;
+            drops = true;
+        }
+    }
+    write_command(draw);
+    return any;
 }
