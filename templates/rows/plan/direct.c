@@ -352,9 +352,10 @@ static uint64_t short_vectors_most(const choice *c) {
 static uint64_t piece_most(const choice *c) {
     const row_shape *s = c->s;
     const unsigned   blocks = cj__row_blocks(s);
+    const uint64_t   small = short_vectors_most(c);
     if (s->totals) return sums_piece_most(c);
     if (comes_in_pieces(c)) return cj__least(cj__ceil_div(s->vectors, PEELED_PIECES), (uint64_t)blocks * pieces_hold(c) / PEELED_PIECES);
-    if (short_vectors_most(c)) return short_vectors_most(c);
+    if (small) return small;
     if (do_blocks_share(c)) return (uint64_t)blocks * sharing_warps(c) * ROW_WARP * direct_held(c);
     return s->vectors <= blocks * cj__row_cluster_holds(c, 1) ? s->vectors : cj__row_cluster_holds(c, blocks);
 }

@@ -65,8 +65,8 @@ static uint64_t moved_bytes(const choice *c) {
 // Blocks that a row is worth: each block more takes bytes from the others, but all wait for its message.
 static uint64_t worth_blocks(const choice *c) {
     uint64_t       blocks = 1;
-    const uint64_t bytes = c->op->outputs ? SPREAD_BLOCK_BYTES : SPREAD_BLOCK_BYTES / 2;
-    while ((blocks + 1) * (blocks + 1) * bytes <= moved_bytes(c)) blocks++;
+    const uint64_t bytes = c->op->outputs ? SPREAD_BLOCK_BYTES : SPREAD_BLOCK_BYTES / 2, squares = moved_bytes(c) / bytes;
+    while ((blocks + 1) * (blocks + 1) <= squares) blocks++;
     return blocks;
 }
 
