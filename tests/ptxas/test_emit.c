@@ -73,18 +73,22 @@ static bool plans(cj_plan *plan, cj_error *error) {
     return !cj_plan_make(&draw.params, limits, draw.arch, plan, error);
 }
 
-// Emits what is drawn. False where a promise is broken; *t counts what was emitted.
-static bool keeps_promises(tally *t) {
-    cj_plan  plan;
+// False where a promise is broken; *t counts what was emitted.
+static bool emits(const cj_plan *plan, tally *t) {
     cj_error error = {0};
     char    *text;
     size_t   length;
-    if (!plans(&plan, &error)) return names_what_was_asked(&error);
-    if (cj_plan_emit(&plan, &text, &length, &error)) return says("not emitted", error.message);
+    if (cj_plan_emit(plan, &text, &length, &error)) return says("not emitted", error.message);
     t->texts++;
     const bool silent = passes_check(text, length) & assembles(text, t);
     cj_text_free(text);
     return silent;
+}
+
+static bool keeps_promises(tally *t) {
+    cj_plan  plan;
+    cj_error error = {0};
+    return plans(&plan, &error) ? emits(&plan, t) : names_what_was_asked(&error);
 }
 
 // The same, with less of what is drawn where it is refused. False: a refusal has no name, or what is left breaks a promise.
@@ -96,7 +100,7 @@ static bool keeps_promises_at_last(uint64_t *random, tally *t) {
         if (!cj_test_draw_less(random, &draw)) return true;  // the target has no such kernel
         error = (cj_error){0};
     }
-    return keeps_promises(t);
+    return emits(&plan, t);
 }
 
 static void what_is_emitted_assembles_without_a_word_or_is_refused(void **state) {
