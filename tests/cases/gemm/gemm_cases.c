@@ -362,6 +362,17 @@ void cj_test_gemm_for(cj_device *device, const char *target, const char *words, 
     close_problem(&p);
 }
 
+void cj_test_gemm_all(const char *before, const char *const *words, size_t count) {
+    uint64_t random = 1;
+    for (size_t i = 0; i < count; i++) {
+        char all[256];
+        if (!cj_test_chosen(i, count)) continue;
+        cj_test_watch(i % 3);
+        assert_in_range(snprintf(all, sizeof all, "%s%s", before, words[i]), 1, sizeof all - 1);
+        cj_test_gemm(cj_test_device, all, &random);
+    }
+}
+
 void cj_test_gemm_specials(cj_device *device, const char *words, uint64_t *random) {
     problem p;
     open_problem(&p, device, words, random);

@@ -15,6 +15,9 @@ void cj_test_gemm(cj_device *device, const char *words, uint64_t *random);
 // The same, of a kernel for a target that is not the device's own.
 void cj_test_gemm_for(cj_device *device, const char *target, const char *words, uint64_t *random);
 
+// Every problem, or with CJ_FEW one that the seed chooses, with `before` in front of its words: on cj_test_device, on schedules that differ.
+void cj_test_gemm_all(const char *before, const char *const *words, size_t count);
+
 // A few checked elements of A and B are NaN or infinite: the elements of D that depend on them must be, and no others.
 void cj_test_gemm_specials(cj_device *device, const char *words, uint64_t *random);
 

@@ -42,16 +42,6 @@ static void a_cluster_of_two_shares_what_it_loads(void **state) {
     }
 }
 
-// Every problem, or with CJ_FEW one that the seed chooses, on schedules that differ.
-static void are_right(const char *const *words, size_t count) {
-    uint64_t random = 1;
-    for (size_t i = 0; i < count; i++) {
-        if (!cj_test_chosen(i, count)) continue;
-        cj_test_watch(i % 3);
-        cj_test_gemm(cj_test_device, words[i], &random);
-    }
-}
-
 static void every_layout_is_right(void **state) {
     (void)state;
     static const char *const words[] = {
@@ -63,7 +53,7 @@ static void every_layout_is_right(void **state) {
         "m=130 n=70 k=72 a=row b=row d=column c=yes tile=64x64 cluster=2 cluster-n=2",
         "m=130 n=140 k=20 a=row b=column c=yes tile=128x128 cluster=0 dtype=f16",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
 }
 
 // Steps that do not come out even, fewer steps than blocks, pieces that do not come out even, edges of M and N.
@@ -95,7 +85,7 @@ static void tiles_whose_k_is_shared_are_right(void **state) {
         "m=130 n=261 k=130 b=column tile=128x160 cluster=1 parts=3 d=row c=yes",
         "m=72 n=80 k=200 b=column tile=64x64 cluster=4 cluster-n=1 split=2 d=column",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
 }
 
 // Widths between those: an odd number of subtiles, which share two buffers; subtiles of 32 columns, boxes of lines that the tile
@@ -118,7 +108,7 @@ static void tiles_of_other_widths_are_right(void **state) {
         "m=500 n=703 k=130 tile=64x192 cluster=1 cluster-n=2 batch=2 consumers=in-turn c=yes out=f32",
         "m=500 n=703 k=130 tile=64x160 cluster=1 batch=2 consumers=in-turn b=column c=yes",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
 }
 
 // Three consumer groups, whose warps have one buffer each for results that are deferred or not.
@@ -132,7 +122,7 @@ static void tiles_of_three_groups_are_right(void **state) {
         "m=300 n=261 k=130 tile=192x160 cluster=0 batch=4 dtype=e4m3 b=column out=e4m3 c=yes d=column",
         "m=300 n=261 k=230 tile=192x192 cluster=4 batch=4 dtype=tf32 b=column",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
 }
 
 // Rows just beyond a multiple of a tile's: a warp's rows that the next tile has, or that no tile has, are stored by none or once.
@@ -145,7 +135,7 @@ static void few_tiles_share_rows_evenly(void **state) {
         "m=208 n=381 k=330 b=column tile=192x128 cluster=1 cluster-n=2 batch=2 c=yes dtype=f16",
         "m=200 n=309 k=400 dtype=e4m3 b=column out=e4m3 tile=64x160 batch=2 consumers=in-turn",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
     char *text = cj_test_emit("gemm", "m=80 n=300 k=500 b=column tile=64x160", "sm_90a");
     assert_non_null(strstr(text, "48 rows of a tile are stored"));
     cj_text_free(text);
@@ -177,7 +167,7 @@ static void swapped_products_are_right(void **state) {
         "m=112 n=205 k=500 a=column swap=yes tile=64x128 cluster=1 cluster-n=2 split=8 dtype=f16",
         "m=168 n=70 k=300 swap=yes tile=64x192 cluster=0 parts=5 c=yes activation=silu",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
 }
 
 // Widths that are no whole number of equal subtiles: the last one is a box of its own, also where ranks and parts share K.
@@ -197,7 +187,7 @@ static void swapped_tiles_of_any_width_are_right(void **state) {
         "m=184 n=70 k=500 swap=yes tile=64x192 cluster=0 parts=7 bias=m",
         "m=248 n=300 k=600 b=column swap=yes tile=128x256 cluster=1 split=3 sums=stages",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
     char *text = cj_test_emit("gemm", "m=264 n=8192 k=8192 b=column tile=128x256 cluster=1 swap=yes", "sm_90a");
     assert_non_null(strstr(text, "tile 128x136"));
     cj_text_free(text);
@@ -212,7 +202,7 @@ static void tiles_that_consumers_take_in_turn_are_right(void **state) {
         "m=500 n=1000 k=60 tile=64x128 cluster=2 cluster-n=2 batch=2 consumers=in-turn b=column out=f32 bias=n activation=gelu",
         "m=130 n=1100 k=300 tile=64x256 cluster=0 batch=3 consumers=in-turn dtype=e4m3 b=column out=e4m3 c=yes d=column",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
 }
 
 // What becomes of a sum: every activation, both biases, C, types of D, each also where D lies in columns.
@@ -229,7 +219,7 @@ static void every_epilogue_is_right(void **state) {
         "m=70 n=140 k=40 out=e4m3 c=yes bias=n tile=64x128 cluster=2",
         "m=70 n=60 k=40 out=e5m2 activation=relu tile=64x256 d=column cluster=1",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
 }
 
 // Sums in s32, as they are and as each type of D; where D lies in columns; shared between ranks and parts; every width of tiles.
@@ -255,7 +245,7 @@ static void integers_are_right(void **state) {
         "m=300 n=261 k=130 dtype=i8 b=column tile=192x160 cluster=0 batch=4 out=i8 c=yes d=column",
         "m=70 n=309 k=700 dtype=u8 b=column tile=64x96 cluster=1 batch=3 shared=a",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
 }
 
 static void no_schedule_finds_fault_with_shared_k(void **state) {
@@ -410,7 +400,7 @@ static void every_type_is_right(void **state) {
         "m=70 n=90 k=140 dtype=e4m3 dtype-b=e5m2 b=column tile=64x64 out=e4m3 c=yes d=column",
         "m=70 n=90 k=33 dtype=e5m2 dtype-b=e4m3 b=column tile=64x128 out=f16 activation=silu",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
 }
 
 static void batches_and_what_they_share_are_right(void **state) {
@@ -422,7 +412,7 @@ static void batches_and_what_they_share_are_right(void **state) {
         "m=1 n=1 k=1 batch=5 shared=c c=yes tile=64x64",
         "m=66 n=70 k=72 batch=2 dtype=e4m3 b=column shared=ac c=yes out=e5m2 tile=64x64 cluster=4",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
 }
 
 static void lines_end_where_they_should(void **state) {

@@ -8,16 +8,6 @@
 #include "emit.h"
 #include "test.h"
 
-// Every problem, or with CJ_FEW one that the seed chooses, on schedules that differ.
-static void are_right(const char *const *words, size_t count) {
-    uint64_t random = 1;
-    for (size_t i = 0; i < count; i++) {
-        if (!cj_test_chosen(i, count)) continue;
-        cj_test_watch(i % 3);
-        cj_test_gemm(cj_test_device, words[i], &random);
-    }
-}
-
 static void every_order_and_tile_is_right(void **state) {
     (void)state;
     static const char *const words[] = {
@@ -34,7 +24,7 @@ static void every_order_and_tile_is_right(void **state) {
         "m=17 n=129 k=70 dtype=f64 b=column tile=16x128",
         "m=17 n=129 k=70 dtype=f64 a=column tile=16x128 d=column",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
 }
 
 // Fewer steps than stages, than parts; one element; odd sizes, which 16 bytes do not divide.
@@ -54,7 +44,7 @@ static void every_end_is_right(void **state) {
         "m=70 n=41 k=100 dtype=f64 batch=3 shared=b tile=64x128 parts=2 bias=n activation=relu",
         "m=70 n=41 k=100 dtype=f64 batch=2 shared=ac c=yes d=column",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
 }
 
 static void random_problems_are_right(void **state) {

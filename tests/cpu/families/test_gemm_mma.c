@@ -7,16 +7,6 @@
 #include "emit.h"
 #include "test.h"
 
-// Every problem, or with CJ_FEW one that the seed chooses, on schedules that differ.
-static void are_right(const char *const *words, size_t count) {
-    uint64_t random = 1;
-    for (size_t i = 0; i < count; i++) {
-        if (!cj_test_chosen(i, count)) continue;
-        cj_test_watch(i % 3);
-        cj_test_gemm(cj_test_device, words[i], &random);
-    }
-}
-
 // Each order of A and B in boxes of 64 lines and in half a box; each tile at an edge of M and of N.
 static void every_layout_and_tile_is_right(void **state) {
     (void)state;
@@ -32,7 +22,7 @@ static void every_layout_and_tile_is_right(void **state) {
         "form=mma m=65 n=255 k=129 tile=64x256 stages=2",
         "form=mma m=65 n=127 k=129 a=column b=column tile=64x128 stages=3",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
 }
 
 // Fewer steps than stages, than parts; one element.
@@ -50,7 +40,7 @@ static void every_end_of_k_is_right(void **state) {
         "form=mma m=40 n=40 k=33 dtype=tf32 b=column tile=64x64",
         "form=mma m=40 n=40 k=127 dtype=e4m3 b=column tile=64x64",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
 }
 
 static void every_epilogue_is_right(void **state) {
@@ -65,7 +55,7 @@ static void every_epilogue_is_right(void **state) {
         "form=mma m=70 n=141 k=40 out=e4m3 c=yes bias=n tile=64x128",
         "form=mma m=70 n=60 k=40 out=e5m2 activation=relu tile=64x256 d=column",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
 }
 
 static void every_type_and_batch_is_right(void **state) {
@@ -85,7 +75,7 @@ static void every_type_and_batch_is_right(void **state) {
         "form=mma m=70 n=90 k=72 batch=2 shared=a tile=64x128 c=yes",
         "form=mma m=70 n=90 k=72 batch=3 shared=bc tile=64x64 c=yes d=column",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("", words, CJ_TEST_COUNT(words));
 }
 
 static void every_alignment_is_right(void **state) {

@@ -8,18 +8,6 @@
 #include "gemm_cases.h"
 #include "test.h"
 
-// Every problem, or with CJ_FEW one that the seed chooses, on schedules that differ.
-static void are_right(const char *const *words, size_t count) {
-    uint64_t random = 1;
-    for (size_t i = 0; i < count; i++) {
-        char all[200];
-        if (!cj_test_chosen(i, count)) continue;
-        cj_test_watch(i % 3);
-        snprintf(all, sizeof all, "form=skinny b=column %s", words[i]);
-        cj_test_gemm(cj_test_device, all, &random);
-    }
-}
-
 // Few rows, few columns; each tile at an edge of the many lines; more sets than K has.
 static void every_tile_is_right(void **state) {
     (void)state;
@@ -34,7 +22,7 @@ static void every_tile_is_right(void **state) {
         "m=1 n=1 k=8",
         "m=16 n=16 k=512",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("form=skinny b=column ", words, CJ_TEST_COUNT(words));
 }
 
 static void every_epilogue_type_and_batch_is_right(void **state) {
@@ -51,7 +39,7 @@ static void every_epilogue_type_and_batch_is_right(void **state) {
         "m=71 n=3 k=320 dtype=u8 dtype-b=i8 out=i8 bias=m c=yes tile=16x32",
         "m=12 n=50 k=528 dtype=i8 out=bf16 d=column activation=relu tile=16x16 stages=3",
     };
-    are_right(words, CJ_TEST_COUNT(words));
+    cj_test_gemm_all("form=skinny b=column ", words, CJ_TEST_COUNT(words));
 }
 
 static void random_problems_are_right(void **state) {

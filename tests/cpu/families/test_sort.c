@@ -60,15 +60,21 @@ static void any_shape_and_stride_is_right(void **state) {
     }
 }
 
-// Host threads run blocks beside each other, so a tile finds tiles that do not know yet what comes before them.
-static void tiles_beside_each_other_look_back_to_the_first_one_of_their_row(void **state) {
-    (void)state;
+// A device whose host threads run blocks beside each other.
+static cj_device *open_threads(void) {
     const cj_device_options cpu = {CJ_INIT(cpu), .spec = "cpu"};
     const cj_cpu_options    threads = {CJ_INIT(threads), .threads = 4};
     cj_device              *device;
     cj_error                error = {0};
     cj_test_ok(cj_device_open(&cpu, &device, &error), &error);
     cj_test_ok(cj_cpu_configure(device, &threads, &error), &error);
+    return device;
+}
+
+// A tile finds tiles that do not know yet what comes before them.
+static void tiles_beside_each_other_look_back_to_the_first_one_of_their_row(void **state) {
+    (void)state;
+    cj_device *device = open_threads();
     for (uint64_t seed = 0; seed < 2; seed++)
         cj_test_sort(device, "rows=150 columns=520 dtype=u8 form=grid block=256 items=1", CJ_SORT_RANDOM, seed);
     cj_device_close(device);
@@ -95,13 +101,8 @@ static void segments_of_any_length_beside_each_other_are_sorted_by_lists(void **
 // Blocks take tiles of one segment beside those of others, and list segments, at the same time.
 static void lists_are_right_whatever_runs_beside(void **state) {
     (void)state;
-    const cj_device_options cpu = {CJ_INIT(cpu), .spec = "cpu"};
-    const cj_cpu_options    threads = {CJ_INIT(threads), .threads = 4};
-    uint64_t                seed = cj_test_seed();
-    cj_device              *device;
-    cj_error                error = {0};
-    cj_test_ok(cj_device_open(&cpu, &device, &error), &error);
-    cj_test_ok(cj_cpu_configure(device, &threads, &error), &error);
+    uint64_t   seed = cj_test_seed();
+    cj_device *device = open_threads();
     for (unsigned i = 0; i < 6; i++) cj_test_sort_lists(device, &seed, 4000);
     cj_device_close(device);
 }
