@@ -127,11 +127,12 @@ static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint6
     return cj__least(cj__most(cj__power_from(part / each), fewest), most);
 }
 
-// More blocks cost more of each exchange. They pay where passes have many instructions, or where fewer blocks could not keep the row.
+// More blocks cost more of each exchange. They pay where passes have many instructions, where fewer blocks could not keep the row, and of long rows.
 static uint32_t largest_cluster(const cj_plan *plan, const cj_limits *limits) {
     const uint64_t part = cj__ceil_div(plan->params.value[SAMPLE_COLUMNS], SAMPLE_CLUSTER_MOST);
     const bool     keeps = is_light(plan) && !has_many(plan) && choose_block(plan, limits, part) <= SAMPLE_BLOCK_MANY;
-    return may_list(plan) || keeps ? SAMPLE_CLUSTER_MOST : SAMPLE_CLUSTER_SEARCH;
+    const bool     is_long = plan->params.value[SAMPLE_COLUMNS] >= SAMPLE_LONG;
+    return (may_list(plan) || keeps) && !is_long ? SAMPLE_CLUSTER_MOST : SAMPLE_CLUSTER_SEARCH;
 }
 
 // A cluster a row while the clusters of all rows are at work at once with an SM a block (SAMPLE_GPC), and its blocks have enough of the row.
