@@ -60,6 +60,40 @@ static void clusters_take_rows_together(void **state) {
     }
 }
 
+// Few rows of so many loads that a block would wait for them, and so few that a cluster's threads have two each.
+static void few_rows_are_a_clusters_each(void **state) {
+    (void)state;
+    static const struct {
+        const char *words;
+        uint64_t    cluster, block;
+    } cases[] = {{"columns=3504", 8, 128},
+                 {"rows=2 columns=6315 dtype=f16 op=max", 16, 256},
+                 {"rows=16 columns=17928 dtype=bf16", 16, 128},
+                 {"columns=65536", 16, 512},
+                 {"columns=1953 dtype=i64 reverse=yes", 8, 128},
+                 {"columns=65540", 0, CJ_PARAM_AUTO},
+                 {"columns=2074", 0, CJ_PARAM_AUTO},
+                 {"rows=17 columns=17928", 0, CJ_PARAM_AUTO},
+                 {"columns=16384 heads=flags", 0, CJ_PARAM_AUTO},
+                 {"columns=16384 block=256", 0, 256},
+                 {"columns=16384 cluster=0", 0, CJ_PARAM_AUTO}};
+    const cj_limits *limits;
+    cj_error         error = {0};
+    cj_test_ok(cj_limits_builtin("sm_90", &limits, &error), &error);
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        cj_params params;
+        cj_plan   plan;
+        cj_test_ok(cj_test_params("scan", cases[i].words, &params, &error), &error);
+        cj_test_ok(cj_plan_make(&params, limits, NULL, &plan, &error), &error);
+        const uint64_t cluster = cj_params_get(&plan.params, "cluster"), block = cj_params_get(&plan.params, "block");
+        if (cluster != cases[i].cluster || block != cases[i].block)
+            fail_msg("%s: cluster=%lld block=%lld", cases[i].words, (long long)cluster, (long long)block);
+        if (!cj_test_chosen(i, 5)) continue;
+        cj_test_watch(i);
+        cj_test_scan(cj_test_device, cases[i].words, 0, i);
+    }
+}
+
 // Blocks that stay, and have tiles or rows one after the other: every type and direction; groups of 32 tiles, none to
 // several; a load less than a tile, a whole one, one more; rows with gaps; segments; more stages than tiles, and one.
 static void a_persistent_kernel_has_tile_after_tile(void **state) {
@@ -243,6 +277,7 @@ int main(void) {
         cmocka_unit_test(rows_of_every_length_are_right),
         cmocka_unit_test(long_rows_look_back),
         cmocka_unit_test(clusters_take_rows_together),
+        cmocka_unit_test(few_rows_are_a_clusters_each),
         cmocka_unit_test(a_persistent_kernel_has_tile_after_tile),
         cmocka_unit_test(one_array_ends_anywhere),
         cmocka_unit_test(one_array_begins_anywhere),
