@@ -162,9 +162,6 @@ static const known known_idle[] = {
 // column of tiles; a peer's side; both halves of a word that has one element; ties beside the mass of a record; the second of a
 // message's last two words.
 static const known known_unread[] = {
-    {"sm_90a gemm m=16 n=8192 k=8192 b=column form=skinny", 1},
-    {"sm_80 gemm m=300 n=5 k=4096 b=column form=skinny stages=3 bias=n activation=gelu c=yes", 1},
-    {"sm_90 gemm m=12 n=600 k=1024 dtype=i8 dtype-b=u8 b=column out=i8 form=skinny", 1},
     {"sm_90 collective op=broadcast strategy=pull dtype=i32 count=1", 1},
     {"sm_90 sample rows=1 columns=50257 dtype=bf16 top-k=50 log-probability=yes top=20 cluster=2", 25},
     {"sm_90 sample rows=8 columns=32000 top-p=0.9 distribution=yes draft=yes top=5", 2},

@@ -84,9 +84,27 @@ static uint32_t paired_stages(const gemm_shape *g, const cj_limits *limits) {
     return stages_in(g, limits->shared_per_sm / 2 - limits->shared_reserved);
 }
 
+enum { F64_SIDE = 64 };  // of the tiles that are best where K is short
+
+static uint64_t f64_tiles(uint64_t edge) { return cj__ceil_div(edge, F64_SIDE); }
+
+// Whether K has so few steps, and D so many tiles, that f64 has tiles of 64x64, of which an SM has several at once.
+static bool is_short_f64(const gemm_shape *g, const cj_limits *limits) {
+    const uint64_t tiles = f64_tiles(g->m) * f64_tiles(g->n) * g->batches;
+    return cj__gemm_is_f64(g->a.type) && g->steps <= gpu->mma_f64_short && tiles >= gpu->mma_f64_tiles * limits->sm_count;
+}
+
+// Whether f64 is faster by other tiles than this one.
+static bool is_slow_f64(const gemm_shape *g, const cj_limits *limits) {
+    const bool narrow = g->n <= F64_SIDE && f64_tiles(g->m) >= gpu->mma_f64_narrow;
+    if (is_short_f64(g, limits)) return g->tile_m != F64_SIDE || g->tile_n != F64_SIDE;
+    return cj__gemm_is_f64(g->a.type) && narrow && g->tile_n > F64_SIDE;
+}
+
 // As many as leave room for two blocks of 4 warps on an SM, if those are enough; else as many as fit. Elements in registers are one step
 // ahead, whatever the stages.
 static uint32_t stages_of(const gemm_shape *g, const cj_limits *limits) {
+    if (is_short_f64(g, limits)) return (uint32_t)gpu->mma_f64_stages;
     if (cj__mma_loads(g, tile_of(g))) return GEMM_STAGES_MIN;
     const uint32_t most = stages_in(g, limits->shared_per_block_optin), paired = paired_stages(g, limits);
     const bool     pairs = cj__mma_warps(tile_of(g)) == 4 && paired >= gpu->mma_paired_stages;
@@ -160,7 +178,7 @@ static void choose(const cj_plan *plan, const cj_limits *limits, gemm_shape *g) 
         if (!cj__mma_tile(g->a.type, tile)->m) continue;
         cj__mma_set_tile(g, tile, false);
         if (stages_in(g, limits->shared_per_block_optin) < cj__most(GEMM_STAGES_MIN, p->value[GEMM_STAGES])) continue;
-        if (!asked && !has_registers(g, cj__target_number(plan))) continue;
+        if (!asked && (!has_registers(g, cj__target_number(plan)) || is_slow_f64(g, limits))) continue;
         choose_parts(p, limits, g, &best, &least);
     }
     *g = best;

@@ -54,6 +54,13 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
 
 // ---- what follows from the choice
 
+// Stages that a block uses: of one or two tiles no more than they have steps. More would keep the next launch's blocks from the SM.
+static uint64_t stages_used(const gemm_shape *g, const cj_limits *limits) {
+    const uint64_t blocks = cj__gemm_is_split(g) ? UINT64_MAX : limits->sm_count / cj__gemm_multicast(g);
+    const uint64_t tiles = cj__ceil_div(cj__gemm_tile_count(g), blocks), steps = cj__ceil_div(g->steps, (uint64_t)g->split * g->parts);
+    return tiles <= GEMM_TILES_HELD ? cj__least(cj__most(tiles * steps, GEMM_STAGES_MIN), GEMM_STAGES_MAX) : GEMM_STAGES_MAX;
+}
+
 static cj_status choose_stages(const cj_plan *plan, const cj_limits *limits, gemm_shape *g, cj_error *error) {
     const uint32_t most = cj__gemm_stages_most(g, limits), asked = (uint32_t)plan->params.value[GEMM_STAGES];
     const uint32_t sums = cj__gemm_peer_bytes(g);
@@ -64,7 +71,7 @@ static cj_status choose_stages(const cj_plan *plan, const cj_limits *limits, gem
         "split: the sums of %u blocks take %u bytes of shared memory, which leaves no room for two stages of %u" CJ_HINT
         "a smaller tile than %ux%u has room, and so has parts instead of split",
         g->split, sums, cj__gemm_stage_bytes(g), g->tile_m, g->tile_n);
-    g->stages = asked ? asked : (uint32_t)cj__least(most, GEMM_STAGES_MAX);
+    g->stages = asked ? asked : (uint32_t)cj__least(most, g->sums_in_stages ? GEMM_STAGES_MAX : stages_used(g, limits));
     FAIL_IF(g->stages > most, CJ_CONTRACT,
             "stages: %u stages of %u bytes do not fit the shared memory of a block" CJ_HINT
             "a tile of %ux%u has room for %u",

@@ -77,6 +77,7 @@ enum {
 enum {
     GEMM_STAGES_MIN = 2,
     GEMM_STAGES_MAX = 8,       // that the plan chooses
+    GEMM_TILES_HELD = 2,       // of a block, at most, that has no more stages than these have steps
     GEMM_CLUSTER_MAX = 4,
     GEMM_SPLIT_MAX = 16,       // blocks of a cluster, and clusters, that split the K of a tile
     GEMM_PORTABLE_CLUSTER = 8,

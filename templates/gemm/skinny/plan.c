@@ -57,7 +57,8 @@ static bool asks_for_others(const cj_params *p) {
            value[GEMM_SWAP];
 }
 
-// There are blocks for all SMs, and they have little to read: a tile of 64 lines would wait longer for its first stage.
+// There are blocks for all SMs, and they have little to read: a tile of 64 lines would wait longer for its first stage. So it would if there are fewer
+// blocks, of short lines.
 bool cj__skinny_pays(const cj_params *p, const cj_limits *limits) {
     gemm_shape g;
     cj__gemm_problem(p, &g);
@@ -65,7 +66,8 @@ bool cj__skinny_pays(const cj_params *p, const cj_limits *limits) {
     const uint64_t many = cj__most(g.m, g.n), line = g.k * g.a.type->bytes;
     const bool     fills = many / MMA_LINES * g.batches >= limits->sm_count;
     const double   bytes = (double)line * (double)many * (double)g.batches;
-    return fills && (double)line <= cj__gemm_constants.skinny_line && bytes <= cj__gemm_constants.skinny_bytes;
+    if (!fills) return (double)line <= cj__gemm_constants.skinny_short_line;
+    return (double)line <= cj__gemm_constants.skinny_line && bytes <= cj__gemm_constants.skinny_bytes;
 }
 
 // ---- what is refused

@@ -143,14 +143,20 @@ static void multiply_set(const loads *l, const set *x, const cj_reg *sum) {
 
 // ---- the kernel
 
-static void identify(mma_kernel *k) {
+// The first of the block's lines of the operand that has many.
+static cj_reg identify(mma_kernel *k, const skinny_shape *s) {
     gemm_kernel *b = &k->base;
-    cj_step(b->f, "which thread this is, and which tile its block computes");
+    cj_func     *f = b->f;
+    cj_step(f, "which thread this is, and which lines its block has of the operand with many");
     cj__gemm_identify_thread(b);
-    cj__mma_identify_tile(b);
-    if (b->g->batches > 1) b->of_one = cj_mul(b->f, "tiles_of_one", b->rows, b->columns);
-    k->place = cj__gemm_place(b, b->cluster);
-    k->pool = cj__pool_address(b->f, "gemm_stages");
+    cj_reg tile = cj_mov(f, "u32", "tile", "%ctaid.x");
+    k->place.batch = cj_none();
+    if (b->g->batches > 1) {
+        b->of_one = cj__load_param(f, "u32", s->many_is_a ? b->tiles_m : b->tiles_n, "tiles_of_one");
+        k->place.batch = cj__gemm_find_batch(b, &tile);
+    }
+    k->pool = cj__pool_address(f, "gemm_stages");
+    return cj_let(f, "s32", "first", "mul.lo.u32 $1, $2, $3;", tile, s->many->lines);
 }
 
 static void multiply(const mma_kernel *k, const skinny_shape *s, const cj_reg *sum, cj_reg first) {
@@ -207,9 +213,8 @@ void cj__skinny_emit(const cj_plan *plan, cj_builder *builder) {
     cj__mma_declare(&k);
     limit_registers(&k, &s);
     cj__launch_dependents(plan, f);
-    identify(&k);
+    cj_reg first = identify(&k, &s);
     for (uint32_t i = 0; i < cj__skinny_sums(&s); i++) sum[i] = cj__gemm_sum(&k.base, "sum");
-    cj_reg first = s.many_is_a ? k.place.row : k.place.column;
     multiply(&k, &s, sum, first);
     cj__skinny_results(&k, &s, sum, first);
     cj_ptx(f, "ret;");

@@ -147,8 +147,7 @@ static cj_reg coordinate(const gemm_kernel *k, const char *name, cj_reg tile, ui
     return cj_mul(k->f, name, at, length);
 }
 
-// Which product of a batch a tile belongs to. The tile becomes its number there.
-static cj_reg find_batch(const gemm_kernel *k, cj_reg *tile) {
+cj_reg cj__gemm_find_batch(const gemm_kernel *k, cj_reg *tile) {
     cj_reg batch = cj_let(k->f, "s32", "batch", "div.u32 $1, $2, $3;", *tile, k->of_one);
     cj_reg before = cj_let(k->f, "u32", "tiles_before", "mul.lo.u32 $1, $2, $3;", batch, k->of_one);
     *tile = cj_sub(k->f, "tile_of_one", *tile, before);
@@ -160,7 +159,7 @@ gemm_place cj__gemm_place(const gemm_kernel *k, cj_reg tile) {
     const gemm_shape *g = k->g;
     cj_func          *f = k->f;
     const uint32_t    band_rows = (uint32_t)cj__gemm_constants.band_rows;
-    const cj_reg      batch = g->batches > 1 ? find_batch(k, &tile) : cj_none();
+    const cj_reg      batch = g->batches > 1 ? cj__gemm_find_batch(k, &tile) : cj_none();
     cj_reg            of_band = cj_mul(f, "tiles_of_band", k->columns, band_rows);
     cj_reg            band = cj_div(f, "band", tile, of_band);
     cj_reg            in_band = cj_sub(f, "in_band", tile, cj_mul(f, "tiles_before", of_band, band));

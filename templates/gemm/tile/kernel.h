@@ -60,6 +60,9 @@ typedef struct gemm_place {
 
 gemm_place cj__gemm_place(const gemm_kernel *k, cj_reg tile);
 
+// Which product of a batch a tile belongs to. The tile becomes its number there.
+cj_reg cj__gemm_find_batch(const gemm_kernel *k, cj_reg *tile);
+
 // Coordinates for a tensor copy: returns how many, 3 where each product of a batch has a matrix of its own.
 uint32_t cj__gemm_at(const gemm_kernel *k, cj_reg at[3], cj_reg inner, cj_reg outer, cj_reg batch, bool shared);
 

@@ -303,6 +303,23 @@ static void sums_come_into_the_ring_where_it_pays(void **state) {
     }
 }
 
+// Of one or two tiles a block has no more stages than these have steps of K: the next launch's blocks fit beside it.
+static void stages_are_no_more_than_a_blocks_steps(void **state) {
+    (void)state;
+    static const struct {
+        const char *words;
+        uint64_t    stages;
+    } cases[] = {{"m=9 n=12288 k=84 dtype=i8 b=column", 2},     {"m=256 n=3584 k=81 dtype=e4m3 b=column", 2}, {"m=96 n=6144 k=128 dtype=f16 b=column", 2},
+                 {"m=4096 n=8 k=808 dtype=e4m3 b=column", 7},   {"m=2304 n=60 k=256 b=column", 4},            {"m=8192 n=8192 k=64 b=column", 4},
+                 {"m=9 n=12288 k=84 dtype=i8 b=column stages=5", 5}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        cj_plan plan;
+        plan_for(cases[i].words, &plan);
+        const uint64_t stages = cj_params_get(&plan.params, "stages");
+        if (stages != cases[i].stages) fail_msg("%s: %u stages", cases[i].words, (unsigned)stages);
+    }
+}
+
 // By rows and by columns of a cluster, where that leaves less to load; what is asked for stays.
 static void clusters_that_share_a_k_share_both_operands(void **state) {
     (void)state;
@@ -536,6 +553,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(tiles_that_consumers_take_in_turn_are_right, open_few_sms, close_few_sms),
         cmocka_unit_test(no_schedule_finds_fault_with_shared_k),
         cmocka_unit_test(few_tiles_and_a_long_k_are_shared),
+        cmocka_unit_test(stages_are_no_more_than_a_blocks_steps),
         cmocka_unit_test(clusters_that_share_a_k_share_both_operands),
         cmocka_unit_test(sums_come_into_the_ring_where_it_pays),
         cmocka_unit_test(tiles_that_were_measured_to_be_fast_are_taken),

@@ -3,6 +3,7 @@
 #include "gemm_cases.h"
 
 #include <clusterjit/gemm.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "emit.h"
@@ -96,6 +97,30 @@ static void each_target_has_its_instruction(void **state) {
     }
 }
 
+// Of short K and many tiles those of which an SM has several; of narrow D no wider ones. H200, 2026-11-30 (templates/gemm/problem/constants.def).
+static void tiles_that_were_measured_to_be_fast_are_taken(void **state) {
+    (void)state;
+    static const struct {
+        const char *words, *tile;
+        uint64_t    stages;
+    } cases[] = {{"m=2560 n=1536 k=128", "64x64", 4}, {"m=1024 n=8936 k=4", "64x64", 4}, {"m=3072 n=56 k=28", "64x64", 6},
+                 {"m=1024 n=3 k=48", "64x64", 6},     {"m=820 n=80 k=37", "16x128", 6}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        char      words[96], tile[16];
+        cj_limits h200;
+        cj_params params;
+        cj_plan   plan;
+        cj_error  error = {0};
+        snprintf(words, sizeof words, "dtype=f64 b=column %s", cases[i].words);
+        cj_test_ok(cj_limits_named("h200", &h200, &error), &error);
+        cj_test_ok(cj_test_params("gemm", words, &params, &error), &error);
+        cj_test_ok(cj_plan_make(&params, &h200, NULL, &plan, &error), &error);
+        cj_params_word(&plan.params, "tile", tile, sizeof tile);
+        const uint64_t stages = cj_params_get(&plan.params, "stages");
+        if (strcmp(tile, cases[i].tile) || stages != cases[i].stages) fail_msg("%s: tile=%s, %u stages", words, tile, (unsigned)stages);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_order_and_tile_is_right),
@@ -105,6 +130,7 @@ int main(void) {
         cmocka_unit_test(nan_and_infinity_pass_through),
         cmocka_unit_test(dependent_launches_wait_for_each_other),
         cmocka_unit_test(each_target_has_its_instruction),
+        cmocka_unit_test(tiles_that_were_measured_to_be_fast_are_taken),
     };
     return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
 }

@@ -101,6 +101,27 @@ static void what_cannot_be_is_refused_by_name(void **state) {
     }
 }
 
+// Where all SMs have blocks of short lines, and whatever the blocks are where lines are shorter still.
+static void short_lines_are_read_straight_into_registers(void **state) {
+    (void)state;
+    static const struct {
+        const char *words;
+        bool        skinny;
+    } cases[] = {{"m=8 n=4096 k=512 b=column", true},   {"m=98 n=11 k=512 b=column", true},  {"m=228 n=1 k=512 dtype=e4m3 b=column", true},
+                 {"m=1 n=1 k=8 b=column", true},        {"m=98 n=11 k=520 b=column", false}, {"m=16 n=1024 k=4096 dtype=e4m3 b=column", false},
+                 {"m=98 n=17 k=512 b=column", false},   {"m=98 n=11 k=512 b=column cluster=1", false}};
+    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
+        cj_limits h200;
+        cj_params params;
+        cj_plan   plan;
+        cj_error  error = {0};
+        cj_test_ok(cj_limits_named("h200", &h200, &error), &error);
+        cj_test_ok(cj_test_params("gemm", cases[i].words, &params, &error), &error);
+        cj_test_ok(cj_plan_make(&params, &h200, NULL, &plan, &error), &error);
+        if (!strstr(plan.entry, "skinny") == cases[i].skinny) fail_msg("%s: %s", cases[i].words, plan.entry);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_tile_is_right),
@@ -109,6 +130,7 @@ int main(void) {
         cmocka_unit_test(nan_and_infinity_pass_through),
         cmocka_unit_test(dependent_launches_wait_for_each_other),
         cmocka_unit_test(what_cannot_be_is_refused_by_name),
+        cmocka_unit_test(short_lines_are_read_straight_into_registers),
     };
     return cmocka_run_group_tests(tests, cj_test_open_cpu, cj_test_close);
 }
