@@ -95,7 +95,7 @@ static inline bool cj__row_keeps_apart(const row_shape *s, unsigned elements) {
 // Whether rows may begin beside a vector; else a peeled row has a tail alone.
 static inline bool cj__row_has_head(const row_shape *s) {
     const bool apart = (!cj__row_is_split(s) && s->stride % s->elements) || s->out_stride % s->elements;
-    return s->peeled && (s->unaligned || apart);
+    return s->peeled && (s->anywhere || apart);
 }
 static inline uint64_t cj__row_least_vectors(const row_shape *s) {
     if (!cj__row_has_head(s)) return s->vectors;

@@ -17,7 +17,7 @@ row_kernel *cj__row_beside(row_beside *b, const row_kernel *k) {
     *b = (row_beside){.k = *k, .s = *k->s};
     b->s.peeled = false;
     b->s.elements = b->s.access = b->s.held = 1;
-    b->s.unaligned = b->s.across = false;
+    b->s.unaligned = b->s.anywhere = b->s.across = false;
     b->s.vectors = 0;
     b->k.s = &b->s;
     b->k.column = e->column;

@@ -44,6 +44,7 @@ typedef struct row_shape {
     unsigned elements;             // of a vector
     unsigned access;               // what is read begins beside a vector by a multiple of so many elements: fewer than a vector has, or no such row
     bool     unaligned;            // of peeled rows that are loaded so: pointers may be beside a vector, too
+    bool     anywhere;             // of peeled rows: a vector may begin at any element of a row, whatever the strides are
     bool     across;               // peeled rows: vectors are taken out of two of what is read; else they are loaded in parts
     bool     peeled;               // a row is some elements, vectors, and some elements (peel.c); `vectors`: the most
     bool     transposed;           // lanes have rows, which come and go through shared memory (transpose.c)

@@ -38,12 +38,16 @@ void cj__row_problem(const cj_plan *plan, const row_op *op, row_shape *s) {
     s->vectors = s->columns / s->elements;
 }
 
+// Whether one matrix alone is accessed: the kernel finds where its rows' vectors begin, whatever its pointer is a multiple of.
+static bool is_alone(const row_op *op) { return op->inputs == 1 && !op->outputs; }
+
 // Elements of a vector of peeled rows, at most: every matrix's row of a number begins as far after a vector's start as any other's.
 unsigned cj__row_peel_most(const cj_plan *plan, const row_op *op, const row_shape *s) {
     uint64_t apart = s->stride > s->out_stride ? s->stride - s->out_stride : s->out_stride - s->stride;
     if (!op->outputs) apart = 0;
     for (unsigned i = 0; i < op->operands; i++) apart |= op->operand[i].period * s->stride;
-    return cj__load_width(plan->params.value[ROW_ALIGN], (unsigned)cj__most(s->in_bytes, s->out_bytes), apart);
+    const uint64_t align = is_alone(op) ? 0 : plan->params.value[ROW_ALIGN];
+    return cj__load_width(align, (unsigned)cj__most(s->in_bytes, s->out_bytes), apart);
 }
 
 // Elements of a vector that is loaded in parts, or across two, at most: what is written allows so many, if its rows are peeled or begin with
@@ -61,6 +65,7 @@ void cj__row_widen(const cj_plan *plan, const row_op *op, row_shape *s, unsigned
     s->across = how == ROW_PEELED_ACROSS;
     s->vectors = s->columns / elements - (s->across ? 2 : 0);
     s->unaligned = how > ROW_PARTS && plan->params.value[ROW_ALIGN];
+    s->anywhere = s->unaligned || (s->peeled && is_alone(op) && plan->params.value[ROW_ALIGN]);
 }
 
 // Pieces of a stream are whole 16-byte words; those of spread rows are whole cache lines.

@@ -22,6 +22,14 @@ unsigned cj__row_warps_most(const row_shape *s) {
     return !s->totals ? ALONE_WARPS : s->form == ROW_STREAM ? SUMS_WARPS - 1 : SUMS_ALONE_WARPS;
 }
 
+unsigned cj__row_sums_registers(const choice *c, unsigned held) {
+    enum { OTHER_REGISTERS = 16 };
+    const row_shape *s = c->s;
+    const unsigned   words = (unsigned)cj__most(s->elements * s->in_bytes / 4, 1);
+    const unsigned   loads = s->form == ROW_STREAM ? 0 : s->unroll * c->op->inputs * words;
+    return OTHER_REGISTERS + held * (s->elements * s->totals + loads);
+}
+
 bool cj__row_is_few(const choice *c) {
     return c->rows * cj__least(cj__ceil_div(c->row_bytes, STAGE_BYTES), FEW_STAGES) <
            FEW_WAVES * (uint64_t)c->limits->sm_count;

@@ -38,6 +38,21 @@ static unsigned run_bytes(const choice *c) {
     return vector_bytes(s) < WIDEST_LOAD && wider ? NARROW_RUN_BYTES : SHORT_RUN_BYTES;
 }
 
+// Short rows with sums over rows, so many that all SMs have some, and so few bytes that the L2 cache has them: each block's sums are written and read
+// again, so there should be few blocks, of many rows each.
+static bool are_sums_cached(const choice *c) {
+    return c->s->totals && c->rows >= SUMS_CACHED_ROWS * (uint64_t)c->limits->sm_count && c->rows * c->row_bytes <= SUMS_CACHED_BYTES;
+}
+
+// Lanes of such a row: as few as hold it.
+static unsigned lanes_of_cached(const choice *c) {
+    const row_shape *s = c->s;
+    const unsigned   most = s->elements == 1 ? SUMS_CACHED_LOADS : (unsigned)cj__most(SUMS_CACHED_HELD / s->elements, 1);
+    unsigned         lanes = s->elements == 1 ? SUMS_CACHED_LANES / 2 : SUMS_CACHED_LANES;
+    while (lanes < ROW_WARP && lanes * most < s->vectors) lanes *= 2;
+    return (unsigned)cj__least(lanes, cj__power_from(s->vectors));
+}
+
 // Vectors that a thread should hold of a short row: fewer with sums over rows, whose registers leave an SM fewer threads.
 static unsigned short_held(const choice *c) {
     const row_shape *s = c->s;
@@ -82,6 +97,7 @@ static unsigned choose_lanes(const choice *c) {
     const row_shape *s = c->s;
     unsigned         lanes = 1;
     if (asked(c, ROW_LANES)) return (unsigned)cj__power_from(asked(c, ROW_LANES));
+    if (are_sums_cached(c)) return lanes_of_cached(c);
     while (lanes < ROW_WARP && lanes < s->vectors &&
            (lanes * vector_bytes(s) < run_bytes(c) || lanes * short_held(c) < s->vectors))
         lanes *= 2;
@@ -155,10 +171,16 @@ static void plan_transposed(choice *c) {
     s->rows_per_block = cj__row_block_rows(s);
 }
 
-// False: the row is longer than a warp's.
+// Few rows with sums over rows, of several loads a lane: a launch waits for each of them.
+static bool are_sums_waited_for(const choice *c) {
+    return c->s->totals && !asked(c, ROW_LANES) && c->rows <= SUMS_WAITED_ROWS && c->s->vectors > SUMS_WAITED_LOADS * ROW_WARP;
+}
+
+// False: the row is longer than a warp's, or a block is faster.
 static bool plan_short(choice *c) {
     row_shape     *s = c->s;
     const unsigned lanes = choose_lanes(c);
+    if (are_sums_waited_for(c)) return false;
     if (s->cluster || asked(c, ROW_WARPS) || asked(c, ROW_PIECES) > 1 || s->vectors > (uint64_t)lanes * held_most(c))
         return false;
     s->warps = s->totals && are_rows_many(c) ? SUMS_ROWS_PER_BLOCK : ROWS_PER_BLOCK;
@@ -196,13 +218,15 @@ static unsigned direct_held(const choice *c) {
 
 // Sums over so many rows, of no more than so many columns, that small blocks are faster; of fewer rows it is fewer columns.
 static bool are_sums_pieces_small(const choice *c) {
-    const unsigned most = c->rows < SUMS_PIECE_MANY ? SUMS_FEW_COLUMNS : SUMS_PIECE_COLUMNS;
+    const unsigned few = c->s->elements > 1 && c->s->in_bytes == 2 ? SUMS_PIECE_MANY_WIDE : SUMS_PIECE_MANY;
+    const unsigned most = c->rows < few ? SUMS_FEW_COLUMNS : SUMS_PIECE_COLUMNS;
     return c->s->totals && c->rows >= SUMS_PIECE_ROWS && c->s->columns <= most;
 }
 
 // Warps of a block that has sums over rows, and rows in small pieces.
 static unsigned sums_piece_warps(const choice *c) {
-    const bool single = c->s->elements == 1 && c->s->in_bytes == 4 && are_rows_many(c);
+    const bool rows = c->rows >= SUMS_SINGLE_ROWS && c->s->columns <= SUMS_FEW_COLUMNS;
+    const bool single = c->s->elements == 1 && (rows || (c->s->in_bytes == 4 && are_rows_many(c)));
     return single ? SUMS_SINGLE_WARPS : SUMS_PIECE_WARPS;
 }
 
@@ -330,12 +354,18 @@ static unsigned sharing_warps(const choice *c) {
     return asked_or(c, ROW_WARPS, (heavy && crowded) || (softmax && filled) ? CROWDED_WARPS : warps);
 }
 
+// Warps of a block that holds a row with sums over rows, at most: ptxas would spill registers of more.
+static uint64_t sums_warps_most(const choice *c) {
+    const uint64_t threads = cj__threads_for_registers(cj__row_sums_registers(c, direct_held(c)), c->limits);
+    return cj__least(cj__row_warps_most(c->s), cj__most(threads / ROW_WARP, SUMS_WARPS));
+}
+
 // With sums over rows a block that does not hold the row is small: others on its SM load while it computes. A block that holds one of a few
 // rows has the fewer vectors a thread, the more sums there are.
 static uint64_t sums_piece_most(const choice *c) {
     const bool     few = are_sums_of_few(c), small = few || are_sums_pieces_small(c);
     const uint64_t warp = (uint64_t)ROW_WARP * direct_held(c), alone = few ? cj__most(warp / c->s->totals, ROW_WARP) : warp;
-    const uint64_t whole = asked_or(c, ROW_WARPS, few || !small ? SUMS_WARPS : cj__row_warps_most(c->s)) * alone;
+    const uint64_t whole = asked_or(c, ROW_WARPS, few || !small ? SUMS_WARPS : sums_warps_most(c)) * alone;
     return c->s->vectors <= whole || !small ? whole : asked_or(c, ROW_WARPS, sums_piece_warps(c)) * warp;
 }
 

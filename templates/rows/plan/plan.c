@@ -12,6 +12,8 @@
 //   longer                        stream, clusters of up to 16 blocks of 4 to 16 warps; in the fewest pieces of which a
 //                                 thread holds 8 vectors
 //   no bulk copies possible       direct; read twice if registers do not hold the row
+#include <math.h>
+
 #include "plan.h"
 
 // ---- which form
@@ -93,19 +95,28 @@ static void write_back(cj_plan *plan, const row_shape *s) {
 
 // ---- the grid
 
+// Blocks at most: each writes its sums, which others read afterwards. Short rows have as many blocks as make the rows of a group and the sums of all
+// blocks take equally long. Few rows have as many as add up the sums afterwards.
+static uint64_t sums_blocks_most(const choice *c) {
+    const row_shape *s = c->s;
+    const uint64_t   sms = c->limits->sm_count, work = cj__ceil_div(c->rows, s->rows_per_block);
+    if (s->form == ROW_STREAM) return work;
+    if (s->pieces > 1) return c->rows * s->pieces <= sms ? SUMS_PIECES_BLOCKS * sms : UINT64_MAX;
+    const uint64_t last = cj__ceil_div(s->totals * s->columns, SUMS_LAST_COLUMNS);
+    const double   rows = s->rows_per_block > 1 ? round(sqrt((double)work / SUMS_EVEN_BLOCKS)) : 1;  // a group
+    return cj__most(cj__ceil_div(work, (uint64_t)fmax(rows, 1)), cj__least(last, sms));
+}
+
 // Persistent blocks, to which rows or pieces are dealt: as many as the GPU holds with the fewest registers that a thread
-// may get. A driver that counts fewer makes the grid smaller.
+// may get. A driver that counts fewer makes the grid smaller. Where a thread would need more than there are, ptxas spills some: a block runs all the same.
 static void plan_sums_grid(choice *c) {
-    enum { OTHER_REGISTERS = 16 };
-    cj_plan       *plan = c->plan;
-    row_shape     *s = c->s;
-    const uint64_t words = s->elements * s->in_bytes / 4;
-    const bool     stream = s->form == ROW_STREAM, twice = !stream && s->pieces > 1;
-    const uint64_t vector = s->elements * s->totals + (stream ? 0 : s->unroll * c->op->inputs * cj__most(words, 1));
-    cj_occupancy   o;
-    cj__row_occupancy(c, (unsigned)(OTHER_REGISTERS + s->held * vector), &o);
-    const uint64_t room = cj__most(o.active_clusters, 1), work = cj__ceil_div(c->rows, s->rows_per_block);
-    cj__row_set_grid(c, twice ? room : cj__least(room, work));
+    cj_plan     *plan = c->plan;
+    row_shape   *s = c->s;
+    const bool   twice = s->form != ROW_STREAM && s->pieces > 1;
+    cj_occupancy o;
+    cj__row_occupancy(c, cj__row_sums_registers(c, s->held), &o);
+    if (!o.active_clusters) cj__row_occupancy(c, 0, &o);
+    cj__row_set_grid(c, cj__least(cj__most(o.active_clusters, 1), sums_blocks_most(c)));
     cj__row_cut_sums(plan, s);
     plan->launches = twice ? 3 : 2;
     plan->workspace_bytes = cj__row_values_offset(plan, s) +

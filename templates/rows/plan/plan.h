@@ -32,6 +32,7 @@ static inline unsigned asked_or(const choice *c, unsigned param, uint64_t otherw
 bool     cj__row_is_few(const choice *c);     // rows are too few for persistent clusters
 unsigned cj__row_held_most(const choice *c);  // vectors that a thread may hold
 unsigned cj__row_warps_most(const row_shape *s);
+unsigned cj__row_sums_registers(const choice *c, unsigned held);  // that a thread with sums over rows takes, about
 void cj__row_set_grid(choice *c, uint64_t groups);  // of persistent blocks: what is asked for, or so many rows at once
 
 // Whether three of four SMs, or more, have a row.

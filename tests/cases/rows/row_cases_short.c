@@ -2,6 +2,7 @@
 // Short rows, several a warp: every length around those where lanes, vectors and rows a thread change.
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "row_cases.h"
@@ -177,6 +178,22 @@ void cj_test_row_across(cj_device *device) {
     test_beside(device, across, CJ_TEST_COUNT(across), types, "split=4 peel=4 across=yes");
 }
 
+// One matrix alone, whose rows begin anywhere because its pointer does, or that and the stride.
+static void test_alone(cj_device *device) {
+    static const char *const rows[] = {"rows=19 columns=16", "rows=37 columns=23 stride=24 unroll=3", "rows=9 columns=63 lanes=32",
+                                       "rows=9 columns=515 form=direct warps=1", "rows=9 columns=1032 form=direct cluster=2",
+                                       "rows=9 columns=2001 form=direct pieces=3 vectors=8", "rows=7 columns=1003 form=spread blocks=3 warps=2 grid=6",
+                                       "rows=1 columns=1000 form=spread blocks=3 warps=2"};
+    static const char *const types[] = {"dtype=bf16 align=2 peel=8", "dtype=f32 align=4 peel=4", "dtype=f16 align=4 peel=4", "dtype=bf16 align=8 peel=8"};
+    for (size_t i = 0; i < CJ_TEST_COUNT(rows); i++)
+        for (size_t n = 0; n < CJ_TEST_COUNT(types); n++) {
+            const unsigned align = (unsigned)strtoul(strstr(types[n], "align=") + 6, NULL, 10);
+            char           words[192];
+            snprintf(words, sizeof words, "crossentropy %s %s", types[n], rows[i]);
+            cj_test_row(device, words, align * (unsigned)(1 + (i + n) % 3), i + n);
+        }
+}
+
 // Pointers that are beside vectors: all by as much, or each by more.
 void cj_test_row_unaligned(cj_device *device) {
     static const char *const rows[] = {"rows=9 columns=301", "rows=37 columns=40 stride=42", "rows=5 columns=1033 form=direct cluster=2"};
@@ -193,6 +210,7 @@ void cj_test_row_unaligned(cj_device *device) {
             snprintf(words, sizeof words, "%s %s %s", kinds[n], types[type].words, rows[i]);
             cj_test_row(device, words, types[type].align * (unsigned)(turn / 4 % 3), turn);
         }
+    test_alone(device);
 }
 
 // ---- rows that a warp transposes

@@ -317,120 +317,6 @@ static void the_largest_shapes_are_planned(void **state) {
         }
 }
 
-// As few lanes as hold a short row well, and rows in flight where there are many.
-static void short_rows_have_lanes_of_a_warp(void **state) {
-    (void)state;
-    static const struct {
-        const char *family, *words;
-        uint64_t    lanes, unroll, vectors, threads;
-    } cases[] = {{"logsoftmax", "rows=2^20 columns=15", 1, 1, 15, 128},
-                 {"logsoftmax", "rows=2^20 columns=14 out-stride=61", 16, 4, 1, 128},
-                 {"logsoftmax", "rows=1024 columns=8 dtype=bf16", 1, 1, 1, 128},
-                 {"softmax", "rows=2275054 columns=77 dtype=bf16 out-stride=141", 8, 2, 3, 128},
-                 {"softmax", "rows=2275054 columns=77 dtype=bf16 out-stride=141 peel=0", 32, 4, 3, 128},
-                 {"softmax", "rows=2275054 columns=77 dtype=bf16 out-stride=142 split=0", 32, 4, 3, 128},
-                 {"softmax", "rows=2275054 columns=77 dtype=bf16 out-stride=142", 32, 4, 3, 128},
-                 {"softmax", "rows=2275054 columns=77 dtype=bf16 out-stride=142 split=4", 8, 2, 3, 128},
-                 {"softmax", "rows=2275054 columns=76 dtype=bf16 out-stride=140 align=2", 8, 2, 3, 128},
-                 {"softmax", "rows=8192 columns=161 out-stride=225", 32, 1, 6, 128},
-                 {"softmax", "rows=2^20 columns=161 out-stride=225", 32, 2, 2, 128},
-                 {"logsoftmax", "rows=1172207 columns=229 stride=237 pass=backward", 32, 1, 2, 128},
-                 {"softmax", "rows=2^20 columns=128", 16, 2, 2, 128},
-                 {"softmax", "rows=512 columns=35 stride=43", 16, 1, 3, 128},
-                 {"layernorm", "rows=64 columns=39 dtype=bf16 stride=40 out-stride=47", 16, 1, 3, 128},
-                 {"crossentropy", "rows=2^20 columns=8 dtype=bf16 stride=72", 1, 1, 1, 128},
-                 {"crossentropy", "rows=2^20 columns=14 align=4 transpose=no", 16, 4, 1, 128},
-                 {"logsoftmax", "rows=657124 columns=817 dtype=bf16 out-stride=881", 32, 2, 4, 128},
-                 {"logsoftmax", "rows=657124 columns=817 dtype=bf16", 32, 1, 4, 128},
-                 {"rmsnorm", "rows=2^20 columns=14 pass=backward weight-gradient=yes", 8, 4, 1, 256},
-                 {"layernorm", "rows=548370 columns=512 dtype=bf16 stride=520 align=8 pass=backward weight-gradient=yes", 32, 2, 4, 256},
-                 {"layernorm", "rows=2^20 columns=30 dtype=bf16 pass=backward weight-gradient=yes bias-gradient=yes", 16, 4, 1, 256},
-                 {"layernorm", "rows=65536 columns=128 dtype=bf16 pass=backward weight-gradient=yes", 16, 2, 1, 256},
-                 {"layernorm", "rows=2^20 columns=64 pass=backward weight-gradient=yes bias-gradient=yes", 8, 2, 2, 256},
-                 {"rmsnorm", "rows=1000 columns=31 dtype=f16 pass=backward bias-gradient=yes", 32, 1, 1, 128},
-                 {"softmax", "rows=2^20 columns=511", 32, 1, 4, 128},
-                 {"softmax", "rows=2^20 columns=511 peel=0", CJ_PARAM_AUTO, CJ_PARAM_AUTO, 8, 64},
-                 {"softmax", "rows=100 columns=511 peel=0", CJ_PARAM_AUTO, CJ_PARAM_AUTO, 2, 256},
-                 {"softmax", "rows=2^20 columns=513 peel=0", CJ_PARAM_AUTO, CJ_PARAM_AUTO, 3, 256}};
-    const cj_limits *limits;
-    cj_error         error = {0};
-    cj_test_ok(cj_limits_builtin("sm_90", &limits, &error), &error);
-    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
-        cj_params params;
-        cj_plan   plan;
-        cj_test_ok(cj_test_params(cases[i].family, cases[i].words, &params, &error), &error);
-        cj_test_ok(cj_plan_make(&params, limits, NULL, &plan, &error), &error);
-        const uint64_t lanes = cj_params_get(&plan.params, "lanes"), unroll = cj_params_get(&plan.params, "unroll");
-        const uint64_t vectors = cj_params_get(&plan.params, "vectors");
-        if (lanes != cases[i].lanes || unroll != cases[i].unroll || vectors != cases[i].vectors ||
-            plan.block.x != cases[i].threads)
-            fail_msg("%s %s: lanes=%lld unroll=%lld vectors=%lld of %u threads", cases[i].family, cases[i].words,
-                     (long long)lanes, (long long)unroll, (long long)vectors, plan.block.x);
-    }
-}
-
-// What decides how fast rows are that begin beside each other's vectors, that are few, or long (templates/rows/engine/constants.def has the measurements).
-static void rows_take_the_blocks_that_are_fastest(void **state) {
-    (void)state;
-    static const struct {
-        const char *family, *words, *form;
-        uint64_t    cluster, warps, pieces;
-    } cases[] = {
-        {"crossentropy", "rows=512 columns=32000 dtype=bf16 align=2", "direct", 0, 8, 16},
-        {"crossentropy", "rows=512 columns=32000 dtype=bf16", "direct", 0, 8, 4},
-        {"crossentropy", "rows=128 columns=131072 dtype=f16", "direct", 0, 32, 2},
-        {"crossentropy", "rows=4185 columns=128256 dtype=bf16", "direct", 4, 4, 4},
-        {"crossentropy", "rows=4185 columns=128256 dtype=bf16 smoothing=0.1", "direct", 4, 8, 4},
-        {"rmsnorm", "rows=44 columns=4824513 dtype=bf16", "spread", 0, 16, 3},
-        {"layernorm", "rows=616 columns=335074 dtype=bf16 out-stride=335138 align=8 bias=yes", "direct", 16, 8, 3},
-        {"logsoftmax", "rows=2075 columns=110055 dtype=bf16 stride=110066 out-stride=110074", "direct", 8, 8, 2},
-        {"softmax", "rows=49 columns=50257 dtype=bf16 out-stride=50321", "direct", 4, 13, 1},
-        {"layernorm", "rows=1 columns=7168 dtype=f16 pass=backward weight-gradient=yes bias-gradient=yes", "direct", 0, 4, 7},
-        {"rmsnorm", "rows=7 columns=3584 dtype=f16 align=8 pass=backward weight-gradient=yes", "direct", 0, 16, 1},
-        {"rmsnorm", "rows=51 columns=262144 dtype=bf16 pass=backward weight-gradient=yes", "stream", 16, 11, 1},
-        {"layernorm", "rows=8192 columns=40885 dtype=bf16 stride=40949 align=2 bias=yes", "spread", 0, 16, 2},
-        {"layernorm", "rows=8192 columns=40885 dtype=bf16 stride=40949 align=2 weight=no", "direct", 4, 10, 1},
-        {"layernorm", "rows=1575 columns=340756 dtype=bf16 align=2 bias=yes", "direct", 16, 8, 3},
-        {"layernorm", "rows=1575 columns=340756 dtype=bf16 align=2", "direct", 16, 11, 2},
-        {"rmsnorm", "rows=2549 columns=105289 out=bf16 residual=yes", "direct", 16, 8, 7},
-        {"rmsnorm", "rows=1304 columns=205727 stride=205791 residual=yes", "direct", 16, 15, 7},
-        {"rmsnorm", "rows=57298 columns=5839 dtype=bf16 pass=backward weight-gradient=yes", "direct", 0, 23, 1},
-        {"rmsnorm", "rows=24134 columns=22245 dtype=bf16 pass=backward weight-gradient=yes", "direct", 0, 4, 22},
-        {"rmsnorm", "rows=262 columns=2046162 dtype=f16 pass=backward weight-gradient=yes", "direct", 0, 16, 250},
-        {"rmsnorm", "rows=1 columns=979077 dtype=bf16 pass=backward weight-gradient=yes", "direct", 0, 16, 240},
-        {"rmsnorm", "rows=3 columns=39841 dtype=bf16 stride=39849", "direct", 16, 8, 1},  // few rows, from here on
-        {"crossentropy", "rows=6 columns=100824 dtype=bf16", "direct", 16, 8, 1},
-        {"softmax", "rows=1 columns=16384 out-stride=16448", "direct", 8, 8, 1},
-        {"logsoftmax", "rows=1 columns=131072 dtype=bf16 out-stride=131130", "spread", 0, 16, 1},
-        {"crossentropy", "rows=22 columns=3276216 dtype=bf16 align=8", "spread", 0, 16, 17},
-        {"softmax", "rows=10 columns=286491 stride=286518 out-stride=286499", "spread", 0, 16, 1},
-        {"softmax", "rows=3 columns=3439176 dtype=bf16 out-stride=3439219 align=2", "spread", 0, 16, 3},
-        {"layernorm", "rows=2 columns=16867810 out-stride=16867866", "spread", 0, 16, 21},
-        {"softmax", "rows=293 columns=27528", "direct", 4, 8, 1},  // blocks of which an SM has several, from here on
-        {"softmax", "rows=8192 columns=27528", "direct", 0, 27, 1},
-        {"layernorm", "rows=20614 columns=26043 dtype=bf16 bias=yes", "direct", 0, 9, 3},
-        {"logsoftmax", "rows=3533 columns=151936 dtype=f16 align=8", "direct", 16, 8, 2},
-        {"crossentropy", "rows=1765 columns=152064 align=8 gradient=yes", "direct", 16, 10, 1},
-        {"layernorm", "rows=16332 columns=8192 align=8 bias=yes", "direct", 0, 16, 1},
-    };
-    const cj_limits *limits;
-    cj_error         error = {0};
-    cj_test_ok(cj_limits_builtin("sm_90", &limits, &error), &error);
-    for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
-        cj_params params;
-        cj_plan   plan;
-        char      form[16];
-        cj_test_ok(cj_test_params(cases[i].family, cases[i].words, &params, &error), &error);
-        cj_test_ok(cj_plan_make(&params, limits, NULL, &plan, &error), &error);
-        const uint64_t cluster = cj_params_get(&plan.params, "cluster"), warps = cj_params_get(&plan.params, "warps");
-        const uint64_t pieces = cj_params_get(&plan.params, "pieces");
-        if (strcmp(cj_params_word(&plan.params, "form", form, sizeof form), cases[i].form) != 0 || cluster != cases[i].cluster ||
-            warps != cases[i].warps || pieces != cases[i].pieces)
-            fail_msg("%s %s: form=%s cluster=%" PRIu64 " warps=%" PRIu64 " pieces=%" PRIu64, cases[i].family, cases[i].words,
-                     cj_params_word(&plan.params, "form", form, sizeof form), cluster, warps, pieces);
-    }
-}
-
 static void impossible_rows_are_refused_by_name(void **state) {
     (void)state;
     static const struct {
@@ -569,8 +455,6 @@ int main(void) {
         cmocka_unit_test(many_rows_are_right),
         cmocka_unit_test(labels_beyond_the_columns_make_the_loss_nan),
         cmocka_unit_test(the_largest_shapes_are_planned),
-        cmocka_unit_test(short_rows_have_lanes_of_a_warp),
-        cmocka_unit_test(rows_take_the_blocks_that_are_fastest),
         cmocka_unit_test(masks_of_any_number_of_rows_are_added),
         cmocka_unit_test(sums_over_rows_of_every_length_are_right),
         cmocka_unit_test(sums_over_short_rows_are_right),
