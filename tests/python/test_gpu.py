@@ -2,6 +2,7 @@
 """On a GPU: the caller's current stream, CUDA graphs, tensors of torch, arrays of CuPy and of JAX. Skipped where there is none;
 `CJ_WHEEL=FILE tests/gpu/run python` runs it.
 """
+import gc
 import os
 import random
 import subprocess
@@ -81,6 +82,7 @@ def test_a_first_call_in_a_capture_is_refused():
 def test_workspaces_are_from_torchs_caching_allocator():
     x = torch.ones(1 << 22, device="cuda")
     cjt.use_caching_allocator()
+    gc.collect()  # what earlier tests left would be freed below
     try:
         before = torch.cuda.memory_allocated()
         with cj.sum.plan(x, cluster=4, grid=32) as plan:
