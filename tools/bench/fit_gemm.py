@@ -70,7 +70,7 @@ class Data:
             for measured in kernels:
                 plan = words_of(measured["plan"])
                 product = gemm_model.Product.of({**words_of(row["label"]), "swap": plan.get("swap", "no")})
-                kernel = gemm_model.Kernel.of(plan)
+                kernel = gemm_model.Kernel.of(plan).with_stages(product, c)  # as the plan counts them
                 room = gemm_model.room(gpcs, kernel.blocks) if gpcs else gemm_model.room_unknown(c, row["sms"], kernel.blocks)
                 every.append({**gemm_model.terms(product, kernel, room), "us": measured["us"], "shape": len(self.labels)})
                 self.plans.append(measured["plan"])

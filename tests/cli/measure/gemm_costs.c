@@ -38,7 +38,7 @@ static const struct { const char *name, *words; } drawn[] = {
     {"consumers", "auto together in-turn in-turn"}, {"swap", "no no auto yes"}, {"c", "no no yes"}};
 
 static const char *const shown[] = {"m", "n", "k", "dtype", "out", "a", "b", "activation", "batch", "lines", "tile", "cluster",
-                                    "cluster-n", "split", "parts", "sums", "stages", "consumers", "swap", "c"};
+                                    "cluster-n", "split", "parts", "sums", "consumers", "swap", "c"};
 
 // Whether the plan takes what was drawn.
 static bool draw(const cj_family *family, const cj_limits *limits, cj_plan *plan) {
@@ -55,16 +55,19 @@ static bool draw(const cj_family *family, const cj_limits *limits, cj_plan *plan
     return !cj_params_set(&params, "form", "wgmma", NULL) && !cj_plan_make(&params, limits, "sm_90a", plan, NULL);
 }
 
+// With the stages that there is room for, as the plan counts them: a kernel of few steps has fewer.
 static void show(const cj_plan *plan, const cj_limits *limits) {
     gemm_shape g;
     char       word[64];
     cj__gemm_read(&plan->params, &g);
+    g.stages = cj__gemm_stages_most(&g, limits);
+    if (g.stages > GEMM_STAGES_MAX) g.stages = GEMM_STAGES_MAX;
     const uint64_t room = cj__gemm_room(&g, limits);
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         printf("%s=%s ", shown[i], cj_params_word(&plan->params, shown[i], word, sizeof word));
     printf("gpcs=");
     for (size_t i = 0; limits->gpc_sms[i]; i++) printf("%s%u", i ? "," : "", limits->gpc_sms[i]);
-    printf(" sms=%u room=%" PRIu64 " cost=%.17g\n", limits->sm_count, room, cj__gemm_cost(&g, room));
+    printf(" sms=%u room=%" PRIu64 " stages=%u cost=%.17g\n", limits->sm_count, room, g.stages, cj__gemm_cost(&g, room));
 }
 
 int main(int argc, char **argv) {

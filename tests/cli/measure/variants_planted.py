@@ -39,8 +39,9 @@ def words_of(text):
 def microseconds(request, plan):
     if "form=wgmma" not in plan.split():
         return 1000
-    kernel = gemm_model.Kernel.of(words_of(plan))
-    clocks = gemm_model.predict(C, gemm_model.Product.of(words_of(request.words)), kernel, gemm_model.room_unknown(C, 132, kernel.blocks))
+    product = gemm_model.Product.of(words_of(request.words))
+    kernel = gemm_model.Kernel.of(words_of(plan)).with_stages(product, C)  # as the plan counts them
+    clocks = gemm_model.predict(C, product, kernel, gemm_model.room_unknown(C, 132, kernel.blocks))
     return (clocks + 3600) / 1755
 
 

@@ -184,7 +184,7 @@ class Kernel:
         return not held or ceil_div(self.columns(p), subtile_of(p, self.columns(p))) > p.steps or self.split * self.parts > 1 or self.in_turn
 
     def with_stages(self, p, c):
-        """With as many stages as the plan would take; where no two fit, with fewer."""
+        """With the stages that there is room for, as the plan counts them; where no two fit, with fewer."""
         columns, warps = self.columns(p), self.groups * (2 if self.in_turn else 1) * 4
         subtile = subtile_of(p, columns)
         stage = p.a.stage_bytes(self.tile[0]) + p.b.stage_bytes(columns)
