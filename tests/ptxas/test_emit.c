@@ -45,9 +45,9 @@ static bool passes_check(const char *text, size_t length) {
 }
 
 // ptxas by itself now and then spills a few bytes, to fit a block more on an SM: of 7,379 texts it did so for 4, of 2 to 8 bytes, and of 2,454
-// others for 2, of 4 and 12 (CUDA 13.0). What is found goes to the list below, whose texts spill nothing. Threads of sort hold as many
+// others for 2, of 4 and 12 (CUDA 13.0); of 24 for a product at odd addresses, gemm align-a=2 on sm_90. What is found goes to the list below, whose texts spill nothing. Threads of sort hold as many
 // elements as their registers have room for: there a few bytes are spilled rather than a row cut for a cluster (docs/maintaining/sort.md).
-enum { SPILLED_MOST = 16, SPILLED_BY_SORT = 128, SPILLS_SOMETIMES = 2, TEXTS_A_SPILL = 200 };
+enum { SPILLED_MOST = 24, SPILLED_BY_SORT = 128, SPILLS_SOMETIMES = 2, TEXTS_A_SPILL = 200 };
 
 // Texts, and what spills of them, but of sort: how many, and the most bytes.
 typedef struct tally {

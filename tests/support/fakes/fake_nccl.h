@@ -16,7 +16,7 @@ typedef struct fake_nccl {
     bool        absent;  // whoever waits for the others goes on without them, as their kernels would not end
     bool        far;     // windows give no address of a peer
     int         windows; // that are registered
-    int         group;   // groups that were begun and not ended
+    _Atomic int group;   // groups that were begun and not ended, by all threads
 } fake_nccl;
 
 typedef fake_nccl *fake_nccl_reset_type(void);                      // fake_nccl_reset: 2.28.9, 2 ranks
