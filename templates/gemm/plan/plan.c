@@ -56,8 +56,8 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
 
 // Stages that a block uses: of one or two tiles no more than they have steps. More would keep the next launch's blocks from the SM.
 static uint64_t stages_used(const gemm_shape *g, const cj_limits *limits) {
-    const uint64_t blocks = cj__gemm_is_split(g) ? UINT64_MAX : limits->sm_count / cj__gemm_multicast(g);
-    const uint64_t tiles = cj__ceil_div(cj__gemm_tile_count(g), blocks), steps = cj__ceil_div(g->steps, (uint64_t)g->split * g->parts);
+    const uint64_t clusters = cj__most(limits->sm_count / cj__gemm_multicast(g), 1);
+    const uint64_t tiles = cj__gemm_is_split(g) ? 1 : cj__ceil_div(cj__gemm_tile_count(g), clusters), steps = cj__ceil_div(g->steps, (uint64_t)g->split * g->parts);
     return tiles <= GEMM_TILES_HELD ? cj__least(cj__most(tiles * steps, GEMM_STAGES_MIN), GEMM_STAGES_MAX) : GEMM_STAGES_MAX;
 }
 

@@ -173,7 +173,7 @@ static void plan_transposed(choice *c) {
 
 // Few rows with sums over rows, of several loads a lane: a launch waits for each of them.
 static bool are_sums_waited_for(const choice *c) {
-    return c->s->totals && !asked(c, ROW_LANES) && c->rows <= SUMS_WAITED_ROWS && c->s->vectors > SUMS_WAITED_LOADS * ROW_WARP;
+    return c->s->totals && !asked(c, ROW_LANES) && !asked(c, ROW_UNROLL) && c->rows <= SUMS_WAITED_ROWS && c->s->vectors > SUMS_WAITED_LOADS * ROW_WARP;
 }
 
 // False: the row is longer than a warp's, or a block is faster.
@@ -225,8 +225,8 @@ static bool are_sums_pieces_small(const choice *c) {
 
 // Warps of a block that has sums over rows, and rows in small pieces.
 static unsigned sums_piece_warps(const choice *c) {
-    const bool rows = c->rows >= SUMS_SINGLE_ROWS && c->s->columns <= SUMS_FEW_COLUMNS;
-    const bool single = c->s->elements == 1 && (rows || (c->s->in_bytes == 4 && are_rows_many(c)));
+    const bool many = c->rows >= SUMS_SINGLE_ROWS && c->s->columns <= SUMS_FEW_COLUMNS;
+    const bool single = c->s->elements == 1 && (many || (c->s->in_bytes == 4 && are_rows_many(c)));
     return single ? SUMS_SINGLE_WARPS : SUMS_PIECE_WARPS;
 }
 
