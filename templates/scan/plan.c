@@ -94,17 +94,12 @@ static bool try_stream(cj_plan *plan, scan_shape *s, const cj_limits *limits, bo
 
 // Few rows, each of as many loads as a cluster takes in a few: its blocks pass their sums on through shared memory of each other, where blocks of a grid
 // look back in global memory, and one block would have more loads a thread.
-static void take_by_clusters(cj_plan *plan, const cj_limits *limits, bool clusters) {
-    uint64_t  *value = plan->params.value;
-    const bool asks = value[SCAN_FORM] || value[SCAN_COUNTER] || cj__is_asked(plan, SCAN_CLUSTER) || cj__is_asked(plan, SCAN_BLOCK) ||
-                      cj__is_asked(plan, SCAN_LOADS) || cj__is_asked(plan, SCAN_STAGES) || cj__is_asked(plan, SCAN_GRID);
-    scan_shape s;
-    if (asks || !clusters || limits->max_cluster < SCAN_JOINED_BLOCKS || value[SCAN_ROWS] > SCAN_FEW_ROWS) return;
-    value[SCAN_FORM] = SCAN_DIRECT;
-    cj__scan_shape(plan, &s);
-    value[SCAN_FORM] = SCAN_AUTO;
-    const uint64_t row = cj__ceil_div(s.columns, s.width);
-    if (cj__scan_segmented(&s) || row < SCAN_JOINED_LEAST || row > (uint64_t)SCAN_JOINED_BLOCKS * SCAN_JOINED_THREADS * SCAN_JOINED_LOADS) return;
+static void take_by_clusters(cj_plan *plan, const scan_shape *s) {
+    uint64_t      *value = plan->params.value;
+    const uint64_t row = cj__ceil_div(s->columns, s->width);
+    const bool     asks = cj__is_asked(plan, SCAN_CLUSTER) || cj__is_asked(plan, SCAN_BLOCK) || cj__is_asked(plan, SCAN_LOADS);
+    if (asks || cj__scan_segmented(s) || s->rows > SCAN_FEW_ROWS || row < SCAN_JOINED_LEAST) return;
+    if (row > (uint64_t)SCAN_JOINED_BLOCKS * SCAN_JOINED_THREADS * SCAN_JOINED_LOADS) return;
     const unsigned cluster = row <= (uint64_t)SCAN_JOINED_BLOCKS / 2 * SCAN_LEAST_BLOCK * SCAN_JOINED_LOADS ? SCAN_JOINED_BLOCKS / 2 : SCAN_JOINED_BLOCKS;
     unsigned       block = SCAN_LEAST_BLOCK;
     while (row > (uint64_t)cluster * block * SCAN_JOINED_LOADS) block *= 2;
@@ -134,6 +129,8 @@ static cj_status choose_form(cj_plan *plan, const cj_limits *limits, bool cluste
                   s.columns, s.bytes, s.width * s.bytes, s.threads, s.loads, s.stages, limits->name,
                   limits->shared_per_block_optin);
         memcpy(value, asked.value, sizeof asked.value);
+    } else if (form == SCAN_AUTO && clusters && limits->max_cluster >= SCAN_JOINED_BLOCKS) {
+        take_by_clusters(plan, &s);
     }
     value[SCAN_FORM] = SCAN_DIRECT;
     value[SCAN_COUNTER] = SCAN_COUNTER_AUTO;
@@ -178,7 +175,6 @@ cj_status cj__scan_plan(cj_plan *plan, const cj_limits *limits, bool clusters, c
     TRY(cj__check_stride(plan, SCAN_STRIDE, plan->params.value[SCAN_COLUMNS], error));
     TRY(cj__check_stride(plan, SCAN_OUT_STRIDE, plan->params.value[SCAN_COLUMNS], error));
     TRY(cj__refuse_bf16(plan, "dtype", CJ_PARAM_WORD(plan, "dtype"), error));
-    take_by_clusters(plan, limits, clusters);
     plan->params.value[SCAN_CLUSTER] = cj__cluster_asked(plan, SCAN_CLUSTER, clusters);
     TRY(choose_form(plan, limits, clusters, error));
     cj__scan_shape(plan, &s);
