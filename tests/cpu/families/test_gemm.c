@@ -260,11 +260,9 @@ static void no_schedule_finds_fault_with_shared_k(void **state) {
 
 static void plan_for(const char *words, cj_plan *plan) {
     cj_limits h200;
-    cj_params params;
     cj_error  error = {0};
     cj_test_ok(cj_limits_named("h200", &h200, &error), &error);
-    cj_test_ok(cj_test_params("gemm", words, &params, &error), &error);
-    cj_test_ok(cj_plan_make(&params, &h200, NULL, plan, &error), &error);
+    cj_test_plan("gemm", words, &h200, plan);
 }
 
 // A cluster that finds no room waits for another one's end: all of them fit at once.

@@ -108,13 +108,11 @@ static void tiles_that_were_measured_to_be_fast_are_taken(void **state) {
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         char      words[96], tile[16];
         cj_limits h200;
-        cj_params params;
         cj_plan   plan;
         cj_error  error = {0};
         snprintf(words, sizeof words, "dtype=f64 b=column %s", cases[i].words);
         cj_test_ok(cj_limits_named("h200", &h200, &error), &error);
-        cj_test_ok(cj_test_params("gemm", words, &params, &error), &error);
-        cj_test_ok(cj_plan_make(&params, &h200, NULL, &plan, &error), &error);
+        cj_test_plan("gemm", words, &h200, &plan);
         cj_params_word(&plan.params, "tile", tile, sizeof tile);
         const uint64_t stages = cj_params_get(&plan.params, "stages");
         if (strcmp(tile, cases[i].tile) || stages != cases[i].stages) fail_msg("%s: tile=%s, %u stages", words, tile, (unsigned)stages);

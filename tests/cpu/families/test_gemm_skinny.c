@@ -112,12 +112,10 @@ static void short_lines_are_read_straight_into_registers(void **state) {
                  {"m=98 n=17 k=512 b=column", false},   {"m=98 n=11 k=512 b=column cluster=1", false}};
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
         cj_limits h200;
-        cj_params params;
         cj_plan   plan;
         cj_error  error = {0};
         cj_test_ok(cj_limits_named("h200", &h200, &error), &error);
-        cj_test_ok(cj_test_params("gemm", cases[i].words, &params, &error), &error);
-        cj_test_ok(cj_plan_make(&params, &h200, NULL, &plan, &error), &error);
+        cj_test_plan("gemm", cases[i].words, &h200, &plan);
         if (!strstr(plan.entry, "skinny") == cases[i].skinny) fail_msg("%s: %s", cases[i].words, plan.entry);
     }
 }

@@ -54,10 +54,8 @@ static void short_rows_have_lanes_of_a_warp(void **state) {
     cj_error         error = {0};
     cj_test_ok(cj_limits_builtin("sm_90", &limits, &error), &error);
     for (size_t i = 0; i < CJ_TEST_COUNT(short_rows); i++) {
-        cj_params params;
-        cj_plan   plan;
-        cj_test_ok(cj_test_params(short_rows[i].family, short_rows[i].words, &params, &error), &error);
-        cj_test_ok(cj_plan_make(&params, limits, NULL, &plan, &error), &error);
+        cj_plan plan;
+        cj_test_plan(short_rows[i].family, short_rows[i].words, limits, &plan);
         const uint64_t lanes = cj_params_get(&plan.params, "lanes"), unroll = cj_params_get(&plan.params, "unroll");
         const uint64_t vectors = cj_params_get(&plan.params, "vectors");
         if (lanes != short_rows[i].lanes || unroll != short_rows[i].unroll || vectors != short_rows[i].vectors ||
@@ -118,11 +116,9 @@ static void rows_take_the_blocks_that_are_fastest(void **state) {
     cj_error         error = {0};
     cj_test_ok(cj_limits_builtin("sm_90", &limits, &error), &error);
     for (size_t i = 0; i < CJ_TEST_COUNT(rows_of_blocks); i++) {
-        cj_params params;
-        cj_plan   plan;
-        char      form[16];
-        cj_test_ok(cj_test_params(rows_of_blocks[i].family, rows_of_blocks[i].words, &params, &error), &error);
-        cj_test_ok(cj_plan_make(&params, limits, NULL, &plan, &error), &error);
+        cj_plan plan;
+        char    form[16];
+        cj_test_plan(rows_of_blocks[i].family, rows_of_blocks[i].words, limits, &plan);
         const uint64_t cluster = cj_params_get(&plan.params, "cluster"), warps = cj_params_get(&plan.params, "warps");
         const uint64_t pieces = cj_params_get(&plan.params, "pieces");
         if (strcmp(cj_params_word(&plan.params, "form", form, sizeof form), rows_of_blocks[i].form) != 0 || cluster != rows_of_blocks[i].cluster ||
@@ -146,12 +142,10 @@ static void sums_over_rows_have_blocks_that_are_worth_it(void **state) {
     cj_error         error = {0};
     cj_test_ok(cj_limits_builtin("sm_90", &limits, &error), &error);
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
-        char      words[160];
-        cj_params params;
-        cj_plan   plan;
+        char    words[160];
+        cj_plan plan;
         snprintf(words, sizeof words, "%s pass=backward weight-gradient=yes", cases[i].words);
-        cj_test_ok(cj_test_params("rmsnorm", words, &params, &error), &error);
-        cj_test_ok(cj_plan_make(&params, limits, NULL, &plan, &error), &error);
+        cj_test_plan("rmsnorm", words, limits, &plan);
         if (plan.grid.x != cases[i].grid) fail_msg("rmsnorm %s: %u blocks, not %u", words, plan.grid.x, cases[i].grid);
     }
 }
@@ -165,12 +159,10 @@ static void many_rows_with_sums_keep_all_sms_busy(void **state) {
     cj_test_ok(cj_limits_builtin("sm_90", &limits, &error), &error);
     for (unsigned columns = 512; columns <= 65536; columns += columns / 8)
         for (size_t i = 0; i < CJ_TEST_COUNT(ways); i++) {
-            char      words[160];
-            cj_params params;
-            cj_plan   plan;
+            char    words[160];
+            cj_plan plan;
             snprintf(words, sizeof words, "rows=8192 columns=%u %s pass=backward weight-gradient=yes bias-gradient=yes", columns, ways[i]);
-            cj_test_ok(cj_test_params("layernorm", words, &params, &error), &error);
-            cj_test_ok(cj_plan_make(&params, limits, NULL, &plan, &error), &error);
+            cj_test_plan("layernorm", words, limits, &plan);
             if (4 * plan.grid.x < 3 * limits->sm_count) fail_msg("layernorm %s: %u blocks for %u SMs", words, plan.grid.x, limits->sm_count);
         }
 }

@@ -81,10 +81,8 @@ static void few_rows_are_a_clusters_each(void **state) {
     cj_error         error = {0};
     cj_test_ok(cj_limits_builtin("sm_90", &limits, &error), &error);
     for (size_t i = 0; i < CJ_TEST_COUNT(cases); i++) {
-        cj_params params;
-        cj_plan   plan;
-        cj_test_ok(cj_test_params("scan", cases[i].words, &params, &error), &error);
-        cj_test_ok(cj_plan_make(&params, limits, NULL, &plan, &error), &error);
+        cj_plan plan;
+        cj_test_plan("scan", cases[i].words, limits, &plan);
         const uint64_t cluster = cj_params_get(&plan.params, "cluster"), block = cj_params_get(&plan.params, "block");
         if (cluster != cases[i].cluster || block != cases[i].block)
             fail_msg("%s: cluster=%lld block=%lld", cases[i].words, (long long)cluster, (long long)block);

@@ -23,6 +23,13 @@ cj_status cj_test_params(const char *family, const char *assignments, cj_params 
     return status;
 }
 
+void cj_test_plan(const char *family, const char *assignments, const cj_limits *limits, cj_plan *plan) {
+    cj_params params;
+    cj_error  error = {0};
+    cj_test_ok(cj_test_params(family, assignments, &params, &error), &error);
+    cj_test_ok(cj_plan_make(&params, limits, NULL, plan, &error), &error);
+}
+
 void cj_test_refused(const char *family, cj_status status, const char *assignments, const char *says) {
     cj_params        params;
     cj_plan          plan;

@@ -8,6 +8,9 @@
 // Sets the values of "name=value name=value …" over the family's defaults; ends at the first error.
 cj_status cj_test_params(const char *family, const char *assignments, cj_params *params, cj_error *error);
 
+// The plan of these parameters on such a GPU, whose own target it takes. Fails the test if they are refused.
+void cj_test_plan(const char *family, const char *assignments, const cj_limits *limits, cj_plan *plan);
+
 // Fails the test unless the plan of these parameters for sm_90 is refused with this status, and the message contains
 // `says`.
 void cj_test_refused(const char *family, cj_status status, const char *assignments, const char *says);
