@@ -73,7 +73,7 @@ ensure() {
     fi
     local version
     version=$(cmake --version | awk 'NR == 1 { print $3 }')
-    if [ "$(printf '%s\n' 3.25 "$version" | sort -V | head -n 1)" != 3.25 ]; then
+    if [ "$(printf '%s\n' 3.25 "$version" | sort -V | sed -n 1p)" != 3.25 ]; then
         die "cmake is $version, but 3.25 or later is needed: see cmake.org/download"
     fi
 }

@@ -16,7 +16,7 @@ with_headers() {
     rm -rf "$work/build"
     cmake -G Ninja -S "$source" -B "$work/build" -DCMAKE_C_COMPILER="$cc" -DCJ_CUDA=ON -DCUDAToolkit_ROOT="$work/cuda" -DCJ_TESTS=OFF \
         -DCJ_TOOLS=OFF >"$work/log" 2>&1 || true
-    tr -s ' \n' ' ' <"$work/log" | grep -q "$2" || { cat "$work/log"; echo "FAIL: CUDA $1: not '$2'"; exit 1; }
+    [[ $(tr -s ' \n' ' ' <"$work/log") == *"$2"* ]] || { cat "$work/log"; echo "FAIL: CUDA $1: not '$2'"; exit 1; }
 }
 
 with_headers 13020 'gpu device: on, with the headers of CUDA 13.2'
