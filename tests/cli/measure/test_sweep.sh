@@ -57,6 +57,25 @@ END_OF_CHECK
 1.00  b
       3.00, now 3.00 us; form=direct"* ]] || failed sweep "--before shows other ratios"
 
+# --- what ptxgen tune finds
+python3 - "$here/../../../tools/bench" >"$dir/out" 2>"$dir/err" <<'END_OF_CHECK' || failed sweep '--tune shows nothing'
+import sys
+sys.path.insert(0, sys.argv[1])
+from shared import tuned
+
+def report(fastest, ms, ratio):
+    return {"time_source": "GPU events", "candidates": [{"choice": fastest, "time_ms": ms, "ratio": ratio}, {"choice": "warps=2", "time_ms": 9, "ratio": 0.1}]}
+
+rows = [{"family": "scan", "label": label, "plan": "form=direct", **tuned.row_of(of)} for label, of in
+        (("a", report("the plan's choice", 0.002, 1.0)), ("b", report("warps=4", 0.001, 1.25)), ("c", report("the plan's choice", 0.003, 1.0)))]
+tuned.show(rows + [{"family": "reduce", "label": "d", "refused": "nothing to tune"}])
+END_OF_CHECK
+[[ $(<"$dir/out") == "3 shapes: the fastest candidate is as fast as the plan's choice times 1.000 (median), 1.250 (90 % quantile), 1.250 (most); 1 by 1.03 or more
+1.25  b
+      1.00 us with warps=4; the plan: form=direct"* ]] || failed sweep "--tune shows other ratios"
+python3 "$sweep" --tune --ours >"$dir/out" 2>"$dir/err"
+[[ $? == 2 ]] || failed 'sweep --tune --ours' 'it is no usage error'
+
 # --- what decides is shown
 python3 - "$here/../../../tools/bench" >"$dir/out" 2>"$dir/err" <<'END_OF_CHECK' || failed sweep 'the worst cannot be shown'
 import sys
@@ -88,5 +107,10 @@ python3 "$sweep" --device cpu --library "$CJ_LIBRARY" --seed 7 --shapes 2 --byte
 python3 "$sweep" --device cpu --library "$CJ_LIBRARY" --seed 7 --shapes 1 --budget 1e-9 >"$dir/out" 2>"$dir/err"
 [[ $? == 77 && $(<"$dir/err") == *"was measured: the budget of 1e-09 s was spent before the first"* ]] || failed sweep 'nothing was measured, and it does not say so'
 python3 -m json.tool "$dir/json" >"$dir/out" || failed sweep 'its JSON is none'
+python3 "$sweep" --tune --device cpu --library "$CJ_LIBRARY" --seed 7 --shapes 1 --bytes 4K --only histogram,scan,reduce >"$dir/out" 2>"$dir/err" ||
+    failed 'sweep --tune' 'a candidate is wrong'
+[[ $(<"$dir/out") =~ 3\ shapes,\ [1-9][0-9]*\ candidates,\ 0\ shapes\ with\ a\ wrong\ one,\ 1\ refused,\ 0\ late ]] ||
+    failed 'sweep --tune' 'not all was tried, or what cannot be tuned is not told'
+[[ $(<"$dir/err") == *'reduce has no parameters that tuning may choose'* ]] || failed 'sweep --tune' 'it does not say why'
 python3 "$here/sweep_planted.py" "$here/../../../tools/bench" "$CJ_LIBRARY" >"$dir/out" 2>"$dir/err" || failed sweep 'something wrong is not found'
 finish

@@ -328,15 +328,17 @@ int calls_run(call *made, const uint64_t *pointers, void *stream, char *text) {
     return tell(made->type->go(made->handle, pointers, stream, &error), &error, text);
 }
 
-// What was left to the plan: parameters that tuning tries, or that are "auto", and are not any more.
-static void add_choices(const cj_params *params, char *text) {
+// Parameters that are not as by default, each after `before`. Those that tuning tries, or that are "auto" by default, are the plan's
+// choices; the others are the problem.
+static void add_params(const cj_params *params, bool choices, const char *before, char *text) {
     char word[64];
     for (size_t i = 0; i < cj_family_param_count(params->family); i++) {
         const cj_param_info *info = cj_family_param(params->family, i);
         const char          *now = cj_params_word(params, info->name, word, sizeof word);
+        const bool           choice = info->tune || !strcmp(info->initial, "auto");
         const size_t         length = strlen(text);
-        if ((info->tune || !strcmp(info->initial, "auto")) && strcmp(now, info->initial) != 0)
-            snprintf(text + length, CALLS_TEXT - length, " %s=%s", info->name, now);
+        if (choice == choices && strcmp(now, info->initial) != 0)
+            snprintf(text + length, CALLS_TEXT - length, "%s%s=%s", before, info->name, now);
     }
 }
 
@@ -345,9 +347,15 @@ void calls_plan(const call *made, char *text) {
     snprintf(text, CALLS_TEXT, "entry=%s grid=%ux%ux%u block=%u cluster-blocks=%u shared=%u bound=%.17g", p->entry,
              p->grid.x, p->grid.y, p->grid.z, p->block.x, p->cluster.x * p->cluster.y * p->cluster.z, p->dynamic_shared,
              p->error_bound);
-    add_choices(&p->params, text);
+    add_params(&p->params, true, " ", text);
     const size_t length = strlen(text);
     snprintf(text + length, CALLS_TEXT - length, " note=%s", p->note);
+}
+
+void calls_problem(const call *made, char *text) {
+    const cj_params *params = &cj_kernel_plan(made->type->beneath(made->handle))->params;
+    snprintf(text, CALLS_TEXT, "%s", cj_family_name(params->family));
+    add_params(params, false, " --", text);
 }
 
 void calls_free(call *made) {

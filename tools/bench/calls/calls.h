@@ -19,6 +19,9 @@ void calls_free(call *made);  // NULL is allowed; its launches must have ended
 // "entry=… grid=1x1x1 block=… cluster-blocks=… shared=… bound=…", the parameters that the plan chose, as `ptxgen` has them, "note=…".
 void calls_plan(const call *made, char *text);
 
+// The problem as `ptxgen` has it, without what is left to the plan: "softmax --rows=4 --columns=1000".
+void calls_problem(const call *made, char *text);
+
 // The description that a "gemm" has with these words.
 int calls_gemm_words(const char *words, cj_gemm_desc *desc, char *text);
 

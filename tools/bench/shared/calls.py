@@ -29,7 +29,7 @@ class Library:
         self.device = ctypes.c_void_p()
         self.calls.calls_free.argtypes = [ctypes.c_void_p]
         self.calls.calls_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p]
-        self.calls.calls_plan.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+        self.calls.calls_plan.argtypes = self.calls.calls_problem.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
         self.main.cj_mem_wrap.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p]
         self.main.cj_mem_free.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
         self.main.cj_device_name.argtypes, self.main.cj_device_name.restype = [ctypes.c_void_p], ctypes.c_char_p
@@ -74,10 +74,12 @@ class Library:
 
 
 class Call:
-    """A handle. `plan` is what the library chose, as text; `bound` its error bound, NaN where none is known."""
+    """A handle. `problem` is words for ptxgen, `plan` what the library chose, as text, `bound` its error bound, NaN where none is known."""
 
     def __init__(self, library, made, text):
         self.library, self.made = library, made
+        library.calls.calls_problem(made, text)
+        self.problem = text.value.decode(errors="replace").split()
         library.calls.calls_plan(made, text)
         self.plan, _, self.note = text.value.decode(errors="replace").partition(" note=")
         self.bound = float(dict(word.split("=", 1) for word in self.plan.split()).get("bound", math.nan))
