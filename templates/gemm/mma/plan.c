@@ -250,6 +250,9 @@ static cj_status set_stages(const cj_plan *plan, const cj_limits *limits, gemm_s
     const uint32_t most = stages_in(g, limits->shared_per_block_optin), asked = (uint32_t)plan->params.value[GEMM_STAGES];
     REFUSE_IF(asked == 1, "stages: 1; a stage is copied while the one before is multiplied, so it takes 2" CJ_HINT
                           "choose 2 or more, or leave stages at its default");
+    const bool loads = cj__mma_piece_loads(&g->a) && cj__mma_piece_loads(&g->b);
+    REFUSE_IF(loads && asked > GEMM_STAGES_MIN, "stages: %u, but A and B come through registers, one step ahead: others would hold nothing that"
+              " comes sooner" CJ_HINT "leave stages at its default, or promise that A or B is aligned to %d bytes", asked, MMA_COPY_LEAST);
     g->stages = asked ? asked : stages_of(g, limits);
     if (g->stages >= GEMM_STAGES_MIN && g->stages <= most) return CJ_OK;
     cj__fail(error, CJ_CONTRACT, "stages: %u stages of %u bytes do not fit the shared memory of a block",

@@ -124,6 +124,7 @@ static void what_cannot_be_is_refused_by_name(void **state) {
         {"form=mma consumers=in-turn", NULL, "consumers: in-turn", CJ_INVALID_ARGUMENT},
         {"form=mma sums=stages", NULL, "sums: stages", CJ_INVALID_ARGUMENT},
         {"form=mma stages=1", NULL, "stages: 1", CJ_INVALID_ARGUMENT},
+        {"align=2 stages=4", NULL, "stages: 4, but A and B come through registers", CJ_INVALID_ARGUMENT},
         {"form=mma tile=128x256 stages=5", NULL, "5 stages of 49152 bytes", CJ_CONTRACT},
         {"form=mma dtype=e4m3 b=column tile=128x128", NULL, "tile: 128x128 leaves no registers", CJ_INVALID_ARGUMENT},
         {"form=mma dtype=tf32 a=column b=column", NULL, "a: column", CJ_INVALID_ARGUMENT},
