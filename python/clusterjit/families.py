@@ -19,7 +19,7 @@ from .call import Function, Value
 from .errors import InvalidArgument, UnsupportedType
 from .parameters import KernelRequest
 from .request import Out, Request
-from .shapes import (COPY, align, all_elements, at_least_1, blocks, contiguous, elements, ends, last_axis, numbers, of_dtype, row_stride, same_shape,
+from .shapes import (COPY, align, all_elements, at_least_1, blocks, contiguous_of, elements, ends, last_axis, numbers, of_dtype, row_stride, same_shape,
                      segment_offsets)
 
 # What is summed is of this type, where it is of a smaller one.
@@ -322,8 +322,7 @@ _ABOVE_0 = {"top_p": ("is not above 0 and at most 1", "1 keeps all tokens"), "re
 def _tokens(name: str, x: Optional[View], shape: Shape) -> Optional[View]:
     """An array of u32 (i32 has the same bits), of this shape."""
     of_dtype(x, "u32", "i32")
-    if x is not None and (x.shape != shape or not x.contiguous):
-        raise x.refuse_shape(f"with strides {x.strides}; it must be {shape}, contiguous", COPY)
+    contiguous_of(x, shape)
     return x
 
 
@@ -354,8 +353,7 @@ def _draft(logits: View, tokens: Optional[View], probabilities: Optional[View]) 
 def _beside(logits: View, name: str, x: Optional[View], shape: Shape) -> None:
     """Refuses an array that is not contiguous, of this shape."""
     same_shape(logits, {name: x}, shape)
-    if x is not None:
-        contiguous(x)
+    contiguous_of(x, shape)
 
 
 @Function

@@ -9,7 +9,7 @@ from .arrays import Array, View, dtype_name
 from .call import Function
 from .errors import InvalidArgument
 from .request import Out, Request
-from .shapes import COPY, last_axis, of_dtype, row_stride, same_dtype, same_shape
+from .shapes import COPY, contiguous_of, last_axis, of_dtype, row_stride, same_dtype, same_shape
 
 _OUT = {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16", "i8": "i32", "u8": "i32"}
 _MIXED = ({"e4m3", "e5m2"}, {"i8", "u8"})
@@ -80,7 +80,7 @@ def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: d
         fields.update(adds_c=True, ldc=addend.line, stride_c=addend.stride, align_c=c.align)
     if bias is not None:
         of_dtype(bias, added)
-        same_shape(a, {"bias": bias}, (right.columns,))
+        contiguous_of(bias, (right.columns,))
         fields["bias"] = "n"
     for view in scales.values():
         of_dtype(view, "f32")

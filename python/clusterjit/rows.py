@@ -10,7 +10,7 @@ from .arrays import Array, Shape, View, dtype_name
 from .call import Function
 from .errors import InvalidArgument, UnsupportedType
 from .request import Out, Request
-from .shapes import COPY, align, last_axis, of_dtype, positive, row_stride, same_dtype, same_shape
+from .shapes import COPY, align, contiguous_of, last_axis, of_dtype, positive, row_stride, same_dtype, same_shape
 
 class Rows:
     """What the calls on rows of a matrix share: cj_rows of clusterjit/rows.h, and the results of its shape."""
@@ -30,8 +30,7 @@ class Rows:
             if y is not None and row_stride(y) != self.stride and y.shape[:-1] != (1,) * (len(y.shape) - 1):
                 raise y.refuse("its rows are", row_stride(y), f"elements apart; those of {x.name} are {self.stride}", COPY)
         for y in columns:
-            if y is not None and (y.shape != (self.columns,) or not y.contiguous):
-                raise y.refuse_shape(f"it must be ({self.columns},), contiguous")
+            contiguous_of(y, (self.columns,))
         self.aligned = align(x, *read, *columns)
 
     def take(self, shape: Optional[Shape] = None, dtype: str = "", matrix: bool = False) -> Out:
@@ -144,8 +143,7 @@ def _norm_backward(kind: str, dy: View, x: View, stats: dict[str, View], weight:
     rows = Rows(x, axis, dtype, out, (dy,), (weight,))
     for view in stats.values():
         of_dtype(view, "f32")
-        if view.shape != x.shape[:-1] or not view.contiguous:
-            raise view.refuse_shape(f"it must be {x.shape[:-1]}, contiguous")
+        contiguous_of(view, x.shape[:-1])
     writes = {"dx": rows.take()}
     for name, wanted in (("dw", weight_gradient), ("db", bias_gradient)):
         if wanted:
@@ -237,8 +235,7 @@ def cross_entropy(x: Array, labels: Array, *, ignore_index: int = -100, label_sm
     """
     rows = Rows(x, -1, dtype, out)
     of_dtype(labels, "i64", "i32")
-    if labels.shape != x.shape[:-1] or not labels.contiguous:
-        raise labels.refuse_shape(f"it must be {x.shape[:-1]}, contiguous")
+    contiguous_of(labels, x.shape[:-1])
     writes = {"loss": rows.each(), "lse": rows.each()}
     if gradient:
         writes["dx"] = rows.take()

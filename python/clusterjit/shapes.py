@@ -29,6 +29,14 @@ def contiguous(x: View) -> None:
         raise x.refuse_strides("are not those of a contiguous array")
 
 
+def contiguous_of(x: Optional[View], shape: Shape) -> None:
+    """Refuses an array of another shape, and one with gaps."""
+    if x is not None and x.shape != shape:
+        raise x.refuse_shape(f"it must be {shape}, contiguous")
+    if x is not None:
+        contiguous(x)
+
+
 def elements(x: View) -> int:
     """How many elements x has, which must lie one after the other."""
     contiguous(x)
@@ -118,5 +126,6 @@ def align(*views: Optional[View]) -> int:
 
 def segment_offsets(offsets: View) -> None:
     of_dtype(offsets, "i32", "i64")
-    if len(offsets.shape) != 1 or offsets.shape[0] < 2 or not offsets.contiguous:
+    if len(offsets.shape) != 1 or offsets.shape[0] < 2:
         raise offsets.refuse_shape("it must be (segments + 1,), contiguous")
+    contiguous(offsets)

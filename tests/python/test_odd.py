@@ -8,6 +8,7 @@ import pytest
 import clusterjit as cj
 
 ONES = np.ones((4, 8), np.float32)
+ROW8 = np.ones((8, 8), np.float32)
 GRID = np.ones((4, 2, 8), np.float32)
 HALF, ROWS = np.ones((16, 32), np.float16), np.ones((8, 32), np.float16)
 
@@ -227,3 +228,17 @@ def test_what_ranks_lack_is_refused_by_name():
                               (lambda: gpus.all_reduce([ONES, ONES], op=["sum"]), r"op: \['sum'\] is none of sum, min, max")):
             with pytest.raises(cj.InvalidArgument, match="^" + message):
                 call()
+
+
+VECTORS = {
+    "weight": lambda x: cj.rms_norm(ONES, x), "bias": lambda x: cj.layer_norm(ONES, bias=x), "rstd": lambda x: cj.rms_norm_backward(ROW8, ROW8, x),
+    "labels": lambda x: cj.cross_entropy(ROW8, x.astype(np.int64).repeat(2)[::2]), "counts": lambda x: cj.sample(ONES[0], counts=x.astype(np.uint32).repeat(2)[::2]),
+    "offsets": lambda x: cj.cumsum(ONES[0], offsets=x.astype(np.int64).repeat(2)[::2]),
+}
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_an_array_with_gaps_is_refused_by_its_strides(name):
+    with pytest.raises(cj.InvalidArgument, match=rf"^{name}: strides \(2,\) in elements, of shape \(8,\), are not those of a contiguous array") as caught:
+        VECTORS[name](np.arange(16, dtype=np.float32)[::2])
+    assert "numpy.ascontiguousarray" in caught.value.hint

@@ -124,3 +124,13 @@ def test_linear_of_a_batch(rng):
     out = np.empty((2, 3, 8), np.float16)
     assert cj.linear(x, w, b, activation="relu", out=out) is out
     near(out, np.maximum(x64 @ w64.T + b64, 0), 2e-2)
+
+
+def test_a_bias_with_gaps_is_refused(rng):
+    a, b, bias = (draw(rng, shape, np.float16)[0] for shape in ((8, 16), (16, 4), 8))
+    for call in (lambda x: cj.matmul(a, b, bias=x), lambda x: cj.linear(a, b.T, x)):
+        for gaps in (bias[::2], bias[::-2].copy()[::-1], np.broadcast_to(bias[0], 4)):
+            with pytest.raises(cj.InvalidArgument, match=r"^bias: strides \(.*\) .*(are not those of a contiguous array|are below 0)") as caught:
+                call(gaps)
+            assert "numpy.ascontiguousarray" in caught.value.hint
+        call(bias[:4])
