@@ -13,7 +13,8 @@ from .shapes import COPY, contiguous_of, last_axis, of_dtype, row_stride, same_d
 
 _OUT = {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16", "i8": "i32", "u8": "i32"}
 _MIXED = ({"e4m3", "e5m2"}, {"i8", "u8"})
-_ALONG_K = ("f32", "e4m3", "e5m2", "i8", "u8")  # of which the elements of K must follow each other
+_EIGHT_BITS = ("e4m3", "e5m2", "i8", "u8")
+_ALONG_K = ("f32", *_EIGHT_BITS)  # of which the elements of K must follow each other
 
 
 class Matrix:
@@ -36,11 +37,31 @@ class Matrix:
         if any(s != n * step for (_, s), (n, step) in zip(outer, outer[1:])):
             raise view.refuse_strides("are not those of matrices at equal distances")
         self.stride = outer[-1][1] if outer else 0
+        lines, size = (self.rows, self.columns) if by_rows else (self.columns, self.rows)
+        self.apart = self.batch == 1 or self.stride >= (lines - 1) * self.line + size  # whether each begins after the end of the one before
 
 
 def _along_k(x: View, order: str, wanted: str, copy: str) -> None:
     if order != wanted:
         raise x.refuse("it lies by", f"{order}s", f"; of {x.dtype} it must lie by {wanted}s", f"copy it: numpy.{copy}({x.name})")
+
+
+def _result_of(kind: str, dtype: Any) -> str:
+    """The result's type, of matrices of this one."""
+    result = dtype_name(dtype) if dtype is not None else _OUT.get(kind, kind)
+    if result == "f64" and kind != "f64":
+        raise InvalidArgument.of("dtype", result, f"is the result of f64 alone; sums of {kind} have no more than 32 bits", "convert a and b, or the result")
+    return result
+
+
+def _check_scales(scales: dict[str, Optional[View]], kind: str, result: str) -> None:
+    for name, view in scales.items():
+        of_dtype(view, "f32")
+        if view is not None and math.prod(view.shape) != 1:
+            raise view.refuse_shape("it must be one number")
+        scaled = result if name == "scale_d" else kind
+        if view is not None and (scaled not in _EIGHT_BITS or result == "i32"):
+            raise InvalidArgument.of(name, None, f"a product of {kind} to {result} does not take it: types of 8 bits have scales", "leave it out, or give alpha=")
 
 
 def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: dict[str, Optional[View]], alpha: float, beta: float,
@@ -55,16 +76,20 @@ def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: d
         _along_k(a, left.order, "row", "ascontiguousarray")
         _along_k(b, right.order, "column", "asfortranarray")
     kind = "tf32" if a.dtype == "f32" else a.dtype
-    result = dtype_name(dtype) if dtype is not None else _OUT.get(kind, kind)
+    result = _result_of(kind, dtype)
     if a.shape[:-2] and b.shape[:-2] and a.shape[:-2] != b.shape[:-2]:
         raise b.refuse_shape(f"the axes before its last two must be those of {a.name}, {a.shape}, or none")
     shape = (*(a.shape[:-2] or b.shape[:-2]), left.rows, right.columns)
     given = out[0] if out else None
     target = Matrix(given) if given is not None and given.shape == shape else None
+    if given is not None and target and not target.apart:
+        raise given.refuse_strides("are not those of matrices one after the other")
     order = target.order if target else "row"
     added = "bf16" if result in ("e4m3", "e5m2", "i8") else result  # the type of C and of the bias
     addend = Matrix(c) if c is not None else None
     batch = math.prod(shape[:-2])
+    if batch > 1 and not left.stride and not right.stride:
+        raise b.refuse_strides(f"are those of one matrix, as {a.name}'s are: all {batch} products would be the same")
     fields = {"m": left.rows, "n": right.columns, "k": left.columns, "dtype": kind, "dtype_b": "tf32" if kind == "tf32" else b.dtype,
               "a": left.order, "b": right.order, "d": order, "lda": left.line, "ldb": right.line, "out": result,
               "ldd": target.line if target else 0, "activation": _activation(activation), "batch": batch,
@@ -82,10 +107,7 @@ def _matmul(a: View, b: View, c: Optional[View], bias: Optional[View], scales: d
         of_dtype(bias, added)
         contiguous_of(bias, (right.columns,))
         fields["bias"] = "n"
-    for view in scales.values():
-        of_dtype(view, "f32")
-        if view is not None and math.prod(view.shape) != 1:
-            raise view.refuse_shape("it must be one number")
+    _check_scales(scales, a.dtype, result)
     factors = {"alpha_f64": alpha, "beta_f64": beta} if kind == "f64" else {"alpha": alpha, "beta": beta}
     return Request("gemm", fields, {"a": a, "b": b, "c": c, "bias": bias, **scales}, {"d": Out(shape, result, given, True)},
                    values=factors, in_place="c")
@@ -106,7 +128,7 @@ def matmul(a: Array, b: Array, *, c: Optional[Array] = None, bias: Optional[Arra
     exact); ``c`` and the result: (..., m, n); ``bias``: (n,); ``activation``: "relu", "gelu" (tanh), "silu"; of f64 "relu". Rows or
     columns of each are contiguous (a.T is taken as it is); those of all begin at multiples of 16 bytes, or the product takes longer. Of f32 and types of 8 bits ``a`` lies by rows, ``b`` by columns: numpy.asfortranarray(b), or the transpose of a
     matrix that lies by rows. ``dtype``: that of the result (default: that of a, of float8 bfloat16, of int8 and uint8 int32: the
-    sums as they are, without alpha, c, bias and activation). ``scale_a``, ``scale_b``, ``scale_d``: one f32 each, of types of 8 bits; a result
+    sums as they are, without alpha, c, bias, activation and scales). ``scale_a``, ``scale_b``, ``scale_d``: one f32 each, of types of 8 bits; a result
     of int8 is rounded, and what is too large becomes 127 or -128. With ``beta=0`` ``c`` is not read, as in BLAS: its NaN do not
     reach the result.
 

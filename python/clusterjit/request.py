@@ -5,6 +5,7 @@ The body of a function (families.py) makes a Request of its arguments, in which 
 """
 from __future__ import annotations
 
+import re
 from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
 
 from ._library import dtype_number, ffi, lib, made, sized
@@ -22,7 +23,7 @@ HINTS = dict.fromkeys(("axis", "keepdims"), "the function takes all elements of 
 # What a plan may be told, where its family has it: these choose how a kernel works, and none changes what it computes but `map`, which says it.
 # All other fields of a description are what the arrays and the arguments of a function say.
 PLAN = ("cluster", "block", "grid", "strategy", "form", "tile", "depth", "parts", "lanes", "cluster_n", "split", "map")
-_PARAMETERS = {"smoothing": "label_smoothing", "ignore": "ignore_index", "epsilon": "eps", "op_function": "op"}  # of fields with other names
+_PARAMETERS = {"smoothing": "label_smoothing", "ignore": "ignore_index", "epsilon": "eps", "op_function": "op", "cj_gemm.out": "dtype"}  # of fields with other names
 
 
 class Out(NamedTuple):
@@ -120,11 +121,12 @@ class Request(Generic[R]):
         if error.field == "dtype" and error.value == self.like.dtype and error.limit:
             return self.like.refuse("its dtype is", error.value, "; it " + error.limit.replace("is none of:", "must be one of:"),
                                     f"convert it: {self.like.name}.astype(...), {self.like.name}.to(...)", UnsupportedType)
-        field = error.field or ""
-        name = _PARAMETERS.get(field)
+        field = error.field or error.message.split(":")[0]
+        name = _PARAMETERS.get(f"{self.noun}.{field}") or _PARAMETERS.get(field)
         if not name:
             return error
-        return InvalidArgument(name + error.message[len(field):], field=name, value=error.value, limit=error.limit, hint=error.hint)
+        hint = re.sub(rf"\b{field}\b", name, error.hint)
+        return InvalidArgument(name + error.message[len(field):], field=name, value=error.value, limit=error.limit, hint=hint)
 
     def places(self) -> list[Place]:
         """Where the arrays lie that are read, and the results, which are contiguous unless they are given."""

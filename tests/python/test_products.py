@@ -111,7 +111,7 @@ def test_matmul_of_float64_refuses_other_types_and_activations():
     a = np.ones((8, 8))
     with pytest.raises(cj.Error, match="float32|f32"):
         cj.matmul(a, a.astype(np.float32))
-    with pytest.raises(cj.InvalidArgument, match="out: f32, but the sums of f64 are f64"):
+    with pytest.raises(cj.InvalidArgument, match="dtype: f32, but the sums of f64 are f64"):
         cj.matmul(a, a, dtype=np.float32)
     with pytest.raises(cj.InvalidArgument, match="activation: gelu"):
         cj.matmul(a, a, activation="gelu")
@@ -134,3 +134,26 @@ def test_a_bias_with_gaps_is_refused(rng):
                 call(gaps)
             assert "numpy.ascontiguousarray" in caught.value.hint
         call(bias[:4])
+
+
+HALVES, BYTES = np.ones((4, 8, 8), np.float16), np.ones((8, 8), np.int8)
+NUMBER = np.full(1, 2, np.float32)
+REFUSED = {
+    "a scale of halves": (lambda: cj.matmul(HALVES, HALVES, scale_a=NUMBER), "scale_a: a product of f16 to f16 does not take it"),
+    "a scale of exact sums": (lambda: cj.matmul(BYTES, BYTES.T, scale_b=NUMBER), "scale_b: a product of i8 to i32 does not take it"),
+    "a scale of a result of 32 bits": (lambda: cj.matmul(BYTES, BYTES.T, scale_d=NUMBER, dtype="float32"), "scale_d: a product of i8 to f32 does not take it"),
+    "a result of integers": (lambda: cj.matmul(HALVES, HALVES, dtype=np.int32), "dtype: i32 is the sums of i8 and u8"),
+    "a result of f64": (lambda: cj.matmul(HALVES, HALVES, dtype=np.float64), "dtype: 'f64' is the result of f64 alone"),
+    "a bias of exact sums": (lambda: cj.matmul(BYTES, BYTES.T, bias=np.ones(8, np.int32)), "dtype: i32, but there is a bias"),
+    "one product many times": (lambda: cj.matmul(HALVES[0], np.broadcast_to(HALVES[0], (4, 8, 8))), "b: strides .* are those of one matrix, as a's are: all 4"),
+    "results on each other": (lambda: cj.matmul(HALVES, HALVES, out=np.lib.stride_tricks.as_strided(HALVES.copy(), (4, 8, 8), (0, 16, 2))),
+                              "out: strides .* are not those of matrices one after the other"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_a_product_does_not_use_is_refused_by_its_parameter(what):
+    call, message = REFUSED[what]
+    with pytest.raises(cj.InvalidArgument, match="^" + message) as caught:
+        call()
+    assert caught.value.hint and "out=" not in caught.value.hint
