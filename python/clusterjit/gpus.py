@@ -22,7 +22,7 @@ from .errors import Closed, Error, InvalidArgument, UnsupportedType
 from .exchange import Exchange, Gather
 from .families import ARITHMETIC
 from .ranks import Ranks
-from .shapes import at_least_1, ends, of_dtype, positive
+from .shapes import at_least_1, ends, of_dtype, positive, same_dtype
 
 _OPS = {"all_reduce": lib.CJ_GPUS_ALLREDUCE, "reduce_scatter": lib.CJ_GPUS_REDUCE_SCATTER, "all_gather": lib.CJ_GPUS_ALL_GATHER,
         "all_to_all": lib.CJ_GPUS_ALL_TO_ALL, "broadcast": lib.CJ_GPUS_BROADCAST}
@@ -321,6 +321,7 @@ class Gpus(Ranks):
         given = {"x": x, "residual": residual, "weight": weight, "bias": bias}
         first = self._views(given)
         shape = first["x"].shape
+        same_dtype(*first.values())
         for name, view in first.items():
             self._same_shape(view, shape if name in ("x", "residual") else shape[-1:])
         fields = {**self._rows(first["x"]), "kind": _NORMS[kind], "epsilon": positive("epsilon", epsilon),

@@ -257,6 +257,13 @@ def test_what_does_not_fit_is_refused_by_name(three, rng):
         three.all_reduce(x)
 
 
+def test_a_norms_arrays_of_other_types_are_refused_by_name(three, rng):
+    x = draw(rng, 4, 8)
+    for name, shape in (("residual", (4, 8)), ("weight", (8,)), ("bias", (8,))):
+        with pytest.raises(clusterjit.UnsupportedType, match=f"^{name}: its dtype is f16; that of x is f32"):
+            three.norm(x, **{name: [numpy.ones(shape, numpy.float16)] * RANKS})
+
+
 def test_numbers_are_refused_with_their_limits(three, rng):
     x, label = draw(rng, 4, 4), [numpy.zeros(4, numpy.int64)] * RANKS
     for call, field, value, limit in (
