@@ -14,7 +14,7 @@ from .unrolled import Lines, lines_of
 
 def assign(structure: Any, kind: Any, name: str, value: Any) -> None:
     """A field of a description; of an enum also by a word: "box" for CJ_STENCIL_BOX."""
-    if isinstance(value, str):
+    if isinstance(value, str) and kind.cname != "_Bool":
         if kind.kind != "enum":
             raise InvalidArgument.of(name, value, "is no number", "give a number")
         words = _words(kind.relements)
@@ -63,18 +63,20 @@ def text_of(name: str, value: Any) -> str:
     return value
 
 
-_WHOLE = re.compile(r"(unsigned |signed )?(char|short|int|long|long long)|u?int\d+_t|size_t|_Bool")
+_WHOLE = re.compile(r"(unsigned |signed )?(char|short|int|long|long long)|u?int\d+_t|size_t")
 
 
 def _limit(kind: Any, value: Any) -> tuple[str, str]:
     """What a value of a field must be, and what to do."""
+    if kind.cname == "_Bool":
+        return _SCALARS["bool"][1], "give one of them"
     if kind.kind == "enum":
         return f"is none of {', '.join(_words(kind.relements))}", "give one of them"
     if kind.kind != "primitive" or not _WHOLE.fullmatch(kind.cname):
         return f"is no {'number' if kind.kind == 'primitive' else kind.cname}", "give one"
     if not hasattr(value, "__index__"):
         return "is no whole number", f"give one: int({value})" if isinstance(value, float) else "give one"
-    bits = 8 * ffi.sizeof(kind) if kind.cname != "_Bool" else 1
+    bits = 8 * ffi.sizeof(kind)
     signed = int(ffi.cast(kind, -1)) < 0
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
     return f"is outside {low} to {high}", f"give a number that is {'not below ' + str(low) if value < low else 'at most ' + str(high)}"

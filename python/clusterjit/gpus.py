@@ -22,6 +22,7 @@ from .errors import Closed, Error, InvalidArgument, UnsupportedType
 from .exchange import Exchange, Gather
 from .families import ARITHMETIC
 from .ranks import Ranks
+from .request import Out, check_out
 from .shapes import at_least_1, ends, of_dtype, positive, same_dtype
 
 _OPS = {"all_reduce": lib.CJ_GPUS_ALLREDUCE, "reduce_scatter": lib.CJ_GPUS_REDUCE_SCATTER, "all_gather": lib.CJ_GPUS_ALL_GATHER,
@@ -386,6 +387,7 @@ class Gpus(Ranks):
         if index not in ("i64", "u32"):
             raise UnsupportedType.of("index_dtype", index, "is none of i64, u32")
         check_scalar("k", "int", k)
+        check_scalar("largest", "bool", largest)
         if k == 0:
             raise InvalidArgument.of("k", k, "is below 1: there is nothing to choose", "give 1 or more")
         shape = (*first.shape[:-1], k)
@@ -405,6 +407,8 @@ class Gpus(Ranks):
         targets = None
         if out is not None:
             views = [self._view(one, i) for i, one in enumerate(self._of_ranks("x", x))]
+            for i, one in enumerate(self._of_ranks("out", out)):
+                check_out(self._view(one, i, "out"), Out(views[i].shape[:-1], "i64"))
             values = [view.reader.allocator(view.like, (*view.shape[:-1], 1), view.dtype)() for view in views]
             targets = list(zip(values, (one[..., None] for one in self._of_ranks("out", out))))
         many = isinstance(x, (list, tuple))
@@ -483,7 +487,7 @@ class Gpus(Ranks):
     def _product(self, a: Any, b: Any, chunks: int, times: int) -> tuple[int, int, int, dict[str, Any]]:
         left = self._views({"a": a})["a"]
         own = self._of_ranks("b", b)
-        transposed = all(len(one.shape) == 2 and self._is_transposed(one) for one in own)
+        transposed = all(self._is_transposed(one) for one in own)
         right = self._views({"b": [one.T for one in own] if transposed else b})["b"]
         if len(left.shape) != 2 or len(right.shape) != 2:
             raise left.refuse_shape(f"that of b is {right.shape}; both must have two axes")
@@ -497,7 +501,7 @@ class Gpus(Ranks):
     @staticmethod
     def _is_transposed(array: Any) -> bool:
         reader = READERS[type(array)]
-        return bool(reader) and not reader.view(array, "b", 0).contiguous and reader.view(array.T, "b", 0).contiguous
+        return bool(reader) and len(array.shape) == 2 and not reader.view(array, "b", 0).contiguous and reader.view(array.T, "b", 0).contiguous
 
     def _multiply(self, function: Any, a: Any, b: Any, fields: dict[str, Any], shape: Shape, out: Any, stream: Any) -> Any:
         own = self._of_ranks("b", b)
@@ -560,6 +564,7 @@ class Gpus(Ranks):
 
     def _run(self, function: str, x: Any, shape_of: Callable[[tuple[int, ...]], tuple[int, ...]], op: str = "sum", root: int = 0,
              ordered: bool = False, multicast: bool = False, out: Any = None, stream: Any = None) -> Any:
+        check_scalar("multicast", "bool", multicast)
         memory = lib.CJ_GPUS_MEMORY_MULTICAST if multicast else lib.CJ_GPUS_MEMORY_ANY
         desc, own, views = self._describe(function, x, op, root, ordered, memory)
         outs = self._targets(out, {"out": (shape_of(views[0].shape), views[0].dtype)}, views)["out"]

@@ -100,13 +100,17 @@ def at_least_1(name: str, value: int) -> int:
 
 def number(name: str, value: Any) -> Any:
     if not hasattr(value, "__float__") or hasattr(value, "__len__") or isinstance(value, bool):
-        raise InvalidArgument.of(name, value, "is no number")
+        raise InvalidArgument.of(name, value, "is no number", "give one")
+    try:
+        float(value)
+    except OverflowError:
+        raise InvalidArgument.of(name, value, "is beyond f64", "give a number of at most 1.8e308") from None
     return value
 
 
 def numbers(name: str, values: Any) -> int:
-    """How many numbers a tuple has."""
-    if not isinstance(values, tuple):
+    """How many numbers a tuple or a list has."""
+    if not isinstance(values, (tuple, list)):
         raise InvalidArgument.of(name, values, "is no tuple or list of numbers")
     return len([number(name, value) for value in values])
 
@@ -117,6 +121,8 @@ def ends(range: Optional[tuple[float, float]]) -> tuple[float, float]:
         return 0, 0
     if numbers("range", range) != 2 or not range[0] < range[1]:
         raise InvalidArgument.of("range", range, "is not two numbers, the second above the first", "leave it out for the default")
+    if math.inf in (-range[0], range[1]):
+        raise InvalidArgument.of("range", range, "is not finite: bins have equal widths", "leave it out for the default")
     return range
 
 

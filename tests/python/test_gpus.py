@@ -273,7 +273,14 @@ def test_numbers_are_refused_with_their_limits(three, rng):
             (lambda: three.histogram(x, 0), "bins", "0", "is below 1"),
             (lambda: three.histogram(x, -1), "bins", "-1", "is below 1"),
             (lambda: three.broadcast(x, -1), "root", "-1", "is outside 0 to 4294967295"),
-            (lambda: three.all_reduce(x, ordered=5), "ordered", "5", "is outside 0 to 1"),
+            (lambda: three.all_reduce(x, ordered=5), "ordered", "5", "is neither True nor False"),
+            (lambda: three.all_reduce(x, ordered="no"), "ordered", "no", "is neither True nor False"),
+            (lambda: three.all_reduce(x, multicast="no"), "multicast", "no", "is neither True nor False"),
+            (lambda: three.topk(x, 1, largest="no"), "largest", "no", "is neither True nor False"),
+            (lambda: three.histogram(x, 4, (0, float("inf"))), "range", "(0, inf)", "is not finite: bins have equal widths"),
+            (lambda: three.argmax(x, out=[numpy.zeros(3, numpy.int64)] * RANKS), "out", "(3,)", "the result's is (4,)"),
+            (lambda: three.argmax(x, out=[1] * RANKS), "out", "int", "is no array"),
+            (lambda: three.matmul_reduce_scatter(x, [[1, 2], [3], [4]]), "b", "list", "is no array"),
             (lambda: three.cross_entropy(x, label, ignore=2**40), "ignore", "1099511627776", "is outside -2147483648 to 2147483647"),
             (lambda: three.cross_entropy(x, label, smoothing="a"), "smoothing", "a", "is no number"),
             (lambda: gpus.Gpus.of(["cpu"] * 2, mail_bytes=-1), "mail_bytes", "-1", "is outside 0 to 18446744073709551615"),
@@ -282,7 +289,8 @@ def test_numbers_are_refused_with_their_limits(three, rng):
         with pytest.raises(clusterjit.InvalidArgument) as caught:
             call()
         assert (caught.value.field, caught.value.value, caught.value.limit) == (field, value, limit)
-        assert caught.value.hint
+        assert caught.value.hint or field == "out"
+    assert (three.histogram(x, 4, [0, 8])[0] == three.histogram(x, 4, (0, 8))[0]).all()  # as the function of one array takes both
     with pytest.raises(clusterjit.UnsupportedType) as caught:
         three.cross_entropy(x, [one.astype(numpy.int16) for one in label])
     assert caught.value.hint == "convert it: label.astype(numpy.int64), label.to(torch.int64)"

@@ -79,6 +79,8 @@ VALUES = {
     "a number for a range": (lambda: cj.histogram(ONES, 4, 3.0), "range: 3.0 is no tuple or list of numbers"),
     "a range of one": (lambda: cj.histogram(ONES, 4, (0,)), "range: .* is not two numbers"),
     "a range of lists": (lambda: cj.histogram(ONES, 4, (0, [1])), r"range: \[1\] is no number"),
+    "a range without an end": (lambda: cj.histogram(ONES, 4, (0, float("inf"))), r"range: \(0, inf\) is not finite"),
+    "a weight beyond f64": (lambda: cj.stencil(ONES, [2**2000] * 5), "weights: [0-9]+ is beyond f64"),
     "a number for weights": (lambda: cj.stencil(ONES, 3.0), "weights: 3.0 is no tuple or list of numbers"),
     "a word in weights": (lambda: cj.stencil(ONES, [0.5, "a", 0.5]), "weights: 'a' is no number"),
     "no word of an enum": (lambda: cj.stencil(ONES, shape=-1), "shape: -1 is none of star, box"),
