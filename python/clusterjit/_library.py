@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import threading
-from typing import Any
+from typing import Any, NoReturn
 
 from . import errors
 
@@ -42,6 +42,15 @@ class _Errors(threading.local):
 
 
 thread = _Errors()
+
+
+class Handle:
+    """What holds something of the library's, which it destroys: a copy would destroy it again."""
+
+    def __reduce__(self) -> NoReturn:
+        kind = type(self).__name__
+        raise errors.UnsupportedType(f"a {kind} is of this process, and can be neither copied nor pickled",
+                                     hint=f"share it among threads, or make another {kind}")
 
 
 def text(pointer: Any) -> str:

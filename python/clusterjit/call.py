@@ -14,7 +14,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Union
 
-from ._library import ffi, lib, text
+from ._library import Handle, ffi, lib, text
 from .arguments import check_scalar, start_of
 from .arrays import READERS, Array, Known, read_all, size_of, stream_handle
 from .devices import Device, device_of
@@ -70,7 +70,7 @@ _BY_STREAM = """
 """
 
 
-class Plan(Generic[R]):
+class Plan(Handle, Generic[R]):
     """A kernel, loaded, for arrays of given shapes, strides and types.
 
     Call it with arrays like those that it was made for, in their order. Launches of one plan on several streams need an order if
@@ -348,6 +348,9 @@ class Function(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<function clusterjit.{self._body.__name__}>"
+
+    def __reduce__(self) -> str:
+        return self._body.__name__  # copied and pickled by name, as any function
 
     def _call(self, *args: Any, out: Any = None, stream: Any = None, **kwargs: Any) -> R:
         outs: tuple[Any, ...] = () if out is None else out if type(out) is tuple else (out,)

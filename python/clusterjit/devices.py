@@ -9,7 +9,7 @@ import textwrap
 import threading
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
 
-from ._library import call, check, ffi, lib, made, sized, text, thread
+from ._library import Handle, call, check, ffi, lib, made, sized, text, thread
 from .arguments import described, text_of
 from .errors import Error
 from .unrolled import Lines, function_of, lines_of
@@ -37,7 +37,7 @@ class Found(NamedTuple):
     times: int
 
 
-class Device:
+class Device(Handle):
     """Where kernels run. Use :func:`device`, which opens each once.
 
     ``kind`` is "gpu" or "cpu", ``name`` such as "NVIDIA H200", ``ordinal`` the GPU's number, None of the CPU device.

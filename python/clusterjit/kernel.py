@@ -9,7 +9,7 @@ import re
 import struct
 from typing import Any, NamedTuple, Optional, Sequence, Union
 
-from ._library import call, ffi, lib, made, sized, text
+from ._library import Handle, call, ffi, lib, made, sized, text
 from .arguments import text_of
 from .arrays import READERS, address_of, stream_handle
 from .devices import Device, device as device_named
@@ -85,7 +85,7 @@ def _launcher(device: Device, count: int) -> Any:
     return device.launcher(Lines("    status = launch(handle, late, error)", {"launch": lib.cj_launch}), count)
 
 
-class Kernel:
+class Kernel(Handle):
     """A kernel of your own: an entry of a text in PTX, or in CUDA C++, which NVRTC compiles. The source is trusted code.
 
     ``entry`` may be left out where the text has one; a template is named with its arguments, "scale<float, 4>". ``device``: a name as

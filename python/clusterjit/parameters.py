@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from ._library import call, ffi, lib, made, text
+from ._library import Handle, call, ffi, lib, made, text
 from .arguments import text_of
 from .arrays import View
 from .devices import Device
@@ -35,7 +35,7 @@ def params_of(family: str, values: dict[str, Any]) -> Any:
     return params
 
 
-class Memory:
+class Memory(Handle):
     """Memory of the device that a kernel writes and nobody reads."""
 
     def __init__(self, device: Device, size: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, Sequence
 
-from ._library import dtype_number, ffi
+from ._library import Handle, dtype_number, ffi
 from .arrays import Array, Shape, View, stream_handle
 from .devices import Device
 from .errors import InvalidArgument
@@ -13,7 +13,7 @@ from .request import Out, check_out, view_of
 from .shapes import contiguous
 
 
-class Ranks:
+class Ranks(Handle):
     def __init__(self, devices: list[Device]) -> None:
         self.devices = devices
 
