@@ -385,6 +385,7 @@ class Function(Generic[P, R]):
                 key.append(reader)
                 arrays.append(value)
             else:
+                key.append(type(value))  # 2.0 and True equal 2 and 1, but are other arguments
                 key.append(tuple(value) if type(value) is list else value)
         last, known, entry = self._last
         addresses = known.test((*arrays, *outs)) if known.test and key == last else None

@@ -374,6 +374,17 @@ def test_calls_with_keywords_that_repeat_and_change_are_right(rng):
             assert tuples(KEYWORDS[which]()) == wanted[which]
 
 
+@pytest.mark.parametrize("name, call, good, bad", [
+    ("k", lambda k: cj.topk(ONES, k), 2, 2.0), ("k", lambda k: cj.topk(ONES, k), 1, True), ("axis", lambda axis: cj.cumsum(ONES, axis=axis), -1, -1.0),
+    ("bins", lambda bins: cj.histogram(ONES, bins), 4, np.float32(4)),
+    ("scale", lambda scale: cj.softmax(ONES, scale=scale), 1, True)], ids=lambda value: str(value))
+def test_an_argument_that_equals_the_one_before_but_is_of_another_type_is_refused(name, call, good, bad):
+    for _ in range(3):
+        call(good)
+        with pytest.raises(cj.InvalidArgument, match=f"^{name}: .*{bad}.* is no"):
+            call(bad)
+
+
 def test_a_list_that_was_changed_is_noticed():
     weights, x = [0.0, 1.0, 0.0], np.arange(8, dtype=np.float32)
     for _ in range(4):
