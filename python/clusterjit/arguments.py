@@ -18,9 +18,9 @@ def assign(structure: Any, kind: Any, name: str, value: Any) -> None:
         if kind.kind != "enum":
             raise InvalidArgument.of(name, value, "is no number", "give a number")
         words = _words(kind.relements)
-        if value.lower() not in words:
-            raise InvalidArgument.of(name, value, f"is none of {', '.join(words)}")
-        value = words[value.lower()]
+        if value not in words:
+            raise InvalidArgument.of(name, value, f"is none of {', '.join(words)}", "give one of them")
+        value = words[value]
     try:
         setattr(structure, name, value)
     except (OverflowError, TypeError):

@@ -83,6 +83,7 @@ VALUES = {
     "a weight beyond f64": (lambda: cj.stencil(ONES, [2**2000] * 5), "weights: [0-9]+ is beyond f64"),
     "a number for weights": (lambda: cj.stencil(ONES, 3.0), "weights: 3.0 is no tuple or list of numbers"),
     "a word in weights": (lambda: cj.stencil(ONES, [0.5, "a", 0.5]), "weights: 'a' is no number"),
+    "a word in capitals": (lambda: cj.exchange(GRID, "HALO"), "pattern: 'HALO' is none of pair, ring, halo, all_to_all"),
     "no word of an enum": (lambda: cj.stencil(ONES, shape=-1), "shape: -1 is none of star, box"),
     "a number for an expression": (lambda: cj.reduce(ONES, 0, "0"), "op: 0 is no expression"),
     "a dtype": (lambda: cj.sort(ONES, index_dtype="i4"), "index_dtype: 'i4' is none of"),
