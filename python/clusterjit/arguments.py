@@ -41,13 +41,16 @@ def refuse_array(name: str, value: Any) -> None:
 
 
 # What a value of a parameter with this annotation must have, and must be.
-_SCALARS = {"bool": ("__bool__", "is neither True nor False"), "int": ("__index__", "is no whole number"), "float": ("__float__", "is no number")}
+_SCALARS = {"bool": ("__bool__", "is neither True nor False"), "int": ("__index__", "is no whole number"), "float": ("__float__", "is no number"),
+            "Value": ("__float__", "is no number")}
 
 
 def check_scalar(name: str, annotation: str, value: Any) -> None:
     """Refuses a value that is none of its parameter's annotation: an array, True for a number, a word for True."""
     refuse_array(name, value)
     bare = annotation[len("Optional["):-1] if annotation.startswith("Optional[") else annotation
+    if value is None and bare == annotation == "str":
+        raise InvalidArgument.of(name, value, "is no word", "leave it out for the default")
     if bare not in _SCALARS or value is None and bare != annotation:
         return
     attribute, limit = _SCALARS[bare]

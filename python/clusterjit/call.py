@@ -124,6 +124,8 @@ class Plan(Handle, Generic[R]):
         if late.keys() - self._late.keys():
             name = next(iter(late.keys() - self._late.keys()))
             raise InvalidArgument.of(name, None, f"a call of this plan has no such value; it has {', '.join(self._late) or 'none'}")
+        for name, value in late.items():
+            check_scalar(name, "Value", value)
         found = self.go(addresses, results, self._current() if stream is None else stream_handle(stream), late)
         if known.lines and not known.repeat:
             known.repeat = _repeat(arrays, late, outs, late if self._late else None, known.lines, self.rest(bool(outs)))
@@ -319,7 +321,7 @@ class _Entry(Generic[R]):
 
 
 def _is_number(value: Any) -> bool:
-    return value is not None and READERS[type(value)] is None
+    return value is not None and type(value) is not bool and READERS[type(value)] is None
 
 
 #: The key of a Function's last call (one that repeats itself needs no hash), its arrays, and its plans.
