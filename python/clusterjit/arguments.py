@@ -63,7 +63,18 @@ def text_of(name: str, value: Any) -> str:
     """The value of a parameter that is a text."""
     if not isinstance(value, str):
         raise UnsupportedType.of(name, type(value).__name__, "is no text", "give a str", what="a")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgument.of(name, value[error.start], f"at character {error.start} cannot be written as UTF-8", "leave it out") from None
     return value
+
+
+def c_text(name: str, value: Any) -> bytes:
+    """The same as a C string, which a NUL would end."""
+    if "\0" in text_of(name, value):
+        raise InvalidArgument.of(name, value, "has a NUL character, which no text has", "leave it out")
+    return bytes(value.encode())
 
 
 _WHOLE = re.compile(r"(unsigned |signed )?(char|short|int|long|long long)|u?int\d+_t|size_t")

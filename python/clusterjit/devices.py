@@ -10,7 +10,7 @@ import threading
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
 
 from ._library import Handle, call, check, ffi, lib, made, sized, text, thread
-from .arguments import described, text_of
+from .arguments import c_text, described, text_of
 from .errors import Error
 from .unrolled import Lines, function_of, lines_of
 
@@ -48,7 +48,7 @@ class Device(Handle):
     """
 
     def __init__(self, spec: str) -> None:
-        name = ffi.new("char[]", spec.encode())
+        name = ffi.new("char[]", c_text("device", spec))
         self.handle = made("cj_device *", lib.cj_device_open, sized("cj_device_options", {"spec": name}))
         self.kind = text(lib.cj_device_kind(self.handle))
         self.name = text(lib.cj_device_name(self.handle))

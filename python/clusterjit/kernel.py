@@ -10,7 +10,7 @@ import struct
 from typing import Any, NamedTuple, Optional, Sequence, Union
 
 from ._library import Handle, call, ffi, lib, made, sized, text
-from .arguments import text_of
+from .arguments import c_text, text_of
 from .arrays import READERS, address_of, stream_handle
 from .devices import Device, device as device_named
 from .errors import Closed, Compiler, Hazard, InvalidArgument, UnsupportedType
@@ -53,7 +53,7 @@ def check(source: str, *, arch: Optional[str] = None, options: Sequence[str] = (
     else:
         ptx = source
     data = ptx.encode()
-    word = ffi.new("char[]", text_of("arch", arch).encode()) if arch and ptx is source else ffi.NULL
+    word = ffi.new("char[]", c_text("arch", arch)) if arch and ptx is source else ffi.NULL
     report = made("cj_report *", lib.cj_check_ptx, data, len(data), sized("cj_check_options", {"arch": word}))
     try:
         places = _Places(ptx)
@@ -71,7 +71,7 @@ def emit(family: str, **parameters: Any) -> str:
     >>> "barrier.cluster" in clusterjit.emit("reduce", n=1024, cluster=4, arch="sm_90")
     True
     """
-    arch = text_of("arch", parameters.pop("arch", "sm_90a" if family == "gemm" else "sm_90")).encode()
+    arch = c_text("arch", parameters.pop("arch", "sm_90a" if family == "gemm" else "sm_90"))
     params, plan = params_of(family, parameters), ffi.new("cj_plan *")
     call(lib.cj_plan_make, params, made("const cj_limits *", lib.cj_limits_builtin, arch), arch, plan)
     written = ffi.new("char **")
@@ -119,7 +119,7 @@ class Kernel(Handle):
         data = self.ptx.encode()
         self._module = made("cj_module *", lib.cj_module_from_ptx, self.device.handle, data, len(data))
         self.entry = self._only_entry() if entry is None else entry
-        self._function = made("cj_function *", lib.cj_module_function, self._module, self.entry.encode())
+        self._function = made("cj_function *", lib.cj_module_function, self._module, c_text("entry", self.entry))
         count = lib.cj_function_param_count(self._function)
         self._parameters = [_Parameter(self._function, i) for i in range(count)]
 
@@ -276,9 +276,9 @@ def _compile(source: str, name: Optional[str], arch: Optional[str], options: Seq
     """The PTX of CUDA C++."""
     if isinstance(options, str):
         raise InvalidArgument.of("options", options, "is one text, and a list of options is wanted", "give a list: options=[...]")
-    kept = [[ffi.new("char[]", text_of("options", word).encode()) for word in words] for words in (expressions, options)]
+    kept = [[ffi.new("char[]", c_text("options", word)) for word in words] for words in (expressions, options)]
     names, flags = (ffi.new("char *[]", words) for words in kept)
-    words = [ffi.new("char[]", text_of(what, word).encode()) if word is not None else ffi.NULL
+    words = [ffi.new("char[]", c_text(what, word)) if word is not None else ffi.NULL
              for what, word in (("source", source), ("name", name), ("arch", arch or None))]
     desc = sized("cj_cuda_source", {"text": words[0], "name": words[1], "arch": words[2], "names": names, "options": flags,
                                         "name_count": len(kept[0]), "option_count": len(kept[1])})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from ._library import Handle, call, ffi, lib, made, text
-from .arguments import text_of
+from .arguments import c_text
 from .arrays import View
 from .devices import Device
 from .errors import InvalidArgument
@@ -13,7 +13,7 @@ from .request import Out, R, Request
 
 
 def _family(name: str) -> Any:
-    return made("const cj_family *", lib.cj_family_find, text_of("family", name).encode())
+    return made("const cj_family *", lib.cj_family_find, c_text("family", name))
 
 
 def names_of(family: str) -> list[str]:
@@ -31,7 +31,7 @@ def params_of(family: str, values: dict[str, Any]) -> Any:
         if name not in names:
             raise InvalidArgument.of(key, None, f"{family} has no such parameter; it has {', '.join(names)}")
         word = ",".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
-        call(lib.cj_params_set, params, name.encode(), word.encode())
+        call(lib.cj_params_set, params, name.encode(), c_text(key, word))
     return params
 
 

@@ -9,7 +9,7 @@ import re
 from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
 
 from ._library import dtype_number, ffi, lib, made, sized
-from .arguments import assign, check_values, refuse_array
+from .arguments import assign, c_text, check_values, refuse_array
 from .arrays import Shape, View, contiguous, reader_of
 from .devices import Device
 from .errors import InvalidArgument, UnsupportedType
@@ -173,7 +173,7 @@ def _user_function(field: str, names: tuple[str, ...], expression: str, dtype: i
     if not isinstance(expression, str):
         raise InvalidArgument.of(_PARAMETERS.get(field, field), expression, "is no expression in CUDA C", "give a text")
     words = [ffi.new("char[]", name.encode()) for name in names]
-    source = ffi.new("char[]", expression.encode())
+    source = ffi.new("char[]", c_text(_PARAMETERS.get(field, field), expression))
     signature = {"result": dtype, "count": len(names), "argument": [dtype] * len(names), "name": words}
     desc = sized("cj_cuda_desc", {"expression": source, "signature": signature})
     return ffi.gc(made("cj_user_function *", lib.cj_function_from_cuda, desc), lib.cj_user_function_destroy)
