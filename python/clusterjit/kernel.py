@@ -10,7 +10,7 @@ import struct
 from typing import Any, NamedTuple, Optional, Sequence, Union
 
 from ._library import Handle, call, ffi, lib, made, sized, text
-from .arguments import c_text, text_of
+from .arguments import c_text, check_scalar, text_of
 from .arrays import READERS, address_of, stream_handle
 from .devices import Device, device as device_named
 from .errors import Closed, Compiler, Hazard, InvalidArgument, UnsupportedType
@@ -125,6 +125,8 @@ class Kernel(Handle):
 
     def _only_entry(self) -> str:
         entries = list(itertools.takewhile(bool, (text(lib.cj_module_entry(self._module, i)) for i in itertools.count())))
+        if not entries:
+            raise InvalidArgument.of("entry", None, "the text has none, and a kernel is one", "write .visible .entry, in CUDA C++ __global__")
         if len(entries) != 1:
             raise InvalidArgument.of("entry", len(entries), f": {', '.join(entries)}; one is needed", "name one: entry=...", what="the text has")
         return entries[0]
@@ -139,6 +141,8 @@ class Kernel(Handle):
         if len(arguments) != len(self._parameters):
             names = ", ".join(parameter.name for parameter in self._parameters)
             raise InvalidArgument.of("arguments", len(arguments), f"were given; {self.entry} takes {len(self._parameters)}: {names}")
+        check_scalar("nonportable", "bool", nonportable)
+        check_scalar("cooperative", "bool", cooperative)
         addresses: list[int] = []
         sizes: list[int] = []
         reader = None
@@ -155,7 +159,7 @@ class Kernel(Handle):
         buffers = [ffi.from_buffer(value) for value in values]
         config = sized("cj_launch_config", {
             "function": self._function, "grid": _extent("grid", grid), "block": _extent("block", block),
-            "cluster": _extent("cluster", cluster) if cluster else (0, 0, 0), "dynamic_shared": _whole("shared", shared), "nonportable": nonportable,
+            "cluster": _extent("cluster", 0 if cluster is None else cluster), "dynamic_shared": _whole("shared", shared), "nonportable": nonportable,
             "argument_count": len(buffers), "attributes": {"cooperative": cooperative}})
         kept = ffi.new("void *[]", buffers), ffi.new("size_t[]", [len(value) for value in values])
         config.arguments, config.argument_bytes = kept
@@ -223,8 +227,8 @@ class _Parameter:
         if value is None and self.kind == lib.CJ_PARAM_POINTER:
             value = 0
         try:
-            if integer and not isinstance(value, float):
-                return int(value).to_bytes(self.size, "little", signed=value < 0)
+            if integer:
+                return operator.index(value).to_bytes(self.size, "little", signed=value < 0)
             if self.kind == lib.CJ_PARAM_FLOAT:
                 return struct.pack({2: "<e", 4: "<f", 8: "<d"}[self.size], value)
         except OverflowError:
@@ -235,9 +239,10 @@ class _Parameter:
 
     def _bytes(self, value: Any) -> bytes:
         kind = getattr(getattr(value, "dtype", None), "kind", None)
-        if kind == "f" and self.kind in (lib.CJ_PARAM_INTEGER, lib.CJ_PARAM_POINTER) or kind in ("i", "u") and self.kind == lib.CJ_PARAM_FLOAT:
+        taken = {lib.CJ_PARAM_INTEGER: "biu", lib.CJ_PARAM_POINTER: "biu", lib.CJ_PARAM_FLOAT: "f"}.get(self.kind)
+        if taken and kind not in (None, "V", *taken):  # a void is bytes
             raise UnsupportedType.of(self.name, value.dtype, f"was given for {self.described}", what="a")
-        if kind in ("i", "u"):
+        if taken == "biu" and kind not in (None, "V"):
             return self.pack(int(value))
         data = bytes(value) if kind is None else value.tobytes()
         if len(data) != self.size:
@@ -295,10 +300,20 @@ def _whole(name: str, value: Any) -> int:
 
 
 def _extent(name: str, extent: Extent) -> tuple[int, ...]:
-    try:
-        whole = [operator.index(n) for n in (extent if isinstance(extent, (tuple, list)) else (extent,))]
-    except TypeError:
-        whole = []
+    """Up to three numbers as three. A cluster of 0 is none: 0 x 0 x 0."""
+    whole = _numbers(extent)
     if not 1 <= len(whole) <= 3 or not all(0 <= n < 2**32 for n in whole):
-        raise InvalidArgument.of(name, extent, "is not one to three whole numbers below 2^32")
-    return (*whole, 1, 1)[:3]
+        raise InvalidArgument.of(name, extent, "is not one to three whole numbers below 2^32", "give an int, or a tuple of them, x first")
+    rest = int(name != "cluster" or any(whole))
+    return (*whole, rest, rest)[:3]
+
+
+def _numbers(extent: Any) -> list[int]:
+    """The whole numbers of an extent; none, if it has others."""
+    try:
+        return [operator.index(extent)]
+    except TypeError:
+        try:
+            return [operator.index(n) for n in extent]
+        except TypeError:
+            return []

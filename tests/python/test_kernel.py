@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of one's own: arguments by the entry's parameters, hazards with their lines, findings of a text."""
+import decimal
+import fractions
 import pathlib
 
 import numpy as np
@@ -68,6 +70,10 @@ WRONG = {
     "g: 3 bytes were given for a structure of 16 bytes": {7: b"abc"},
     "e: an array was given for a float of 4 bytes": {5: np.zeros(1, np.float32)},
     "out: 1.0 was given for a pointer of 8 bytes": {0: 1.0},
+    "c: 7.9 was given for an integer of 4 bytes": {3: decimal.Decimal("7.9")},
+    "c: 15/2 was given for an integer of 4 bytes": {3: fractions.Fraction(15, 2)},
+    "d: a complex64 was given for an integer of 8 bytes": {4: np.complex64(1)},
+    "f: a complex64 was given for a float of 8 bytes": {6: np.complex64(1)},
 }
 
 
@@ -89,6 +95,27 @@ def test_a_wrong_number_of_arguments_is_refused():
 def test_an_extent_is_refused(extent):
     with pytest.raises(cj.InvalidArgument, match="grid: .* is not one to three whole numbers"):
         cj.Kernel(TYPES, device="cpu")(np.zeros(1), 0, 0, 0, 0, 0.0, 0.0, bytes(16), grid=extent, block=np.int64(1))
+
+
+@pytest.mark.parametrize("extent", [np.array([2, 1]), np.array(2), range(2, 3), [2], np.int64(2)])
+def test_an_extent_is_any_sequence_of_whole_numbers(extent):
+    out = np.zeros(1)
+    cj.Kernel(TYPES, device="cpu")(out, np.True_, 0, 0, 0, 0.0, 0.0, bytes(16), grid=extent, block=1, cluster=extent)
+    assert out[0] == 1
+
+
+@pytest.mark.parametrize("words, message", [
+    ({"cluster": ""}, "cluster: '' is not one to three"), ({"cluster": []}, r"cluster: \[\] is not one to three"),
+    ({"nonportable": "no"}, "nonportable: 'no' is neither True nor False"), ({"cooperative": 2}, "cooperative: 2 is neither True nor False")])
+def test_a_launchs_keyword_is_refused_by_name(words, message):
+    with pytest.raises(cj.InvalidArgument, match="^" + message) as caught:
+        cj.Kernel(TYPES, device="cpu")(np.zeros(1), 0, 0, 0, 0, 0.0, 0.0, bytes(16), grid=1, block=1, **words)
+    assert caught.value.hint
+
+
+def test_a_text_without_an_entry_is_told():
+    with pytest.raises(cj.InvalidArgument, match="^entry: the text has none"):
+        cj.Kernel(".version 8.0\n.target sm_90\n.address_size 64", device="cpu")
 
 
 def test_the_contract_names_its_rule():
