@@ -181,6 +181,8 @@ def _scan(op: str, x: View, axis: int, exclusive: bool, reverse: bool, flags: Op
     if given is not None:
         fields["out_stride"] = row_stride(given)
     heads = None
+    if flags is not None and offsets is not None:
+        raise InvalidArgument.of("offsets", None, "segments are given by flags, too", "give one of them")
     if flags is not None:
         of_dtype(flags, "u8")
         same_shape(x, {"flags": flags})
@@ -189,6 +191,8 @@ def _scan(op: str, x: View, axis: int, exclusive: bool, reverse: bool, flags: Op
         heads, fields["heads"] = flags, "flags"
     elif offsets is not None:
         segment_offsets(offsets)
+        if fields["rows"] != 1:
+            raise x.refuse_shape("with offsets it is one row", "rows that lie one after the other are one: x.reshape(-1)")
         heads, fields["heads"], fields["segments"] = offsets, f"offsets_{offsets.dtype}", offsets.shape[0] - 1
     return Request("scan", fields, {"x": x, "heads": heads}, {"out": Out(x.shape, x.dtype, given, True)},
                    run="run_segmented" if heads else "run", in_place="x")

@@ -54,9 +54,9 @@ class Rows:
 
 
 def _softmax(x: View, axis: int, log: bool, scale: float, mask: Optional[View], dtype: Any, out: Any) -> Request[Array]:
-    rows = Rows(x, axis, dtype, out, (mask,))
     if mask is not None and mask.shape[-1:] != x.shape[-1:]:
-        raise mask.refuse_shape(f"its last axis must be that of x, {x.shape[-1]}")
+        raise mask.refuse_shape(f"its last axis must be that of x, {x.shape}")
+    rows = Rows(x, axis, dtype, out, (mask,))
     writes = {"y": rows.take()}
     fields = {"shape": rows.shape(writes), "log": log, "scale": positive("scale", scale), "mask": mask is not None,
               "mask_rows": math.prod(mask.shape[:-1]) if mask is not None else 0}

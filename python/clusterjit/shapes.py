@@ -20,6 +20,8 @@ def row_stride(x: View) -> int:
         raise x.refuse_strides("are not those of contiguous rows at equal distances")
     if outer and outer[-1][1] == 0:  # of which the library would take rows one after the other
         raise x.refuse_strides("are those of one row that stands for several")
+    if outer and 0 < outer[-1][1] < x.shape[-1]:
+        raise x.refuse_strides("are those of rows that overlap")
     return outer[-1][1] if outer else x.shape[-1]
 
 
