@@ -71,7 +71,7 @@ _BY_STREAM = """
 
 
 class Plan(Handle, Generic[R]):
-    """A kernel, loaded, for arrays of given shapes, strides and types.
+    """A kernel, loaded, for arrays of given shapes, strides and types, at addresses as aligned (up to 16 bytes) as those that it was made with.
 
     Call it with arrays like those that it was made for, in their order. Launches of one plan on several streams need an order if
     ``workspace_bytes`` is not 0. ``close()``, or the end of a with-block, frees it; its launches must have ended.
@@ -177,7 +177,10 @@ class Plan(Handle, Generic[R]):
         late = (late or {}) if self._late else None
         if self._waits:
             self.device.synchronize()
-        self._launch(addresses, self._sizes, _STREAMS[stream], late)
+        try:
+            self._launch(addresses, self._sizes, _STREAMS[stream], late)
+        except InvalidArgument as error:
+            raise self._request.of_address(error) from None
         if self._waits:
             self.device.synchronize(stream)
         result: R = self._result(*outs) if self._result else outs[0] if self._single else outs

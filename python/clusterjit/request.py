@@ -128,6 +128,15 @@ class Request(Generic[R]):
         hint = re.sub(rf"\b{field}\b", name, error.hint)
         return InvalidArgument(name + error.message[len(field):], field=name, value=error.value, limit=error.limit, hint=hint)
 
+    def of_address(self, error: InvalidArgument) -> InvalidArgument:
+        """The same refusal of an array's address by the name that the caller knows; other refusals as they are."""
+        if not (error.limit or "").startswith("is not a multiple of"):
+            return error
+        names = {name: view.name for name, view in self.reads.items()}
+        names.update((name, f"out[{i}]" if len(self.writes) > 1 else "out") for i, name in enumerate(self.writes))
+        name = names.get(error.field or "", error.field or "")
+        return InvalidArgument.of(name, error.value, error.limit or "", f"give a copy, {name}.copy(), or try a plan that is made with it", what="its address")
+
     def places(self) -> list[Place]:
         """Where the arrays lie that are read, and the results, which are contiguous unless they are given."""
         like, count = self.like, len(self.writes)

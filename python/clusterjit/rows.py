@@ -6,11 +6,15 @@ import builtins
 import math
 from typing import Any, Optional
 
-from .arrays import Array, Shape, View, dtype_name
+from .arrays import Array, Shape, View, dtype_name, size_of
 from .call import Function
 from .errors import InvalidArgument, UnsupportedType
 from .request import Out, Request
-from .shapes import COPY, align, contiguous_of, last_axis, of_dtype, positive, row_stride, same_dtype, same_shape
+from .shapes import COPY, contiguous_of, last_axis, of_dtype, positive, row_stride, same_dtype, same_shape
+
+def _least_aligned(*views: Optional[View]) -> View:
+    return builtins.min((view for view in views if view is not None), key=lambda view: view.align)
+
 
 class Rows:
     """What the calls on rows of a matrix share: cj_rows of clusterjit/rows.h, and the results of its shape."""
@@ -31,13 +35,13 @@ class Rows:
                 raise y.refuse("its rows are", row_stride(y), f"elements apart; those of {x.name} are {self.stride}", COPY)
         for y in columns:
             contiguous_of(y, (self.columns,))
-        self.aligned = align(x, *read, *columns)
+        self.least = _least_aligned(x, *read, *columns)
 
     def take(self, shape: Optional[Shape] = None, dtype: str = "", matrix: bool = False) -> Out:
         """The next result: of x's shape and the rows' dtype, unless it is said."""
         given = self.given.pop(0) if self.given else None
         if given is not None and (matrix or not dtype):
-            self.aligned = builtins.min(self.aligned, given.align)
+            self.least = _least_aligned(self.least, given)
         return Out(self.x.shape if shape is None else shape, dtype or self.dtype, given, matrix or shape is None)
 
     def each(self, dtype: str = "f32") -> Out:
@@ -48,9 +52,12 @@ class Rows:
         strides = {row_stride(out.given) for out in writes.values() if out.given is not None and out.strided}
         if len(strides) > 1:
             raise InvalidArgument.of("out", sorted(strides), "elements apart; all results need the same", "give contiguous ones", what="rows are")
+        wider = builtins.max(self.x.dtype, self.dtype, key=size_of)
+        if self.least.align < size_of(wider):
+            raise self.least.refuse("its address is a multiple of", self.least.align, f"bytes alone; elements of {wider} need {size_of(wider)}", "copy it: x.copy()")
         out = "same" if self.dtype == self.x.dtype else self.dtype
         return {"rows": self.rows, "columns": self.columns, "dtype": self.x.dtype, "out": out, "stride": self.stride,
-                "out_stride": strides.pop() if strides else 0, "align": self.aligned}
+                "out_stride": strides.pop() if strides else 0, "align": self.least.align}
 
 
 def _softmax(x: View, axis: int, log: bool, scale: float, mask: Optional[View], dtype: Any, out: Any) -> Request[Array]:

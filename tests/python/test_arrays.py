@@ -263,6 +263,26 @@ def test_a_plan_refuses(name):
         call(plan)
 
 
+ODD = np.arange(33, dtype=np.float32)[1:].reshape(4, 8)
+HALVES_ODD = np.ones(33, np.float16)[1:].reshape(4, 8)
+ADDRESSES = {
+    "an x of a plan": (lambda: cj.softmax.plan(ONES)(ODD), "x: its address 0x[0-9a-f]+ is not a multiple of 16 bytes"),
+    "an out of a plan": (lambda: cj.softmax.plan(ONES)(ONES, out=np.empty(33, np.float32)[1:].reshape(4, 8)), "out: its address 0x[0-9a-f]+ is not a"),
+    "a sum's out": (lambda: cj.sum(ONES, out=np.empty(2, np.float32)[1:].reshape(())), "out: its address 0x[0-9a-f]+ is not a multiple of 8 bytes"),
+    "flags": (lambda: cj.cumsum(ONES, flags=np.zeros(33, np.uint8)[1:].reshape(4, 8)), "flags: its address 0x[0-9a-f]+ is not a multiple of 4 bytes"),
+    "halves beside floats": (lambda: cj.softmax(HALVES_ODD, dtype=np.float32), "x: its address is a multiple of 2 bytes alone; elements of f32 need 4"),
+    "an out of halves": (lambda: cj.softmax(ONES, dtype=np.float16, out=HALVES_ODD), "out: its address is a multiple of 2 bytes alone; elements of f32"),
+}
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+def test_an_address_is_refused_by_the_name_of_the_array(name):
+    call, message = ADDRESSES[name]
+    with pytest.raises(cj.InvalidArgument, match="^" + message) as caught:
+        call()
+    assert "copy()" in caught.value.hint and "align" not in caught.value.hint
+
+
 LATER = {
     "another shape": np.arange(36, dtype=np.float32).reshape(4, 9),
     "another dtype": np.arange(32, dtype=np.int32).reshape(4, 8),
