@@ -357,6 +357,8 @@ _TYPESTR = {"f": "float", "i": "int", "u": "uint"}
 def _interface(x: Array, protocol: str) -> tuple[Any, int]:
     """NumPy's __array_interface__, and __cuda_array_interface__, which extends it."""
     interface = getattr(x, protocol)
+    if not isinstance(interface.get("data"), tuple):  # as an image's, whose bytes are made for each reader
+        raise UnsupportedType.of("array", type(x).__name__, "does not say where its elements lie", "make an array of it: numpy.asarray(x)", what="a")
     order, kind, size = interface["typestr"][0], interface["typestr"][1], int(interface["typestr"][2:])
     strides, (address, readonly) = interface.get("strides"), interface["data"]
     if kind not in _TYPESTR or order == (">" if sys.byteorder == "little" else "<"):

@@ -10,8 +10,9 @@ import threading
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
 
 from ._library import Handle, call, check, ffi, lib, made, sized, text, thread
-from .arguments import c_text, described, text_of
-from .errors import Error
+from .arguments import c_text, check_scalar, described, text_of
+from .arrays import stream_handle
+from .errors import Error, UnsupportedType
 from .unrolled import Lines, function_of, lines_of
 
 
@@ -72,13 +73,13 @@ class Device(Handle):
         limits = lib.cj_device_limits(self.handle)[0]
         return {name: _plain(getattr(limits, name)) for name, _ in ffi.typeof(limits).fields if name != "reserved"}
 
-    def synchronize(self, stream: int = 0) -> None:
-        """Waits for all work on the stream, a CUstream as an int, and raises the faults of its kernels.
+    def synchronize(self, stream: Any = 0) -> None:
+        """Waits for all work on the stream, a CUstream as an int or as any function takes it, and raises the faults of its kernels.
 
         >>> import clusterjit
         >>> clusterjit.device("cpu").synchronize()
         """
-        call(lib.cj_synchronize, self.handle, ffi.cast("cj_stream", stream))
+        call(lib.cj_synchronize, self.handle, ffi.cast("cj_stream", stream_handle(stream)))
 
     def trim(self) -> None:
         """Lets go of the kernels that the device keeps. Their launches must have ended.
@@ -97,6 +98,9 @@ class Device(Handle):
         >>> import clusterjit
         >>> clusterjit.device("cpu").set_workspaces(None)
         """
+        for name, function in (("allocate", allocate), ("free", free)):
+            if not callable(function) and (allocate, free) != (None, None):
+                raise UnsupportedType.of(name, type(function).__name__, "is no function", "give both functions, or None alone", what="a")
         if allocate is None or free is None:
             call(lib.cj_workspaces_set, self.handle, ffi.NULL)
             return
@@ -125,6 +129,8 @@ class Device(Handle):
         ...     float(clusterjit.sum(numpy.ones(1000, numpy.float32)))
         1000.0
         """
+        for name, kind, value in (("hazards", "bool", hazards), ("seed", "Optional[int]", seed), ("late", "bool", late)):
+            check_scalar(name, kind, value)
         options = {"hazards": hazards, "random_schedule": seed is not None, "seed": seed or 0, "late_schedule": late,
                    "threads": threads, "instruction_limit": instruction_limit}
         before = self._options

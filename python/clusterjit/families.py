@@ -518,6 +518,8 @@ def collective(x: Array, op: str = "allreduce", *, combine: str = "sum", root: i
         raise InvalidArgument.of("op", op, f"is none of {', '.join(_PARTS)}")
     size, n = blocks(x)
     of_dtype(x, *(dtype for dtype in NAMES if dtype not in ("e4m3", "e5m2")))
+    if not 0 <= root < size:
+        raise InvalidArgument.of("root", root, f"is no rank of a cluster of {size}", "ranks begin at 0: choose one below the number of blocks")
     gives, gets = _PARTS[op]
     if gives and n % size:
         raise x.refuse_shape(f"its rows must be parts for each of {size} blocks")

@@ -66,11 +66,12 @@ class Request(Generic[R]):
     def tell(self, function: str, plan: dict[str, Any]) -> None:
         """Adds the keywords of a call that are its plan's; refuses others."""
         mine = [name for name in self.parameters() if name in PLAN]
+        hints = HINTS if self.noun in ("cj_reduce", "cj_histogram") else {}
         for name, value in plan.items():
-            refuse_array(name, value)
             if name not in mine:
                 raise InvalidArgument.of(name, None, f"{function} has no such keyword; those of its plan are {', '.join(mine)}",
-                                         HINTS.get(name, f"help(clusterjit.{function}) has the other ones"))
+                                         hints.get(name, f"help(clusterjit.{function}) has the other ones"))
+            refuse_array(name, value)
             if name != "cluster" and value == 0 and isinstance(value, int):
                 raise InvalidArgument.of(name, value, "is not above 0", "leave it out: the plan chooses it")
         self.fields.update(plan)

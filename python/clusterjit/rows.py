@@ -233,7 +233,7 @@ def cross_entropy(x: Array, labels: Array, *, ignore_index: int = -100, label_sm
                   scale: float = 1.0, dtype: Any = None, out: Any = None, stream: Any = None) -> Request[Any]:
     """The loss of each row of logits, and the logarithm of the sum of e^x: two arrays, (...) of f32; with ``gradient`` also that
     of x, times ``scale``. ``x``: (..., classes) of f32, f16 or bf16; ``labels``: (...) of i64 or i32. A row with the label
-    ``ignore_index`` has the loss 0. ``label_smoothing``, from 0 to 1: so much of the target is spread evenly over all classes.
+    ``ignore_index`` has the loss 0, one with another label that is no class NaN. ``label_smoothing``, from 0 to 1: so much of the target is spread evenly over all classes.
 
     >>> import clusterjit, numpy
     >>> loss, lse = clusterjit.cross_entropy(numpy.zeros((1, 4), numpy.float32), numpy.array([2]))

@@ -10,6 +10,7 @@ from .arrays import NAMES, Shape, View
 from .errors import InvalidArgument, UnsupportedType
 
 _NOT_OF_NUMPY = ("bf16", "e4m3", "e5m2")
+MOST_BLOCKS = 16  # of a cluster
 COPY = "copy it: numpy.ascontiguousarray(x), x.contiguous()"
 
 def row_stride(x: View) -> int:
@@ -49,6 +50,8 @@ def blocks(x: View) -> tuple[int, int]:
     """size and n of x: (..., size, n), contiguous, of which each block of a cluster has a row."""
     if len(x.shape) < 2 or not x.contiguous:
         raise x.refuse_shape(f"with strides {x.strides}; it must be (..., size, n), contiguous", COPY)
+    if x.shape[-2] > MOST_BLOCKS:
+        raise x.refuse_shape(f"a cluster has a block for each of its {x.shape[-2]} rows, and {MOST_BLOCKS} at most", "make several clusters of fewer rows: x.reshape(clusters, size, n)")
     return x.shape[-2], x.shape[-1]
 
 

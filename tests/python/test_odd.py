@@ -64,6 +64,10 @@ def test_an_out_that_is_no_array_is_refused_by_name(call):
         call(np.ma.masked_array(ONES.copy(), mask=ONES == 1))
 
 
+class Image:
+    __array_interface__ = {"data": b"abcd", "shape": (4,), "typestr": "|u1", "version": 3}
+
+
 VALUES = {
     "an array for a number": (lambda: cj.topk(ONES, np.array(2)), "k: a ndarray was given, and no array is taken here"),
     "an array for a plan's number": (lambda: cj.sum(ONES, cluster=ONES), "cluster: a ndarray was given"),
@@ -89,6 +93,11 @@ VALUES = {
     "results that overlap": (lambda: cj.cumsum(ONES[:2, :4], out=np.lib.stride_tricks.as_strided(np.zeros(8, np.float32), (2, 4), (8, 4))),
                              "out: strides .* are those of rows that overlap"),
     "a mask of other columns": (lambda: cj.softmax(ONES, mask=ONES[:, :7].copy()), r"mask: its shape is \(4, 7\); its last axis must be that of x"),
+    "an axis of a grid": (lambda: cj.stencil(ONES, axis=0), "axis: stencil has no such keyword"),
+    "an array for a keyword of NumPy's": (lambda: cj.sum(ONES, where=ONES), "where: sum has no such keyword"),
+    "too many blocks": (lambda: cj.exchange(np.ones((17, 4), np.int32)), r"x: its shape is \(17, 4\); a cluster has a block for each of its 17 rows, and 16 at most"),
+    "a root below 0": (lambda: cj.collective(GRID[0], "broadcast", root=-1), "root: -1 is no rank of a cluster of 2"),
+    "an image's bytes": (lambda: cj.histogram(Image()), "array: a Image does not say where its elements lie"),
     "None for a word": (lambda: cj.stencil(ONES, boundary=None), "boundary: None is no word"),
     "None for a number of each call": (lambda: cj.sample(ONES, temperature=None), "temperature: None is no number"),
     "None for a seed": (lambda: cj.sample(ONES, seed=None), "seed: None is no number"),
@@ -116,6 +125,14 @@ def test_a_value_is_refused_by_name(what):
     call, message = VALUES[what]
     with pytest.raises(cj.InvalidArgument, match="^" + message):
         call()
+
+
+def test_a_hint_about_all_elements_is_of_functions_of_all_elements():
+    for call, told in ((lambda: cj.meanvar(ONES, axis=0), True), (lambda: cj.sum(ONES, keepdims=True), True), (lambda: cj.sample(ONES, axis=-1), False),
+                       (lambda: cj.stencil(ONES, axis=0), False)):
+        with pytest.raises(cj.InvalidArgument) as caught:
+            call()
+        assert ("all elements of x" in caught.value.hint) == told
 
 
 # ---- overlaps
@@ -223,6 +240,12 @@ OF_KERNELS = {
     "half a character": (lambda kernel, out: cj.check("// \ud800"), r"source: '\\ud800' at character 3 cannot be written as UTF-8"),
     "no device": (lambda kernel, out: cj.Device(None), "device: a NoneType is no text"),
     "no device's name": (lambda kernel, out: cj.device(None), "device: a NoneType is no text"),
+    "a word for hazards": (lambda kernel, out: cj.device("cpu").watch(hazards="no").__enter__(), "hazards: 'no' is neither True nor False"),
+    "an array for a seed": (lambda kernel, out: cj.device("cpu").watch(seed=out).__enter__(), "seed: a ndarray was given"),
+    "a word for late": (lambda kernel, out: cj.device("cpu").watch(late="no").__enter__(), "late: 'no' is neither True nor False"),
+    "half of a pool": (lambda kernel, out: cj.device("cpu").set_workspaces(lambda size, stream: 0), "free: a NoneType is no function"),
+    "numbers for a pool": (lambda kernel, out: cj.device("cpu").set_workspaces(3, 4), "allocate: a int is no function"),
+    "no stream": (lambda kernel, out: cj.device("cpu").synchronize("x"), "stream: a str is no stream"),
     "a seed below 0": (lambda kernel, out: cj.device("cpu").watch(seed=-1).__enter__(), "seed: -1 is outside 0 to"),
 }
 
