@@ -55,7 +55,7 @@ class Device(Handle):
         self.name = text(lib.cj_device_name(self.handle))
         self.ordinal = int(spec.split(":")[1]) if self.kind == "gpu" else None
         self.lock = threading.Lock()  # of the CPU device: one launch at a time
-        self._options: dict[str, Any] = {}
+        self._watches: list[dict[str, Any]] = [{}]  # options of the with-blocks that are open, of all threads; the last ones hold
         self._answer = ffi.new("cj_ptr *")  # cj_mem_wrap writes the address that it was given
         self._pools: list[Any] = []
 
@@ -122,7 +122,8 @@ class Device(Handle):
         """The CPU device runs the kernels of a with-block with hazards on: races and missing synchronization are exceptions.
 
         ``seed`` draws the order of warps and of asynchronous work, ``late`` completes asynchronous work as late as can be,
-        ``instruction_limit`` stops a launch after so many instructions of threads, as a livelock.
+        ``instruction_limit`` stops a launch after so many instructions of threads, as a livelock. A block holds for launches of all
+        threads, the one that was entered last before others; at the end of the last one all is as before.
 
         >>> import clusterjit, numpy
         >>> with clusterjit.device("cpu").watch(seed=7):
@@ -133,17 +134,18 @@ class Device(Handle):
             check_scalar(name, kind, value)
         options = {"hazards": hazards, "random_schedule": seed is not None, "seed": seed or 0, "late_schedule": late,
                    "threads": threads, "instruction_limit": instruction_limit}
-        before = self._options
-        self._configure(options)
+        with self.lock:
+            self._configure(options)
+            self._watches.append(options)
         try:
             yield self
         finally:
-            self._configure(before)
+            with self.lock:
+                self._watches = [one for one in self._watches if one is not options]
+                self._configure(self._watches[-1])
 
     def _configure(self, options: dict[str, Any]) -> None:
-        with self.lock:
-            call(lib.cj_cpu_configure, self.handle, described("cj_cpu_options", options))
-        self._options = options
+        call(lib.cj_cpu_configure, self.handle, described("cj_cpu_options", options))
 
     def hazards(self) -> list[Found]:
         """What the last launch on the CPU device broke, each pair of lines once: what the exception :class:`Hazard` has, too.

@@ -265,6 +265,16 @@ def test_a_watch_that_is_refused_leaves_the_device_as_it_was(cpu):
         assert float(cj.sum(ONES)) == 32
 
 
+def test_watches_that_end_in_the_order_they_began_leave_the_device_as_it_was(cpu):
+    first, second = cpu.watch(instruction_limit=10), cpu.watch(instruction_limit=100)
+    first.__enter__(), second.__enter__()
+    first.__exit__(None, None, None)
+    with pytest.raises(cj.Hazard, match="its limit of 100 thread instructions"):
+        cj.sum(ONES)
+    second.__exit__(None, None, None)
+    assert cj.sum(ONES) == 32
+
+
 def test_what_ranks_lack_is_refused_by_name():
     with cj.gpus.Gpus.of(["cpu", "cpu"]) as gpus:
         for call, message in ((lambda: gpus.softmax(None), "x: 1 arrays are given, and this process has 2 ranks"),
