@@ -16,7 +16,7 @@ def assign(structure: Any, kind: Any, name: str, value: Any) -> None:
     """A field of a description; of an enum also by a word: "box" for CJ_STENCIL_BOX."""
     if isinstance(value, str) and kind.cname != "_Bool":
         if kind.kind != "enum":
-            raise InvalidArgument.of(name, value, "is no number", "give a number")
+            raise InvalidArgument.of(name, value, "is no number", "give one")
         words = _words(kind.relements)
         if value not in words:
             raise InvalidArgument.of(name, value, f"is none of {', '.join(words)}", "give one of them")

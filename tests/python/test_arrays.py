@@ -453,6 +453,18 @@ def test_a_bad_value_is_refused_first_and_later_and_spoils_nothing(name):
             plan(logits, *given.values(), **{name: value})
 
 
+def test_a_word_for_a_number_is_refused_first_and_later_by_the_same_words():
+    found = []
+    for repeats in 0, 3:
+        cj.sample.forget()
+        for _ in range(repeats):
+            cj.sample(ONES, temperature=0.5)
+        with pytest.raises(cj.InvalidArgument) as caught:
+            cj.sample(ONES, temperature="0.5")
+        found.append(str(caught.value))
+    assert found[0] == found[1]
+
+
 def test_no_plan_is_kept_of_a_call_that_failed():
     cj.sum.forget()
     for _ in range(2):
