@@ -43,13 +43,13 @@ def dtype_name(dtype: Any, parameter: str = "dtype") -> str:
     return DTYPES[name][0]
 
 
-def dtype_of(x: Array, name: str) -> str:
+def dtype_of(dtype: Any, name: str) -> str:
     """The library's name of the dtype of an array that was given for a parameter."""
     try:
-        return dtype_name(x.dtype)
+        return dtype_name(dtype)
     except UnsupportedType as error:
-        convert = "x.astype(...) or x.to(...)" if getattr(x.dtype, "isnative", True) else 'x.astype(x.dtype.newbyteorder("="))'
-        raise UnsupportedType.of(name, x.dtype, error.limit or "", f"convert it: {convert}", what="its dtype") from None
+        convert = "x.astype(...) or x.to(...)" if getattr(dtype, "isnative", True) else 'x.astype(x.dtype.newbyteorder("="))'
+        raise UnsupportedType.of(name, dtype, error.limit or "", f"convert it: {convert}", what="its dtype") from None
 
 
 def size_of(dtype: str) -> int:
@@ -220,7 +220,7 @@ class NumPy(Reader):
     @classmethod
     def view(cls, x: Array, name: str, slot: int) -> View:
         strides = _elements(name, x.strides, x.itemsize)
-        return View(name, slot, cls, dtype_of(x, name), x.shape, strides, None, align_of(address_of(x)), x.flags.writeable, None)
+        return View(name, slot, cls, dtype_of(x.dtype, name), x.shape, strides, None, align_of(address_of(x)), x.flags.writeable, None)
 
     @staticmethod
     def allocator(like: Any, shape: Shape, dtype: str) -> Callable[[], Array]:
@@ -263,7 +263,7 @@ class Torch(Reader):
         if x.device.type not in ("cpu", "cuda"):
             raise UnsupportedType.of(name, x.device, "is neither on the CPU nor on a CUDA device", "move it: x.cuda()", what="a tensor on")
         device = None if x.device.type == "cpu" else x.device.index
-        return View(name, slot, cls, dtype_of(x, name), tuple(x.shape), x.stride(), device, align_of(x.data_ptr()), True, x.device)
+        return View(name, slot, cls, dtype_of(x.dtype, name), tuple(x.shape), x.stride(), device, align_of(x.data_ptr()), True, x.device)
 
     @staticmethod
     def allocator(like: Any, shape: Shape, dtype: str) -> Callable[[], Array]:
@@ -295,7 +295,7 @@ class CuPy(Reader):
     @classmethod
     def view(cls, x: Array, name: str, slot: int) -> View:
         strides = _elements(name, x.strides, x.itemsize)
-        return View(name, slot, cls, dtype_of(x, name), x.shape, strides, x.data.device_id, align_of(x.data.ptr), True, x.data.device_id)
+        return View(name, slot, cls, dtype_of(x.dtype, name), x.shape, strides, x.data.device_id, align_of(x.data.ptr), True, x.data.device_id)
 
     @staticmethod
     def allocator(like: Any, shape: Shape, dtype: str) -> Callable[[], Array]:
@@ -321,7 +321,7 @@ class Other(Reader):
     @classmethod
     def read(cls, x: Array, keys: list[Any], addresses: list[int]) -> None:
         key, address = cls.ask(x)
-        keys.append((*key, address & 15))
+        keys.append((type(x), *key, address & 15))  # results are of the library of x
         addresses.append(address)
 
     @staticmethod
@@ -339,7 +339,7 @@ class Other(Reader):
         strides = contiguous(shape) if strides is None else strides
         space = x.__array_namespace__() if hasattr(x, "__array_namespace__") else None
         like = space, getattr(x, "device", None), type(x).__name__
-        return View(name, slot, cls, dtype_name(dtype), shape, strides, device, align_of(address), writable, like)
+        return View(name, slot, cls, dtype_of(dtype, name), shape, strides, device, align_of(address), writable, like)
 
     @staticmethod
     def allocator(like: Any, shape: Shape, dtype: str) -> Callable[[], Array]:
@@ -361,11 +361,11 @@ def _interface(x: Array, protocol: str) -> tuple[Any, int]:
         raise UnsupportedType.of("array", type(x).__name__, "does not say where its elements lie", "make an array of it: numpy.asarray(x)", what="a")
     order, kind, size = interface["typestr"][0], interface["typestr"][1], int(interface["typestr"][2:])
     strides, (address, readonly) = interface.get("strides"), interface["data"]
-    if kind not in _TYPESTR or order == (">" if sys.byteorder == "little" else "<"):
-        raise UnsupportedType.of("dtype", interface["typestr"], f"is none of {', '.join(DTYPES)}")
+    native = order != (">" if sys.byteorder == "little" else "<")
+    dtype = f"{_TYPESTR[kind]}{8 * size}" if kind in _TYPESTR and native else interface["typestr"]
     device = _ordinal(address) if protocol == "__cuda_array_interface__" else None
     shape = tuple(interface["shape"])
-    return (f"{_TYPESTR[kind]}{8 * size}", shape, strides and _elements("array", strides, size), device, not readonly), address
+    return (dtype, shape, strides and _elements("array", strides, size), device, not readonly), address
 
 
 def _ordinal(address: int) -> int:
@@ -393,7 +393,7 @@ class _Versioned(ctypes.Structure):
                 ("flags", ctypes.c_uint64), ("tensor", _Tensor)]
 
 
-_CODES = {(0, 0): "int", (1, 0): "uint", (2, 0): "float", (4, 16): "bfloat16", (10, 8): "float8_e4m3fn", (12, 8): "float8_e5m2"}
+_CODES = {(0, 0): "int", (1, 0): "uint", (2, 0): "float", (5, 0): "complex", (6, 0): "bool", (4, 16): "bfloat16", (10, 8): "float8_e4m3fn", (12, 8): "float8_e5m2"}
 _CPU, _CUDA, _PINNED, _MANAGED = 1, 2, 3, 13
 _pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer_of.argtypes, _pointer_of.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p

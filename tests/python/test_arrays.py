@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import types
 
 import ml_dtypes
 import numpy as np
@@ -79,6 +80,29 @@ def test_arrays_of_the_array_api():
     space = pytest.importorskip("array_api_strict")
     y = cj.softmax(space.zeros((2, 4), dtype=space.float32))
     assert type(y) is type(space.zeros(1)) and float(y[0, 0]) == 0.25
+
+
+class OfNumPy(ByDlpack):
+    """An array of a library of its own, whose results are NumPy's."""
+
+    def __array_namespace__(self):
+        return types.SimpleNamespace(float32=np.float32, empty=lambda shape, dtype, device: np.empty(shape, dtype))
+
+
+def test_results_are_of_the_library_of_their_own_call():
+    x = np.ones((2, 4), np.float32)
+    for _ in range(2):
+        assert type(cj.cumsum(OfNumPy(x))) is np.ndarray
+        with pytest.raises(cj.UnsupportedType, match="a ByDlpack does not say how another one is made"):
+            cj.cumsum(ByDlpack(x))
+
+
+@pytest.mark.parametrize("wrap", [ByDlpack, ByInterface])
+def test_an_array_of_another_library_is_refused_by_its_parameter(wrap):
+    for x in np.ones((2, 4), bool), np.ones((2, 4), complex):
+        with pytest.raises(cj.UnsupportedType, match="^x: its dtype .* is none of float32, ") as caught:
+            cj.cumsum(wrap(x))
+        assert caught.value.field == "x" and caught.value.hint
 
 
 def test_arrays_of_jax():
