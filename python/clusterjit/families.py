@@ -492,6 +492,7 @@ def exchange(x: Array, pattern: str = "pair", *, shift: int = 1, halo: int = 1, 
 _PARTS = {  # of a block: those that it gives and those that it gets; True: one for each block
     "broadcast": (False, False), "reduce": (False, False), "allreduce": (False, False), "gather": (False, True), "allgather": (False, True),
     "scatter": (True, False), "reduce_scatter": (True, False), "all_to_all": (True, True), "scan": (False, False), "shift": (False, False)}
+_COMBINING = ("allreduce", "reduce", "reduce_scatter", "scan")
 _DEFAULTS = {"combine": "sum", "root": 0, "exclusive": "no", "distance": 1, "around": "yes"}  # those of other operations are left out
 
 
@@ -500,9 +501,9 @@ def collective(x: Array, op: str = "allreduce", *, combine: str = "sum", root: i
                around: bool = True, out: Optional[Array] = None, stream: Any = None, **plan: Any) -> Request[Array]:
     """A collective of the blocks of a cluster, through distributed shared memory. ``x``: (..., size, n), contiguous, of any dtype but
     float8: a cluster of ``size`` blocks, 16 at most, for each (size, n), of which block b has row b. ``op``: "allreduce", "reduce"
-    (to ``root``), "reduce_scatter", "scan" (``exclusive``), all by ``combine``: "sum", "product", "min", "max"; "broadcast",
-    "gather" and "scatter" (from or to ``root``), "allgather", "all_to_all", "shift" (row b goes to b + ``distance``; ``around``: from the
-    last to the first one). Where a block gives or gets a part for each block its row is those parts: n is a multiple of size, or the
+    (to ``root``), "reduce_scatter", "scan" (``exclusive``), all by ``combine``, "sum", "product", "min", "max", and not of integers of 8 and 16
+    bits; "broadcast", "gather" and "scatter" (from or to ``root``), "allgather", "all_to_all", "shift" (row b goes to b + ``distance``;
+    ``around``: from the last to the first one). Where a block gives or gets a part for each block its row is those parts: n is a multiple of size, or the
     result's row has size * n elements. A block that gets nothing has zeros.
 
     >>> import clusterjit, numpy
@@ -517,7 +518,8 @@ def collective(x: Array, op: str = "allreduce", *, combine: str = "sum", root: i
     if op not in _PARTS:
         raise InvalidArgument.of("op", op, f"is none of {', '.join(_PARTS)}")
     size, n = blocks(x)
-    of_dtype(x, *(dtype for dtype in NAMES if dtype not in ("e4m3", "e5m2")))
+    refused = ("e4m3", "e5m2", *(("i8", "i16", "u8", "u16") if op in _COMBINING else ()))
+    of_dtype(x, *(dtype for dtype in NAMES if dtype not in refused))
     if not 0 <= root < size:
         raise InvalidArgument.of("root", root, f"is no rank of a cluster of {size}", "ranks begin at 0: choose one below the number of blocks")
     gives, gets = _PARTS[op]

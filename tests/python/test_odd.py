@@ -96,6 +96,7 @@ VALUES = {
     "an axis of a grid": (lambda: cj.stencil(ONES, axis=0), "axis: stencil has no such keyword"),
     "an array for a keyword of NumPy's": (lambda: cj.sum(ONES, where=ONES), "where: sum has no such keyword"),
     "too many blocks": (lambda: cj.exchange(np.ones((17, 4), np.int32)), r"x: its shape is \(17, 4\); a cluster has a block for each of its 17 rows, and 16 at most"),
+    "bytes that are combined": (lambda: cj.collective(GRID[0].astype(np.uint8), "scan"), "x: its dtype is u8; it must be f32 or "),
     "a root below 0": (lambda: cj.collective(GRID[0], "broadcast", root=-1), "root: -1 is no rank of a cluster of 2"),
     "an image's bytes": (lambda: cj.histogram(Image()), "array: a Image does not say where its elements lie"),
     "None for a word": (lambda: cj.stencil(ONES, boundary=None), "boundary: None is no word"),
