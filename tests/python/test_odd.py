@@ -93,7 +93,6 @@ VALUES = {
     "results that overlap": (lambda: cj.cumsum(ONES[:2, :4], out=np.lib.stride_tricks.as_strided(np.zeros(8, np.float32), (2, 4), (8, 4))),
                              "out: strides .* are those of rows that overlap"),
     "a mask of other columns": (lambda: cj.softmax(ONES, mask=ONES[:, :7].copy()), r"mask: its shape is \(4, 7\); its last axis must be that of x"),
-    "an axis of a grid": (lambda: cj.stencil(ONES, axis=0), "axis: stencil has no such keyword"),
     "an array for a keyword of NumPy's": (lambda: cj.sum(ONES, where=ONES), "where: sum has no such keyword"),
     "too many blocks": (lambda: cj.exchange(np.ones((17, 4), np.int32)), r"x: its shape is \(17, 4\); a cluster has a block for each of its 17 rows, and 16 at most"),
     "bytes that are combined": (lambda: cj.collective(GRID[0].astype(np.uint8), "scan"), "x: its dtype is u8; it must be f32 or "),
