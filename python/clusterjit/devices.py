@@ -53,7 +53,7 @@ class Device(Handle):
         self.handle = made("cj_device *", lib.cj_device_open, sized("cj_device_options", {"spec": name}))
         self.kind = text(lib.cj_device_kind(self.handle))
         self.name = text(lib.cj_device_name(self.handle))
-        self.ordinal = int(spec.split(":")[1]) if self.kind == "gpu" else None
+        self.ordinal = int(spec.partition(":")[2] or 0) if self.kind == "gpu" else None
         self.lock = threading.Lock()  # of the CPU device: one launch at a time
         self._watches: list[dict[str, Any]] = [{}]  # options of the with-blocks that are open, of all threads; the last ones hold
         self._answer = ffi.new("cj_ptr *")  # cj_mem_wrap writes the address that it was given
