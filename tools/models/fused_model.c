@@ -231,8 +231,14 @@ bool fused_model_run(const fused_model *m, unsigned char *data[CJ_GPUS_MAX][CJ_G
 // The results of halves differ by a unit in the last place where f32 rounds another way than f64 does.
 double fused_model_bound(cj_dtype type) { return type == CJ_BF16 ? 0x1p-6 : type == CJ_F16 ? 0x1p-9 : 0x1p-16; }
 
+double fused_model_error(cj_dtype type, double found, double expected) {
+    const bool   is_real = type == CJ_F32 || type == CJ_F16 || type == CJ_BF16;
+    const double size = fabs(expected) + 0.25;
+    if (found == expected || (isnan(found) && isnan(expected))) return 0;
+    if (!is_real || isnan(found) || !isfinite(expected)) return INFINITY;
+    return row_model_overflows(type, found, expected, fused_model_bound(type) * size) ? 0 : fabs(found - expected) / size;
+}
+
 bool fused_model_same(cj_dtype type, double found, double expected) {
-    if (isnan(expected)) return isnan(found);
-    if (isinf(expected) || (type != CJ_F32 && type != CJ_F16 && type != CJ_BF16)) return found == expected;
-    return fabs(found - expected) <= fused_model_bound(type) * (fabs(expected) + 0.25);
+    return fused_model_error(type, found, expected) <= fused_model_bound(type);
 }

@@ -41,7 +41,9 @@ double fused_model_fill(const fused_model *m, unsigned i, uint32_t g, uint64_t a
 bool fused_model_run(const fused_model *m, unsigned char *data[CJ_GPUS_MAX][CJ_GPUS_ARRAYS],
                      double *expected[CJ_GPUS_MAX][CJ_GPUS_ARRAYS]);
 
-// Whether a value is as expected, within the bound of its type: |error| <= bound * (|expected| + 1 / 4).
+// A value's distance from what is expected, over |expected| + 1 / 4; 0 for the infinity that its type has for that. It is as expected
+// within the bound of its type.
+double fused_model_error(cj_dtype type, double found, double expected);
 double fused_model_bound(cj_dtype type);
 bool   fused_model_same(cj_dtype type, double found, double expected);
 

@@ -45,6 +45,13 @@ void row_model_write(cj_dtype type, void *to, uint64_t at, double value) {
 
 double row_model_least(cj_dtype type) { return type == CJ_F16 ? 0x1p-24 : 0x1p-126; }
 
+bool row_model_overflows(cj_dtype type, double found, double want, double error) {
+    unsigned char held[8];
+    if (!isinf(found) || !isfinite(want)) return false;
+    row_model_write(type, held, 0, want + copysign(error, want));
+    return row_model_read(type, held, 0) == found;
+}
+
 // ---- arrays
 
 static void add(row_model *m, const char *name, row_array_kind kind, cj_dtype type, bool written, double low,

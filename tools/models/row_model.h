@@ -54,6 +54,9 @@ double row_model_fill(const row_model *m, unsigned i, uint64_t at, uint64_t seed
 // The distance between a type's smallest numbers; smaller errors cannot be required.
 double row_model_least(cj_dtype type);
 
+// Whether `found` is the infinity that the type has for `want`, or for what is as far beyond it as `error`.
+bool row_model_overflows(cj_dtype type, double found, double want, double error);
+
 // For element types and i32, i64.
 double row_model_read(cj_dtype type, const void *from, uint64_t at);
 void   row_model_write(cj_dtype type, void *to, uint64_t at, double value);

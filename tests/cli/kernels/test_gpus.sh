@@ -48,6 +48,7 @@ says 0 "No verdict" compare histogram --gpus 2 --n 1000 --rounds 1
 watched "3 rows of 1000, up to 2 in a launch" run allreducenorm --gpus 3 --rows 3 --columns 1000 --dtype f32 --mail 65536
 watched "33 rows of 64, up to 17 in a launch" run shardedsoftmax --gpus 3 --rows 33 --columns 64 --mail 1024
 watched "GPUs: 3, 21 elements in, 21 out" run alltoall --gpus 3 --count 7 --dtype u8 --align 1
+watched "Error: 0.0" run shardedcrossentropy --gpus 2 --rows 2 --columns 64 --dtype f16 --gradient yes --scale -7e4 # beyond f16
 says 64 "shots: 1 goes through mail alone" run allreduce --gpus 2 --memory registered --shots 1
 says 64 "tags: blocks is for two shots" run allreduce --gpus 2 --shots 1 --tags blocks
 says 64 "barrier has no arrays" run barrier --gpus 2 --memory registered

@@ -144,9 +144,9 @@ static void check_array(const state *s, unsigned i, uint32_t g, workload_verdict
     for (uint64_t at = 0; at < elements(s, i); at++) {
         const double found = row_model_read(a->type, s->data[g][i], at), expected = s->expected[g][i][at];
         const bool   alike = !a->same || !memcmp(s->data[g][i] + at * size, s->data[s->ranks.first][i] + at * size, size);
-        const double error = found > expected ? found - expected : expected - found;
+        const double error = fused_model_error(a->type, found, expected);
         if (error > verdict->error) verdict->error = error;
-        if (fused_model_same(a->type, found, expected) && alike) continue;
+        if (error <= fused_model_bound(a->type) && alike) continue;
         if (verdict->ok)
             snprintf(verdict->text, sizeof verdict->text, "%s: element %" PRIu64 " of GPU %" PRIu32 " is %s, not %g%s", a->name, at, g,
                      text_of(a->type, s->data[g][i], at, text), expected, alike ? "" : ", and is another one on the first GPU here");

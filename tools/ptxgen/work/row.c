@@ -215,21 +215,13 @@ static cj_status read_row(const workload *w, lane *l, unsigned copy, unsigned i,
     return status;
 }
 
-// Whether the type holds `want`, or what is as far beyond it as an error may be, as infinity.
-static bool overflows_to(cj_dtype type, double found, double want, double most) {
-    double held[1];
-    if (!isinf(found) || !isfinite(want)) return false;
-    row_model_write(type, held, 0, want + copysign(most, want));
-    return row_model_read(type, held, 0) == found;
-}
-
 // Compares an element that was written with its expected value.
 static void compare(const rows *r, unsigned i, uint64_t row, uint64_t c, double found, double want, double size,
                     workload_verdict *verdict) {
     const row_array *a = &r->model.array[i];
     const double     apart = fmax(fabs(found - want) - row_model_least(a->type), 0) / (fabs(want) + size + 0x1p-126);
     if (found == want || (isnan(found) && isnan(want))) return;
-    if (overflows_to(a->type, found, want, verdict->bound * (fabs(want) + size))) return;
+    if (row_model_overflows(a->type, found, want, verdict->bound * (fabs(want) + size))) return;
     if (verdict->ok && !(apart <= verdict->bound)) {
         snprintf(verdict->text, sizeof verdict->text, "%s[%" PRIu64 "][%" PRIu64 "] is %.9g, not %.9g", a->name, row, c,
                  found, want);
