@@ -96,7 +96,8 @@ static unsigned spread_blocks(const choice *c) {
     const uint64_t hold = cj__ceil_div(vectors, threads * asked_or(c, ROW_VECTORS, cj__row_held_most(c)));
     const bool     much = vectors >= SPREAD_MUCH * threads * one && (rows > 1 || hold > one);
     const uint64_t blocks = cj__most(much ? all : cj__most(cj__least(one, worth_blocks(c)), cj__least(one, hold)), 1);
-    const uint64_t most = cj__least(room, ROW_BLOCKS_MAX), chosen = cj__least(cj__most(fewest_blocks(c, room, hold), blocks), most);
+    const uint64_t most = cj__most(cj__least(room, ROW_BLOCKS_MAX), 1);  // no room is refused with the grid
+    const uint64_t chosen = cj__least(cj__most(fewest_blocks(c, room, hold), blocks), most);
     return (unsigned)cj__least(even_blocks(c, chosen, threads), most);
 }
 

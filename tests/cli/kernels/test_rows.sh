@@ -21,6 +21,7 @@ gives '"error_bound": ' run layernorm --pass backward --weight-gradient yes --ro
 
 # --- what makes no sense
 refuses 64 'weight-gradient: yes has no effect with pass=forward' run layernorm --weight-gradient yes --device cpu
+refuses 64 'blocks of warps=25 have fewer' emit rmsnorm --columns 3499 --blocks 3 --warps 25 --pieces 4 --pass backward --weight no --arch sm_80
 refuses 64 'mask-rows: 4 without a mask' run softmax --mask-rows 4 --device cpu
 refuses 64 "--fill 'nothing' makes no sense for f32" run softmax --fill nothing --device cpu
 refuses 2 'No such file' run layernorm --input "$dir/nothing.f32" --device cpu
