@@ -12,7 +12,7 @@ static cj_status refuse(const cj_plan *plan, const collective_shape *s, bool clu
               size, s->cluster);
     FAIL_IF(!clusters && plan->cluster.x, CJ_UNSUPPORTED,
             "%s has no thread block clusters (they need sm_90): a collective is of a cluster" CJ_HINT
-            "choose a target from sm_90 on; or cluster=0: without clusters",
+            "choose a target from sm_90 on; or, without clusters, cluster=0 and size, how many blocks work together",
             plan->arch);
     REFUSE_IF(s->cluster > 16,
               "cluster x cluster-y x cluster-z is %u blocks, a cluster has at most 16" CJ_HINT

@@ -154,18 +154,6 @@ static bool has_tile(uint64_t form, uint64_t tile) {
     return form == GEMM_FORM_MMA ? tile < MMA_TILES : is_skinny;
 }
 
-static cj_status check_tile(const cj_plan *plan, cj_error *error) {
-    const uint64_t tile = plan->params.value[GEMM_TILE];
-    cj_plan        other = *plan;
-    uint64_t      *form = &other.params.value[GEMM_FORM];
-    if (!tile || has_tile(*form, tile)) return CJ_OK;
-    REFUSE_IF(cj__gemm_multiplies_f64(&plan->params), "tile: %s is none of form=%s, which f64 has alone" CJ_HINT
-              "128x128 and smaller tiles of form=mma are; or leave tile at its default", CJ_PARAM_WORD(plan, "tile"), CJ_PARAM_WORD(plan, "form"));
-    for (*form = GEMM_FORM_WGMMA; !has_tile(*form, tile);) ++*form;
-    return cj__fail(error, CJ_INVALID_ARGUMENT, "tile: %s is none of form=%s" CJ_HINT "form=%s has it",
-                    CJ_PARAM_WORD(plan, "tile"), CJ_PARAM_WORD(plan, "form"), CJ_PARAM_WORD(&other, "form"));
-}
-
 // Tensor maps, and the loads of the form skinny, take 16 bytes at a time.
 static cj_status check_form(const cj_plan *plan, cj_error *error) {
     const uint64_t *value = plan->params.value;
@@ -183,14 +171,34 @@ static cj_status check_form(const cj_plan *plan, cj_error *error) {
     return CJ_OK;
 }
 
+static cj_status plan_form(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
+    const uint64_t form = plan->params.value[GEMM_FORM];
+    if (form == GEMM_FORM_SKINNY) return cj__skinny_plan(plan, limits, error);
+    if (form == GEMM_FORM_MMA) return cj__mma_plan(plan, limits, error);
+    return cj__gemm_plan(plan, limits, clusters, error);
+}
+
+// The hint names another form only if that has a plan for the problem.
+static cj_status refuse_tile(const cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
+    const char *tile = CJ_PARAM_WORD(plan, "tile"), *form = CJ_PARAM_WORD(plan, "form");
+    REFUSE_IF(cj__gemm_multiplies_f64(&plan->params), "tile: %s is none of form=%s, which f64 has alone" CJ_HINT
+              "128x128 and smaller tiles of form=mma are; or leave tile at its default", tile, form);
+    for (uint64_t i = GEMM_FORM_WGMMA; i <= GEMM_FORM_SKINNY; i++) {
+        cj_plan other = *plan;
+        other.params.value[GEMM_FORM] = i;
+        if (!has_tile(i, plan->params.value[GEMM_TILE]) || check_form(&other, NULL) || plan_form(&other, limits, clusters, NULL)) continue;
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "tile: %s is none of form=%s" CJ_HINT "form=%s has it", tile, form,
+                        CJ_PARAM_WORD(&other, "form"));
+    }
+    return cj__fail(error, CJ_INVALID_ARGUMENT, "tile: %s is none of form=%s" CJ_HINT "leave tile at its default", tile, form);
+}
+
 static cj_status plan_gemm(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     uint64_t *value = plan->params.value;
     if (!value[GEMM_FORM]) value[GEMM_FORM] = choose_form(plan, limits);
-    TRY(check_tile(plan, error));
     TRY(check_form(plan, error));
-    if (value[GEMM_FORM] == GEMM_FORM_SKINNY) return cj__skinny_plan(plan, limits, error);
-    if (value[GEMM_FORM] == GEMM_FORM_MMA) return cj__mma_plan(plan, limits, error);
-    return cj__gemm_plan(plan, limits, clusters, error);
+    if (value[GEMM_TILE] && !has_tile(value[GEMM_FORM], value[GEMM_TILE])) return refuse_tile(plan, limits, clusters, error);
+    return plan_form(plan, limits, clusters, error);
 }
 
 static void emit_gemm(const cj_plan *plan, cj_builder *b) {

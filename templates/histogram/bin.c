@@ -6,10 +6,10 @@ static cj_status integer_range(cj_binning *b, double lower, double upper, cj_err
     static const double ends[] = {[CJ_SAMPLE_U8] = 0x1p8, [CJ_SAMPLE_U16] = 0x1p16, [CJ_SAMPLE_U32] = 0x1p32};
     const double        end = ends[b->sample];
     REFUSE_IF(lower < 0 || lower != floor(lower) || upper != floor(upper) || upper > 0x1p32,
-              "lower and upper are %.17g and %.17g: of integer samples they are whole"
+              "lower and upper are %.10g and %.10g: of integer samples they are whole"
               " numbers from 0 to 2^32" CJ_HINT "leave both at 0 for bins of one number each, from 0 on",
               lower, upper);
-    REFUSE_IF(lower >= end, "lower is %.17g: no sample is above %.0f" CJ_HINT "make lower smaller", lower, end - 1);
+    REFUSE_IF(lower >= end, "lower is %.10g: no sample is above %.0f" CJ_HINT "make lower smaller", lower, end - 1);
     b->first = (uint64_t)lower;
     b->width = (uint64_t)(upper - lower);
     b->whole = b->bins / b->width;
@@ -38,7 +38,7 @@ cj_status cj__binning_make(cj_binning *b, cj_sample sample, uint64_t bins, doubl
                            cj_error *error) {
     *b = (cj_binning){.sample = sample, .bins = bins};
     if (lower == 0 && upper == 0) upper = sample == CJ_SAMPLE_F32 ? 1 : (double)bins;
-    REFUSE_IF(!(lower < upper), "upper is %.17g: it must be above lower, %.17g" CJ_HINT "set both, or leave both at 0",
+    REFUSE_IF(!(lower < upper), "upper is %.10g: it must be above lower, %.10g" CJ_HINT "set both, or leave both at 0",
               upper, lower);
     return sample == CJ_SAMPLE_F32 ? float_range(b, lower, upper, error) : integer_range(b, lower, upper, error);
 }

@@ -65,8 +65,8 @@ cj_status cj__check_stride(const cj_plan *plan, unsigned param, uint64_t columns
 }
 
 cj_status cj__check_f32(const char *param, double value, cj_error *error) {
-    REFUSE_IF(fabs(value) > (double)FLT_MAX, "%s: %g is beyond f32, in which the kernel has it" CJ_HINT "choose a number of at most %g", param, value,
-              (double)FLT_MAX);
+    REFUSE_IF(fabs(value) > (double)FLT_MAX, "%s: %g is beyond f32, in which the kernel has it" CJ_HINT "choose one from %g to %g", param, value,
+              -(double)FLT_MAX, (double)FLT_MAX);
     return CJ_OK;
 }
 

@@ -176,10 +176,12 @@ cj_status cj__sample_plan(cj_plan *plan, const cj_limits *limits, bool clusters,
               "search: counts are of bf16 logits without penalties and top-k, with at least %u threads a row; without top-p, of several parts" CJ_HINT
               "digits is for all", 2 * SAMPLE_KEYS / SAMPLE_BINS);
     REFUSE_IF(cj__is_asked(plan, SAMPLE_PARTS) && s.parts != value[SAMPLE_PARTS],
-              "parts: %" PRIu64 " are asked for, but only counts of keys have them" CJ_HINT "see search", value[SAMPLE_PARTS]);
-    REFUSE_IF(s.warps % s.parts, "parts: %u warps of a block are no multiple of %u", s.warps, s.parts);
-    REFUSE_IF(s.parts > 1 && s.parts * s.blocks > SAMPLE_WARP, "parts: %u of each of %u blocks are more than the %u lanes of a warp",
-              s.parts, s.blocks, (unsigned)SAMPLE_WARP);
+              "parts: %" PRIu64 " are asked for, but only counts of keys have them" CJ_HINT
+              "leave parts at its default; search=counts says what it takes", value[SAMPLE_PARTS]);
+    REFUSE_IF(s.warps % s.parts, "parts: %u, but the %u warps of a block are no multiple of that" CJ_HINT "leave parts at its default",
+              s.parts, s.warps);
+    REFUSE_IF(s.parts > 1 && s.parts * s.blocks > SAMPLE_WARP, "parts: %u of each of %u blocks are more than the %u lanes of a warp" CJ_HINT
+              "leave parts at its default", s.parts, s.blocks, (unsigned)SAMPLE_WARP);
     plan->params.value[SAMPLE_CLUSTER] = s.cluster;
     plan->params.value[SAMPLE_BLOCK] = s.block;
     plan->params.value[SAMPLE_SEARCH] = s.counts ? SEARCH_COUNTS : SEARCH_DIGITS;

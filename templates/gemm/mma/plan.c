@@ -200,25 +200,26 @@ cj_status cj__mma_check_target(const cj_plan *plan, const gemm_shape *g, cj_erro
                     narrow ? "dtype" : "out", (narrow ? g->a.type : g->d_type)->name, plan->arch);
 }
 
-// What only blocks of a cluster, or persistent clusters, can do.
+// What only blocks of a cluster, or persistent clusters, can do. The form skinny has no parts to take in place of split.
 cj_status cj__mma_check_given(const cj_params *p, const char *form, cj_error *error) {
     static const struct {
-        unsigned param;
-        uint64_t most, automatic;
-    } rules[] = {{GEMM_CLUSTER, 0, CJ_PARAM_AUTO},
-                 {GEMM_CLUSTER_N, 1, CJ_PARAM_AUTO},
-                 {GEMM_SPLIT, 1, 0},
-                 {GEMM_SUMS, GEMM_SUMS_APART, 0},
-                 {GEMM_CONSUMERS, GEMM_CONSUMERS_TOGETHER, 0}};
+        unsigned    param;
+        uint64_t    most, automatic;
+        const char *has_no;
+    } rules[] = {{GEMM_CLUSTER, 0, CJ_PARAM_AUTO, "clusters"},
+                 {GEMM_CLUSTER_N, 1, CJ_PARAM_AUTO, "clusters"},
+                 {GEMM_SPLIT, 1, 0, "clusters"},
+                 {GEMM_SUMS, GEMM_SUMS_APART, 0, "clusters"},
+                 {GEMM_CONSUMERS, GEMM_CONSUMERS_TOGETHER, 0, "warp groups that take turns"}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         char                 word[32];
         const uint64_t       value = p->value[rules[i].param];
         const cj_param_info *info = cj_family_param(p->family, rules[i].param);
+        const bool           has_parts = rules[i].param == GEMM_SPLIT && p->value[GEMM_FORM] == GEMM_FORM_MMA;
         if (value <= rules[i].most || value == rules[i].automatic) continue;
-        return cj__fail(error, CJ_INVALID_ARGUMENT,
-                        "%s: %s, but form=%s has no clusters" CJ_HINT
-                        "parts splits K without clusters; leave the others at their defaults",
-                        info->name, cj_params_word(p, info->name, word, sizeof word), form);
+        return cj__fail(error, CJ_INVALID_ARGUMENT, "%s: %s, but form=%s has no %s" CJ_HINT "leave %s at its default%s",
+                        info->name, cj_params_word(p, info->name, word, sizeof word), form, rules[i].has_no, info->name,
+                        has_parts ? "; parts splits K without clusters" : "");
     }
     return CJ_OK;
 }

@@ -21,7 +21,7 @@ static cj_status check_cluster(const cj_params *p, const gemm_shape *g, cj_error
 static cj_status check_split(const gemm_shape *g, cj_error *error) {
     const uint64_t clusters = cj__gemm_tile_count(g) * g->parts;
     REFUSE_IF(g->split > 1 && !g->clustered,
-              "split: %u, but cluster=0 asks for no clusters" CJ_HINT "parts split K without clusters", g->split);
+              "split: %u, but cluster=0 asks for no clusters" CJ_HINT "parts splits K without clusters", g->split);
     REFUSE_IF(g->split * cj__gemm_multicast(g) > GEMM_SPLIT_MAX,
               "split: %u times %u x %u blocks are more than the %d of a cluster" CJ_HINT
               "cluster=1 cluster-n=1 leaves all of them to split",
@@ -47,7 +47,7 @@ static cj_status check(const cj_plan *plan, const cj_limits *limits, const gemm_
               g->d_type->name);
     REFUSE_IF(g->in_turn && g->teams == 1,
               "consumers: in-turn, but a tile of %ux%u with split %u, parts %u has no two that compute tiles of 64 rows" CJ_HINT
-              "tiles of 64 rows have them, and no split",
+              "tiles of 64 rows without split-K have them: split=1 parts=1; or leave consumers at its default",
               g->tile_m, g->tile_n, g->split, g->parts);
     return check_split(g, error);
 }

@@ -45,12 +45,12 @@ static cj_status choose_form(choice *c, cj_error *error) {
             "%s%sform=stream%s does not fit: rows of %" PRIu64 " elements of %u bytes with stride=%" PRIu64
             " align=%u, cluster=%s warps=%s stages=%s pieces=%s resident=%s; %s has %u bytes of shared memory a "
             "block" CJ_HINT
-            "streams need sm_90 and rows of whole 16 bytes; leave form, stages, pieces, resident and grid at their "
+            "streams need sm_90 and rows of whole 16 bytes; leave form, stages, pieces, resident%s and grid at their "
             "defaults",
             name, *name ? ": it wants " : "", *name ? ", which" : "", c->s->columns, c->s->in_bytes, c->s->stride,
             cj__row_align(plan), CJ_PARAM_WORD(plan, "cluster"), CJ_PARAM_WORD(plan, "warps"),
             CJ_PARAM_WORD(plan, "stages"), CJ_PARAM_WORD(plan, "pieces"), CJ_PARAM_WORD(plan, "resident"),
-            c->limits->name, c->limits->shared_per_block_optin);
+            c->limits->name, c->limits->shared_per_block_optin, c->s->totals ? ", cluster" : "");
         c->s->stages = 0;
     }
     cj__row_plan_direct(c);
@@ -225,6 +225,10 @@ cj_status cj__row_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj
               "vectors: a thread would hold %u loads of a row of %" PRIu64 " elements, more than %u" CJ_HINT
               "allow more warps, a larger cluster or more pieces",
               s.held, s.columns, held);
+    const unsigned warps_most = limits->max_threads_per_block / ROW_WARP - (s.form == ROW_STREAM);
+    REFUSE_IF(s.warps > warps_most,
+              "warps: %u, but a block of form=stream has %u and a warp that fetches" CJ_HINT "choose at most %u, or leave warps at its default", s.warps,
+              warps_most, warps_most);
     REFUSE_IF(is_yes(&c, ROW_ACROSS) && !s.across,
               "across: yes, but no vector that is written stands across two of what is read: columns=%" PRIu64 " stride=%" PRIu64 " out-stride=%" PRIu64
               " align=%u" CJ_HINT
