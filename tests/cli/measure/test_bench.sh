@@ -9,6 +9,12 @@ gives 'reduce: n=5000 ' bench reduce --device cpu --n 5000
 [[ $(<"$dir/out") == *'say nothing about a GPU'* ]] || failed 'bench reduce' 'it does not say that these times mean nothing'
 [[ ! -s $dir/err ]] || failed 'bench reduce' 'it has something to say'
 
+# The parameters are those that the plan took; what it leaves open is in the launch's line.
+gives 'softmax: rows=4 ' bench softmax --device cpu --rows 4 --columns 100 --rounds 1
+[[ $(<"$dir/out") == *' form=direct '*$'\nLaunch: grid 1 x 1 x 1, block '* && $(<"$dir/out") != *'=auto'* ]] || failed 'bench softmax' 'not what was taken'
+gives '"family": "softmax"' bench softmax --device cpu --rows 4 --columns 100 --rounds 1 --json
+json 'o["parameters"]["form"] == "auto" and o["plan"]["parameters"]["form"] == "direct"'
+
 # The same as JSON: one problem, its plan, the median between its quartiles, bytes that must be moved.
 gives '"family": "reduce"' bench reduce --device cpu --n 5000 --cluster 8 --rounds 5 --json
 json 'o["parameters"]["n"] == 5000 and o["plan"]["cluster"] == [8, 1, 1] and o["cluster"] == 8'

@@ -2,6 +2,7 @@
 // bench: how fast one kernel does one problem, as a share of what the device's memory allows.
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "command.h"
 #include "message.h"
@@ -22,12 +23,14 @@ const args_spec bench_spec = {
     .examples = "ptxgen bench softmax --rows 8192 --columns 4096 --dtype bf16 --plot rounds.svg",
 };
 
+// As the plan has them. Of what it leaves open the launch's line has grid, block and cluster; the form that was taken has nothing of the rest.
 static void print_params(const cj_params *params) {
     for (size_t i = 0; i < cj_family_param_count(params->family); i++) {
-        char word[64];
-        if (cj_family_param(params->family, i)->function && !params->function[i]) continue;
-        printf(" %s=%s", cj_family_param(params->family, i)->name,
-               cj_params_word(params, cj_family_param(params->family, i)->name, word, sizeof word));
+        const cj_param_info *info = cj_family_param(params->family, i);
+        char                 buffer[64];
+        const char          *word = cj_params_word(params, info->name, buffer, sizeof buffer);
+        if ((info->function && !params->function[i]) || !strcmp(word, "auto")) continue;
+        printf(" %s=%s", info->name, word);
     }
     putchar('\n');
 }

@@ -32,8 +32,8 @@ json_t *describe_params(const cj_params *params) {
 }
 
 json_t *describe_plan(const cj_plan *plan) {
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:s}", "arch", plan->arch, "entry", plan->entry, "grid",
-                     output_json_dim3(plan->grid), "block", output_json_dim3(plan->block), "cluster",
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:s}", "arch", plan->arch, "entry", plan->entry, "parameters",
+                     describe_params(&plan->params), "grid", output_json_dim3(plan->grid), "block", output_json_dim3(plan->block), "cluster",
                      output_json_dim3(plan->cluster), "dynamic_shared", (json_int_t)plan->dynamic_shared,
                      "workspace_bytes", (json_int_t)plan->workspace_bytes, "note", plan->note);
 }
