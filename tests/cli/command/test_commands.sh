@@ -138,7 +138,7 @@ mkdir "$dir/closed"
 chmod 500 "$dir/closed"
 if [[ ! -w $dir/closed ]]; then refuses 2 'Permission denied' emit reduce -o "$dir/closed/kernel.ptx"; fi
 [[ -z $(ls -A "$dir/closed") ]] || failed "emit -o" "it left something in a directory that cannot be written"
-for arguments in 'emit reduce' 'run reduce --device cpu' 'list --json' '--help' 'run --help'; do
+for arguments in 'emit reduce' 'run reduce --device cpu' 'list --json' '--help' 'run --help' 'exec --help' 'list' 'rules' 'isa'; do
     # shellcheck disable=SC2086
     "$ptxgen" $arguments >/dev/full 2>"$dir/err"
     code=$?

@@ -17,7 +17,9 @@
 
 #include "message.h"
 
+// A stream does not keep why an earlier write failed: one more byte fails for the same reason.
 static int lost_output(int number) {
+    if (!number && write(STDOUT_FILENO, "\n", 1) < 0) number = errno;
     return message_error(CJ_FILE, "cannot write standard output: %s",
                          number ? strerror(number) : "an earlier write failed");
 }
