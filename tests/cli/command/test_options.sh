@@ -54,6 +54,13 @@ refuses 64 "unknown option '-z'" tune -vz
 refuses 64 "unexpected argument '--stats'" run reduce -- --stats
 refuses 64 "did you mean 'check'?" chekc
 
+# --- options that belong together stand together, each with what it is about
+[[ $("$ptxgen" exec --help) == *$'\nOptions of the launch:\n'*' --grid='*$'\nOptions of the CPU device:\n'*' --hazards='*$'\nOptions of CUDA C++:\n'*' --std='* ]] ||
+    failed 'exec --help' 'no groups'
+[[ $("$ptxgen" emit gemm --help) == *$'\nParameters of the problem:\n'*' --batch='*$'\nParameters that the plan chooses by default:\n'*' --tile='*$'\nOptions:\n'* ]] ||
+    failed 'emit gemm --help' 'no groups'
+[[ $("$ptxgen" man exec) == *'.SS "Options of CUDA C++"'* ]] || failed 'man exec' 'no groups'
+
 # --- the help fills the terminal, and no more
 for width in 70 80 140; do
     for arguments in 'check --help' 'run gemm --help' 'tune --help'; do

@@ -39,7 +39,8 @@ static const args_option options[] = {
      .doc = "Print JSON; NaN and infinities become strings, and so do integers above 2^63-1"},
     {.name = "minimize",
      .key = KEY_MINIMIZE,
-     .doc = "CPU device: shrink the numbers among the parameters, the problem's sizes first of all, as far as the failure "
+     .group = ARGS_CPU,
+     .doc = "Shrink the numbers among the parameters, the problem's sizes first of all, as far as the failure "
             "stays: a hazard of the same rule, or a wrong result, under some schedule; show the smallest problem as a command"},
     {.name = "output",
      .key = KEY_OUTPUT,

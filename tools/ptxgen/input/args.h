@@ -10,6 +10,17 @@
 // The keys of options without a short form begin here.
 enum { ARGS_LONG_ONLY = 0x100 };
 
+// What an option is about. The help and the manual pages have the groups in this order, each with its heading.
+typedef enum args_group {
+    ARGS_PROBLEM = -2,  // a family's parameters
+    ARGS_PLAN,          // those that its plan chooses by default
+    ARGS_GENERAL,       // 0: a row that names none
+    ARGS_LAUNCH,
+    ARGS_CPU,
+    ARGS_CUDA,
+    ARGS_EVERY,         // of every command
+} args_group;
+
 // An option, a row of a command's table, which {0} ends. Users write --name=VALUE, --name VALUE, -nVALUE or -n VALUE; the
 // beginning of a name is enough if no other option begins so.
 typedef struct args_option {
@@ -18,6 +29,7 @@ typedef struct args_option {
     const char *arg;   // the value, as the help names it: "N", "on|off", "FILE.svg"; NULL: the option takes none
     const char *doc;
     bool        alias;  // another name of the option before it
+    args_group  group;
 } args_option;
 
 // --arch and its synonym --target.

@@ -67,9 +67,7 @@ void args_print_help(const args_spec *spec, const args_table *t, const char *nam
     output_wrapped(spec->doc, 0);
     for (size_t i = 0; i < t->count; i++) {
         const args_option *option = &t->option[i];
-        if (i == 0 && t->params) printf("\nParameters of %s:\n", cj_family_name(family));
-        if (i == t->params) puts("\nOptions:");
-        if (option->key == ARGS_HELP) putchar('\n');
+        if (i == 0 || option->group != option[-1].group) printf("\n%s:\n", args_heading(option->group));
         if (!option->alias) print_option(option);
     }
     if (spec->examples) print_examples(spec->examples);

@@ -56,17 +56,28 @@ const char *args_values(const cj_param_info *info, char *buffer, size_t size) {
 
 // ---- filling
 
-// Where the options from `first` on have one with this name, in alphabetical order; names of one option stay together.
-static size_t place_of(const args_table *t, size_t first, const args_option *option) {
+const char *args_heading(args_group group) {
+    static const char *const headings[] = {"Parameters of the problem", "Parameters that the plan chooses by default", "Options",
+                                           "Options of the launch", "Options of the CPU device", "Options of CUDA C++",
+                                           "Options of every command"};
+    return headings[group - ARGS_PROBLEM];
+}
+
+static bool comes_before(const args_option *a, const args_option *b) {
+    return a->group != b->group ? a->group < b->group : strcmp(a->name, b->name) < 0;
+}
+
+// In the order of groups, and in each by name; names of one option stay together.
+static size_t place_of(const args_table *t, const args_option *option) {
     if (option->alias) return t->last + 1;
-    size_t at = first;
-    while (at < t->count && (t->option[at].alias || strcmp(t->option[at].name, option->name) < 0)) at++;
+    size_t at = 0;
+    while (at < t->count && (t->option[at].alias || comes_before(&t->option[at], option))) at++;
     return at;
 }
 
-static void add_option(args_table *t, size_t first, const args_option *option) {
+static void add_option(args_table *t, const args_option *option) {
     if (t->count + 1 >= ARGS_OPTION_MAX) return;
-    const size_t at = place_of(t, first, option);
+    const size_t at = place_of(t, option);
     memmove(&t->option[at + 1], &t->option[at], (t->count - at) * sizeof *t->option);
     t->option[at] = *option;
     t->last = at;
@@ -90,16 +101,18 @@ static void add_param(args_table *t, const cj_param_info *info, size_t i) {
         snprintf(value, ARGS_VALUE_SIZE, "NUMBER");
         snprintf(doc, ARGS_DOC_SIZE, "%s (%s; default %s)", info->help, allowed, info->initial);
     }
-    add_option(t, 0, &(args_option){.name = info->name, .key = ARGS_PARAM + (int)i, .arg = value, .doc = doc});
+    const args_group group = info->tune || info->automatic ? ARGS_PLAN : ARGS_PROBLEM;
+    add_option(t, &(args_option){.name = info->name, .key = ARGS_PARAM + (int)i, .arg = value, .doc = doc, .group = group});
 }
 
-static const args_option colour = {.name = "color",
-                                   .key = ARGS_COLOUR,
-                                   .arg = "auto|always|never",
-                                   .doc = "Colours; auto: on a terminal, unless NO_COLOR is set (default auto)"};
-static const args_option last[] = {
-    {.name = "help", .key = ARGS_HELP, .doc = "Show this help"},
-    {.name = "version", .key = ARGS_VERSION, .doc = "Show the version"},
+static const args_option every[] = {
+    {.name = "color",
+     .key = ARGS_COLOUR,
+     .arg = "auto|always|never",
+     .doc = "Colours; auto: on a terminal, unless NO_COLOR is set (default auto)",
+     .group = ARGS_EVERY},
+    {.name = "help", .key = ARGS_HELP, .doc = "Show this help", .group = ARGS_EVERY},
+    {.name = "version", .key = ARGS_VERSION, .doc = "Show the version", .group = ARGS_EVERY},
 };
 
 // A family's parameter is in the place of a command's option with the same name.
@@ -114,9 +127,8 @@ void args_table_fill(args_table *t, const args_spec *spec, const cj_family *fami
     for (size_t i = 0; family && i < cj_family_param_count(family); i++) add_param(t, cj_family_param(family, i), i);
     t->params = t->count;
     for (const args_option *option = spec->options; option && option->name; option++)
-        if (!is_param(family, option->name)) add_option(t, t->params, option);
-    add_option(t, t->params, &colour);
-    for (size_t i = 0; i < sizeof last / sizeof *last; i++) add_option(t, t->count, &last[i]);
+        if (!is_param(family, option->name)) add_option(t, option);
+    for (size_t i = 0; i < sizeof every / sizeof *every; i++) add_option(t, &every[i]);
     t->option[t->count] = (args_option){0};
 }
 

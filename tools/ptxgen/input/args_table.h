@@ -26,6 +26,8 @@ typedef struct args_table {
 // With `family` NULL there are no parameters. The table borrows the strings of both.
 void args_table_fill(args_table *t, const args_spec *spec, const cj_family *family);
 
+const char *args_heading(args_group group);
+
 // The option that a word names, whole or by an unambiguous beginning; NULL: none. *other, if not NULL: the name is
 // ambiguous, and this is another option that begins so.
 const args_option *args_table_find(const args_table *t, const char *name, size_t length, const args_option **other);

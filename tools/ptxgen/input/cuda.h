@@ -22,27 +22,27 @@ typedef struct cuda_options {
 enum { CUDA_ARCH = 0x280, CUDA_STD, CUDA_NAME, CUDA_OPTION };
 
 // Of commands whose --arch means nothing else.
-#define CUDA_ARCH_OPTION                                                             \
-    {                                                                                \
-        .name = "arch", .key = CUDA_ARCH, .arg = "TARGET",                           \
-        .doc = "CUDA C++: compile for this target (default: the GPU's, else sm_90a)" \
+#define CUDA_ARCH_OPTION                                                       \
+    {                                                                          \
+        .name = "arch", .key = CUDA_ARCH, .group = ARGS_CUDA, .arg = "TARGET", \
+        .doc = "Compile for this target (default: the GPU's, else sm_90a)"     \
     }
 
-#define CUDA_OPTIONS                                                                                                   \
-    {.name = "language",                                                                                               \
-     .key = 'x',                                                                                                       \
-     .arg = "cu|ptx",                                                                                                  \
-     .doc = "What the file holds: CUDA C++, which NVRTC compiles, or PTX (default: cu if its name ends in .cu)"},      \
-        {.name = "include", .key = 'I', .arg = "DIR", .doc = "CUDA C++: look for included files in DIR, too"},         \
-        {.name = "define", .key = 'D', .arg = "NAME[=VALUE]", .doc = "CUDA C++: define a macro"},                      \
-        {.name = "std", .key = CUDA_STD, .arg = "c++17|c++20|...", .doc = "CUDA C++: the language's version"},         \
-        {.name = "name-expression",                                                                                    \
-         .key = CUDA_NAME,                                                                                             \
-         .arg = "NAME",                                                                                                \
-         .doc = "CUDA C++: an instance of a template that shall be there, 'kernel<float, 4>'; --entry takes it, too"}, \
-    {                                                                                                                  \
-        .name = "nvrtc-option", .key = CUDA_OPTION, .arg = "OPTION",                                                   \
-        .doc = "CUDA C++: another option of NVRTC, such as --use_fast_math"                                            \
+#define CUDA_OPTIONS                                                                                                     \
+    {.name = "language",                                                                                                 \
+     .key = 'x', .group = ARGS_CUDA,                                                                                     \
+     .arg = "cu|ptx",                                                                                                    \
+     .doc = "What the file holds: CUDA C++, which NVRTC compiles, or PTX (default: cu if its name ends in .cu)"},        \
+        {.name = "include", .key = 'I', .group = ARGS_CUDA, .arg = "DIR", .doc = "Look for included files in DIR, too"}, \
+        {.name = "define", .key = 'D', .group = ARGS_CUDA, .arg = "NAME[=VALUE]", .doc = "Define a macro"},              \
+        {.name = "std", .key = CUDA_STD, .group = ARGS_CUDA, .arg = "c++17|c++20|...", .doc = "The language's version"}, \
+        {.name = "name-expression",                                                                                      \
+         .key = CUDA_NAME, .group = ARGS_CUDA,                                                                           \
+         .arg = "NAME",                                                                                                  \
+         .doc = "An instance of a template that shall be there, 'kernel<float, 4>'; --entry takes it, too"},             \
+    {                                                                                                                    \
+        .name = "nvrtc-option", .key = CUDA_OPTION, .group = ARGS_CUDA, .arg = "OPTION",                                 \
+        .doc = "Another option of NVRTC, such as --use_fast_math"                                                        \
     }
 
 // Takes one of these options; true when `key` is one. Exits with a message on a value that makes no sense.

@@ -21,27 +21,27 @@ typedef struct launch_options {
 enum { LAUNCH_ENTRY = 0x240, LAUNCH_GRID, LAUNCH_BLOCK, LAUNCH_CLUSTER, LAUNCH_SMEM, LAUNCH_COOPERATIVE, LAUNCH_ARG };
 
 // The command passes the texts of the defaults.
-#define LAUNCH_OPTIONS(which, grid_size, block_size, bytes)                                                           \
-    {.name = "entry", .key = LAUNCH_ENTRY, .arg = "NAME", .doc = "The kernel (default: " which ")"},                  \
-        {.name = "grid",                                                                                              \
-         .key = LAUNCH_GRID,                                                                                          \
-         .arg = "X[,Y,Z]",                                                                                            \
-         .doc = "Blocks in the grid, clusters of a kernel with .blocksareclusters (default: " grid_size ")"},         \
-        {.name = "block", .key = LAUNCH_BLOCK, .arg = "X[,Y,Z]", .doc = "Threads a block (default: " block_size ")"}, \
-        {.name = "cluster",                                                                                           \
-         .key = LAUNCH_CLUSTER,                                                                                       \
-         .arg = "X[,Y,Z]",                                                                                            \
-         .doc = "Blocks a cluster (default: as the kernel says)"},                                                    \
-        {.name = "smem",                                                                                              \
-         .key = LAUNCH_SMEM,                                                                                          \
-         .arg = "BYTES",                                                                                              \
-         .doc = "Dynamic shared memory a block (default: " bytes ")"},                                                \
-        {.name = "cooperative",                                                                                       \
-         .key = LAUNCH_COOPERATIVE,                                                                                   \
-         .doc = "A cooperative launch: all blocks are resident, so they can synchronize (this_grid().sync())"},       \
-    {                                                                                                                 \
-        .name = "arg", .key = LAUNCH_ARG, .arg = "ARGUMENT",                                                          \
-        .doc = "The next argument: " ARGUMENT_HELP ". " TILE_HELP ". " TEXELS_HELP                                    \
+#define LAUNCH_OPTIONS(which, grid_size, block_size, bytes)                                                                                 \
+    {.name = "entry", .key = LAUNCH_ENTRY, .group = ARGS_LAUNCH, .arg = "NAME", .doc = "The kernel (default: " which ")"},                  \
+        {.name = "grid",                                                                                                                    \
+         .key = LAUNCH_GRID, .group = ARGS_LAUNCH,                                                                                          \
+         .arg = "X[,Y,Z]",                                                                                                                  \
+         .doc = "Blocks in the grid, clusters of a kernel with .blocksareclusters (default: " grid_size ")"},                               \
+        {.name = "block", .key = LAUNCH_BLOCK, .group = ARGS_LAUNCH, .arg = "X[,Y,Z]", .doc = "Threads a block (default: " block_size ")"}, \
+        {.name = "cluster",                                                                                                                 \
+         .key = LAUNCH_CLUSTER, .group = ARGS_LAUNCH,                                                                                       \
+         .arg = "X[,Y,Z]",                                                                                                                  \
+         .doc = "Blocks a cluster (default: as the kernel says)"},                                                                          \
+        {.name = "smem",                                                                                                                    \
+         .key = LAUNCH_SMEM, .group = ARGS_LAUNCH,                                                                                          \
+         .arg = "BYTES",                                                                                                                    \
+         .doc = "Dynamic shared memory a block (default: " bytes ")"},                                                                      \
+        {.name = "cooperative",                                                                                                             \
+         .key = LAUNCH_COOPERATIVE, .group = ARGS_LAUNCH,                                                                                   \
+         .doc = "A cooperative launch: all blocks are resident, so they can synchronize (this_grid().sync())"},                             \
+    {                                                                                                                                       \
+        .name = "arg", .key = LAUNCH_ARG, .group = ARGS_LAUNCH, .arg = "ARGUMENT",                                                          \
+        .doc = "The next argument: " ARGUMENT_HELP ". " TILE_HELP ". " TEXELS_HELP                                                          \
     }
 
 // Takes one of LAUNCH_OPTIONS; true if `key` is one. Exits with a message if the value is invalid.

@@ -18,27 +18,27 @@ typedef struct machine_options {
 
 enum { MACHINE_SCHEDULE = 0x200, MACHINE_HAZARDS, MACHINE_STATS, MACHINE_THREADS, MACHINE_LIMIT };
 
-#define MACHINE_OPTIONS                                                                                              \
-    {.name = "schedule",                                                                                             \
-     .key = MACHINE_SCHEDULE,                                                                                        \
-     .arg = "fixed|late|seed:N|seed:A..B",                                                                           \
-     .doc = "CPU device: the order of warps and of asynchronous completions: always the same (fixed), asynchronous " \
-            "work as late as the program allows (late), or all drawn from a seed. exec, run and check --run launch " \
+#define MACHINE_OPTIONS                                                                                                 \
+    {.name = "schedule",                                                                                                \
+     .key = MACHINE_SCHEDULE, .group = ARGS_CPU,                                                                        \
+     .arg = "fixed|late|seed:N|seed:A..B",                                                                              \
+     .doc = "The order of warps and of asynchronous completions: always the same (fixed), asynchronous "                \
+            "work as late as the program allows (late), or all drawn from a seed. exec, run and check --run launch "    \
             "once for each seed from A to B, on several host threads, and name the lowest that fails (default fixed)"}, \
-        {.name = "hazards",                                                                                          \
-         .key = MACHINE_HAZARDS,                                                                                     \
-         .arg = "on|off",                                                                                            \
-         .doc = "CPU device: watch for races and missing synchronization; exit 1 when one is found (default off)"},  \
-        {.name = "stats",                                                                                            \
-         .key = MACHINE_STATS,                                                                                       \
-         .doc = "CPU device: print what the kernel did, on standard error; of a text also by lines of its source"},  \
-        {.name = "threads",                                                                                          \
-         .key = MACHINE_THREADS,                                                                                     \
-         .arg = "N",                                                                                                 \
-         .doc = "CPU device: host threads of a launch, or of many seeds, each of which runs on one (default one a core)"},                                                    \
-    {                                                                                                                \
-        .name = "limit", .key = MACHINE_LIMIT, .arg = "N",                                                           \
-        .doc = "CPU device: stop after N million thread instructions, as a livelock"                                 \
+        {.name = "hazards",                                                                                             \
+         .key = MACHINE_HAZARDS, .group = ARGS_CPU,                                                                     \
+         .arg = "on|off",                                                                                               \
+         .doc = "Watch for races and missing synchronization; exit 1 when one is found (default off)"},                 \
+        {.name = "stats",                                                                                               \
+         .key = MACHINE_STATS, .group = ARGS_CPU,                                                                       \
+         .doc = "Print what the kernel did, on standard error; of a text also by lines of its source"},                 \
+        {.name = "threads",                                                                                             \
+         .key = MACHINE_THREADS, .group = ARGS_CPU,                                                                     \
+         .arg = "N",                                                                                                    \
+         .doc = "Host threads of a launch, or of many seeds, each of which runs on one (default one a core)"},          \
+    {                                                                                                                   \
+        .name = "limit", .key = MACHINE_LIMIT, .group = ARGS_CPU, .arg = "N",                                           \
+        .doc = "Stop after N million thread instructions, as a livelock"                                                \
     }
 
 // Takes one of MACHINE_OPTIONS; true if `key` is one. Exits with a message if the value is invalid.

@@ -16,12 +16,12 @@ typedef struct minimize {
     unsigned  trials;  // launches that were tried
 } minimize;
 
-#define MINIMIZE_OPTION(number)                                                                                       \
-    {                                                                                                                 \
-        .name = "minimize", .key = number,                                                                            \
-        .doc =                                                                                                        \
-            "CPU device: shrink grid, cluster and block as far as the first hazard stays: the same rule at the same " \
-            "lines, under some schedule; show the smallest launch as a command"                                       \
+#define MINIMIZE_OPTION(number)                                                                           \
+    {                                                                                                     \
+        .name = "minimize", .key = number, .group = ARGS_CPU,                                             \
+        .doc =                                                                                            \
+            "Shrink grid, cluster and block as far as the first hazard stays: the same rule at the same " \
+            "lines, under some schedule; show the smallest launch as a command"                           \
     }
 
 enum { MINIMIZE_PASSES = 4, MINIMIZE_SEEDS = 8 };  // over all numbers; seeds of a size, unless --schedule gives a range

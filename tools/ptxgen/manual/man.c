@@ -83,9 +83,18 @@ static void write_option(FILE *to, const args_option *option) {
     roff_text(to, option->doc);
 }
 
-static void write_options(FILE *to, const args_option *from, const args_option *end) {
-    for (const args_option *option = from; option < end; option++)
+static void write_options(FILE *to, const args_option *from, const args_option *end, void (*write_heading)(FILE *to, const char *title)) {
+    for (const args_option *option = from; option < end; option++) {
+        if (option->group != (option == from ? ARGS_GENERAL : option[-1].group)) write_heading(to, args_heading(option->group));
         if (!option->alias) write_option(to, option);
+    }
+}
+
+// Below a subsection.
+static void write_title(FILE *to, const char *title) {
+    roff_paragraph(to);
+    roff_piece(to, 'B', title);
+    putc('\n', to);
 }
 
 static void write_families(FILE *to, const args_spec *spec) {
@@ -96,7 +105,7 @@ static void write_families(FILE *to, const args_spec *spec) {
         args_table_fill(&table, spec, family);
         roff_subsection(to, cj_family_name(family));
         roff_text(to, cj_family_summary(family));
-        write_options(to, table.option, table.option + table.params);
+        write_options(to, table.option, table.option + table.params, write_title);
     }
 }
 
@@ -145,7 +154,7 @@ static void write_command(FILE *to, const command *c) {
     roff_section(to, "OPTIONS");
     if (c->spec->params)
         roff_text(to, "The parameters of FAMILY are options, too: ptxgen-list(1) has those of every family.");
-    write_options(to, table.option, table.option + table.count);
+    write_options(to, table.option, table.option + table.count, roff_subsection);
     if (!strcmp(c->name, "list")) write_families(to, c->spec);
     write_codes(to);
     write_examples(to, c->spec->examples);
