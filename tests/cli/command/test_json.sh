@@ -48,6 +48,12 @@ looks 1 exec "$dir/race.ptx" --block 64 --arg 'u32[2]=const:7' --hazards on --sc
 json 'o["findings"][0]["line"] == 10 and o["findings"][0]["rule"] and o["schedule"] == "seed:3" and len(o["outputs"]) == 1'
 looks 0 exec "$dir/race.ptx" --arg 'f32[2]=const:nan' --print 0
 json 'o["outputs"][0]["values"][1] is None'
+echo 'no PTX' >"$dir/wrong.ptx"
+for command in exec 'exec --minimize' occupancy 'contract --grid 1 --block 32'; do
+    # shellcheck disable=SC2086
+    looks 1 $command "$dir/wrong.ptx"
+    json 'o["failure"]["rule"] == "head" and o["failure"]["line"] == 1'
+done
 looks 1 contract "$dir/kernel.ptx" --grid 15 --block 256 --cluster 4 --target h200
 looks 0 contract "$dir/kernel.ptx" --grid 16 --block 256 --cluster 4 --target h200
 looks 0 occupancy reduce --target h200

@@ -260,5 +260,6 @@ int finding_refuse(document *d, const cj_error *error) {
     if (error->status != CJ_INVALID_KERNEL) return message_failure(error);
     const finding found = finding_of(error);
     finding_print(stderr, d, &found);
+    message_told(error);
     return CODE_WRONG;
 }

@@ -149,9 +149,11 @@ void sarif_add(sarif *s, document *d, const finding *f) {
                                                 related_json(d, f, source)));
 }
 
-static json_t *invocation_json(void) {
+// A text that is refused is a result.
+static json_t *invocation_json(const sarif *s) {
     const cj_error *failure = message_first();
-    json_t         *invocation = json_pack("{s:b}", "executionSuccessful", !failure);
+    if (failure && failure->status == CJ_INVALID_KERNEL && json_array_size(s->results)) failure = NULL;
+    json_t *invocation = json_pack("{s:b}", "executionSuccessful", !failure);
     if (failure)
         json_object_set_new(invocation, "toolExecutionNotifications",
                             json_pack("[{s:s, s:o}]", "level", "error", "message", text_json(failure->message)));
@@ -163,7 +165,7 @@ int sarif_end(sarif *s, int code) {
     json_t *log = json_pack("{s:s, s:s, s:[{s:{s:{s:s, s:s, s:o}}, s:[o], s:o}]}", "$schema",
                             "https://json.schemastore.org/sarif-2.1.0.json", "version", "2.1.0", "runs", "tool",
                             "driver", "name", "ptxgen", "version", cj_version(), "rules", s->rules, "invocations",
-                            invocation_json(), "results", s->results);
+                            invocation_json(s), "results", s->results);
     char   *text = log ? json_dumps(log, JSON_INDENT(2)) : NULL;
     int     wrote = text ? output_save(s->path, text, strlen(text))
                          : message_error(CJ_OUT_OF_MEMORY, "no memory for the SARIF output");

@@ -83,6 +83,10 @@ static cj_error first;  // the first failure of this process; OK: none yet
 
 const cj_error *message_first(void) { return first.status ? &first : NULL; }
 
+void message_told(const cj_error *error) {
+    if (!first.status) first = *error;
+}
+
 static const char *document;  // the document whose lines errors name
 
 void message_document(const char *name) { document = name; }
@@ -103,7 +107,7 @@ bool message_is_quiet(void) { return is_quiet; }
 int message_failure(const cj_error *error) {
     char text[sizeof error->message + sizeof error->rule + 300], place[256] = "", rule[sizeof error->rule + 4] = "";
     if (is_quiet) return code_of(error->status);
-    if (!first.status) first = *error;
+    message_told(error);
     if (error->line) write_place(error, place, sizeof place);
     if (error->rule[0]) snprintf(rule, sizeof rule, " [%s]", error->rule);
     snprintf(text, sizeof text, "%s%s%s", place, error->message, rule);

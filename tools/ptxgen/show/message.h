@@ -33,6 +33,9 @@ void message_document(const char *name);
 // Prints an error of the command's own; returns the exit code of `status`. A newline in the text begins the hint.
 int message_error(cj_status status, const char *format, ...) CJ_PRINTF(2, 3);
 
+// A failure that was printed in another way, with the line of a text that it is about.
+void message_told(const cj_error *error);
+
 // The first failure that was printed; NULL if there was none.
 const cj_error *message_first(void);
 
