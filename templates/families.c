@@ -34,7 +34,7 @@ cj_status cj_family_find(const char *name, const cj_family **family, cj_error *e
             *family = families[i];
             return CJ_OK;
         }
-    cj_status   status = cj__fail(error, CJ_INVALID_ARGUMENT, "there is no kernel family '%s'", name);
+    cj_status   status = cj__fail(error, CJ_INVALID_ARGUMENT, "there is no kernel family '%.64s'", name);
     const char *nearest = cj__nearest(name, family_name_at, NULL);
     if (nearest)
         cj__hint(error, "is '%s' meant?", nearest);
@@ -84,6 +84,7 @@ cj_status cj_plan_make(const cj_params *params, const cj_limits *limits, const c
     REQUIRE(params);
     REQUIRE(params->family);
     REQUIRE_KNOWN(cj_limits, limits);
+    TRY(cj__limits_check(limits, error));
     REQUIRE(plan);
     *plan = (cj_plan){.params = *params};
     const cj_target_info *target;
@@ -100,6 +101,8 @@ cj_status cj_plan_make(const cj_params *params, const cj_limits *limits, const c
 
 cj_status cj_plan_emit(const cj_plan *plan, char **text, size_t *length, cj_error *error) {
     REQUIRE_KNOWN(cj_plan, plan);
+    REQUIRE(plan->params.family);
+    REQUIRE(plan->block.x);
     REQUIRE(text);
     cj_builder *builder = cj_builder_create(plan->arch);
     plan->params.family->emit(plan, builder);

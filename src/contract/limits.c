@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "contract.h"
 #include "error.h"
 
 #define KIB(n) ((n) * 1024u)
@@ -94,4 +95,20 @@ const char *cj_limits_arch(const cj_limits *limits) {
         if (targets[i].limits.compute_capability <= limits->compute_capability) newest = targets[i].arch;
     }
     return newest;
+}
+
+// Counts that plans divide by, or by what follows from them.
+cj_status cj__limits_check(const cj_limits *limits, cj_error *error) {
+    const struct {
+        const char *name;
+        uint32_t    count;
+    } counts[] = {
+#define COUNT(name) {#name, limits->name}
+        COUNT(sm_count),           COUNT(max_threads_per_block), COUNT(max_threads_per_sm),     COUNT(max_blocks_per_sm), COUNT(registers_per_block),
+        COUNT(registers_per_sm),   COUNT(shared_per_block),      COUNT(shared_per_block_optin), COUNT(shared_per_sm),
+#undef COUNT
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        REFUSE_IF(!counts[i].count, "limits: %s is 0" CJ_HINT "begin with those of cj_device_limits, cj_limits_builtin or cj_limits_named", counts[i].name);
+    return CJ_OK;
 }

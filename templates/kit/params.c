@@ -48,7 +48,7 @@ static const char *choice_at(const void *user, size_t i) {
 static cj_status bad_choice(const cj_param_info *info, const char *text, cj_error *error) {
     char word[CHOICES_MAX][CHOICE_BYTES] = {{0}};
     for (uint64_t i = 0; i < CHOICES_MAX && choice_text(info->choices, i, word[i], sizeof word[i]); i++) continue;
-    cj_status status = cj__fail(error, CJ_INVALID_ARGUMENT, "%s: '%s' is none of: %s", info->name, text, info->choices);
+    cj_status status = cj__fail(error, CJ_INVALID_ARGUMENT, "%s: '%.64s' is none of: %s", info->name, text, info->choices);
     const char *nearest = cj__nearest(text, choice_at, word);
     if (nearest) cj__hint(error, "is '%s' meant?", nearest);
     return status;
@@ -79,7 +79,7 @@ static cj_status set_number(const cj_param_info *info, const char *text, uint64_
 static cj_status set_real(const cj_param_info *info, const char *text, uint64_t *slot, cj_error *error) {
     double      value;
     const char *end = cj_real_read(text, &value);
-    REFUSE_IF(!end || *end || !isfinite(value), "%s: '%s' is not a finite number", info->name, text);
+    REFUSE_IF(!end || *end || !isfinite(value), "%s: '%.200s' is not a finite number", info->name, text);
     memcpy(slot, &value, sizeof value);
     return CJ_OK;
 }
@@ -155,7 +155,7 @@ static cj_status look_up(const cj_params *params, const char *name, const cj_par
     REFUSE_IF(!params->family, "params: their family is NULL: begin with cj_params_init");
     *info = param_of(params, name, index);
     if (*info) return CJ_OK;
-    cj__fail(error, CJ_INVALID_ARGUMENT, "%s has no parameter '%s'", params->family->name, name);
+    cj__fail(error, CJ_INVALID_ARGUMENT, "%s has no parameter '%.64s'", params->family->name, name);
     const char *nearest = cj__nearest(name, param_name_at, params->family);
     if (nearest) cj__hint(error, "is '%s' meant?", nearest);
     return CJ_INVALID_ARGUMENT;
@@ -194,6 +194,7 @@ cj_status cj_params_set_reals(cj_params *params, const char *name, const double 
     const cj_param_info *info;
     size_t               i;
     TRY(look_up(params, name, &info, &i, error));
+    REFUSE_IF(!info->reals, "%s: this parameter is no list of numbers" CJ_HINT "set it with cj_params_set", name);
     REFUSE_IF(count > info->reals, "%s: %" PRIu32 " numbers, it takes at most %" PRIu32, name, count, info->reals);
     for (uint32_t k = 0; k < count; k++)
         REFUSE_IF(!isfinite(value[k]), "%s: number %" PRIu32 ", %g, is not finite", name, k, value[k]);

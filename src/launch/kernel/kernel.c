@@ -84,6 +84,7 @@ cj_status cj_kernel_load(cj_device *device, const cj_plan *plan, cj_kernel **ker
     REQUIRE_KNOWN(cj_plan, plan);
     REQUIRE(kernel);
     *kernel = NULL;
+    REQUIRE(plan->params.family);
     return load_for(device, plan, NULL, kernel, error);
 }
 

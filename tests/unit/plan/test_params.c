@@ -263,6 +263,68 @@ static void arch_defaults_to_the_newest_that_runs(void **state) {
     assert_int_equal(cj_plan_make(&params, limits_of("sm_90"), "sm_9", &plan, &error), CJ_INVALID_ARGUMENT);
 }
 
+// A program may write limits of its own.
+static void limits_without_counts_are_refused(void **state) {
+    (void)state;
+    for (size_t i = 0; i < cj_family_count(); i++)
+        for (unsigned k = 0; k < 3; k++) {
+            cj_limits limits = *limits_of("sm_90");
+            cj_params params;
+            cj_plan   plan;
+            cj_error  error = {0};
+            uint32_t *const counts[] = {&limits.sm_count, &limits.max_blocks_per_sm, &limits.shared_per_sm};
+            *counts[k] = 0;
+            cj_params_init(&params, cj_family_at(i));
+            assert_int_equal(cj_plan_make(&params, &limits, NULL, &plan, &error), CJ_INVALID_ARGUMENT);
+            assert_non_null(strstr(error.message, "limits: "));
+            assert_non_null(strstr(error.message, " is 0"));
+        }
+}
+
+static void a_plan_that_was_not_made_is_refused(void **state) {
+    (void)state;
+    const cj_plan nothing = {.arch = "sm_90"};
+    cj_plan       no_block = made("", "sm_90");
+    cj_device    *device = NULL;
+    cj_kernel    *kernel = NULL;
+    char         *text = NULL;
+    cj_error      error = {0};
+    no_block.block.x = 0;
+    assert_int_equal(cj_plan_emit(&nothing, &text, NULL, &error), CJ_INVALID_ARGUMENT);
+    assert_int_equal(cj_plan_emit(&no_block, &text, NULL, &error), CJ_INVALID_ARGUMENT);
+    cj_test_ok(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &device, &error), &error);
+    assert_int_equal(cj_kernel_load(device, &nothing, &kernel, &error), CJ_INVALID_ARGUMENT);
+    assert_int_equal(cj_kernel_load(device, &no_block, &kernel, &error), CJ_INVALID_ARGUMENT);
+    assert_null(kernel);
+    cj_device_close(device);
+}
+
+static void only_lists_are_set_by_numbers(void **state) {
+    (void)state;
+    const cj_family *stencil = NULL;
+    cj_params        params;
+    cj_error         error = {0};
+    cj_test_ok(cj_family_find("stencil", &stencil, &error), &error);
+    cj_params_init(&params, stencil);
+    assert_int_equal(cj_params_set_reals(&params, "nx", NULL, 0, &error), CJ_INVALID_ARGUMENT);
+    assert_string_equal(error.message, "nx: this parameter is no list of numbers");
+    assert_int_equal(cj_params_get(&params, "nx"), 256);
+}
+
+static void a_long_word_leaves_room_for_the_right_ones(void **state) {
+    (void)state;
+    char      word[2000] = {0};
+    cj_params params;
+    cj_error  error = {0};
+    memset(word, 'x', sizeof word - 1);
+    cj_params_init(&params, reduce());
+    assert_int_equal(cj_params_set(&params, "op", word, &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "x' is none of: sum min max"));
+    assert_int_equal(cj_params_set(&params, word, "1", &error), CJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "reduce has no parameter 'xxx"));
+    assert_int_equal(error.message[strlen(error.message) - 1], '\'');
+}
+
 static void slices_cover_every_element(void **state) {
     (void)state;
     static const char *const sizes[] = {"1", "2", "31", "1023", "1025", "65537", "2^20+3", "2^32+1", "2^40"};
@@ -334,6 +396,10 @@ int main(void) {
         cmocka_unit_test(exact_results_have_no_bound),
         cmocka_unit_test(no_clusters_before_sm_90),
         cmocka_unit_test(arch_defaults_to_the_newest_that_runs),
+        cmocka_unit_test(limits_without_counts_are_refused),
+        cmocka_unit_test(a_plan_that_was_not_made_is_refused),
+        cmocka_unit_test(only_lists_are_set_by_numbers),
+        cmocka_unit_test(a_long_word_leaves_room_for_the_right_ones),
         cmocka_unit_test(slices_cover_every_element),
         cmocka_unit_test(bigger_problems_take_bigger_grids),
         cmocka_unit_test(plans_that_cannot_launch_are_refused),
