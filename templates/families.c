@@ -102,7 +102,7 @@ cj_status cj_plan_make(const cj_params *params, const cj_limits *limits, const c
 cj_status cj_plan_emit(const cj_plan *plan, char **text, size_t *length, cj_error *error) {
     REQUIRE_KNOWN(cj_plan, plan);
     REQUIRE(plan->params.family);
-    REQUIRE(plan->block.x);
+    REFUSE_IF(plan->block.x < 1 || plan->block.x > 1024, "plan: its block has %" PRIu32 " threads, not 1 to 1024" CJ_HINT "begin with cj_plan_make", plan->block.x);
     REQUIRE(text);
     cj_builder *builder = cj_builder_create(plan->arch);
     plan->params.family->emit(plan, builder);

@@ -31,7 +31,7 @@ typedef struct cj_contract {
 // Reads an entry's directives and shared memory.
 void cj__contract_of(const cj_ir_func *entry, cj_contract *contract);
 
-// Refuses limits without the counts that plans divide by.
+// Refuses limits without the counts that plans and occupancy divide by.
 cj_status cj__limits_check(const cj_limits *limits, cj_error *error);
 
 // Reads the contract from a query's text. Errors as cj_contract_check.

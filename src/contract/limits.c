@@ -97,15 +97,16 @@ const char *cj_limits_arch(const cj_limits *limits) {
     return newest;
 }
 
-// Counts that plans divide by, or by what follows from them.
+// Counts that plans and the model of occupancy divide by, or by what follows from them.
 cj_status cj__limits_check(const cj_limits *limits, cj_error *error) {
     const struct {
         const char *name;
         uint32_t    count;
     } counts[] = {
 #define COUNT(name) {#name, limits->name}
-        COUNT(sm_count),           COUNT(max_threads_per_block), COUNT(max_threads_per_sm),     COUNT(max_blocks_per_sm), COUNT(registers_per_block),
-        COUNT(registers_per_sm),   COUNT(shared_per_block),      COUNT(shared_per_block_optin), COUNT(shared_per_sm),
+        COUNT(warp_size),           COUNT(sm_count),         COUNT(max_threads_per_block), COUNT(max_threads_per_sm),
+        COUNT(max_blocks_per_sm),   COUNT(registers_per_sm), COUNT(registers_per_block),   COUNT(shared_per_sm),
+        COUNT(shared_per_block),    COUNT(shared_per_block_optin),
 #undef COUNT
     };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)

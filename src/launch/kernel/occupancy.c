@@ -53,6 +53,7 @@ static void count_by_model(const cj_limits *limits, const cj_block_use *use, uin
 cj_status cj_occupancy_model(const cj_limits *limits, const cj_block_use *use, uint32_t cluster,
                              cj_cluster_occupancy *occupancy, cj_error *error) {
     REQUIRE_KNOWN(cj_limits, limits);
+    TRY(cj__limits_check(limits, error));
     SIZED(cj_block_use, use);
     TRY(cj__sized_check(occupancy, "cj_cluster_occupancy", error));
     if (use->threads < 1 || use->threads > limits->max_threads_per_block) {
@@ -91,6 +92,7 @@ static cj_block_use use_of(const cj_contract *contract, const cj_launch_shape *s
 cj_status cj_ptx_occupancy(const cj_limits *limits, const char *ptx, size_t length, const char *entry,
                            const cj_occupancy_query *query, cj_cluster_occupancy *occupancy, cj_error *error) {
     REQUIRE_KNOWN(cj_limits, limits);
+    TRY(cj__limits_check(limits, error));
     REQUIRE(ptx);
     SIZED(cj_occupancy_query, query);
     TRY(cj__sized_check(occupancy, "cj_cluster_occupancy", error));

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <clusterjit/kernel.h>
+#include <clusterjit/occupancy.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -279,17 +280,25 @@ static void limits_without_counts_are_refused(void **state) {
             assert_non_null(strstr(error.message, "limits: "));
             assert_non_null(strstr(error.message, " is 0"));
         }
+    cj_limits            limits = *limits_of("sm_90");
+    cj_cluster_occupancy counted = {CJ_INIT(counted)};
+    cj_error             error = {0};
+    limits.warp_size = 0;
+    assert_int_equal(cj_occupancy_model(&limits, &(cj_block_use){CJ_INIT(cj_block_use), .threads = 32}, 1, &counted, &error), CJ_INVALID_ARGUMENT);
+    assert_string_equal(error.message, "limits: warp_size is 0");
 }
 
 static void a_plan_that_was_not_made_is_refused(void **state) {
     (void)state;
     const cj_plan nothing = {.arch = "sm_90"};
-    cj_plan       no_block = made("", "sm_90");
+    cj_plan       no_block = made("", "sm_90"), no_end = no_block;
     cj_device    *device = NULL;
     cj_kernel    *kernel = NULL;
     char         *text = NULL;
     cj_error      error = {0};
     no_block.block.x = 0;
+    no_end.block.x = UINT32_MAX;
+    assert_int_equal(cj_plan_emit(&no_end, &text, NULL, &error), CJ_INVALID_ARGUMENT);
     assert_int_equal(cj_plan_emit(&nothing, &text, NULL, &error), CJ_INVALID_ARGUMENT);
     assert_int_equal(cj_plan_emit(&no_block, &text, NULL, &error), CJ_INVALID_ARGUMENT);
     cj_test_ok(cj_device_open(&(cj_device_options){CJ_INIT(cj_device_options), .spec = "cpu"}, &device, &error), &error);
