@@ -107,7 +107,7 @@ static void cut_stream(choice *c, unsigned cluster, uint64_t pieces) {
     s->cluster = cluster;
     s->pieces = pieces;
     cj__row_cut(s);
-    s->warps = (unsigned)cj__least(asked_or(c, ROW_WARPS, stream_warps(c)), ALONE_WARPS - 1);  // beside them the one that loads
+    s->warps = asked_or(c, ROW_WARPS, stream_warps(c));
     s->held = (unsigned)cj__most(cj__ceil_div(s->piece, cj__row_threads(s)), 1);
     s->stages = asked_or(c, ROW_STAGES, cj__least(cj__most(room_for_stages(c) / stage_bytes(c), 1), stages_wanted(c)));
 }
