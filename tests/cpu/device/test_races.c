@@ -38,6 +38,16 @@ typedef struct fault {
     "    mov.u32 %r2, 0; mov.u32 %r3, %r1;\n" label ":\n"                         \
     "    cp.async.ca.shared.global [%r3], [%out], 4;\n    add.u32 %r3, %r3, 4;\n" \
     "    add.u32 %r2, %r2, 1; setp.lt.u32 %p4, %r2, 700; @%p4 bra " label ";\n"
+// Two mbarriers of 32 arrivals each; thread 0 is %p1.
+#define BARRIERS "    .shared .align 8 .b64 bar[2];\n"
+#define INIT                                                                       \
+    "    setp.eq.u32 %p1, %r0, 0;\n    @%p1 mbarrier.init.shared.b64 [bar], 32;\n" \
+    "    @%p1 mbarrier.init.shared.b64 [bar + 8], 32;\n    bar.sync 0;\n"
+#define COPY_ARRIVES(to, bar)                              \
+    "    cp.async.ca.shared.global [" to "], [%out], 4;\n" \
+    "    cp.async.mbarrier.arrive.noinc.shared.b64 [" bar "];\n"
+#define AWAIT_PHASE(label, bar) \
+    label ":\n    mbarrier.try_wait.parity.shared.b64 %p3, [" bar "], 0;\n    @!%p3 bra " label ";\n"
 #define WRITE "    st.global.u32 [%out], 9;\n    bar.warp.sync -1;\n"
 #define READ "    ld.global.u32 %r9, [%out];\n"
 #define READ_FAR "    ld.global.u32 %r9, [%out + 128];\n"
@@ -90,6 +100,20 @@ static const fault faults[] = {
      "    setp.ne.u32 %p2, %r0, 95; @%p2 bra second;\n" COPY_700("copy_second")
      "second:\n    cp.async.wait_all;\n",
      "", "    bar.sync 0;\n", "    setp.eq.u32 %p3, %r0, 64; @%p3 ld.shared.u32 %r8, [many + 5596];\n", "many + 5596"},
+    // A thread's copies before an arrival are all that the arrival brings, whichever of two comes first; the thread may still wait
+    // for them itself.
+    {"race-block", {1, 64, 0, 0}, TILE BARRIERS,
+     OWN INIT "    setp.ge.u32 %p2, %r0, 32;\n    @%p2 bra consume;\n" COPY_ARRIVES("%r2", "bar")
+     COPY_ARRIVES("%r2 + 128", "bar + 8") "    bra done;\nconsume:\n" AWAIT_PHASE("first", "bar")
+     "    ld.shared.u32 %r8, [%r2 + -128];\n",
+     "", AWAIT_PHASE("second", "bar + 8"),
+     "    ld.shared.u32 %r8, [%r2];\n    bar.warp.sync -1;\n    setp.eq.u32 %p3, %r0, 32;\n"
+     "    @%p3 mbarrier.inval.shared.b64 [bar];\ndone:\n",
+     "tile + "},
+    {"race-block", {1, 32, 0, 0}, TILE BARRIERS,
+     OWN INIT COPY_ARRIVES("%r2", "bar") "    cp.async.commit_group;\n    mov.u32 %r3, 0;\nspin:\n"
+     "    add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 2048; @%p3 bra spin;\n",
+     "    cp.async.wait_group 1;\n", "    cp.async.wait_group 0;\n", "    ld.shared.u32 %r8, [%r2];\n", "tile + "},
     {"race-cluster", {4, 32, 2, 0}, TILE,
      OWN PEER STARTED "    shl.b32 %r8, %r0, 2; add.u32 %r5, %r5, %r8; st.shared::cluster.u32 [%r5], %r0;\n",
      "    bar.sync 0;\n", TOGETHER, "    ld.shared.u32 %r9, [%r2];\n" TOGETHER, "rank 1 in its cluster"},

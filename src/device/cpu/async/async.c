@@ -29,12 +29,14 @@ bool cj__cpu_async_new(cj_cpu_cluster *cluster) {
     if (!async) return false;
     cluster->async = async;
     cluster->mbarriers = &async->mbarriers;
-    async->groups = cj__calloc(warps * CJ_LANES, sizeof *async->groups);
+    async->threads = warps * CJ_LANES;
+    async->groups = cj__calloc(async->threads, sizeof *async->groups);
     async->polls = cj__calloc(warps, sizeof *async->polls);
     return async->groups && async->polls;
 }
 
 static void forget(cj_cpu_async *async) {
+    for (size_t i = 0; async->used && i < async->threads; i++) cj__clock_drop(async->groups[i].signalled);
     for (unsigned i = 0; i < CJ_STAGES; i++) {
         while (async->stage[i].first) cj__transfer_discard(async, async->stage[i].first);
     }
@@ -69,7 +71,7 @@ void cj__cpu_async_start(cj_cpu_cluster *cluster) {
     const size_t  warps = (size_t)cluster->launch->ranks * cluster->launch->warps;
     forget(async);
     if (async->used) {
-        memset(async->groups, 0, warps * CJ_LANES * sizeof *async->groups);
+        memset(async->groups, 0, async->threads * sizeof *async->groups);
         memset(async->polls, 0, warps * sizeof *async->polls);
     }
     async->used = false;
@@ -213,6 +215,8 @@ void cj__cpu_async_join(cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal, uin
         cj__watch_join(w, 1u << lane, &t->writer);
         cj__transfer_discard(async, t);
     }
+    if (signal == CJ_SIGNAL_COPY_GROUP && groups->signalled_last <= last)
+        cj__watch_join_ended(w, 1u << lane, groups->signalled);
 }
 
 // ---- exit

@@ -79,6 +79,7 @@ struct cj_cpu_transfer {
     unsigned char *data;               // read so far, owned; NULL: in `small`
     unsigned char  small[CJ_SMALL_BYTES];
     cj_watch_async reader, writer;  // two operations of a bulk group; else `writer` alone stands for both
+    cj_clock      *copies;          // of an arrival: its thread's copies before it that have ended
 };
 
 // Lists of a thread and of a round are in the order begun; the others in the order in which transfers came to their stage.
@@ -99,7 +100,10 @@ typedef struct cj_cpu_groups {
     uint32_t         copy, bulk;                   // committed so far
     cj_cpu_transfers own[CJ_SIGNAL_COPY_ARRIVAL];  // by signal; arrivals are among the copies
     cj_cpu_transfer *copying;                      // the oldest copy that is not done: arrivals after it are blocked
-    cj_cpu_transfer *reading;  // of bulk groups, the oldest whose read the thread has not waited for
+    uint32_t         copied;                       // copies that are done, and that nothing has signalled yet
+    cj_cpu_transfer *reading;         // of bulk groups, the oldest whose read the thread has not waited for
+    cj_clock        *signalled;       // the copies that arrivals have signalled: they are in no list any more
+    uint32_t         signalled_last;  // the last group of these copies
     cj_cpu_need      need;
 } cj_cpu_groups;
 
@@ -120,6 +124,7 @@ struct cj_cpu_async {
     cj_cpu_transfers stage[CJ_STAGES];
     cj_cpu_transfers due[CJ_DUE_ROUNDS];   // of a round: at its number modulo CJ_DUE_ROUNDS
     cj_cpu_transfer *came[CJ_DUE_ROUNDS];  // of each of these lists: the one that was added last, or its neighbour
+    size_t           threads;              // of the cluster, in whole warps
     cj_cpu_groups   *groups;               // of every thread of the cluster
     cj_cpu_poll     *polls;                // of every warp
     bool             used;                 // since the cluster began

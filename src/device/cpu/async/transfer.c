@@ -119,6 +119,7 @@ static void enter_own(cj_cpu_groups *groups, cj_cpu_transfer *t) {
 
 static void leave_own(cj_cpu_async *async, cj_cpu_transfer *t) {
     cj_cpu_groups *groups = cj__transfer_groups(async, t);
+    groups->copied -= t->signal == CJ_SIGNAL_COPY_GROUP && t->stage == CJ_STAGE_DONE;
     if (groups->copying == t) find_copying(async, groups, cj__transfer_next_own(t));
     if (groups->reading == t) groups->reading = cj__transfer_next_own(t);
     unlink_from(cj__transfer_own(groups, t->signal), CJ_LIST_THREAD, t);
@@ -130,6 +131,7 @@ void cj__transfer_discard(cj_cpu_async *async, cj_cpu_transfer *t) {
     count_in_flight(t, -1);
     cj__transfer_end_watch(&t->reader);
     cj__transfer_end_watch(&t->writer);
+    cj__clock_drop(t->copies);
     cj__cpu_tile_drop(t->tile);
     cj__free(t->data);
     cj__free(t);
@@ -270,18 +272,24 @@ static bool write_destination(const cj_cpu_transfer *t) {
     return true;
 }
 
+static bool watch_mbarrier(const cj_cpu_transfer *t) {
+    static const cj_watch_use use = {.flags = CJ_USE_READ | CJ_USE_INIT, .scope = CJ_SCOPE_CLUSTER};
+    const cj_watch_place      place = {t->mbarrier.block, t->mbarrier.address, CJ_MBARRIER_BYTES};
+    return cj__watch_async_access(&t->writer, use, place, NULL) != CJ_STEP_STOP;
+}
+
 void cj__transfer_expose(cj_cpu_transfer *t) {
-    if (t->signal == CJ_SIGNAL_COPY_ARRIVAL || !t->writer.block) return;
-    if (t->is_read || read_source(t)) write_destination(t);
+    if (!t->writer.block) return;
+    if (t->signal == CJ_SIGNAL_COPY_ARRIVAL)
+        watch_mbarrier(t);
+    else if (t->is_read || read_source(t))
+        write_destination(t);
 }
 
 // ---- signals
 
 static cj_cpu_mbarrier *mbarrier_of(const cj_cpu_transfer *t) {
-    static const cj_watch_use use = {.flags = CJ_USE_READ | CJ_USE_INIT, .scope = CJ_SCOPE_CLUSTER};
-    const cj_watch_place      place = {t->mbarrier.block, t->mbarrier.address, CJ_MBARRIER_BYTES};
-    if (cj__watch_async_access(&t->writer, use, place, NULL) == CJ_STEP_STOP) return NULL;
-    return cj__cpu_mbarrier_at(t->actor, &t->mbarrier);
+    return watch_mbarrier(t) ? cj__cpu_mbarrier_at(t->actor, &t->mbarrier) : NULL;
 }
 
 static bool signal_bytes(cj_cpu_async *async, cj_cpu_transfer *t) {
@@ -293,17 +301,34 @@ static bool signal_bytes(cj_cpu_async *async, cj_cpu_transfer *t) {
     return fits;
 }
 
+// Ends the copies of its thread before an arrival, which knows them from now on, as do the arrivals between the two, which are still
+// to come, and the thread once it waits for their groups.
+static void end_copies(cj_cpu_async *async, cj_cpu_transfer *arrival) {
+    cj_cpu_groups   *groups = cj__transfer_groups(async, arrival);
+    cj_cpu_transfer *first = groups->copied ? cj__transfer_own(groups, arrival->signal)->first : arrival;
+    cj_clock        *copies = NULL;
+    for (cj_cpu_transfer *t = first, *after; t != arrival; t = after) {
+        after = cj__transfer_next_own(t);
+        if (t->signal == CJ_SIGNAL_COPY_ARRIVAL) {
+            cj__clock_join(&t->copies, copies);
+            continue;
+        }
+        cj__watch_ended(&t->writer, &copies);
+        groups->signalled_last = t->group;
+        cj__transfer_discard(async, t);
+    }
+    cj__clock_join(&arrival->copies, copies);
+    cj__clock_join(&groups->signalled, copies);
+    cj__clock_drop(copies);
+}
+
 // The arrival of cp.async.mbarrier.arrive, once its thread's earlier copies are done.
 static bool signal_arrival(cj_cpu_async *async, cj_cpu_transfer *t) {
     cj_cpu_mbarrier *m = mbarrier_of(t);
     if (!m) return false;
-    cj_cpu_groups *groups = cj__transfer_groups(async, t);
-    for (cj_cpu_transfer *copy = cj__transfer_own(groups, t->signal)->first, *after; copy != t; copy = after) {
-        after = cj__transfer_next_own(copy);
-        if (copy->signal != CJ_SIGNAL_COPY_GROUP || copy->stage != CJ_STAGE_DONE) continue;
-        cj__sync_complete(&copy->writer, true, &m->sync);
-        cj__transfer_discard(async, copy);
-    }
+    end_copies(async, t);
+    cj__clock_join(&m->sync.gathering, t->copies);
+    cj__sync_complete(&t->writer, true, &m->sync);
     const bool fits = cj__cpu_mbarrier_arrive(t->actor, m, 1, false);
     cj__transfer_discard(async, t);
     return fits;
@@ -319,7 +344,9 @@ static bool signal_group(cj_cpu_async *async, cj_cpu_transfer *t) {
     t->data = NULL;
     leave_stage(async, t);
     enter(async, t, CJ_STAGE_DONE);
-    if (cj__transfer_groups(async, t)->copying == t) find_copying(async, cj__transfer_groups(async, t), t);
+    cj_cpu_groups *groups = cj__transfer_groups(async, t);
+    groups->copied += t->signal == CJ_SIGNAL_COPY_GROUP;
+    if (groups->copying == t) find_copying(async, groups, t);
     return true;
 }
 

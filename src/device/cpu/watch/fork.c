@@ -100,21 +100,25 @@ void cj__watch_end(cj_watch_async *async) {
     *async = (cj_watch_async){0};
 }
 
-static void add_async(const cj_watch_async *async, cj_clock **into) {
+void cj__watch_ended(const cj_watch_async *async, cj_clock **into) {
     // The completion includes a proxy fence: its writes are visible to both proxies.
-    cj__clock_add(into, CJ_VIEW_MEMORY, cj__watch_agent(async), async->time);
+    if (async->block) cj__clock_add(into, CJ_VIEW_MEMORY, cj__watch_agent(async), async->time);
 }
 
 void cj__watch_join(cj_cpu_warp *w, uint32_t mask, const cj_watch_async *async) {
     if (!w->watch || !async->block) return;
     cj_clock *its = NULL;
-    add_async(async, &its);
-    cj__watch_learn(w->watch, mask, its, cj__clock_join);
+    cj__watch_ended(async, &its);
+    cj__watch_join_ended(w, mask, its);
     cj__clock_drop(its);
+}
+
+void cj__watch_join_ended(cj_cpu_warp *w, uint32_t mask, const cj_clock *ended) {
+    if (w->watch && ended) cj__watch_learn(w->watch, mask, ended, cj__clock_join);
 }
 
 void cj__sync_complete(const cj_watch_async *async, bool is_proxy, cj_sync *sync) {
     if (!async->block) return;
-    add_async(async, &sync->gathering);
+    cj__watch_ended(async, &sync->gathering);
     if (!is_proxy) cj__clock_join(&sync->gathering, async->now);
 }

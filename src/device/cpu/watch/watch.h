@@ -71,6 +71,9 @@ void cj__watch_renew(cj_cpu_warp *w, uint64_t address, uint64_t bytes);
 
 // These threads have waited for the operation directly (cp.async.wait_group, bulk wait_group, wgmma.wait_group).
 void cj__watch_join(cj_cpu_warp *w, uint32_t mask, const cj_watch_async *async);
+// The same in two steps: *into learns of an operation that has ended; the threads have waited for all operations in a clock.
+void cj__watch_ended(const cj_watch_async *async, cj_clock **into);
+void cj__watch_join_ended(cj_cpu_warp *w, uint32_t mask, const cj_clock *ended);
 
 // ---- sync objects (clock.h): mbarriers, barriers
 

@@ -234,14 +234,15 @@ CJ_EXEC(mbarrier_pending) {
 
 // ---- cp.async.mbarrier.arrive
 
+// What the watch sees is the arrival, when it comes: whoever waits for it knows this instruction, too.
 CJ_EXEC(copies_arrive) {
     const mbarrier_plan *plan = plan_of(op);
     CJ_SOME_LANES(i, mask) {
         const cj_cpu_actor actor = {w, op, i};
         cj_cpu_transfer    transfer = {.actor = actor, .signal = CJ_SIGNAL_COPY_ARRIVAL};
-        cj_cpu_mbarrier   *m = find(actor, plan);
-        if (!m || !locate(actor, 0, plan, &transfer.mbarrier)) return CJ_STEP_STOP;
-        if (plan->expects && !cj__cpu_mbarrier_join(actor, m)) return CJ_STEP_STOP;
+        cj_cpu_mbarrier *m = locate(actor, 0, plan, &transfer.mbarrier) ? cj__cpu_mbarrier_at(actor, &transfer.mbarrier)
+                                                                        : NULL;
+        if (!m || (plan->expects && !cj__cpu_mbarrier_join(actor, m))) return CJ_STEP_STOP;
         if (cj__cpu_async_begin(transfer)) return CJ_STEP_STOP;
     }
     return CJ_STEP_NEXT;
