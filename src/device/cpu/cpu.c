@@ -19,6 +19,7 @@
 #include "load.h"
 #include "printout.h"
 #include "run.h"
+#include "special.h"
 #include "stats.h"
 #include "team.h"
 #include "tensor.h"
@@ -377,6 +378,7 @@ static cj_status shape_launch(cj_cpu_device *cpu, const cj_launch_config *config
         .images = &cpu->images,
         .options = cpu->options,
     };
+    cj__cpu_reserve(launch);
     return CJ_OK;
 }
 

@@ -18,6 +18,7 @@ static void expect(const char *ptx, launch_shape shape, unsigned count, uint64_t
     }
 }
 
+#define TILE36 "    .shared .align 4 .b8 tile[36];\n"
 #define STORE_R "    st.global.u32 [%at], %r1;"
 
 // ---- control flow
@@ -133,6 +134,29 @@ static void shared_memory_and_barriers(void **state) {
                   "    st.shared.u32 [%r3], %thread;\n    bar.sync 3;\n    sub.u32 %r4, 127, %thread;\n"
                   "    shl.b32 %r4, %r4, 2;\n    add.u32 %r4, %r2, %r4;\n    ld.shared.u32 %r1, [%r4];\n" STORE_R),
            (launch_shape){1, 128, 0, 0}, 128, reversed);
+}
+
+static uint64_t sixty_four(unsigned i) { return i < 128 ? 64 : 0; }
+
+// The system's part of shared memory is the block's, and begins as zeros: tiles of several warps synchronize there.
+static void reserved_shared_memory(void **state) {
+    (void)state;
+    static const char counts[] = KERNEL(
+        TILE36, "    mov.u32 %r2, %reserved_smem_offset_1;\n    atom.shared.add.u32 %r3, [%r2], 1;\n"
+                "    bar.sync 0;\n    ld.shared.u32 %r1, [%r2];\n" STORE_R);
+    static const char *const outside[] = {
+        KERNEL(TILE36, "    mov.u32 %r2, %reserved_smem_offset_begin;\n    ld.shared.u32 %r1, [%r2 + -4];\n"),
+        KERNEL(TILE36, "    mov.u32 %r2, %reserved_smem_offset_end;\n    ld.shared.u32 %r1, [%r2];\n"),
+        KERNEL(TILE36, "    mov.u32 %r2, %reserved_smem_offset_cap;\n    ld.shared.u32 %r1, [tile + 36];\n"),
+    };
+    cpu_options.hazards = true;
+    expect(counts, (launch_shape){2, 64, 0, 0}, 129, sixty_four);
+    for (size_t i = 0; i < CJ_TEST_COUNT(outside); i++) {
+        cj_error error = {0};
+        assert_int_equal(run_kernel(outside[i], (launch_shape){1, 1, 0, 0}, results, &error), CJ_HAZARD);
+        assert_string_equal(error.rule, "out-of-bounds");
+    }
+    cpu_options.hazards = false;
 }
 
 static uint64_t produced(unsigned i) { return i < 32 ? 0 : 7 + (i - 32); }
@@ -389,6 +413,7 @@ int main(void) {
         cmocka_unit_test(shuffles),
         cmocka_unit_test(parts_of_a_warp),
         cmocka_unit_test(votes_and_elections),
+        cmocka_unit_test(reserved_shared_memory),
         cmocka_unit_test(shared_memory_and_barriers),
         cmocka_unit_test(producer_and_consumer),
         cmocka_unit_test(votes_at_barriers),

@@ -160,7 +160,9 @@ static bool find_global(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint
 
 static bool find_shared_of(cj_cpu_warp *w, const cj_cpu_op *op, unsigned lane, uint64_t address, uint64_t begin,
                            cj_cpu_block *owner, span *found) {
-    found_at(found, begin, w->block->cluster->launch->shared_bytes, owner->shared, 0);
+    const cj_cpu_launch *launch = w->block->cluster->launch;
+    const bool           is_reserved = address - begin >= launch->reserved_begin;
+    found_at(found, begin, is_reserved ? launch->reserved_end : launch->shared_bytes, owner->shared, 0);
     found->block = owner;
     return is_inside(found, address) || outside(w, op, lane, CJ_SPACE_SHARED, "shared", address, found);
 }

@@ -115,6 +115,7 @@ typedef struct cj_cpu_launch {
     bool                        cooperative;  // all clusters run at once
     cj_ptr                      workspace;    // of a cooperative grid whose kernel reads %envreg1 (cpu.c), else 0
     uint32_t                    dynamic_shared, shared_bytes;  // a block's: dynamic, and in all
+    uint32_t                    reserved_begin, reserved_end;  // the system's part; empty: nothing asks where it is
     uint32_t                    threads, warps, ranks;         // a block's threads and warps, a cluster's blocks
     uint32_t                    local_bytes;                   // a thread's, its stack included
     cj_cpu_options              options;

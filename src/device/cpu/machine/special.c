@@ -76,8 +76,25 @@ uint64_t cj__cpu_special(const cj_cpu_warp *w, cj_special special, unsigned comp
     case CJ_S_CLUSTER_CTARANK: return block->rank;
     case CJ_S_CLUSTER_NCTARANK: return launch->ranks;
     case CJ_S_ENVREG1: return launch->workspace >> 32;
+    case CJ_S_RESERVED_SMEM_OFFSET_BEGIN: return launch->reserved_begin;
+    case CJ_S_RESERVED_SMEM_OFFSET_END: return launch->reserved_end;
+    case CJ_S_RESERVED_SMEM_OFFSET_CAP: return launch->reserved_end - launch->reserved_begin;
+    case CJ_S_RESERVED_SMEM_OFFSET_0: return launch->reserved_begin;
+    case CJ_S_RESERVED_SMEM_OFFSET_1: return (launch->reserved_begin + launch->reserved_end) / 2;
     case CJ_S_ENVREG2: return (uint32_t)launch->workspace;
-    default: return 0;  // counters, other registers of the driver, reserved memory: not implemented
+    default: return 0;  // counters, other registers of the driver: not implemented
+    }
+}
+
+void cj__cpu_reserve(cj_cpu_launch *launch) {
+    enum { GAP = 256 };  // a small overrun stays out of bounds
+    const uint32_t unit = launch->limits->shared_reserved;
+    launch->reserved_begin = launch->reserved_end = launch->shared_bytes;
+    for (size_t i = 0; unit && i < launch->program->fixed_count; i++) {
+        const cj_special special = launch->program->fixed[i].special;
+        if (special < CJ_S_RESERVED_SMEM_OFFSET_BEGIN || special > CJ_S_RESERVED_SMEM_OFFSET_1) continue;
+        launch->reserved_begin = (launch->shared_bytes + GAP + unit - 1) / unit * unit;
+        launch->reserved_end = launch->reserved_begin + unit;
     }
 }
 

@@ -73,7 +73,7 @@ typedef struct layout {
 static layout lay_out(const cj_cpu_launch *launch) {
     const size_t files = launch->watch ? CJ_UNDEFINED_FILES : 1, locals = launch->watch ? CJ_UNDEFINED_LOCALS : 1;
 
-    layout it = {.shared = rounded(launch->shared_bytes),
+    layout it = {.shared = rounded(launch->reserved_end),
                  .local = rounded((size_t)launch->local_bytes * launch->threads * locals),
                  .warps = rounded(sizeof(cj_cpu_warp) * launch->warps),
                  .files = (size_t)launch->program->file_bytes * launch->warps * files,

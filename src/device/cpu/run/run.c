@@ -106,6 +106,7 @@ static void start_block(cj_cpu_block *block, const cj_cpu_launch *launch) {
         block->barrier[i] = (cj_cpu_barrier){0};
     }
     memset(block->shared, CJ_POISON, launch->shared_bytes);
+    memset(block->shared + launch->reserved_begin, 0, launch->reserved_end - launch->reserved_begin);
     memset(block->local, CJ_POISON, (size_t)launch->local_bytes * launch->threads);
     for (uint32_t i = 0; i < launch->warps; i++) start_warp(&block->warp[i], launch);
 }

@@ -91,6 +91,10 @@ static bool mark_initialized(cj_shadow *shadow, cj_page *page, uint64_t at, uint
 static bool read_initialized(cj_shadow *shadow, size_t index, cj_page *page) {
     const uint64_t begin = (uint64_t)index << CJ_PAGE_BITS, bytes = cj__page_bytes(shadow, index);
     bool           is_done = true;
+    if (!shadow->range && shadow->initialized < begin + bytes) {
+        const uint64_t at = shadow->initialized > begin ? shadow->initialized - begin : 0;
+        return mark_initialized(shadow, page, at, bytes);
+    }
     for (uint64_t at = 0, run; shadow->range && is_done && at < bytes; at += run) {
         bool written;
         run = cj__cpu_written_run(shadow->range, begin + at, bytes - at, &written);

@@ -27,7 +27,8 @@ struct cj_shadow {
     cj_room             room;
     bool                has_locations;  // or had
     const cj_cpu_range *range;
-    cj_page            *page[];
+    uint64_t initialized;  // without a range: where what is initialized begins, a multiple of a granule, or the end
+    cj_page *page[];
 };
 
 static inline size_t cj__shadow_pages(const cj_shadow *shadow) {

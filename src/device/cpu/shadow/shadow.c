@@ -12,9 +12,12 @@ cj_shadow *cj__shadow_new(uint64_t bytes, const cj_cpu_range *range) {
     if (!shadow) return NULL;
     shadow->bytes = bytes;
     shadow->range = range;
+    shadow->initialized = bytes;
     shadow->room.pool.is_shared = range;
     return shadow;
 }
+
+void cj__shadow_initialize(cj_shadow *shadow, uint64_t from) { shadow->initialized = from; }
 
 void cj__shadow_clear(cj_shadow *shadow) {
     for (size_t i = 0; i < cj__shadow_pages(shadow); i++) cj__page_free(shadow, i);

@@ -93,8 +93,10 @@ typedef cj_verdict (*cj_shadow_found)(void *user, const cj_accessor *accessor, c
 
 // A shadow of `bytes` bytes; `range` says which are initialized, NULL: none. NULL when out of memory.
 cj_shadow *cj__shadow_new(uint64_t bytes, const cj_cpu_range *range);
-void       cj__shadow_free(cj_shadow *shadow);   // NULL is allowed
-void       cj__shadow_clear(cj_shadow *shadow);  // resets it to a new shadow
+// Without a range: the bytes from there on are initialized.
+void cj__shadow_initialize(cj_shadow *shadow, uint64_t from);
+void cj__shadow_free(cj_shadow *shadow);   // NULL is allowed
+void cj__shadow_clear(cj_shadow *shadow);  // resets it to a new shadow
 // Copies which bytes were written to the range's own record.
 void cj__shadow_settle(const cj_shadow *shadow);
 

@@ -54,8 +54,9 @@ bool cj__watch_attach(cj_cpu_cluster *cluster) {
         cj_watch_block *watch = cj__calloc(1, sizeof *watch + launch->warps * sizeof *watch->warp);
         if (!watch) return false;
         block->watch = watch;
-        watch->shared = cj__shadow_new(launch->shared_bytes, NULL);
+        watch->shared = cj__shadow_new(launch->reserved_end, NULL);
         if (!watch->shared) return false;
+        cj__shadow_initialize(watch->shared, launch->reserved_begin);
     }
     return true;
 }
