@@ -91,7 +91,7 @@ static const char *const unreached[] = {
     "txq.channel_order.b32 %r1, [%l2];",
     "suq.channel_data_type.b32 %r1, [%l2];",
     "vadd.s32.u32.s32.sat %r1, %r2.b0, %r3.h1;",
-    "vset4.u32.u32.lt %r1.b20, %r2.b7654, %r3, %r4;",
+    "vmad.s32.s32.u32.shr7 %r1, %r2.h1, %r3, %r4;",
     "call missing;",
 };
 

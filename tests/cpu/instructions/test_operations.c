@@ -180,6 +180,35 @@ static void one_nan_stays(void **state) {
     }
 }
 
+OPERATIONS(parts_of_registers,
+      {"vadd2.u32.u32.u32", "rrrr", {0x17f80ff, 0xfe80017f, 0x11223344}, 0xffff827e},
+      {"vadd4.s32.s32.s32.sat", "rrrr", {0x17f80ff, 0xfe80017f, 0x11223344}, 0xffff817e},
+      {"vadd4.u32.s32.u32.sat", "rrrr", {0x17f80ff, 0xfe80017f, 0x11223344}, 0xffff007e},
+      {"vsub4.u32.u32.u32", "rrrr", {0x17f80ff, 0xfe80017f, 0x11223344}, 0x3ff7f80},
+      {"vsub2.s32.u32.s32.add", "rrrr", {0x17f80ff, 0xfe80017f, 0x11223344}, 0x1122b5c3},
+      {"vavrg4.s32.s32.s32", "rrrr", {0x17f80ff, 0xfe80017f, 0x11223344}, 0xffffc03f},
+      {"vavrg2.u32.u32.u32", "rrrr", {0x17f80ff, 0xfe80017f, 0x11223344}, 0x8000413f},
+      {"vabsdiff4.u32.u32.u32", "rrrr", {0x17f80ff, 0xfe80017f, 0x11223344}, 0xfd017f80},
+      {"vabsdiff4.u32.u32.u32.add", "rrrr", {0x17f80ff, 0xfe80017f, 0x11223344}, 0x11223541},
+      {"vabsdiff2.u32.s32.s32.add", "rrrr", {0x17f80ff, 0xfe80017f, 0x11223344}, 0x1122b6c3},
+      {"vmin4.s32.s32.s32", "rrrr", {0x17f80ff, 0xfe80017f, 0x11223344}, 0xfe8080ff},
+      {"vmax2.u32.u32.s32", "rrrr", {0x17f80ff, 0xfe80017f, 0x11223344}, 0x17f80ff},
+      {"vset4.s32.u32.lt", "rrrr", {0x17f80ff, 0xfe80017f, 0x11223344}, 0x1010101},
+      {"vset2.u32.u32.ge.add", "rrrr", {0x17f80ff, 0xfe80017f, 0x11223344}, 0x11223345})
+
+// Parts of both sources in any order, and a result some of whose parts are the third source's.
+static void chosen_parts_of_registers(void **state) {
+    (void)state;
+    static uint64_t   results[RESULTS];
+    static const char ptx[] = NEWEST ENTRY OPEN
+        "    mov.b32 %r1, 0x017f80ff; mov.b32 %r2, 0xfe80017f; mov.b32 %r3, 0x11223344;\n"
+        "    vadd4.u32.u32.u32 %r4.b20, %r1.b5207, %r2.b6411, %r3;\n    vmax2.s32.s32.u32 %r5.h1, %r1.h03, %r2.h21, %r3;\n"
+        "    mov.b64 %l0, {%r4, %r5};\n    st.global.b64 [%at], %l0;\n" CLOSE;
+    cj_error error = {0};
+    cj_test_ok(run_kernel(ptx, (launch_shape){1, 1, 0, 0}, results, &error), &error);
+    assert_int_equal(results[0], 0x017f334411fe337e);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_nan_stays),
@@ -187,6 +216,8 @@ int main(void) {
         cmocka_unit_test(bits),
         cmocka_unit_test(sets_and_selections),
         cmocka_unit_test(floats),
+        cmocka_unit_test(parts_of_registers),
+        cmocka_unit_test(chosen_parts_of_registers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
