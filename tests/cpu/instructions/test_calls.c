@@ -162,11 +162,35 @@ static void variables_have_their_values(void **state) {
            8, initial);
 }
 
+static uint64_t passed(unsigned i) { return 5 + i + (7 + i) + 100 * i; }
+
+// A variadic function: its last parameter has no size, and each call passes what it has.
+static void parameters_without_a_size(void **state) {
+    (void)state;
+    static const char ptx[] = HEAD
+        ".func (.param .b32 r) sum(.param .b32 count, .param .align 8 .b8 %VAParam[])\n{\n"
+        "    .reg .b32 %r<4>;\n    .reg .b64 %at;\n    .reg .pred %p;\n    mov.u64 %at, %VAParam;\n"
+        "    ld.param.b32 %r1, [count];\n    mov.u32 %r2, 0;\nnext:\n    ld.local.b32 %r3, [%at];\n"
+        "    add.u32 %r2, %r2, %r3;\n    add.u64 %at, %at, 8;\n    sub.u32 %r1, %r1, 1;\n    setp.ne.u32 %p, %r1, 0;\n"
+        "    @%p bra next;\n    st.param.b32 [r], %r2;\n    ret;\n}\n" ENTRY OPEN
+        "    mul.lo.u32 %r1, %thread, 100;\n    add.u32 %r2, %thread, 7;\n"
+        "    {\n    .param .b32 n;\n    .param .align 8 .b8 a[24];\n    .param .b32 b;\n    st.param.b32 [n], 3;\n"
+        "    st.param.b32 [a], %thread;\n    st.param.b32 [a + 8], %r2;\n    st.param.b32 [a + 16], %r1;\n"
+        "    call.uni (b), sum, (n, a);\n    ld.param.b32 %r3, [b];\n    }\n"
+        "    {\n    .param .b32 n;\n    .param .align 8 .b8 a[8];\n    .param .b32 b;\n    st.param.b32 [n], 1;\n"
+        "    st.param.b32 [a], 5;\n    call.uni (b), sum, (n, a);\n    ld.param.b32 %r4, [b];\n    }\n"
+        "    add.u32 %r3, %r3, %r4;\n    cvt.u64.u32 %l1, %r3;\n" STORE CLOSE;
+    cpu_options.hazards = true;
+    expect(ptx, 45, passed);
+    cpu_options.hazards = false;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_call_functions), cmocka_unit_test(guarded_calls_join_again),
         cmocka_unit_test(registers_with_elements),  cmocka_unit_test(pointers_are_called),
         cmocka_unit_test(parameters_of_any_size),   cmocka_unit_test(what_cannot_be_called_is_named),
+        cmocka_unit_test(parameters_without_a_size),
         cmocka_unit_test(tables_of_labels),         cmocka_unit_test(variables_have_their_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,25 +5,35 @@
 
 enum { DYNAMIC_ALIGNMENT = 16, STACK_ALIGNMENT = 16 };
 
+// The most that a call can pass: a parameter without a size, of a variadic function, has room for it.
+static uint64_t largest_argument(const cj_ir_module *module) {
+    uint64_t most = 0;
+    for (size_t i = 0; i < module->item_count; i++) {
+        const cj_ir_func *func = module->item[i].kind == CJ_ITEM_FUNC ? module->item[i].func : NULL;
+        for (size_t k = 0; func && k < func->var_count; k++) {
+            const cj_ir_var *var = func->var[k];
+            if (var->space == CJ_SPACE_PARAM && var->bytes > most) most = var->bytes;
+        }
+    }
+    return most;
+}
+
 static bool add_symbol(cj_cpu_prepare *p, const cj_ir_var *var, uint32_t *bytes) {
     cj_cpu_program *program = p->program;
     const uint64_t  align = var->align ? var->align : 1;
     const uint64_t  offset = ((uint64_t)*bytes + align - 1) / align * align;
+    const bool      is_dynamic = var->unsized && var->space == CJ_SPACE_SHARED;
+    const uint64_t  size = var->unsized && !is_dynamic ? largest_argument(program->entry->module) : var->bytes;
     p->line = var->line;
-    if (var->unsized && var->space != CJ_SPACE_SHARED) {
-        return cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s: the CPU device does not place parameters without a size",
-                              var->name),
-               false;
-    }
-    if (offset + var->bytes > UINT32_MAX) {
+    if (offset + size > UINT32_MAX) {
         return cj__cpu_refuse(p, CJ_UNSUPPORTED, "%s: 4 GiB or more in one memory space", var->name), false;
     }
     if (!cj__cpu_grow(p, &program->symbol, program->symbol_count, &program->symbol_capacity, sizeof *program->symbol)) {
         return false;
     }
     program->symbol[program->symbol_count++] = (cj_cpu_symbol){
-        .var = var, .offset = offset, .bytes = var->unsized ? UINT32_MAX : var->bytes};
-    *bytes = (uint32_t)(offset + var->bytes);
+        .var = var, .offset = offset, .bytes = is_dynamic ? UINT32_MAX : size};
+    *bytes = (uint32_t)(offset + size);
     return true;
 }
 
