@@ -228,6 +228,20 @@ static void no_twin_is_reported(void **state) {
     }
 }
 
+// A kernel that stops since it has read too early: the copy that it did not wait for is named, too.
+static void a_fault_tells_what_is_in_flight(void **state) {
+    (void)state;
+    static const char ptx[] = KERNEL(TILE, OWN "    st.shared.u32 [%r2], %r0;\n    cp.async.ca.shared.global [%r2], [%out + 64], 4;\n"
+                                               "    ld.shared.u32 %r8, [%r2];\n    trap;\n");
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const fault race = {.rule = "race-block", .words = "cp.async.ca.shared.global (asynchronous)"};
+        cj_error    error = {0};
+        assert_int_equal(run_text(ptx, (launch_shape){1, 32, 0, 0}, seed, &error), CJ_HAZARD);
+        assert_string_equal(error.rule, "trap");
+        assert_true(is_found(&race));
+    }
+}
+
 // Clusters that run at the same time, each on a host thread of its own.
 static int four_host_threads(void **state) {
     (void)state;
@@ -538,6 +552,7 @@ static void the_reduction_is_right_under_any_schedule(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_missing_synchronization_is_named),
+        cmocka_unit_test(a_fault_tells_what_is_in_flight),
         cmocka_unit_test(no_twin_is_reported),
         cmocka_unit_test_setup_teardown(every_missing_synchronization_is_named, four_host_threads, one_host_thread),
         cmocka_unit_test_setup_teardown(no_twin_is_reported, four_host_threads, one_host_thread),

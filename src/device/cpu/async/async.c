@@ -298,6 +298,13 @@ void cj__cpu_async_leave(cj_cpu_block *block) {
     are_awaited(async, block);
 }
 
+void cj__cpu_async_stop(cj_cpu_cluster *cluster) {
+    for (cj_cpu_stage stage = CJ_STAGE_PENDING; stage < CJ_STAGE_DONE; stage++) {
+        cj_cpu_transfer *t = cluster->async->stage[stage].first;
+        for (; t; t = cj__transfer_next(t)) cj__transfer_expose(t);
+    }
+}
+
 void cj__cpu_async_finish(cj_cpu_cluster *cluster) {
     cj_cpu_async           *async = cluster->async;
     const cj_cpu_transfers *pending = &async->stage[CJ_STAGE_PENDING], *late = &async->stage[CJ_STAGE_LATE];

@@ -152,6 +152,9 @@ void cj__cpu_async_start(cj_cpu_cluster *cluster);
 bool cj__cpu_async_round(cj_cpu_cluster *cluster, bool idle);
 // All threads of a block have exited: from now on no transfer may use its shared memory.
 void cj__cpu_async_leave(cj_cpu_block *block);
+// A fault has stopped the cluster: in a watched launch, what is in flight races with what it would race with later. That may be the
+// fault's cause.
+void cj__cpu_async_stop(cj_cpu_cluster *cluster);
 // All threads of the cluster have exited: completes the pending transfers.
 void cj__cpu_async_finish(cj_cpu_cluster *cluster);
 

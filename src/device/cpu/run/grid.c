@@ -169,6 +169,7 @@ static void run_slice(grid *g, cj_cpu_cluster *cluster) {
         if (cluster->status || atomic_load_explicit(&g->status, memory_order_relaxed)) break;
     }
     spend(g, cluster);
+    if (cluster->status == CJ_HAZARD) cj__cpu_async_stop(cluster);
     if (cluster->status) stop(g, cluster->status);
     if (!cluster->live) atomic_fetch_add(&g->done, 1);
     report_progress(g);
