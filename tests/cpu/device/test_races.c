@@ -231,8 +231,9 @@ static void no_twin_is_reported(void **state) {
 // A kernel that stops since it has read too early: the copy that it did not wait for is named, too.
 static void a_fault_tells_what_is_in_flight(void **state) {
     (void)state;
-    static const char ptx[] = KERNEL(TILE, OWN "    st.shared.u32 [%r2], %r0;\n    cp.async.ca.shared.global [%r2], [%out + 64], 4;\n"
-                                               "    ld.shared.u32 %r8, [%r2];\n    trap;\n");
+    static const char ptx[] = KERNEL(
+        TILE, OWN "    st.shared.u32 [%r2], %r0;\n    cp.async.ca.shared.global [%r2], [%out + 64], 4;\n"
+                  "    ld.shared.u32 %r8, [%r2];\n    trap;\n");
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         const fault race = {.rule = "race-block", .words = "cp.async.ca.shared.global (asynchronous)"};
         cj_error    error = {0};

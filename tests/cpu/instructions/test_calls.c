@@ -187,11 +187,11 @@ static void parameters_without_a_size(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(functions_call_functions), cmocka_unit_test(guarded_calls_join_again),
-        cmocka_unit_test(registers_with_elements),  cmocka_unit_test(pointers_are_called),
-        cmocka_unit_test(parameters_of_any_size),   cmocka_unit_test(what_cannot_be_called_is_named),
-        cmocka_unit_test(parameters_without_a_size),
-        cmocka_unit_test(tables_of_labels),         cmocka_unit_test(variables_have_their_values),
+        cmocka_unit_test(functions_call_functions),    cmocka_unit_test(guarded_calls_join_again),
+        cmocka_unit_test(registers_with_elements),     cmocka_unit_test(pointers_are_called),
+        cmocka_unit_test(parameters_of_any_size),      cmocka_unit_test(what_cannot_be_called_is_named),
+        cmocka_unit_test(parameters_without_a_size),   cmocka_unit_test(tables_of_labels),
+        cmocka_unit_test(variables_have_their_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
