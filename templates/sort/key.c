@@ -58,7 +58,7 @@ static cj_reg find_segment(sort_kernel *k) {
            cj__load_given(k->plan));
     if (k->s.offset_bytes == 4) first = cj_cvt(f, "s64", "first", begin), last = cj_cvt(f, "s64", "last", end);
     cj_reg length = cj_let(f, "u64", "length", "sub.s64 $1, $2, $3;", last, first), most = cj__load_param(f, "u64", k->columns_at, "most");
-    cj_ptx(f, "@$1 trap; // longer than the plan was told, or offsets that fall", cj_gt(f, "too_long", length, most));
+    cj_ptx(f, "@$1 trap; // a segment is longer than the plan was told, or its offsets fall", cj_gt(f, "too_long", length, most));
     k->columns = cj_cvt(f, "u32", "columns", length);
     return cj_let(f, "u64", "row_first", "mov.b64 $1, $2;", first);
 }

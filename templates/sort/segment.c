@@ -47,7 +47,7 @@ static void find_segment(sort_kernel *k, cj_reg first_of_all) {
     k->first_item = cj_sub(f, "first_item", k->first_element, first_of_all);
     cj_reg end = cj_add(f, "end_item", k->first_item, cj_cvt(f, "u64", "wide_columns", k->columns));
     cj_reg is_after = cj_gt(f, "is_after", k->first_item, all);
-    cj_ptx(f, "setp.gt.or.u64 $1, $2, $3, $1;\n@$1 trap; // more elements than the plan was told", is_after, end, all);
+    cj_ptx(f, "setp.gt.or.u64 $1, $2, $3, $1;\n@$1 trap; // the segments have more elements than the plan was told", is_after, end, all);
 }
 
 static cj_reg first_offset(const sort_kernel *k) {

@@ -130,6 +130,7 @@ static const fault faults[] = {
      "    mov.u64 %l1, out;\n    cvta.param.u64 %l1, %l1;\n    ld.u32 %r0, [%l1];",
      "address of a parameter"},
     {"trap", {1, 32, 0, 0}, "", "    trap;", "", "gives up"},
+    {"trap", {1, 32, 0, 0}, "", "    trap; // there is no such row", "", "gives up: there is no such row"},
 };
 
 static unsigned lines(const char *text) {

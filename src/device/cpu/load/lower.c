@@ -77,6 +77,7 @@ static bool lower(cj_cpu_prepare *p, const cj_ir_stmt *stmt) {
     cj_error         *error = p->error, why = {0};
     p->line = stmt->line;
     p->inst = inst;
+    p->comment = stmt->comment;
     p->mnemonic = inst->mnemonic;
     p->any_width = false;
     p->widened = 0;

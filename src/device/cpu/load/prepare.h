@@ -18,6 +18,7 @@ typedef struct cj_cpu_prepare {
     const cj_ir_func          *func;  // being lowered: the entry, or
     cj_cpu_func               *callee;
     const cj_ir_inst          *inst;
+    const char                *comment;  // after it on its line, or NULL
     const cj_mnemonic         *mnemonic;
     cj_cpu_op                  op;
     uint32_t                  *slot;     // op.slot, while it is filled

@@ -75,8 +75,11 @@ CJ_EXEC(leave) {
     return CJ_STEP_JUMP;
 }
 
-// Without a debugger a breakpoint is a trap.
-CJ_EXEC(trap) { return cj__cpu_hazard(w, op, cj__cpu_first(mask), CJ_HAZARD_TRAP, "the kernel gives up"); }
+// Without a debugger a breakpoint is a trap. The comment after it, if there is one, says why.
+CJ_EXEC(trap) {
+    const char *why = op->plan;
+    return cj__cpu_hazard(w, op, cj__cpu_first(mask), CJ_HAZARD_TRAP, "the kernel gives up%s%s", why ? ": " : "", why ? why : "");
+}
 
 bool cj__cpu_select_bra(cj_cpu_prepare *p) {
     p->op.run = bra;
@@ -90,6 +93,7 @@ bool cj__cpu_select_exit(cj_cpu_prepare *p) {
 
 bool cj__cpu_select_trap(cj_cpu_prepare *p) {
     p->op.run = trap;
+    p->op.plan = p->comment;
     return true;
 }
 
