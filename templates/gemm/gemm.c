@@ -181,8 +181,8 @@ static cj_status plan_form(cj_plan *plan, const cj_limits *limits, bool clusters
 // The hint names another form only if that has a plan for the problem.
 static cj_status refuse_tile(const cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     const char *tile = CJ_PARAM_WORD(plan, "tile"), *form = CJ_PARAM_WORD(plan, "form");
-    REFUSE_IF(cj__gemm_multiplies_f64(&plan->params), "tile: %s is none of form=%s, which f64 has alone" CJ_HINT
-              "128x128 and smaller tiles of form=mma are; or leave tile at its default", tile, form);
+    REFUSE_IF(cj__gemm_multiplies_f64(&plan->params) && plan->params.value[GEMM_FORM] == GEMM_FORM_MMA,
+              "tile: %s is none of form=%s, which f64 has alone" CJ_HINT "128x128 and smaller tiles are; or leave tile at its default", tile, form);
     for (uint64_t i = GEMM_FORM_WGMMA; i <= GEMM_FORM_SKINNY; i++) {
         cj_plan other = *plan;
         other.params.value[GEMM_FORM] = i;
@@ -196,8 +196,8 @@ static cj_status refuse_tile(const cj_plan *plan, const cj_limits *limits, bool 
 static cj_status plan_gemm(cj_plan *plan, const cj_limits *limits, bool clusters, cj_error *error) {
     uint64_t *value = plan->params.value;
     if (!value[GEMM_FORM]) value[GEMM_FORM] = choose_form(plan, limits);
-    TRY(check_form(plan, error));
     if (value[GEMM_TILE] && !has_tile(value[GEMM_FORM], value[GEMM_TILE])) return refuse_tile(plan, limits, clusters, error);
+    TRY(check_form(plan, error));
     return plan_form(plan, limits, clusters, error);
 }
 

@@ -27,7 +27,7 @@ static void what_a_hint_recommends_works(void **state) {
         {"gemm", NULL, "tile=16x64", "16x64 is none of form=wgmma", "leave tile at its default", ""},
         {"gemm", NULL, "n=16 b=column tile=16x64 form=wgmma", "16x64 is none of form=wgmma", "form=skinny has it", "n=16 b=column tile=16x64 form=skinny"},
         {"gemm", "sm_80", "tile=128x224", "128x224 is none of form=mma", "leave tile at its default", ""},
-        {"gemm", NULL, "dtype=f64 form=skinny tile=128x64", "dtype: f64, but form=skinny", "form=mma does", "dtype=f64 form=mma tile=128x64"},
+        {"gemm", NULL, "dtype=f64 form=skinny tile=128x64", "tile: 128x64 is none of form=skinny", "form=mma has it", "dtype=f64 form=mma tile=128x64"},
         {"gemm", NULL, "parts=8 consumers=in-turn", "no two that compute", "split=1 parts=1", "tile=64x128 split=1 parts=1 consumers=in-turn"},
         {"collective", "sm_80", "", "no thread block clusters", "cluster=0 and size", "cluster=0 size=4"},
         {"layernorm", NULL, "align=8 cluster=3 pass=backward weight-gradient=yes", "cluster: it wants form=stream", "cluster and grid at their defaults",
