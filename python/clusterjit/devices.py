@@ -98,12 +98,12 @@ class Device(Handle):
         >>> import clusterjit
         >>> clusterjit.device("cpu").set_workspaces(None)
         """
-        for name, function in (("allocate", allocate), ("free", free)):
-            if not callable(function) and (allocate, free) != (None, None):
-                raise UnsupportedType.of(name, type(function).__name__, "is no function", "give both functions, or None alone", what="a")
-        if allocate is None or free is None:
+        if allocate is None and free is None:
             call(lib.cj_workspaces_set, self.handle, ffi.NULL)
             return
+        if not callable(allocate) or not callable(free):
+            name, given = ("free", free) if callable(allocate) else ("allocate", allocate)
+            raise UnsupportedType.of(name, type(given).__name__, "is no function", "give both functions, or None alone", what="a")
 
         def take(_: Any, size: int, stream: Any) -> int:
             return allocate(size, int(ffi.cast("uintptr_t", stream)))

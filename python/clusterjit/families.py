@@ -19,7 +19,7 @@ from .call import Function, Value
 from .errors import InvalidArgument, UnsupportedType
 from .parameters import KernelRequest
 from .request import Out, Request
-from .shapes import (COPY, align, all_elements, at_least_1, blocks, contiguous_of, elements, ends, last_axis, numbers, of_dtype, row_stride, same_shape,
+from .shapes import (COPY, align, all_elements, at_least_1, blocks, contiguous, contiguous_of, elements, ends, last_axis, numbers, of_dtype, row_stride, same_shape,
                      segment_offsets)
 
 # What is summed is of this type, where it is of a smaller one.
@@ -357,7 +357,8 @@ def _draft(logits: View, tokens: Optional[View], probabilities: Optional[View]) 
 def _beside(logits: View, name: str, x: Optional[View], shape: Shape) -> None:
     """Refuses an array that is not contiguous, of this shape."""
     same_shape(logits, {name: x}, shape)
-    contiguous_of(x, shape)
+    if x is not None:
+        contiguous(x)
 
 
 @Function

@@ -34,10 +34,11 @@ def contiguous(x: View) -> None:
 
 def contiguous_of(x: Optional[View], shape: Shape) -> None:
     """Refuses an array of another shape, and one with gaps."""
-    if x is not None and x.shape != shape:
+    if x is None:
+        return
+    if x.shape != shape:
         raise x.refuse_shape(f"it must be {shape}, contiguous")
-    if x is not None:
-        contiguous(x)
+    contiguous(x)
 
 
 def elements(x: View) -> int:
