@@ -225,8 +225,8 @@ cj_status cj__row_plan(cj_plan *plan, const cj_limits *limits, bool clusters, cj
               "vectors: a thread would hold %u loads of a row of %" PRIu64 " elements, more than %u" CJ_HINT
               "allow more warps, a larger cluster or more pieces",
               s.held, s.columns, held);
-    const unsigned warps_most = limits->max_threads_per_block / ROW_WARP - (s.form == ROW_STREAM);
-    REFUSE_IF(s.warps > warps_most,
+    const unsigned warps_most = limits->max_threads_per_block / ROW_WARP - 1;
+    REFUSE_IF(s.form == ROW_STREAM && s.warps > warps_most,
               "warps: %u, but a block of form=stream has %u and a warp that fetches" CJ_HINT "choose at most %u, or leave warps at its default", s.warps,
               warps_most, warps_most);
     REFUSE_IF(is_yes(&c, ROW_ACROSS) && !s.across,

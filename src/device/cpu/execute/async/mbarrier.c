@@ -234,7 +234,7 @@ CJ_EXEC(mbarrier_pending) {
 
 // ---- cp.async.mbarrier.arrive
 
-// What the watch sees is the arrival, when it comes: whoever waits for it knows this instruction, too.
+// The watch sees the arrival when it is made, not this instruction. A thread that waits for the arrival comes after both.
 CJ_EXEC(copies_arrive) {
     const mbarrier_plan *plan = plan_of(op);
     CJ_SOME_LANES(i, mask) {
