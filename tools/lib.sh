@@ -35,6 +35,7 @@ abigail-tools   command -v abidiff
 groff-base      command -v groff
 mandoc          command -v mandoc
 zsh             command -v zsh
+shellcheck      command -v shellcheck
 python3-venv    python3 -c "import venv, ensurepip"
 fish            command -v fish
 python3-markdown-it  python3 -c "import markdown_it" || /usr/bin/python3 -c "import markdown_it"

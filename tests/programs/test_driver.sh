@@ -10,7 +10,7 @@ need nvcc
 
 arch=90
 [[ $name == tma ]] && arch=90a  # to spare ptxas a warning
-form=(-ptx -arch=compute_$arch)
+form=(-ptx "-arch=compute_$arch")
 ((${#name} % 2)) || form=(-fatbin -gencode "arch=compute_$arch,code=compute_$arch")
 
 # build PROGRAM OPTION...: the program, and beside it the image of its kernels: of every other program PTX, else a fat binary.

@@ -59,7 +59,7 @@ tells 2 "link it with 'nvcc -cudart shared'" "$dir/stripped"
 build "$kept/add_rpath" -cudart shared -Xlinker -rpath="$cuda/lib64" -Xlinker --disable-new-dtags
 is_right 'add: passed' "$kept/add_rpath"
 [[ $(<"$dir/err") == *"its RPATH names $cuda/lib64/"* ]] || failed add_rpath 'no note on the RPATH'
-ptx=(-gencode arch=compute_90,code=sm_90)
+ptx=(-gencode "arch=compute_90,code=sm_90")
 build "$kept/add_machine" -cudart shared
 tells 0 'machine code' "$kept/add_machine"
 tells 0 'code=compute_90' "$kept/add_machine"

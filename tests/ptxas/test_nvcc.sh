@@ -16,7 +16,7 @@ sections() {
 
 # kernel NAME OPTION...: all of the above; the options go to nvcc, and -G and -lineinfo to ptxas also.
 kernel() {
-    local name=$1 debug= ptx
+    local name=$1 debug='' ptx
     shift
     [[ " $* " == *" -G "* ]] && debug=-g
     [[ " $* " == *" -lineinfo "* ]] && debug=-lineinfo

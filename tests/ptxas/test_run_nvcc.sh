@@ -50,7 +50,7 @@ execute() {
 
 # kernels SOURCE: everything that it asks for.
 kernels() {
-    local ptx word rest kind= run=()
+    local ptx word rest kind='' run=()
     ptx=$(nvcc_ptx "$1" 2>"$dir/log") || { failed "$1" "nvcc fails"; return; }
     while read -r word rest; do
         if [ "$word" = run ]; then

@@ -208,9 +208,9 @@ printf 'text\n' >text
 refuses 2 'is not executable' run-program ./text
 chmod +x text
 refuses 2 'is no program' run-program ./text
-head -c 100 plain >cut
-chmod +x cut
-refuses 2 'cannot run' run-program ./cut
+head -c 100 plain >partial
+chmod +x partial
+refuses 2 'cannot run' run-program ./partial
 printf '\177ELF\1' >short
 chmod +x short
 refuses 2 'no 64-bit ELF' run-program ./short

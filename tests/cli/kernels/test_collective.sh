@@ -15,7 +15,7 @@ pick() {
 
 for ((i = 0; i < 40; i++)); do
     size=$((RANDOM % 16 + 1))
-    what=(--size $size --count $((RANDOM % 3 ? RANDOM % 40 + 1 : 1)) --rounds $((RANDOM % 5 + 1))
+    what=(--size "$size" --count $((RANDOM % 3 ? RANDOM % 40 + 1 : 1)) --rounds $((RANDOM % 5 + 1))
         --clusters $((RANDOM % 3 + 1)) --block $((RANDOM % 4 * 32 + 32)))
     pick broadcast reduce allreduce gather allgather scatter reduce-scatter all-to-all scan shift
     op=$picked
