@@ -56,6 +56,13 @@ build "$kept/add_static" -cudart static
 tells 2 "link it with 'nvcc -cudart shared'" "$kept/add_static"
 strip "$kept/add_static" -o "$dir/stripped"
 tells 2 "link it with 'nvcc -cudart shared'" "$dir/stripped"
+# A library of NVIDIA's that has the runtime in it is told by its name, and not to be linked in another way.
+printf '#include <cuda.h>\nint product(void) { const void *t; CUuuid u = {{1}}; return (int)cuGetExportTable(&t, &u); }\n' >"$dir/product.c"
+printf '#include <cuda.h>\nint product(void);\nint main(void) { return cuInit(0) || !product(); }\n' >"$dir/main.c"
+cc -shared -fPIC -I"$cuda/include" "$dir/product.c" -o "$dir/libcublas.so.13" -L"$cuda/lib64/stubs" -lcuda || exit 1
+cc -I"$cuda/include" "$dir/main.c" -o "$dir/multiplies" "$dir/libcublas.so.13" -Wl,-rpath,"$dir" -L"$cuda/lib64/stubs" -lcuda || exit 1
+tells 0 'libcublas.so.13 asks for private tables' "$dir/multiplies"
+[[ $(<"$dir/err") == *'have the program do without it'* && $(<"$dir/err") != *'-cudart shared'* ]] || failed multiplies 'another hint'
 build "$kept/add_rpath" -cudart shared -Xlinker -rpath="$cuda/lib64" -Xlinker --disable-new-dtags
 is_right 'add: passed' "$kept/add_rpath"
 [[ $(<"$dir/err") == *"its RPATH names $cuda/lib64/"* ]] || failed add_rpath 'no note on the RPATH'

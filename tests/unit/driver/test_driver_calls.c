@@ -76,6 +76,7 @@ static void private_tables_are_not_imitated(void **state) {
     (void)state;
     IS(CUDA_ERROR_NOT_FOUND, cuGetExportTable(&table, &id));
     assert_null(table);
+    REPORTED("driver_calls asks for private tables");
     REPORTED("link it with -cudart shared");
 }
 

@@ -3,6 +3,7 @@
 #include "system.h"  // before the first header: dladdr
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "calls.h"
@@ -69,13 +70,44 @@ static const char *speak_for(const char *call) {
 static const cj_hook hook = {.bytes = sizeof hook, .tell = tell, .speak_for = speak_for};
 _Static_assert(sizeof CJ_HOOK_ID == sizeof(CUuuid) + 1, "the id is a CUuuid");
 
-// NVRTC and nvJitLink ask for tables, too, and do without.
-static bool is_in_a_compiler(const void *code) {
+// The name of the program or the library that has this code.
+static const char *name_of(const void *code) {
     Dl_info     about;
     const char *file = code && dladdr(code, &about) ? about.dli_fname : NULL;
     const char *slash = file ? strrchr(file, '/') : NULL;
-    const char *name = slash ? slash + 1 : file;
-    return name && (!strncmp(name, "libnvrtc", 8) || !strncmp(name, "libnvJitLink", 12));
+    return slash ? slash + 1 : file ? file : "the program";
+}
+
+static bool is_one_of(const char *name, const char *const *begins) {
+    for (; *begins; begins++) {
+        if (!strncmp(name, *begins, strlen(*begins))) return true;
+    }
+    return false;
+}
+
+// They ask for tables, too, and do without.
+static const char *const compilers[] = {"libnvrtc", "libnvJitLink", NULL};
+// These have the runtime in them, and kernels as machine code.
+static const char *const libraries[] = {"libcublas",   "libcudnn",    "libcufft",    "libcurand",
+                                        "libcusolver", "libcusparse", "libcutensor", "libnccl",
+                                        "libnpp",      "libnvjpeg",   NULL};
+
+static void tell_of_tables(const char *name) {
+    const bool is_library = is_one_of(name, libraries);
+    char       message[256];
+    snprintf(message, sizeof message,
+             "%.100s asks for private tables of NVIDIA's driver: it has NVIDIA's CUDA runtime in it, which was linked "
+             "statically",
+             name);
+    const cj_record record = {
+        .kind = is_library ? "unsupported" : "refused",
+        .call = "cuGetExportTable",
+        .message = message,
+        .hint = is_library ? "it is NVIDIA's, and does not run on the CPU device: have the program do without it"
+                           : "link it with -cudart shared",
+        .code = CUDA_ERROR_NOT_FOUND,
+        .count = 1};
+    cj__report_once(&record);
 }
 
 // NVIDIA's runtime looks for tables that no document describes, and does not run without them.
@@ -85,14 +117,7 @@ CUresult cuGetExportTable(const void **table, const CUuuid *id) {
         return CUDA_SUCCESS;
     }
     if (table) *table = NULL;
-    if (is_in_a_compiler(__builtin_return_address(0))) return CUDA_ERROR_NOT_FOUND;
-    const cj_record record = {.kind = "refused",
-                              .call = __func__,
-                              .message = "the program asks for private tables of NVIDIA's driver: it has NVIDIA's CUDA "
-                                         "runtime in it, which was linked statically",
-                              .hint = "link it with -cudart shared",
-                              .code = CUDA_ERROR_NOT_FOUND,
-                              .count = 1};
-    cj__report_once(&record);
+    const char *name = name_of(__builtin_return_address(0));
+    if (!is_one_of(name, compilers)) tell_of_tables(name);
     return CUDA_ERROR_NOT_FOUND;
 }
