@@ -163,7 +163,7 @@ hint: shorter'* ]] || failed 'run-program ./fails' 'a refusal is not shown, thou
     # --- a program that dies tells what it found before
     teller dies 'PTX, RACE, "{\"kind\": \"haz"' 'raise(SIGSEGV);'
     finds 139 '' run-program ./dies
-    [[ $(<"$dir/err") == *'two writes [race-grid]'*'ended before it could count'*"'./dies' died by signal 11 ("* ]] ||
+    [[ $(<"$dir/err") == *'two writes [race-grid]'*'ended before it could count'*': 1 hazard until then ('*"'./dies' died by signal 11 ("* ]] ||
         failed 'run-program ./dies' 'another end'
 fi
 

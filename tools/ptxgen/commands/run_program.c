@@ -39,9 +39,10 @@ static const args_option options[] = {
     {.name = "schedule",
      .key = MACHINE_SCHEDULE,
      .arg = "fixed|late|seed:N|seed:A..B",
-     .doc =
-         "The order of warps and of asynchronous completions: always the same, asynchronous work as late as the program "
-         "allows, or all drawn from a seed; seed:A..B runs the program once for each seed, until something is found (default fixed)"},
+     .doc = "The order of warps and of asynchronous completions: always the same, asynchronous work as late as the "
+            "program "
+            "allows, or all drawn from a seed; seed:A..B runs the program once for each seed, until something is found "
+            "(default fixed)"},
     {.name = "threads", .key = MACHINE_THREADS, .arg = "N", .doc = "Host threads (default one a core)"},
     {.name = "gpus", .key = KEY_GPUS, .arg = "N", .doc = "Devices that the program sees (1..16, default 1)"},
     {.name = "leaks",
@@ -179,9 +180,17 @@ static void add_count(char *text, size_t size, size_t count, const char *what) {
     if (count) snprintf(text + used, size - used, "%s%zu %s%s", used ? ", " : "", count, what, count == 1 ? "" : "s");
 }
 
+// What the program's end counted, or nothing where it did not come to an end of its own.
+static void print_counts(const records *r) {
+    const double launches = records_count(r, "launches"), copies = records_count(r, "copies");
+    if (!r->end) return;
+    fprintf(stderr, "%.0f launch%s, %.0f cop%s of %.0f bytes, %.3f s in kernels: ", launches,
+            launches > 1 || launches < 1 ? "es" : "", copies, copies > 1 || copies < 1 ? "ies" : "y",
+            records_count(r, "bytes"), records_count(r, "seconds"));
+}
+
 static void print_summary(const program_options *o, size_t refused) {
     const records *r = &o->records;
-    const double   launches = records_count(r, "launches"), copies = records_count(r, "copies");
     char           verdict[128] = "", schedule[MACHINE_SCHEDULE_TEXT];
     add_count(verdict, sizeof verdict, r->hazards, "hazard");
     add_count(verdict, sizeof verdict, r->faults, "fault");
@@ -189,9 +198,10 @@ static void print_summary(const program_options *o, size_t refused) {
     if (!*verdict)
         snprintf(verdict, sizeof verdict, o->machine.cpu.hazards ? "no hazards" : "hazards were not watched");
     add_count(verdict, sizeof verdict, refused, "refused call");
-    fprintf(stderr, "%s: %.0f launch%s, %.0f cop%s of %.0f bytes, %.3f s in kernels: %s (schedule %s)\n", o->words[0],
-            launches, launches > 1 || launches < 1 ? "es" : "", copies, copies > 1 || copies < 1 ? "ies" : "y",
-            records_count(r, "bytes"), records_count(r, "seconds"), verdict, machine_schedule(&o->machine, schedule));
+    fprintf(stderr, "%s: ", o->words[0]);
+    print_counts(r);
+    fprintf(stderr, "%s%s (schedule %s)\n", verdict, r->end ? "" : " until then",
+            machine_schedule(&o->machine, schedule));
 }
 
 // Of a runtime that is no library: NVIDIA's, which checks that the driver is, too.
@@ -214,8 +224,7 @@ static int explain(const program_options *o) {
     if (!r->any && !o->file.script && !o->file.loads)
         return message_error(CJ_FILE, "'%s' is linked statically: it loads no libcuda.so.1\nlink it dynamically", name);
     char note[IMAGE_PATH + 128];
-    if (!r->any && o->end.signal)
-        return CODE_OK;  // nothing was found, and nothing is known
+    if (!r->any && o->end.signal) return CODE_OK;  // nothing was found, and nothing is known
     if (!r->any)
         snprintf(note, sizeof note, "'%.200s' made no CUDA call", name);
     else if (!r->end)
