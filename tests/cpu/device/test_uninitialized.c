@@ -82,8 +82,22 @@ static const use uses[] = {
     {"address", "    and.b32 %r6, %r5, 0; add.u32 %r6, %r6, %r2; and.b32 %r7, %r5, 12; add.u32 %r7, %r7, %r1;\n",
      "    ld.shared.u32 %r8, [%r6];", "    ld.shared.u32 %r8, [%r7];", "has an address from"},
     {"atomic", "    mov.u64 %l1, %at;\n", "    red.global.add.u32 [%l1], %r4;", "    red.global.add.u32 [%l1], %r5;", "uses"},
-    {"mma", "    mov.b32 %f1, 0f00000000;\n", "    mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1,%f1,%f1,%f1}, {%r4,%r4}, {%r4}, {%f1,%f1,%f1,%f1};",
-     "    mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1,%f1,%f1,%f1}, {%r4,%r5}, {%r4}, {%f1,%f1,%f1,%f1};", "uses"},
+    // A product: rows 8 to 15 of A are undefined; column 0 of B; the second of each thread's elements of C. Of half precision, two elements of D
+    // are a register; of f64, rows and columns lie otherwise.
+    {"mma, row", "    mov.b32 %f5, 0f00000000; mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r4,%r5}, {%r4}, {%f5,%f5,%f5,%f5};\n"
+     "    mov.b32 %r6, %f2; mov.b32 %r7, %f3;\n", RESULT("%r6"), RESULT("%r7"), STORED},
+    {"mma, column", "    mov.b32 %f5, 0f00000000; selp.b32 %r6, %r4, %r5, %p1; setp.lt.u32 %p2, %r0, 4; selp.b32 %r6, %r5, %r4, %p2;\n"
+     "    mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r4,%r4}, {%r6}, {%f5,%f5,%f5,%f5};\n"
+     "    mov.b32 %r6, %f2; mov.b32 %r7, %f3;\n", RESULT("%r6"), RESULT("%r7"), STORED},
+    {"mma, sum", "    mov.b32 %r6, 0; mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r6,%r7,%r8,%r9}, {%r4,%r4,%r4,%r4}, {%r4,%r4}, {%r6,%r5,%r6,%r6};\n",
+     RESULT("%r6"), RESULT("%r7"), STORED},
+    {"mma, halves", "    mov.b32 %r6, 0; mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%r6,%r7}, {%r5,%r4}, {%r4}, {%r6,%r6};\n",
+     RESULT("%r7"), RESULT("%r6"), STORED},
+    {"mma, f64", "    mov.b64 %d1, 0; mov.b64 %d2, {%r4, %r5}; setp.lt.u32 %p2, %r0, 4; selp.b64 %d2, %d2, %d1, %p2;\n"
+     "    mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d3,%d4}, {%d1}, {%d2}, {%d1,%d1};\n"
+     "    mov.b64 {%r6, %r7}, %d4; mov.b64 {%r7, %r8}, %d3;\n", RESULT("%r6"), RESULT("%r7"), STORED},
+    {"mma, quads", "    mov.b32 %f1, 0f00000000;\n", "    mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1,%f1,%f1,%f1,%f1,%f1,%f1,%f1}, {%r4,%r4}, {%r4,%r4}, {%f1,%f1,%f1,%f1,%f1,%f1,%f1,%f1};",
+     "    mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1,%f1,%f1,%f1,%f1,%f1,%f1,%f1}, {%r4,%r5}, {%r4,%r4}, {%f1,%f1,%f1,%f1,%f1,%f1,%f1,%f1};", "uses"},
     {"redux", "    redux.sync.add.u32 %r6, %r4, -1; redux.sync.add.u32 %r7, %r5, -1;\n", RESULT("%r6"), RESULT("%r7"), STORED},
     {"ldmatrix", "    shl.b32 %r7, %r0, 4; add.u32 %r7, %r7, %r1; and.b32 %r8, %r7, 0x7f; add.u32 %r8, %r8, %r1;\n"
      "    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r6}, [%r8]; // load\n"

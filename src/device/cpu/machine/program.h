@@ -89,6 +89,7 @@ struct cj_cpu_op {
     bool                  aligned;       // all living lanes of the warp must execute it together
     uint32_t              line;
     cj_cpu_exec           inner;  // the executor that a wrapping executor calls
+    cj_cpu_exec           twin;   // of the undefined bits of operands, where there is one (watch/undefined.h)
     const cj_cpu_convert *convert;
     const void           *plan;   // further data of the executor
     const cj_cpu_touch   *touch;  // the accumulators of a wgmma.mma_async that the op names, else NULL

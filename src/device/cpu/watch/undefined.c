@@ -17,6 +17,7 @@ typedef enum manner {
     COMPUTES,  // a bit of a source makes all bits of the results undefined
     TOGETHER,  // the same, for all lanes
     MOVES,     // its twin moves them
+    FOLLOWS,   // the same; the op names its twin's executor, or it USES
     SHUFFLES,  // the same, between lanes
     UNITES,    // combines them bit by bit
     ANDS,
@@ -43,7 +44,7 @@ static const rule rules[] = {
     {"shfl", SHUFFLES, "dxdc"}, {"cvt", MOVES, "d"},  // of integers: see rule_of
     {"xor", UNITES, NULL},      {"not", UNITES, NULL},    {"lop3", UNITES, NULL},        {"xor_pred", UNITES, NULL},
     {"not_pred", UNITES, NULL}, {"and", ANDS, NULL},      {"and_pred", ANDS, NULL},      {"or", ORS, NULL},
-    {"or_pred", ORS, NULL},     {"setp", COMPARES, NULL}, {"setp_half", COMPARES, NULL}, {"mma", USES, NULL},
+    {"or_pred", ORS, NULL},     {"setp", COMPARES, NULL}, {"setp_half", COMPARES, NULL}, {"mma", FOLLOWS, "d"},
     {"mma_sparse", USES, NULL}, {"wmma_mma", USES, NULL}, {"stackrestore", USES, NULL},  {"alloca", USES, NULL},
     {"ld", LOADS, "d"},         {"ldmatrix", LOADS, "d"}, {"st", STORES, "d"},           {"stmatrix", STORES, "d"},
 };
@@ -110,6 +111,7 @@ static rule rule_of(const cj_cpu_op *op) {
         !strcmp(known->executor, "mov")) {
         return (rule){.manner = UNITES};  // a predicate may be negated
     }
+    if (known && known->manner == FOLLOWS && !op->twin) return (rule){.manner = USES};
     if (known && (strcmp(known->executor, "cvt") || is_widening(op))) return *known;
     if (known || !row->effects) return (rule){.manner = COMPUTES};
     return (rule){.manner = row->effects == CJ_CONVERGENT ? TOGETHER : USES};
@@ -137,6 +139,7 @@ static void make_twin(const cj_cpu_program *program, const cj_cpu_op *op, prepar
     made->twin.slot = slot;
     made->twin.flip = 0;
     made->twin.reach = reach_bits;
+    if (op->twin) made->twin.run = op->twin;
     for (uint32_t k = 0; k < op->flow->slots; k++) {
         slot[k] = twin_slot(program, op->slot[k], letter_of(made->letters, k));
     }
@@ -377,7 +380,8 @@ static void move_between_registers(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t
     const uint32_t guard = lanes_of(w, op->guard, 1) & w->active, guarded_by = guard ? *origin_at(w, op->guard) : 0;
     const manner   how = found.lanes ? it->manner : COMPUTES;
     switch (how) {
-    case MOVES: it->twin.run(w, &it->twin, mask); break;
+    case MOVES:
+    case FOLLOWS: it->twin.run(w, &it->twin, mask); break;
     case SHUFFLES: move_between_lanes(w, op, mask, &it->twin); break;
     case UNITES:
     case ANDS:

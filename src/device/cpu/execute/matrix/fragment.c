@@ -262,6 +262,25 @@ void cj__product_run_sparse(cj_cpu_warp *w, const uint32_t *slot, const cj_produ
     run_tiles(w, slot, p, tiles);
 }
 
+// ---- undefined bits
+
+void cj__product_undefined(cj_cpu_warp *w, const uint32_t *slot, const cj_product *p) {
+    const unsigned  m = p->shape.m, n = p->shape.n, k = p->shape.k;
+    const uint32_t *a_slot = slot + p->d.registers, *b_slot = a_slot + p->a.registers;
+    uint64_t        a[CJ_A_MAX], b[CJ_B_MAX], sum[CJ_D_MAX];
+    uint32_t        rows = 0, columns = 0;
+    cj__fragment_get(w, a_slot, &p->a, a);
+    cj__fragment_get(w, b_slot, &p->b, b);
+    cj__fragment_get(w, b_slot + p->b.registers, &p->c, sum);
+    for (unsigned i = 0; i < m * k; i++) rows |= (uint32_t)(a[i] != 0) << i / k;
+    for (unsigned i = 0; i < k * n; i++) columns |= (uint32_t)(b[i] != 0) << i % n;
+    for (unsigned i = 0; i < m * n; i++) {
+        const bool is_undefined = sum[i] || rows >> i / n & 1 || columns >> i % n & 1;
+        sum[i] = is_undefined ? UINT64_MAX >> (64 - p->d.bits) : 0;
+    }
+    cj__fragment_put(w, slot, &p->d, sum);
+}
+
 // ---- the warp
 
 cj_cpu_step cj__cpu_whole_warp(cj_cpu_warp *w, const cj_cpu_op *op, uint32_t mask) {

@@ -81,6 +81,8 @@ void cj__product_make_quads(cj_product *product, bool a_by_rows, bool b_by_rows)
 bool cj__product_fits(cj_cpu_prepare *p, cj_product *product, unsigned more);
 // Executes a product; the slots are those of D, A, B and C, in that order.
 void cj__product_run(cj_cpu_warp *w, const uint32_t *slot, const cj_product *product);
+// The same of undefined bits: an element of D is undefined, if one is in its row of A, in its column of B, or in its element of C.
+void cj__product_undefined(cj_cpu_warp *w, const uint32_t *slot, const cj_product *product);
 // A's registers as tiles.
 void cj__product_get_a(const cj_cpu_warp *w, const uint32_t *slot, const cj_product *product, double *a);
 // With the tiles of a sparse A, of all k, elsewhere: reads them, B and C, and writes D.

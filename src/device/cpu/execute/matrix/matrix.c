@@ -113,6 +113,11 @@ CJ_EXEC(mma) {
     return CJ_STEP_NEXT;
 }
 
+CJ_EXEC(mma_undefined) {
+    if (mask == CJ_ALL_LANES) cj__product_undefined(w, op->slot, op->plan);
+    return CJ_STEP_NEXT;
+}
+
 bool cj__cpu_select_mma(cj_cpu_prepare *p) {
     const cj_mnemonic *mnemonic = p->mnemonic;
     const cj_element  *type[CJ_ELEMENTS_MAX];
@@ -124,6 +129,7 @@ bool cj__cpu_select_mma(cj_cpu_prepare *p) {
     }
     p->op.plan = product;
     p->op.run = mma;
+    p->op.twin = product->in_quads ? NULL : mma_undefined;
     p->op.aligned = true;
     if (product->how == CJ_MULTIPLY_FMA) cj__cpu_round(p);
     return cj__product_fits(p, product, 0);
