@@ -39,10 +39,9 @@ static const args_option options[] = {
     {.name = "schedule",
      .key = MACHINE_SCHEDULE,
      .arg = "fixed|late|seed:N|seed:A..B",
-     .doc = "The order of warps and of asynchronous completions: always the same, asynchronous work as late as the "
-            "program "
-            "allows, or all drawn from a seed; seed:A..B runs the program once for each seed, until something is found "
-            "(default fixed)"},
+     .doc =
+         "The order of warps and of asynchronous completions: always the same, asynchronous work as late as the program "
+         "allows, or all drawn from a seed; seed:A..B runs the program once for each seed, until something is found (default fixed)"},
     {.name = "threads", .key = MACHINE_THREADS, .arg = "N", .doc = "Host threads (default one a core)"},
     {.name = "gpus", .key = KEY_GPUS, .arg = "N", .doc = "Devices that the program sees (1..16, default 1)"},
     {.name = "leaks",
