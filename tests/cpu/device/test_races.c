@@ -48,8 +48,6 @@ typedef struct fault {
     "    cp.async.mbarrier.arrive.noinc.shared.b64 [" bar "];\n"
 #define AWAIT_PHASE(label, bar) \
     label ":\n    mbarrier.try_wait.parity.shared.b64 %p3, [" bar "], 0;\n    @!%p3 bra " label ";\n"
-#define SPIN \
-    "    mov.u32 %r3, 0;\nspin:\n    add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 2048; @%p3 bra spin;\n"
 #define WRITE "    st.global.u32 [%out], 9;\n    bar.warp.sync -1;\n"
 #define READ "    ld.global.u32 %r9, [%out];\n"
 #define READ_FAR "    ld.global.u32 %r9, [%out + 128];\n"
@@ -112,22 +110,9 @@ static const fault faults[] = {
      "    ld.shared.u32 %r8, [%r2];\n    bar.warp.sync -1;\n    setp.eq.u32 %p3, %r0, 32;\n"
      "    @%p3 mbarrier.inval.shared.b64 [bar];\ndone:\n",
      "tile + "},
-    // An arrival also brings the copies that an earlier one has brought, and those for which the thread itself has waited.
-    {"race-block", {1, 64, 0, 0}, TILE BARRIERS,
-     OWN INIT "    setp.ge.u32 %p2, %r0, 32;\n    @%p2 bra consume;\n" COPY_ARRIVES("%r2", "bar")
-     SPIN COPY_ARRIVES("%r2 + 128", "bar + 8") "    bra done;\nconsume:\n",
-     AWAIT_PHASE("first", "bar"), AWAIT_PHASE("second", "bar + 8"),
-     "    ld.shared.u32 %r8, [%r2 + -128];\n    setp.eq.u32 %p4, %r0, 32;\n    @%p4 ld.shared.u32 %r8, [%r2];\ndone:\n",
-     "tile + 128"},
-    {"race-block", {1, 64, 0, 0}, TILE BARRIERS,
-     OWN INIT "    setp.ge.u32 %p2, %r0, 32;\n    @%p2 bra consume;\n" COPY_ARRIVES("%r2", "bar")
-     "    cp.async.ca.shared.global [%r2 + 128], [%out], 4;\n    cp.async.wait_all;\n"
-     "    cp.async.mbarrier.arrive.noinc.shared.b64 [bar + 8];\n    bra done;\nconsume:\n",
-     AWAIT_PHASE("first", "bar"), AWAIT_PHASE("second", "bar + 8"),
-     "    ld.shared.u32 %r8, [%r2 + -128];\n    setp.eq.u32 %p4, %r0, 32;\n    @%p4 ld.shared.u32 %r8, [%r2];\ndone:\n",
-     "tile + 128"},
     {"race-block", {1, 32, 0, 0}, TILE BARRIERS,
-     OWN INIT COPY_ARRIVES("%r2", "bar") "    cp.async.commit_group;\n" SPIN,
+     OWN INIT COPY_ARRIVES("%r2", "bar") "    cp.async.commit_group;\n    mov.u32 %r3, 0;\nspin:\n"
+     "    add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 2048; @%p3 bra spin;\n",
      "    cp.async.wait_group 1;\n", "    cp.async.wait_group 0;\n", "    ld.shared.u32 %r8, [%r2];\n", "tile + "},
     {"race-cluster", {4, 32, 2, 0}, TILE,
      OWN PEER STARTED "    shl.b32 %r8, %r0, 2; add.u32 %r5, %r5, %r8; st.shared::cluster.u32 [%r5], %r0;\n",

@@ -36,7 +36,7 @@ bool cj__cpu_async_new(cj_cpu_cluster *cluster) {
 }
 
 static void forget(cj_cpu_async *async) {
-    for (size_t i = 0; async->used && i < async->threads; i++) cj__clock_drop(async->groups[i].ended);
+    for (size_t i = 0; async->used && i < async->threads; i++) cj__clock_drop(async->groups[i].signalled);
     for (unsigned i = 0; i < CJ_STAGES; i++) {
         while (async->stage[i].first) cj__transfer_discard(async, async->stage[i].first);
     }
@@ -205,19 +205,18 @@ void cj__cpu_async_join(cj_cpu_warp *w, unsigned lane, cj_cpu_signal signal, uin
     cj_cpu_async    *async = w->block->cluster->async;
     cj_cpu_groups   *groups = cj__cpu_async_groups(w, lane);
     cj_cpu_transfer *t = read_only ? groups->reading : groups->own[signal].first, *after;
-    const bool       is_copy = signal == CJ_SIGNAL_COPY_GROUP, learns_all = is_copy && groups->ended_last <= last;
     for (; t && (t->signal != signal || t->group <= last); t = after) {
         after = cj__transfer_next_own(t);
-        if (t->signal == CJ_SIGNAL_COPY_ARRIVAL) cj__transfer_tell_copies(async, t);
         if (t->signal != signal) continue;
         if (groups->reading == t) groups->reading = after;
         cj__watch_join(w, 1u << lane, &t->reader);
         cj__transfer_end_watch(&t->reader);
         if (t->stage != CJ_STAGE_DONE || read_only) continue;
-        if (!learns_all) cj__watch_join(w, 1u << lane, &t->writer);
-        (is_copy ? cj__transfer_end_copy : cj__transfer_discard)(async, t);
+        cj__watch_join(w, 1u << lane, &t->writer);
+        cj__transfer_discard(async, t);
     }
-    if (learns_all) cj__watch_join_ended(w, 1u << lane, groups->ended);
+    if (signal == CJ_SIGNAL_COPY_GROUP && groups->signalled_last <= last)
+        cj__watch_join_ended(w, 1u << lane, groups->signalled);
 }
 
 // ---- exit

@@ -79,8 +79,7 @@ struct cj_cpu_transfer {
     unsigned char *data;               // read so far, owned; NULL: in `small`
     unsigned char  small[CJ_SMALL_BYTES];
     cj_watch_async reader, writer;  // two operations of a bulk group; else `writer` alone stands for both
-    cj_clock      *copies;          // of an arrival: its thread's copies before it
-    bool           knows_copies;    // all of them: a copy that ends from now on came after it
+    cj_clock      *copies;          // of an arrival: its thread's copies before it that have ended
 };
 
 // Lists of a thread and of a round are in the order begun; the others in the order in which transfers came to their stage.
@@ -102,9 +101,9 @@ typedef struct cj_cpu_groups {
     cj_cpu_transfers own[CJ_SIGNAL_COPY_ARRIVAL];  // by signal; arrivals are among the copies
     cj_cpu_transfer *copying;                      // the oldest copy that is not done: arrivals after it are blocked
     uint32_t         copied;                       // copies that are done, and that nothing has signalled yet
-    cj_cpu_transfer *reading;     // of bulk groups, the oldest whose read the thread has not waited for
-    cj_clock        *ended;       // the copies that have left the list: signalled by an arrival, or waited for
-    uint32_t         ended_last;  // the last group of these
+    cj_cpu_transfer *reading;         // of bulk groups, the oldest whose read the thread has not waited for
+    cj_clock        *signalled;       // the copies that arrivals have signalled: they are in no list any more
+    uint32_t         signalled_last;  // the last group of these copies
     cj_cpu_need      need;
 } cj_cpu_groups;
 

@@ -301,27 +301,25 @@ static bool signal_bytes(cj_cpu_async *async, cj_cpu_transfer *t) {
     return fits;
 }
 
-void cj__transfer_end_copy(cj_cpu_async *async, cj_cpu_transfer *copy) {
-    cj_cpu_groups *groups = cj__transfer_groups(async, copy);
-    cj__watch_ended(&copy->writer, &groups->ended);
-    if (groups->ended_last < copy->group) groups->ended_last = copy->group;
-    cj__transfer_discard(async, copy);
-}
-
-void cj__transfer_tell_copies(cj_cpu_async *async, cj_cpu_transfer *arrival) {
-    if (!arrival->knows_copies) cj__clock_join(&arrival->copies, cj__transfer_groups(async, arrival)->ended);
-    arrival->knows_copies = true;
-}
-
-// Ends the copies of its thread before an arrival. Arrivals between the two are still to come.
+// Ends the copies of its thread before an arrival, which knows them from now on, as do the arrivals between the two, which are still
+// to come, and the thread once it waits for their groups.
 static void end_copies(cj_cpu_async *async, cj_cpu_transfer *arrival) {
     cj_cpu_groups   *groups = cj__transfer_groups(async, arrival);
     cj_cpu_transfer *first = groups->copied ? cj__transfer_own(groups, arrival->signal)->first : arrival;
+    cj_clock        *copies = NULL;
     for (cj_cpu_transfer *t = first, *after; t != arrival; t = after) {
         after = cj__transfer_next_own(t);
-        (t->signal == CJ_SIGNAL_COPY_ARRIVAL ? cj__transfer_tell_copies : cj__transfer_end_copy)(async, t);
+        if (t->signal == CJ_SIGNAL_COPY_ARRIVAL) {
+            cj__clock_join(&t->copies, copies);
+            continue;
+        }
+        cj__watch_ended(&t->writer, &copies);
+        groups->signalled_last = t->group;
+        cj__transfer_discard(async, t);
     }
-    cj__transfer_tell_copies(async, arrival);
+    cj__clock_join(&arrival->copies, copies);
+    cj__clock_join(&groups->signalled, copies);
+    cj__clock_drop(copies);
 }
 
 // The arrival of cp.async.mbarrier.arrive, once its thread's earlier copies are done.

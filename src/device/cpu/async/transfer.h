@@ -43,10 +43,6 @@ bool cj__transfer_step(cj_cpu_async *async, cj_cpu_transfer *t);
 void cj__transfer_expose(cj_cpu_transfer *t);
 // Takes it off its lists and frees it.
 void cj__transfer_discard(cj_cpu_async *async, cj_cpu_transfer *t);
-// The same of a copy that is done, which its thread has waited for, or an arrival signals: the groups keep that it has ended.
-void cj__transfer_end_copy(cj_cpu_async *async, cj_cpu_transfer *copy);
-// An arrival whose copies have all ended; called again, it does nothing.
-void cj__transfer_tell_copies(cj_cpu_async *async, cj_cpu_transfer *arrival);
 // Ends the watched operation.
 void cj__transfer_end_watch(cj_watch_async *async);
 
