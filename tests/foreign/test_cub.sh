@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 part=$1
 . "$here/../ptxas/nvcc.bash"
 need nvcc
-[ -z "${CJ_CFLAGS:-}" ] || { echo "skipped: nvcc's programs are not linked with sanitizers"; exit 77; }
+need_no_sanitizer
 programs=${CJ_PROGRAMS:?the directory of libcudart.so.13}
 
 # nvcc's host code has warnings of its own, in CUB's headers.

@@ -9,9 +9,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 schedule=$1
 . "$here/../ptxas/nvcc.bash"
 need nvcc
-[ -n "${CJ_CUTLASS:-}" ] || { echo "skipped: CJ_CUTLASS does not say where CUTLASS is"; exit 77; }
-[ -e "$CJ_CUTLASS/include/cutlass/cutlass.h" ] || { echo "CJ_CUTLASS=$CJ_CUTLASS: no include/cutlass/cutlass.h in it"; exit 1; }
-[ -z "${CJ_CFLAGS:-}" ] || { echo "skipped: nvcc's programs are not linked with sanitizers"; exit 77; }
+need_checkout CJ_CUTLASS CUTLASS include/cutlass/cutlass.h
+need_no_sanitizer
 programs=${CJ_PROGRAMS:?the directory of libcudart.so.13}
 seed=${CJ_SEED:-$RANDOM}
 echo "CJ_SEED=$seed"

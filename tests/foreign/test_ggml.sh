@@ -9,9 +9,8 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../ptxas/nvcc.bash"
 need nvcc
-[ -n "${CJ_GGML:-}" ] || { echo "skipped: CJ_GGML does not say where ggml is"; exit 77; }
-[ -e "$CJ_GGML/src/ggml-cuda/ggml-cuda.cu" ] || { echo "CJ_GGML=$CJ_GGML: no src/ggml-cuda/ggml-cuda.cu in it"; exit 1; }
-[ -z "${CJ_CFLAGS:-}" ] || { echo "skipped: nvcc's programs are not linked with sanitizers"; exit 77; }
+need_checkout CJ_GGML ggml src/ggml-cuda/ggml-cuda.cu
+need_no_sanitizer
 programs=${CJ_PROGRAMS:?the directory of libcudart.so.13}
 ptxgen=${CJ_PTXGEN:?the path of ptxgen}
 

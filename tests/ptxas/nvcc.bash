@@ -12,6 +12,17 @@ need() {
     done
 }
 
+# need_checkout VARIABLE PROJECT FILE: skips the test unless the variable names a checkout of the project, which has the file.
+need_checkout() {
+    [ -n "${!1:-}" ] || { echo "skipped: $1 does not say where $2 is"; exit 77; }
+    [ -e "${!1}/$3" ] || { echo "$1=${!1}: no $3 in it"; exit 1; }
+}
+
+# Skips the test in a build with sanitizers ($CJ_CFLAGS has their options).
+need_no_sanitizer() {
+    [ -z "${CJ_CFLAGS:-}" ] || { echo "skipped: nvcc's programs are not linked with sanitizers"; exit 77; }
+}
+
 # nvcc_ptx SOURCE OPTION...: prints the path of its PTX, for sm_90 unless an option says otherwise.
 nvcc_ptx() {
     local source=$1 made

@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 name=$1
 . "$here/../ptxas/nvcc.bash"
 need nvcc
-[ -z "${CJ_CFLAGS:-}" ] || { echo "skipped: nvcc's programs are not linked with sanitizers"; exit 77; }
+need_no_sanitizer
 programs=${CJ_PROGRAMS:?the directory of libcudart.so.13}
 source=$here/$name.cu program=$nvcc_kept/runtime_$name
 read -ra flags <<<"$(sed -n 's,^// flags: ,,p' "$source")"

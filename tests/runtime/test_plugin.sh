@@ -5,7 +5,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../ptxas/nvcc.bash"
 need nvcc
-[ -z "${CJ_CFLAGS:-}" ] || { echo "skipped: nvcc's programs are not linked with sanitizers"; exit 77; }
+need_no_sanitizer
 programs=${CJ_PROGRAMS:?the directory of libcudart.so.13}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -181,8 +181,8 @@ static void add_count(char *text, size_t size, size_t count, const char *what) {
 
 // What the program's end counted, or nothing where it did not come to an end of its own.
 static void print_counts(const records *r) {
-    const double launches = records_count(r, "launches"), copies = records_count(r, "copies");
     if (!r->end) return;
+    const double launches = records_count(r, "launches"), copies = records_count(r, "copies");
     fprintf(stderr, "%.0f launch%s, %.0f cop%s of %.0f bytes, %.3f s in kernels: ", launches,
             launches > 1 || launches < 1 ? "es" : "", copies, copies > 1 || copies < 1 ? "ies" : "y",
             records_count(r, "bytes"), records_count(r, "seconds"));
