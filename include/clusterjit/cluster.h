@@ -33,7 +33,8 @@ extern "C" {
 // ---- identity (PTX ISA 10, special registers)
 
 // Each a new u32 register: this block's rank in its cluster (x fastest), blocks in the cluster, the cluster's index in
-// the grid along x, clusters in the grid along x.
+// the grid along x, clusters in the grid along x. The index is %clusterid.x, which ptxas computes in f32: in a grid of more than
+// 10186169 blocks along x divide %ctaid.x by the cluster's blocks instead (launch rule cluster-index).
 CJ_API cj_reg cj_cluster_rank(cj_func *f);
 CJ_API cj_reg cj_cluster_size(cj_func *f);
 CJ_API cj_reg cj_cluster_index(cj_func *f);

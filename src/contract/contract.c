@@ -8,6 +8,10 @@
 // Of ptxas: the fewest registers a thread that it accepts, and the most that an instruction can name.
 enum { REGISTERS_LEAST = 24, REGISTERS_MOST = 255, WARPGROUP = 128 };
 
+// ptxas divides %ctaid.x by the cluster's blocks along x in f32, as a product with the reciprocal, rounded down: from this block on
+// the quotient may be one too large. It is so first in clusters of 15, of powers of two from 2^24 + 1 on.
+enum { POSITION_INEXACT = 10186169 };
+
 static bool is_given(cj_dim3 d) { return d.x || d.y || d.z; }
 static bool has_zero(cj_dim3 d) { return !d.x || !d.y || !d.z; }
 static bool exceeds(cj_dim3 d, cj_dim3 limit) { return d.x > limit.x || d.y > limit.y || d.z > limit.z; }

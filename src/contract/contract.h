@@ -22,6 +22,7 @@ typedef struct cj_contract {
     uint32_t    static_shared;     // bytes
     uint32_t    registers;         // a thread, as assembled
     bool        uses_clusters;     // some instruction or special register of the body needs a cluster
+    bool        reads_position;    // some instruction reads %clusterid or %cluster_ctaid
     bool        uses_warpgroups;   // some instruction is executed by 128 threads together
     uint16_t    ptx_version;       // 10 * major + minor
     uint16_t    target_sm;         // 90 for sm_90a

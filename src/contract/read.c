@@ -73,6 +73,16 @@ static bool inst_uses_clusters(const cj_ir_inst *inst) {
     return false;
 }
 
+static bool inst_reads_position(const cj_ir_inst *inst) {
+    for (size_t i = 0; i < inst->operand_count; i++) {
+        const cj_ir_operand *operand = &inst->operand[i];
+        if (operand->kind != CJ_OPERAND_SPECIAL) continue;
+        const char *name = cj__specials[operand->special].text;
+        if (!strcmp(name, "clusterid") || !strcmp(name, "cluster_ctaid")) return true;
+    }
+    return false;
+}
+
 static bool inst_uses_warpgroups(const cj_ir_inst *inst) {
     const char *opcode = cj__row_opcode(inst->row);
     return !strcmp(opcode, "wgmma") || !strcmp(opcode, "setmaxnreg");
@@ -113,6 +123,7 @@ void cj__contract_of(const cj_ir_func *entry, cj_contract *contract) {
         .cluster_conflict = directive[CJ_DIR_REQNCTAPERCLUSTER].given && directive[CJ_DIR_MAXCLUSTERRANK].given,
         .zero = zero_directive(entry),
         .uses_clusters = any_inst(entry, inst_uses_clusters),
+        .reads_position = any_inst(entry, inst_reads_position),
         .uses_warpgroups = any_inst(entry, inst_uses_warpgroups),
         .ptx_version = entry->module->version,
         .target_sm = entry->module->target_sm,

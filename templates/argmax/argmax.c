@@ -68,7 +68,7 @@ static void write_identity(argmax_kernel *k, const cj_push *push) {
         k->in_row = k->lanes > 1 ? cj_and(f, "in_row", k->thread, k->lanes - 1) : cj_mov(f, "u32", "in_row", 0);
         return;
     }
-    k->row = k->cluster ? cj_cluster_index(f) : cj_mov(f, "u32", "row", "%ctaid.x");
+    k->row = cj__group_number(f, "row", k->cluster);
     if (k->parts > 1) {
         k->part = cj_rem(f, "part", k->row, k->parts);
         k->row = cj_div(f, "row", k->row, k->parts);

@@ -84,7 +84,7 @@ static void emit_identity(exchange_kernel *k) {
         k->own = cj_mad_wide(f, "own", k->thread, k->s.slot, own);
     } else {
         k->rank = cj_cluster_rank(f);
-        k->group = cj_cluster_index(f);
+        k->group = cj__group_number(f, "group", k->s.size);
         k->box = cj_mov(f, "u32", "box", "exchange_box");
         if (!k->s.turned) k->own = cj_mad(f, "own", k->thread, k->s.slot, k->box);
     }

@@ -110,7 +110,7 @@ static cj_span emit_slice(const histogram_kernel *k) {
     cj_reg x = cj_let(f, "u64", "x", "ld.param.u64 $1, [$2];", k->x);
     cj_reg n = cj_let(f, "u64", "n", "ld.param.u64 $1, [$2];", k->n);
     x = cj_let(f, "u64", "x", "cvta.to.global.u64 $1, $2;", x);
-    cj_reg number = cj_mov(f, "u32", whose, cj__group_index(by_cluster));
+    cj_reg number = cj__group_number(f, whose, by_cluster ? k->cluster : 0);
     cj_reg slices = cj_mov(f, "u32", "grid", cj__group_count(by_cluster));
     if (!k->cluster && k->layout.pool > 1) {
         number = cj_div(f, whose, number, k->layout.pool);

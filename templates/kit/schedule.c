@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kit.h"
 
+void cj__group_number_to(cj_func *f, cj_reg number, unsigned cluster) {
+    cj_ptx(f, "mov.u32 $1, %ctaid.x;", number);
+    if (cluster > 1) cj_update(f, number, "div", cluster);
+}
+
+cj_reg cj__group_number(cj_func *f, const char *name, unsigned cluster) {
+    cj_reg number = cj_u32(f, name);
+    cj__group_number_to(f, number, cluster);
+    return number;
+}
+
 cj_static_schedule cj__static_begin(cj_func *f, unsigned cluster) {
     cj_static_schedule schedule = {.step = cj_mov(f, "u32", "takers", cj__group_count(cluster))};
-    schedule.next = cj_mov(f, "u32", "next", cj__group_index(cluster));
+    schedule.next = cj__group_number(f, "next", cluster);
     cj_update(f, schedule.next, "sub", schedule.step);
     return schedule;
 }

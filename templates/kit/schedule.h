@@ -14,9 +14,13 @@
 
 #include <clusterjit/ptx.h>
 
-// The special registers that number the groups of a grid: clusters, or blocks without clusters.
+// The special register that counts the groups of a grid along x: clusters, or blocks without clusters.
 static inline const char *cj__group_count(unsigned cluster) { return cluster ? "%nclusterid.x" : "%nctaid.x"; }
-static inline const char *cj__group_index(unsigned cluster) { return cluster ? "%clusterid.x" : "%ctaid.x"; }
+
+// The group's number, as the new register `name`, or as `number`. `cluster`: its blocks; 0: without clusters. Not %clusterid.x, which
+// ptxas computes in f32: of some 10 million blocks or more it is another cluster's (launch rule cluster-index).
+cj_reg cj__group_number(cj_func *f, const char *name, unsigned cluster);
+void   cj__group_number_to(cj_func *f, cj_reg number, unsigned cluster);
 
 // ---- static: by every thread, or by the warps that need the number
 

@@ -65,7 +65,7 @@ void cj__reduce_end(reduce_kernel *k) {
     e->mail = (cj_gather){.kind = &k->partials, .box = cj__gather_box(&k->partials, false)};
     e->mail.space = cj__load_pointer(f, k->workspace, "space");
     cj_reg groups = cj_mov(f, "u32", "groups", cj__group_count(k->cluster));
-    cj_reg group = cj_add(f, "group", cj_mov(f, "u32", "group", cj__group_index(k->cluster)), 1);
+    cj_reg group = cj_add(f, "group", cj__group_number(f, "group", k->cluster), 1);
     e->is_last = cj_eq(f, "is_last", group, groups);
     e->reads = k->gatherers > 1 ? cj_let(f, "pred", "reads", "setp.eq.or.u32 $1, $2, 0, $3;", k->warp, e->is_last)
                                 : cj_eq(f, "reads", k->warp, 0);
@@ -75,7 +75,7 @@ void cj__reduce_end(reduce_kernel *k) {
 static cj_reg send(const reduce_kernel *k, const cj_partial *partial) {
     cj_step(k->f, "grid: the %s sends its partial to its mailbox, word by word, each with this launch's tag",
             cj__reduce_group(k));
-    cj_reg group = cj_mov(k->f, "u32", "group", cj__group_index(k->cluster));
+    cj_reg group = cj__group_number(k->f, "group", k->cluster);
     return cj__gather_send(&k->end.mail, k->leader, group, partial);
 }
 

@@ -122,7 +122,7 @@ static void begin(sample_kernel *k) {
     k->thread = cj_mov(f, "u32", "thread", "%tid.x");
     k->lane = cj_and(f, "lane", k->thread, SAMPLE_WARP - 1);
     k->warp = cj_shr(f, "warp", k->thread, 5);
-    k->row = k->s.cluster ? cj_cluster_index(f) : cj_mov(f, "u32", "row", "%ctaid.x");
+    k->row = cj__group_number(f, "row", k->s.cluster);
     k->record = k->warp;
     if (k->s.cluster) {
         k->rank = cj_cluster_rank(f);

@@ -39,7 +39,7 @@ scan_exchange cj__scan_begin(const scan_kernel *k, scan_tile *t) {
         take_tile(k, t, &e);
     } else if (s->cluster) {
         cj_step(f, "the row's cluster, and the block's rank there");
-        t->row = cj_cluster_index(f);
+        t->row = cj__group_number(f, "row", s->cluster);
         t->number = cj_cluster_rank(f);
         cj_step(f, "an mbarrier counts the bytes of the totals before this rank's");
         e.push = cj__push_new(f, "arrived");

@@ -118,7 +118,7 @@ static void begin_group(sort_kernel *k) {
     k->counts = cj_add(f, "counts", cj_mov(f, "u32", "pool_at", "pool"), zero);  // addresses then are multiply-adds, which have their own pipe
     k->warp = cj_shr(f, "warp", thread, 5);
     k->thread = thread;
-    if (s->form != SORT_BY_GRID) k->row = s->cluster ? cj_cluster_index(f) : cj_mov(f, "u32", "row", "%ctaid.x");
+    if (s->form != SORT_BY_GRID) k->row = cj__group_number(f, "row", s->cluster);
     if (s->cluster) k->rank = cj_cluster_rank(f);
     if (s->form != SORT_BY_WARP) return;
     cj_step(f, "the warp's row and shared memory");

@@ -116,7 +116,7 @@ static void begin(topk_kernel *k) {
     k->lane = cj_and(f, "lane", k->thread, TOPK_WARP - 1);
     if (!k->s.lanes) k->below = cj_mov(f, "u32", "lanes_below", "%lanemask_lt");
     if (!k->s.radix && !k->s.lanes) begin_pool(k);
-    k->row = k->s.cluster ? cj_cluster_index(f) : cj_mov(f, "u32", k->s.lanes ? "block" : "row", "%ctaid.x");
+    k->row = cj__group_number(f, k->s.lanes ? "block" : "row", k->s.cluster);
     if (k->s.lanes) {
         cj_reg in_block = cj_div(f, "row_in_block", k->thread, k->s.lanes);
         k->row = cj_mad(f, "row", k->row, k->s.block / k->s.lanes, in_block);

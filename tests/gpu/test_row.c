@@ -48,6 +48,14 @@ static void rows_that_begin_anywhere_are_right(void **state) {
     if (cj_test_mine(1)) cj_test_row_unaligned(cj_test_device);
 }
 
+// Of so many blocks ptxas has %clusterid wrong: a row's number must not come from it.
+static void rows_of_clusters_of_16_million_blocks_are_right(void **state) {
+    (void)state;
+    if (cj_test_few()) skip();
+    if (cj_test_mine(0)) cj_test_row(cj_test_device, "rmsnorm rows=1048580 columns=32 cluster=16", 0, 1);
+    if (cj_test_mine(1)) cj_test_row(cj_test_device, "layernorm rows=1118490 columns=30 cluster=15", 0, 2);
+}
+
 // What the plan chooses, at lengths where it chooses something else; enough rows for each to be taken by a block
 // else.
 static void long_rows_are_right_in_the_shapes_that_are_chosen(void **state) {
@@ -108,6 +116,7 @@ int main(void) {
         cmocka_unit_test(short_rows_are_right),
         cmocka_unit_test(rows_that_begin_anywhere_are_right),
         cmocka_unit_test(long_rows_are_right_in_the_shapes_that_are_chosen),
+        cmocka_unit_test(rows_of_clusters_of_16_million_blocks_are_right),
         cmocka_unit_test(gradients_of_weights_are_right_and_repeat),
         cmocka_unit_test(calls_do_what_their_descriptions_say),
     };

@@ -106,7 +106,7 @@ void cj__gemm_identify(gemm_kernel *k) {
     cj__gemm_identify_thread(k);
     k->group = cj_shr(f, "group", k->thread, 7);
     k->leader = cj_eq(f, "leader", k->lane, 0);
-    k->cluster = cj_mov(f, "u32", "cluster", g->clustered ? "%clusterid.x" : "%ctaid.x");
+    k->cluster = cj__group_number(f, "cluster", g->clustered ? cj__gemm_multicast(g) * g->split : 0);
     if (is_persistent) k->clusters = cj_mov(f, "u32", "clusters", g->clustered ? "%nclusterid.x" : "%nctaid.x");
     k->rows = cj__load_param(f, "u32", k->tiles_m, "rows");
     k->columns = cj__load_param(f, "u32", k->tiles_n, "columns");

@@ -350,7 +350,7 @@ static void open_sums(kernel *k) {
     const cj_collectives_desc desc = {
         .strategy = CJ_STRATEGY_PUSH, .cluster = k->s.cluster, .threads = k->s.block, .values = true, .combines = true};
     k->c = cj_collectives_open(f, &desc);
-    k->team = cj_mov(f, "u32", "team", "%clusterid.x");
+    k->team = cj__group_number(f, "team", k->s.cluster);
     cj_reg place = cj_mov(f, "u32", "place", "%cluster_ctarank");
     k->own_thread = cj_mad(f, "own_thread", place, k->s.block, k->g.thread);
 }

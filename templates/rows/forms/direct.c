@@ -26,7 +26,7 @@ static void emit_short(row_kernel *k) {
 static void emit_row_number(row_kernel *k, cj_label done) {
     cj_step(k->f, "the row");
     if (k->s->rows_per_block == 1) {
-        cj_ptx(k->f, "mov.u32 $1, %$2;", k->row, k->s->cluster > 1 ? "clusterid.x" : "ctaid.x");
+        cj__group_number_to(k->f, k->row, k->s->cluster);
         return;
     }
     cj_reg count = cj__row_load_rows(k), block = cj_mov(k->f, "u32", "block", "%ctaid.x");

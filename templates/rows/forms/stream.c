@@ -49,7 +49,7 @@ void cj__row_emit_stream(row_kernel *k) {
     cj__row_consume(&t, rows_done);
     if (k->s->totals) {
         cj_label_here(f, rows_done);
-        cj__row_sums_store(k, cj_mov(f, "u32", "own_partial", cj__group_index(k->s->cluster)));
+        cj__row_sums_store(k, cj__group_number(f, "own_partial", k->s->cluster));
     }
     cj_label_here(f, done);
     cj_ptx(f, "ret;");

@@ -173,6 +173,10 @@ static const rule_case cases[] = {
      {.gpc = 14, BLOCK(512, 1, 1), .kernel.registers = 64, CLUSTER(16, 1, 1), GRID(16, 1, 1), NONPORTABLE}},
     {"cluster-absent", {.kernel.uses_clusters = true}, "rank 1 would fault", ".explicitcluster",
      {.kernel.uses_clusters = true, CLUSTER(1, 1, 1)}},
+    {"cluster-index", {.kernel.reads_position = true, CLUSTER(3, 1, 1), GRID(10186170, 1, 1)}, "of 10186170 blocks along x, those from number 10186169",
+     "divide %ctaid.x", {.kernel.reads_position = true, CLUSTER(1, 1, 1), GRID(10186169, 1, 1)}},
+    {"cluster-index", {.kernel = {.reqntid = {1, 1, 1}, .reqnctapercluster = {2, 1, 1}, .blocksareclusters = true, .reads_position = true},
+     GRID(5093085, 1, 1)}, "of 10186170 blocks along x", "%cluster_ctarank", {CLUSTER(2, 1, 1), GRID(10186170, 1, 1)}},
     // of the preferred cluster
     {"preferred-ignored", {"sm_100", PREFERRED(4, 1, 1)}, "preferred cluster 4 x 1 x 1 has no effect", "fall back to",
      {"sm_100", PREFERRED(4, 1, 1), CLUSTER(2, 1, 1), GRID(4, 1, 1)}},
