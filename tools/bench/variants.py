@@ -15,7 +15,6 @@ and cuBLAS's best algorithm are timed in turns (medians). Results are not checke
 Exit codes: 0 measured, 1 a failure, 2 usage, 77 nothing to measure: no GPU, no torch, no library."""
 import argparse
 import concurrent.futures
-import itertools
 import json
 import math
 import os
@@ -25,14 +24,14 @@ import statistics
 import sys
 import time
 
-from shared import calls, draw, gemm_kernels, gemm_model, judge, peers, torched
+from shared import calls, draw, gemm_kernels, gemm_model, judge, peers, quick
 from shared.ours import die, new_file, progress, say
 
 LIMITS = draw.Limits(1 << 28, 1 << 37)
 LEAST = 1 << 22                            # multiplications of a product that is measured
 SMS, MHZ = 132, 1755                       # of an H200, for --list
 THREADS, CORES_LEFT = 12, 3                # that compile at most; cores that are left to what measures
-FINAL, ROUNDS, ROUND_MS, WARM_MS = 6, 5, 3, 3
+FINAL, ROUNDS = 6, 5                       # kernels that are timed in turns, and how often
 PLAN, CUBLAS = "plan", "cublas"            # sides; the others are named by their words
 
 
@@ -59,14 +58,6 @@ class Making:
                 job.result().close()
 
 
-def quick_side(pt, name, call, pointers, turns):
-    side = judge.Side(name, lambda i: call.run(pointers[i], pt.cuda.current_stream().cuda_stream))
-    side.prepare(pt, len(pointers), turns)
-    torched.warm(pt, side.replay, WARM_MS)
-    side.quick = min(torched.milliseconds(pt, side.replay, 1) for _ in range(3)) * 1e3 / side.calls
-    return side
-
-
 def quick_sides(pt, making, pointers, turns, row):
     """Of all kernels that differ: words may name what the plan takes."""
     sides, seen = [], set()
@@ -82,21 +73,13 @@ def quick_sides(pt, making, pointers, turns, row):
             continue
         seen.add(made.plan)
         try:
-            side = quick_side(pt, words or PLAN, made, pointers, turns)
+            side = quick.side_of(pt, words or PLAN, made, pointers, turns)
         except (calls.Refused, RuntimeError) as error:
             kernel["failed"] = str(error)[:200]
             continue
         kernel.update(us=side.quick, note=side.note)
         sides.append(side)
     return sides
-
-
-def race(pt, sides):
-    for side in sides:
-        side.repeat = max(1, math.ceil(ROUND_MS / torched.warm(pt, side.replay, WARM_MS)))
-    for _, side in itertools.product(range(ROUNDS), sides):
-        side.round(pt, "turns")
-    return {side.name: side.us("turns") for side in sides}
 
 
 def cublas_side(pt, library, request, copies, turns, row):
@@ -116,10 +99,8 @@ def measure(pt, library, request, making, seed):
     sides = quick_sides(pt, making, pointers, turns, row)
     peer, cublas = cublas_side(pt, library, request, copies, turns, row)
     order = sorted(sides, key=lambda side: side.quick)
-    row["turns"] = race(pt, order[:FINAL] + [side for side in order[FINAL:] if side.name == PLAN] + peer)
-    pt.cuda.synchronize()
-    for side in sides + peer:
-        side.call = side.replay = None
+    row["turns"] = quick.race(pt, order[:FINAL] + [side for side in order[FINAL:] if side.name == PLAN] + peer, ROUNDS)
+    quick.end(pt, sides + peer)
     if cublas:
         cublas.close()
     return row

@@ -57,17 +57,14 @@ END_OF_CHECK
 1.00  b
       3.00, now 3.00 us; form=direct"* ]] || failed sweep "--before shows other ratios"
 
-# --- what ptxgen tune finds
+# --- what other choices take
 python3 - "$here/../../../tools/bench" >"$dir/out" 2>"$dir/err" <<'END_OF_CHECK' || failed sweep '--tune shows nothing'
 import sys
 sys.path.insert(0, sys.argv[1])
 from shared import tuned
 
-def report(fastest, ms, ratio):
-    return {"time_source": "GPU events", "candidates": [{"choice": fastest, "time_ms": ms, "ratio": ratio}, {"choice": "warps=2", "time_ms": 9, "ratio": 0.1}]}
-
-rows = [{"family": "scan", "label": label, "plan": "form=direct", **tuned.row_of(of)} for label, of in
-        (("a", report("the plan's choice", 0.002, 1.0)), ("b", report("warps=4", 0.001, 1.25)), ("c", report("the plan's choice", 0.003, 1.0)))]
+rows = [{"family": "scan", "label": label, "plan": "form=direct", "choice": choice, "ms": ms, "ratio": ratio} for label, choice, ms, ratio in
+        (("a", "the plan's choice", 0.002, 1.0), ("b", "warps=4", 0.001, 1.25), ("c", "the plan's choice", 0.003, 1.0))]
 tuned.show(rows + [{"family": "reduce", "label": "d", "refused": "nothing to tune"}])
 END_OF_CHECK
 [[ $(<"$dir/out") == "3 shapes: the fastest candidate is as fast as the plan's choice times 1.000 (median), 1.250 (90 % quantile), 1.250 (most); 1 by 1.03 or more
@@ -112,5 +109,6 @@ python3 "$sweep" --tune --device cpu --library "$CJ_LIBRARY" --seed 7 --shapes 1
 [[ $(<"$dir/out") =~ 3\ shapes,\ [1-9][0-9]*\ candidates,\ 0\ shapes\ with\ a\ wrong\ one,\ 1\ refused,\ 0\ late ]] ||
     failed 'sweep --tune' 'not all was tried, or what cannot be tuned is not told'
 [[ $(<"$dir/err") == *'reduce has no parameters that tuning may choose'* ]] || failed 'sweep --tune' 'it does not say why'
+python3 "$here/sweep_choices.py" "$here/../../../tools/bench" "$CJ_LIBRARY" >"$dir/out" 2>"$dir/err" || failed 'sweep --tune' 'choices are not made as they should be'
 python3 "$here/sweep_planted.py" "$here/../../../tools/bench" "$CJ_LIBRARY" >"$dir/out" 2>"$dir/err" || failed sweep 'something wrong is not found'
 finish

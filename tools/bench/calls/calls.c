@@ -328,16 +328,17 @@ int calls_run(call *made, const uint64_t *pointers, void *stream, char *text) {
     return tell(made->type->go(made->handle, pointers, stream, &error), &error, text);
 }
 
-// Parameters that are not as by default, each after `before`. Those that tuning tries, or that are "auto" by default, are the plan's
-// choices; the others are the problem.
+// Those that tuning tries, or that are "auto" by default, are the plan's choices; the others are the problem.
+static bool is_choice(const cj_param_info *info) { return info->tune || !strcmp(info->initial, "auto"); }
+
+// Parameters that are not as by default, each after `before`: the choices, or the problem.
 static void add_params(const cj_params *params, bool choices, const char *before, char *text) {
     char word[64];
     for (size_t i = 0; i < cj_family_param_count(params->family); i++) {
         const cj_param_info *info = cj_family_param(params->family, i);
         const char          *now = cj_params_word(params, info->name, word, sizeof word);
-        const bool           choice = info->tune || !strcmp(info->initial, "auto");
         const size_t         length = strlen(text);
-        if (choice == choices && strcmp(now, info->initial) != 0)
+        if (is_choice(info) == choices && strcmp(now, info->initial) != 0)
             snprintf(text + length, CALLS_TEXT - length, "%s%s=%s", before, info->name, now);
     }
 }
@@ -356,6 +357,61 @@ void calls_problem(const call *made, char *text) {
     const cj_params *params = &cj_kernel_plan(made->type->beneath(made->handle))->params;
     snprintf(text, CALLS_TEXT, "%s", cj_family_name(params->family));
     add_params(params, false, " --", text);
+}
+
+// ---- what tuning would choose
+
+// The parameters of a call's problem, with all choices left to the plan.
+static int problem_of(const call *made, cj_params *problem, char *text) {
+    *problem = cj_kernel_plan(made->type->beneath(made->handle))->params;
+    for (size_t i = 0; i < cj_family_param_count(problem->family); i++) {
+        const cj_param_info *info = cj_family_param(problem->family, i);
+        cj_error             error;
+        if (is_choice(info) && cj_params_set(problem, info->name, info->initial, &error))
+            return tell(CJ_INVALID_ARGUMENT, &error, text);
+    }
+    return CJ_OK;
+}
+
+void calls_tunable(const call *made, char *text) {
+    const cj_family *its = cj_kernel_plan(made->type->beneath(made->handle))->params.family;
+    *text = '\0';
+    for (size_t i = 0; i < cj_family_param_count(its); i++) {
+        const cj_param_info *info = cj_family_param(its, i);
+        const size_t         length = strlen(text);
+        if (info->tune) snprintf(text + length, CALLS_TEXT - length, "%s %s\n", info->name, info->tune);
+    }
+}
+
+// Sets "warps=4 form=direct".
+static int set_choice(cj_params *params, const char *choice, char *text) {
+    char word[128], *value;
+    for (int length; sscanf(choice, " %127s%n", word, &length) == 1; choice += length) {
+        cj_error error;
+        if (!(value = strchr(word, '='))) return refuse(text, "this word has no '='", word);
+        *value++ = '\0';
+        if (cj_params_set(params, word, value, &error)) return tell(CJ_INVALID_ARGUMENT, &error, text);
+    }
+    return CJ_OK;
+}
+
+int calls_make_tuned(cj_device *device, const call *like, const char *words, const char *choice, call **made, char *text) {
+    cj_params problem, chosen;
+    cj_error  error;
+    int       status = problem_of(like, &problem, text);
+    chosen = problem;
+    if (!status) status = set_choice(&chosen, choice, text);
+    if (!status) status = tell(cj_tuning_keep(device, &problem, &chosen, 1, 1, &error), &error, text);
+    return status ? status : calls_make(device, like->type->name, words, made, text);
+}
+
+int calls_forget(cj_device *device, const call *like, char *text) {
+    cj_params              problem;
+    cj_error               error;
+    size_t                 count;
+    const cj_tuning_filter kept = {CJ_INIT(cj_tuning_filter), .device = device, .problem = &problem};
+    const int              status = problem_of(like, &problem, text);
+    return status ? status : tell(cj_tuning_forget(&kept, &count, &error), &error, text);
 }
 
 void calls_free(call *made) {

@@ -22,6 +22,15 @@ void calls_plan(const call *made, char *text);
 // The problem as `ptxgen` has it, without what is left to the plan: "softmax --rows=4 --columns=1000".
 void calls_problem(const call *made, char *text);
 
+// What tuning may choose, a line a parameter: "warps 4 8 16".
+void calls_tunable(const call *made, char *text);
+
+// A call of the words that `like` was made of, whose kernel has this choice ("warps=4 form=direct"), or the plan's own if the plan
+// refuses it. The tuning file keeps the choice until the next one for this problem, or until it is forgotten: CLUSTERJIT_CACHE_DIR
+// should be a directory of the caller's own, and only one thread at a time may make calls of one problem.
+int calls_make_tuned(cj_device *device, const call *like, const char *words, const char *choice, call **made, char *text);
+int calls_forget(cj_device *device, const call *like, char *text);
+
 // The description that a "gemm" has with these words.
 int calls_gemm_words(const char *words, cj_gemm_desc *desc, char *text);
 

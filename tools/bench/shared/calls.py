@@ -29,7 +29,7 @@ class Library:
         self.device = ctypes.c_void_p()
         self.calls.calls_free.argtypes = [ctypes.c_void_p]
         self.calls.calls_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p]
-        self.calls.calls_plan.argtypes = self.calls.calls_problem.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+        self.calls.calls_plan.argtypes = self.calls.calls_problem.argtypes = self.calls.calls_tunable.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
         self.main.cj_mem_wrap.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p]
         self.main.cj_mem_free.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
         self.main.cj_device_name.argtypes, self.main.cj_device_name.restype = [ctypes.c_void_p], ctypes.c_char_p
@@ -48,6 +48,18 @@ class Library:
         made, text, words = ctypes.c_void_p(), ctypes.create_string_buffer(TEXT), f"{request.words} {more}"
         self.check(self.calls.calls_make(self.device, request.call.encode(), words.encode(), ctypes.byref(made), text), text)
         return Call(self, made, text)
+
+    def make_tuned(self, request, like, choice):
+        """The call that `like` is, with the kernel that it would have if tuning had found this choice, "warps=4 form=direct"; the plan's own
+        where the plan refuses it. Threads may do so at the same time for different requests."""
+        made, text = ctypes.c_void_p(), ctypes.create_string_buffer(TEXT)
+        self.check(self.calls.calls_make_tuned(self.device, like.made, request.words.encode(), choice.encode(), ctypes.byref(made), text), text)
+        return Call(self, made, text)
+
+    def forget(self, like):
+        """The choices with which calls like this one were made."""
+        text = ctypes.create_string_buffer(TEXT)
+        self.check(self.calls.calls_forget(self.device, like.made, text), text)
 
     def run_on_host(self, request, store):
         """Runs a request once on the CPU device, in place in a stores.Numpy: the plan's text and its error bound."""
@@ -83,6 +95,12 @@ class Call:
         library.calls.calls_plan(made, text)
         self.plan, _, self.note = text.value.decode(errors="replace").partition(" note=")
         self.bound = float(dict(word.split("=", 1) for word in self.plan.split()).get("bound", math.nan))
+
+    def tunable(self):
+        """The parameters that tuning may choose: the values that it tries of each."""
+        text = ctypes.create_string_buffer(TEXT)
+        self.library.calls.calls_tunable(self.made, text)
+        return {name: values for name, *values in (line.split() for line in text.value.decode().splitlines())}
 
     @staticmethod
     def pointers(addresses):

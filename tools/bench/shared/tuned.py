@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For sweep --tune: what `ptxgen tune` finds on drawn shapes that the plan did not choose."""
+"""For sweep --tune: what `ptxgen tune` would find on drawn shapes that the plan did not choose."""
 import json
 import os
 import statistics
@@ -7,49 +7,50 @@ import subprocess
 import tempfile
 
 from . import calls
-from .ours import say
+from .ours import progress, say
 
 MATTERS = 1.03  # times as fast as the plan's choice: from here on the plan has something to learn
 REFUSED = (4, 64)  # ptxgen's exit codes for a family that has nothing to tune, and for words that it does not take
 
 
-def tune(ptxgen, problem, options, folder, seconds):
-    """The report of `ptxgen tune`. What it keeps goes into a folder of this run, so that no shape finds another run's choices."""
-    words = ["--dry-run"] if options.device == "cpu" else ["--rounds", str(options.rounds)]
-    done = subprocess.run([ptxgen, "tune", *problem, "--device", options.device, *words, "--json"], capture_output=True, text=True, check=False,
+def tune(ptxgen, problem, folder, seconds):
+    """How many candidates `ptxgen tune` has on the CPU device, whose results it checks. Nothing of another run is found in the folder."""
+    done = subprocess.run([ptxgen, "tune", *problem, "--device", "cpu", "--dry-run", "--json"], capture_output=True, text=True, check=False,
                           timeout=seconds, env={**os.environ, "CLUSTERJIT_CACHE_DIR": folder, "CLUSTERJIT_TUNING": "on"})
     if done.returncode:
         kind = calls.Refused if done.returncode in REFUSED else RuntimeError
         raise kind(f"ptxgen {' '.join(done.args[1:])}: exit code {done.returncode}: {done.stderr.strip()}")
-    return json.loads(done.stdout)
+    return len(json.loads(done.stdout)["candidates"])
 
 
-def row_of(report):
-    """How many candidates were tried; with times, the fastest one's, and the plan's time over it."""
-    row = {"candidates": len(report["candidates"])}
-    if report["time_source"] != "host clock":
-        best = report["candidates"][0]
-        row.update(choice=best["choice"], ms=best["time_ms"], ratio=best["ratio"])
-    return row
-
-
-def measure(ptxgen, library, request, options, folder, seconds):
+def check(ptxgen, library, request, folder, seconds):
     row = {"family": request.family, "label": request.label}
     try:
         call = library.make(request)
         row["problem"], row["plan"] = " ".join(call.problem), call.plan
         call.close()
-        row.update(row_of(tune(ptxgen, call.problem, options, folder, seconds)))
+        row["candidates"] = tune(ptxgen, call.problem, folder, seconds)
     except subprocess.TimeoutExpired as late:
         row["late"] = f"{late.timeout:.0f} s"
     except calls.Refused as refused:
         row["refused"] = str(refused)
     except RuntimeError as wrong:
         row["wrong"] = str(wrong)
-    for name in ("wrong", "refused", "late"):
-        if name in row:
-            say(f"{request.label}: {name}: {row[name]}")
     return row
+
+
+def check_all(options, path, clock):
+    """Rows of all shapes, and the device's name."""
+    library, ptxgen, rows = calls.Library(path, "cpu"), path.parent / "bin/ptxgen", []
+    if not ptxgen.exists():
+        raise OSError(f"{ptxgen} is not there: --tune wants it beside the library")
+    with tempfile.TemporaryDirectory() as folder:
+        for i, request in enumerate(options.requests):
+            if clock.over():
+                break
+            clock.show(i, len(options.requests), request.label)
+            rows.append(check(ptxgen, library, request, folder, min(clock.left(), options.limit)))
+    return rows, library.name
 
 
 def show(rows):
@@ -65,19 +66,19 @@ def show(rows):
 
 
 def sweep(options, path, clock):
-    """The report, and whether a candidate was wrong. Problems are read off the CPU device, so that this process takes no GPU."""
-    library, ptxgen, rows = calls.Library(path, "cpu"), path.parent / "bin/ptxgen", []
-    if not ptxgen.exists():
-        raise OSError(f"{ptxgen} is not there: --tune wants it beside the library")
-    with tempfile.TemporaryDirectory() as folder:
-        for i, request in enumerate(options.requests):
-            if clock.over():
-                say(f"the budget of {options.budget:g} s is spent: {i} of {len(options.requests)} shapes were tuned")
-                break
-            clock.show(i, len(options.requests), request.label)
-            rows.append(measure(ptxgen, library, request, options, folder, min(clock.left(), options.limit)))
+    """The report, and whether a candidate was wrong or failed."""
+    if options.device == "gpu":
+        from shared import choices  # which takes torch
+        rows, name = choices.sweep(options, path, clock)
+    else:
+        rows, name = check_all(options, path, clock)
+    progress()
+    for row, word in ((row, word) for row in rows for word in ("wrong", "refused", "late") if word in row):
+        say(f"{row['label']}: {word}: {row[word]}")
+    if len(rows) < len(options.requests):
+        say(f"{len(rows)} of {len(options.requests)} shapes were tuned: {'the budget was spent' if clock.over() else 'the GPU was lost'}")
     show(rows)
-    print(f"{options.device}, seed {options.seed}: {len(rows)} shapes, {sum(row.get('candidates', 0) for row in rows)} candidates, "
+    print(f"{name}, seed {options.seed}: {len(rows)} shapes, {sum(row.get('candidates', 0) for row in rows)} candidates, "
           f"{sum('wrong' in row for row in rows)} shapes with a wrong one, {sum('refused' in row for row in rows)} refused, "
           f"{sum('late' in row for row in rows)} late, {clock.seconds():.0f} s")
-    return {"seed": options.seed, "device": options.device, "rows": rows}, any("wrong" in row for row in rows)
+    return {"seed": options.seed, "device": name, "rows": rows}, any("wrong" in row for row in rows)
