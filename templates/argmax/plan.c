@@ -40,7 +40,8 @@ static uint64_t choose_lanes(const cj_plan *plan, const cj_limits *limits) {
         return lanes;
     }
     lanes = ARGMAX_WARP;
-    if (vectors > ARGMAX_WARP * ARGMAX_FLIGHT && (plan->params.value[ARGMAX_COLUMNS] > ARGMAX_WARP_COLUMNS ||
+    const uint64_t few = rows >= (uint64_t)limits->sm_count * ARGMAX_ALONE_PER_SM ? ARGMAX_WARP_FLIGHT : ARGMAX_FLIGHT;  // loads of a lane
+    if (vectors > ARGMAX_WARP * few && (plan->params.value[ARGMAX_COLUMNS] > ARGMAX_WARP_COLUMNS ||
                                                   rows < (uint64_t)limits->sm_count * ARGMAX_WARPS_PER_SM))
         return 0;
     while (lanes > least_lanes(plan) &&

@@ -70,8 +70,14 @@ static unsigned share_of(unsigned block, unsigned count) {
     return share;
 }
 
-void cj__sample_shape(const cj_plan *plan, sample_shape *s) {
+static unsigned width_of(const cj_plan *plan) {
     const uint64_t *value = plan->params.value, columns = value[SAMPLE_COLUMNS];
+    const uint64_t  stride = value[SAMPLE_ROWS] > 1 ? cj__stride(plan, SAMPLE_STRIDE, columns) : 0;
+    return cj__load_width(value[SAMPLE_ALIGN], (unsigned)cj_dtype_size(dtypes[value[SAMPLE_DTYPE]]), columns | stride);
+}
+
+void cj__sample_shape(const cj_plan *plan, sample_shape *s) {
+    const uint64_t *value = plan->params.value;
     *s = (sample_shape){.dtype = dtypes[value[SAMPLE_DTYPE]],
                         .block = plan->block.x,
                         .cluster = plan->cluster.x,
@@ -89,8 +95,7 @@ void cj__sample_shape(const cj_plan *plan, sample_shape *s) {
     s->many = has_many(plan);
     s->lists = may_list(plan);
     s->bytes = (unsigned)cj_dtype_size(s->dtype);
-    const uint64_t stride = value[SAMPLE_ROWS] > 1 ? cj__stride(plan, SAMPLE_STRIDE, columns) : 0;
-    s->width = cj__load_width(value[SAMPLE_ALIGN], s->bytes, columns | stride);
+    s->width = width_of(plan);
     s->records = s->warps * s->blocks;
     s->share = share_of(s->block, SAMPLE_EXPECTED);
     s->group_share = share_of(s->block, SAMPLE_GROUPS);
@@ -116,33 +121,42 @@ static bool is_light(const cj_plan *plan) {
 
 // Threads of a block that has so much of a row. Of lists most instructions are a warp's, however much it has of the row: there a thread
 // keeps as much as it has registers for. The same holds where a key is counted, or nothing is searched: a warp has some 900 instructions
-// beside. Where a thread cannot keep its elements, more warps hide the latency of two passes (SAMPLE_EACH). Rows that are more than the GPU holds in the smallest of these blocks have a warp at least.
+// beside. Where a thread cannot keep its elements, more warps hide the latency of two passes (SAMPLE_EACH), the more where an SM has one row at most. Rows that are more than
+// the GPU holds in the smallest of these blocks have a warp at least. Of lists of which more is told a block has fewer threads, with more registers each.
 static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint64_t part) {
     const uint64_t *value = plan->params.value;
     const bool      many = value[SAMPLE_ROWS] * SAMPLE_BLOCK_FEW > cj__threads_at_once(limits);
     const bool      few = may_list(plan) && !has_many(plan), light = is_light(plan);
     const uint64_t  width = VECTOR / cj_dtype_size(dtypes[value[SAMPLE_DTYPE]]);
     const uint64_t  each = few ? SAMPLE_FLIGHT * width : light ? SAMPLE_FLIGHT / 2 * width : SAMPLE_EACH;
-    const uint64_t  fewest = many ? SAMPLE_WARP : SAMPLE_BLOCK_FEW, most = few || has_many(plan) ? SAMPLE_BLOCK_MANY : THREADS_MOST;
-    return cj__least(cj__most(cj__power_from(part / each), fewest), most);
+    const bool      told = may_list(plan) && has_many(plan) && !has_penalties(plan), alone = value[SAMPLE_ROWS] <= limits->sm_count;
+    const uint64_t  least = many ? SAMPLE_WARP : SAMPLE_BLOCK_FEW, most = few || told ? SAMPLE_BLOCK_MANY : THREADS_MOST;
+    const uint64_t  fewest = alone && !told && each == SAMPLE_EACH ? cj__least(cj__power_from(part / SAMPLE_EACH_ALONE), SAMPLE_BLOCK_MANY) : least;
+    return cj__least(cj__most(cj__power_from(part / each), cj__most(fewest, least)), most);
 }
 
 // More blocks cost more of each exchange. They pay where passes have many instructions, where fewer blocks could not keep the row, and of long rows.
 static uint32_t largest_cluster(const cj_plan *plan, const cj_limits *limits) {
     const uint64_t part = cj__ceil_div(plan->params.value[SAMPLE_COLUMNS], SAMPLE_CLUSTER_MOST);
     const bool     keeps = is_light(plan) && !has_many(plan) && choose_block(plan, limits, part) <= SAMPLE_BLOCK_MANY;
+    const bool     lists = may_list(plan) && (has_many(plan) || part <= (uint64_t)SAMPLE_BLOCK_MANY * SAMPLE_FLIGHT * width_of(plan));
     const bool     is_long = plan->params.value[SAMPLE_COLUMNS] >= SAMPLE_LONG;
-    return (may_list(plan) || keeps) && !is_long ? SAMPLE_CLUSTER_MOST : SAMPLE_CLUSTER_SEARCH;
+    return (lists || keeps) && !is_long ? SAMPLE_CLUSTER_MOST : SAMPLE_CLUSTER_SEARCH;
 }
 
-// A cluster a row while the clusters of all rows are at work at once with an SM a block (SAMPLE_GPC), and its blocks have enough of the row.
+// A cluster a row while the clusters of all rows are at work at once with an SM a block (SAMPLE_GPC), and its blocks have enough of the row. Where a row
+// takes many instructions, until the SMs have more blocks than one each: 38 rows in clusters of 2 leave half of them without work.
 static uint32_t choose_cluster(const cj_plan *plan, const cj_limits *limits) {
     const uint64_t *value = plan->params.value;
     const uint32_t  most = largest_cluster(plan, limits);
+    const bool      heavy = has_many(plan) && !(may_list(plan) && !has_penalties(plan));
     uint32_t        cluster = 1;
-    while (cluster < most && value[SAMPLE_COLUMNS] >= (uint64_t)cluster * 2 * SAMPLE_PART_LEAST &&
-           value[SAMPLE_ROWS] <= clusters_at_once(limits, cluster * 2))
+    while (cluster < most) {
+        const uint64_t parts = value[SAMPLE_COLUMNS] / (cluster * 2), blocks = value[SAMPLE_ROWS] * cluster;
+        const bool     idle = heavy && 2 * blocks < 3 * (uint64_t)limits->sm_count && parts >= 2 * SAMPLE_PART_LEAST;
+        if (parts < SAMPLE_PART_LEAST || !(idle || value[SAMPLE_ROWS] <= clusters_at_once(limits, cluster * 2))) break;
         cluster *= 2;
+    }
     return cluster == 1 ? 0 : cluster;
 }
 

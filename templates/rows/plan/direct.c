@@ -92,6 +92,23 @@ static unsigned fill_one_wave(const choice *c, unsigned lanes) {
     return c->op->inputs == 1 && lanes > 1 && all > threads && all < 2 * threads && fits && runs ? lanes / 2 : lanes;
 }
 
+// Loads that so many lanes have of a row, those of lanes without a vector among them.
+static uint64_t slots_of(const row_shape *s, unsigned lanes) { return lanes * cj__ceil_div(s->vectors, lanes); }
+
+// Many rows by narrow vectors, where a quarter of all loads have none: half or a quarter of the lanes have more each, and fewer in all. Not where
+// the memory is waited for, and each run of lanes is a sector of its own.
+static unsigned waste_fewer(const choice *c, unsigned lanes) {
+    const row_shape *s = c->s;
+    const uint64_t   all = slots_of(s, lanes), most = cj__least(WASTED_HELD, cj__row_held_most(c));
+    const bool       few = c->rows <= LANE_ROWS * (uint64_t)c->limits->sm_count;
+    const bool       apart = c->op->outputs && !are_rows_dense(c) && c->rows * c->row_bytes > c->limits->l2_bytes;
+    unsigned         best = lanes;
+    if (few || apart || c->op->inputs > 1 || s->peeled || vector_bytes(s) == WIDEST_LOAD || 4 * (all - s->vectors) < all) return lanes;
+    for (unsigned less = lanes / 2; less >= WASTED_LANES && 4 * less >= lanes && less * most >= s->vectors; less /= 2)
+        if (slots_of(s, less) < slots_of(s, best)) best = less;
+    return best;
+}
+
 // If rows are so few that no SM has two blocks, each lane has one vector, or a few elements: the launch then takes as long as one thread does.
 static unsigned choose_lanes(const choice *c) {
     const row_shape *s = c->s;
@@ -107,7 +124,7 @@ static unsigned choose_lanes(const choice *c) {
     while (lanes < ROW_WARP && lanes < s->vectors && lanes * enough < s->columns &&
            2 * lanes * c->rows <= c->limits->sm_count * ROWS_PER_BLOCK * ROW_WARP)
         lanes *= 2;
-    return fill_one_wave(c, lanes);
+    return waste_fewer(c, fill_one_wave(c, lanes));
 }
 
 // Rows that a thread has registers for, beside its sums over rows.
@@ -239,16 +256,26 @@ static unsigned passing_warps(const choice *c, unsigned least) {
     return warps;
 }
 
-// A block has a few warps at least. If rows are so many that all SMs are full of blocks of two warps, the warps that a row with
-// little in a load needs are enough, and others hold two vectors a thread: more warps would have few bytes in flight.
+// Warps of a block that has a row of many, with sums over rows, at least: half as many have no more loads in all, if these are a few each.
+static unsigned fewest_sums_warps(const choice *c) {
+    const uint64_t vectors = c->s->piece, half = SUMS_HELD_WARPS * ROW_WARP, all = (uint64_t)DIRECT_WARPS_LEAST * ROW_WARP;
+    const uint64_t loads = cj__round_up(vectors, cj__least(all, cj__round_up(vectors, ROW_WARP)));
+    if (c->rows <= c->limits->sm_count) return SUMS_WARPS;
+    return are_rows_many(c) && vectors <= SUMS_HELD_LOADS * half && cj__round_up(vectors, half) <= loads ? SUMS_HELD_WARPS : DIRECT_WARPS_LEAST;
+}
+
+// A block has a few warps at least. If rows are so many that all SMs are full of small blocks, the warps that a row with
+// little in a load needs are enough, and others hold two vectors a thread, or as many as there is room for where nothing is written: more warps would have
+// few bytes in flight.
 static unsigned fewest_warps(const choice *c) {
-    enum { TWO_WARPS = 64 };
-    const bool many = c->rows >= cj__threads_at_once(c->limits) / TWO_WARPS && !c->s->totals;
+    const uint64_t threads = cj__threads_at_once(c->limits), two = 2 * ROW_WARP;
+    const bool     many = c->rows >= threads / (MANY_ROWS_WARPS * ROW_WARP) && !c->s->totals;
+    const uint64_t each = c->op->outputs ? two : ALONE_HELD * ROW_WARP;
     if (cj__row_is_passing(c)) return passing_warps(c, PASSING_WARPS_LEAST);
     if (c->s->pieces > 1 && (are_sums_pieces_small(c) || are_sums_of_few(c))) return sums_piece_warps(c);
-    if (c->s->totals && c->s->pieces == 1 && c->rows <= c->limits->sm_count) return SUMS_WARPS;
+    if (c->s->totals && c->s->pieces == 1) return fewest_sums_warps(c);
     if (many && c->s->columns <= NARROW_ROW_COLUMNS) return 1;
-    return many ? (unsigned)cj__least(cj__ceil_div(c->s->piece, TWO_WARPS), DIRECT_WARPS_LEAST) : DIRECT_WARPS_LEAST;
+    return many ? (unsigned)cj__least(cj__ceil_div(c->s->piece, each), DIRECT_WARPS_LEAST) : DIRECT_WARPS_LEAST;
 }
 
 // Warps for the pieces there are: each thread holds as many vectors as it may.
@@ -279,10 +306,11 @@ static uint64_t least_vectors(const choice *c) {
     return c->op->outputs ? cj__least(CLUSTER_VECTORS, CLUSTER_BLOCK_BYTES / vector_bytes(c->s)) : CLUSTER_VECTORS;
 }
 
-// Blocks that few rows may have together: as many as there are SMs; if a cluster's blocks have much each, half as many again.
+// Blocks that few rows may have together: as many as there are SMs; if a cluster's blocks have much each, some an SM.
 static uint64_t blocks_for_few(const choice *c, uint64_t share, unsigned cluster) {
     const uint64_t sms = c->limits->sm_count;
-    return cluster > 1 && share >= FEW_BLOCK_VECTORS ? sms + sms / 2 : sms;
+    if (cluster == 1 || share < FEW_BLOCK_VECTORS) return sms;
+    return c->op->outputs ? FEW_BLOCKS_PER_SM * sms : sms + sms / 2;
 }
 
 // Peeled rows whose weights or bias are peeled too: a thread takes these out of two vectors, and all of a row at once leaves an SM one block. In a
@@ -524,7 +552,9 @@ static bool is_slow_in_parts(const choice *c) {
 // that are taken out of two vectors, whose threads hold less.
 static bool is_long(const choice *c) {
     const row_shape *s = c->s;
-    return c->op->outputs && s->cluster == CROWDED_CLUSTER && !s->across && c->row_bytes >= SPREAD_ROW_BYTES;
+    const bool       heavy = s->in_bytes == 4 || c->op->inputs > 1 || c->op->columns;
+    const uint64_t   least = heavy && s->pieces >= SPREAD_PIECES ? SPREAD_PIECES_BYTES : SPREAD_ROW_BYTES;
+    return c->op->outputs && s->cluster == CROWDED_CLUSTER && !s->across && c->row_bytes >= least;
 }
 
 bool cj__row_is_better_spread(const choice *c) { return is_slow_in_parts(c) || is_long(c); }

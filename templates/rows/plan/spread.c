@@ -48,7 +48,7 @@ static unsigned spread_held(const choice *c) {
 
 static unsigned spread_warps(const choice *c) { return asked_or(c, ROW_WARPS, SHARING_WARPS); }
 
-// Rows at once that are to be read twice, where the registers of all SMs hold no more than one: while a group's blocks wait for
+// Rows at once that are to be read twice, where the registers of all SMs hold no more than a few: while a group's blocks wait for
 // each other, those of other groups load and write. The second reading finds all of these rows in the L2 cache, of which they take one
 // of CACHE_PARTS parts, or two of them two. 0: not two.
 static uint64_t cached_rows(const choice *c) {
@@ -73,11 +73,11 @@ static uint64_t worth_blocks(const choice *c) {
 // Blocks that hold enough of a row which is read twice. If the second reading finds the matrix in the L2 cache, or there are no more than a few
 // rows, whose weights are read twice too, blocks of all rows work at the same time, whatever they hold: 0.
 static uint64_t fewest_blocks(const choice *c, uint64_t room, uint64_t hold) {
-    const uint64_t rows = cj__least(c->rows, c->limits->sm_count), at_once = 2 * hold > room ? cached_rows(c) : 0;
+    const uint64_t rows = cj__least(c->rows, c->limits->sm_count), at_once = SPREAD_GROUPS * hold > room ? cached_rows(c) : 0;
     const bool     cached = CACHE_PARTS * rows * c->row_bytes <= 2 * c->limits->l2_bytes;
     if (!c->op->outputs) return 0;
     if (cached) return c->rows > rows ? cj__ceil_div(hold, 2) : 0;
-    if (at_once) return room / at_once;
+    if (at_once) return cj__least(room / at_once, hold);
     return c->op->columns && c->rows <= SPREAD_TOGETHER ? 0 : hold;
 }
 
