@@ -95,7 +95,7 @@ static unsigned fill_one_wave(const choice *c, unsigned lanes) {
 // Loads that so many lanes have of a row, those of lanes without a vector among them.
 static uint64_t slots_of(const row_shape *s, unsigned lanes) { return lanes * cj__ceil_div(s->vectors, lanes); }
 
-// Many rows by narrow vectors, where a quarter of all loads have none: half or a quarter of the lanes have more each, and fewer in all. Not where
+// Many rows by narrow vectors, where a quarter of all loads have none: half or a quarter of the lanes have more each, and no more in all. Not where
 // the memory is waited for, and each run of lanes is a sector of its own.
 static unsigned waste_fewer(const choice *c, unsigned lanes) {
     const row_shape *s = c->s;
@@ -105,7 +105,7 @@ static unsigned waste_fewer(const choice *c, unsigned lanes) {
     unsigned         best = lanes;
     if (few || apart || c->op->inputs > 1 || s->peeled || vector_bytes(s) == WIDEST_LOAD || 4 * (all - s->vectors) < all) return lanes;
     for (unsigned less = lanes / 2; less >= WASTED_LANES && 4 * less >= lanes && less * most >= s->vectors; less /= 2)
-        if (slots_of(s, less) < slots_of(s, best)) best = less;
+        if (slots_of(s, less) <= slots_of(s, best)) best = less;
     return best;
 }
 
@@ -265,17 +265,16 @@ static unsigned fewest_sums_warps(const choice *c) {
 }
 
 // A block has a few warps at least. If rows are so many that all SMs are full of small blocks, the warps that a row with
-// little in a load needs are enough, and others hold two vectors a thread, or as many as there is room for where nothing is written: more warps would have
+// little in a load needs are enough, and others hold two vectors a thread, or six where nothing is written: more warps would have
 // few bytes in flight.
 static unsigned fewest_warps(const choice *c) {
-    const uint64_t threads = cj__threads_at_once(c->limits), two = 2 * ROW_WARP;
-    const bool     many = c->rows >= threads / (MANY_ROWS_WARPS * ROW_WARP) && !c->s->totals;
-    const uint64_t each = c->op->outputs ? two : ALONE_HELD * ROW_WARP;
-    if (cj__row_is_passing(c)) return passing_warps(c, PASSING_WARPS_LEAST);
+    const bool     many = c->rows >= cj__threads_at_once(c->limits) / (MANY_ROWS_WARPS * ROW_WARP) && !c->s->totals;
+    const uint64_t two = cj__ceil_div(c->s->piece, 2 * ROW_WARP), six = cj__ceil_div(c->s->piece, PASSING_ALONE_HELD * ROW_WARP);
+    if (cj__row_is_passing(c)) return many && six < PASSING_WARPS_LEAST ? (unsigned)six : passing_warps(c, PASSING_WARPS_LEAST);
     if (c->s->pieces > 1 && (are_sums_pieces_small(c) || are_sums_of_few(c))) return sums_piece_warps(c);
     if (c->s->totals && c->s->pieces == 1) return fewest_sums_warps(c);
     if (many && c->s->columns <= NARROW_ROW_COLUMNS) return 1;
-    return many ? (unsigned)cj__least(cj__ceil_div(c->s->piece, each), DIRECT_WARPS_LEAST) : DIRECT_WARPS_LEAST;
+    return many ? (unsigned)cj__least(two, DIRECT_WARPS_LEAST) : DIRECT_WARPS_LEAST;
 }
 
 // Warps for the pieces there are: each thread holds as many vectors as it may.
@@ -552,7 +551,7 @@ static bool is_slow_in_parts(const choice *c) {
 // that are taken out of two vectors, whose threads hold less.
 static bool is_long(const choice *c) {
     const row_shape *s = c->s;
-    const bool       heavy = s->in_bytes == 4 || c->op->inputs > 1 || c->op->columns;
+    const bool       heavy = (s->in_bytes == 4 || c->op->inputs > 1 || c->op->columns) && c->rows <= SPREAD_PIECES_ROWS;
     const uint64_t   least = heavy && s->pieces >= SPREAD_PIECES ? SPREAD_PIECES_BYTES : SPREAD_ROW_BYTES;
     return c->op->outputs && s->cluster == CROWDED_CLUSTER && !s->across && c->row_bytes >= least;
 }

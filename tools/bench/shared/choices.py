@@ -110,7 +110,7 @@ def take(pt, request, seed, job, row):
 
 
 def tune_all(pt, options, library, clock):
-    """Rows. A shape's second round waits behind the shapes that are being made already."""
+    """Rows. A shape's second round comes after those of the shapes that are being made already."""
     threads, rows = max(1, min(THREADS, (os.cpu_count() or 1) - CORES_LEFT)), []
     fresh, waiting = iter(options.requests), collections.deque()
     with concurrent.futures.ThreadPoolExecutor(threads) as pool:
