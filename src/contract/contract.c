@@ -8,8 +8,8 @@
 // Of ptxas: the fewest registers a thread that it accepts, and the most that an instruction can name.
 enum { REGISTERS_LEAST = 24, REGISTERS_MOST = 255, WARPGROUP = 128 };
 
-// ptxas divides %ctaid.x by the cluster's blocks along x in f32, as a product with the reciprocal, rounded down: from this block on
-// the quotient may be one too large. It is so first in clusters of 15, of powers of two from 2^24 + 1 on.
+// ptxas computes %clusterid.x in f32, as the product of %ctaid.x and the reciprocal of the cluster's blocks along x, rounded down: from
+// this block on it may be one too large, in clusters of 15; in clusters of 2 from block 2^24 + 3 on.
 enum { POSITION_INEXACT = 10186169 };
 
 static bool is_given(cj_dim3 d) { return d.x || d.y || d.z; }

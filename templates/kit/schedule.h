@@ -18,7 +18,7 @@
 static inline const char *cj__group_count(unsigned cluster) { return cluster ? "%nclusterid.x" : "%nctaid.x"; }
 
 // The group's number, as the new register `name`, or as `number`. `cluster`: its blocks; 0: without clusters. Not %clusterid.x, which
-// ptxas computes in f32: of some 10 million blocks or more it is another cluster's (launch rule cluster-index).
+// ptxas computes in f32: in a grid of 10 million blocks or more it may be another cluster's (launch rule cluster-index).
 cj_reg cj__group_number(cj_func *f, const char *name, unsigned cluster);
 void   cj__group_number_to(cj_func *f, cj_reg number, unsigned cluster);
 

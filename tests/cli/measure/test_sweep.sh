@@ -38,6 +38,8 @@ END_OF_WORDS
 python3 "$sweep" --device cpu --library "$dir/none.so" >"$dir/out" 2>"$dir/err"
 [[ $? == 77 && $(<"$dir/err") == *"--library: there is no $dir/none.so"* ]] ||
     failed sweep 'without a library it does not say that there is nothing to measure'
+python3 "$sweep" --device cpu --library "$CJ_LIBRARY" --peers "$dir/none.so" >"$dir/out" 2>"$dir/err"
+[[ $? == 77 && $(<"$dir/err") == *"--peers: there is no $dir/none.so"* ]] || failed sweep 'a library of peers that is not there is not refused'
 python3 "$sweep" --list --no-compile --only scan --shapes 1 >"$dir/out" 2>"$dir/err" || failed sweep '--no-compile needs a family'
 
 # --- ours now over ours before
