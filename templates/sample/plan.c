@@ -122,15 +122,17 @@ static bool is_light(const cj_plan *plan) {
 // Threads of a block that has so much of a row. Of lists most instructions are a warp's, however much it has of the row: there a thread
 // keeps as much as it has registers for. The same holds where a key is counted, or nothing is searched: a warp has some 900 instructions
 // beside. Where a thread cannot keep its elements, more warps hide the latency of two passes (SAMPLE_EACH), the more where an SM has one row at most. Rows that are more than
-// the GPU holds in the smallest of these blocks have a warp at least. Of lists of which more is told a block has fewer threads, with more registers each.
+// the GPU holds in the smallest of these blocks have a warp at least. Of lists of which more is told a block has fewer threads, with more registers each; so
+// it has of a draft, and where two of penalties, top tokens and the distribution come together, of which ptxas would spill registers.
 static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint64_t part) {
     const uint64_t *value = plan->params.value;
     const bool      many = value[SAMPLE_ROWS] * SAMPLE_BLOCK_FEW > cj__threads_at_once(limits);
     const bool      few = may_list(plan) && !has_many(plan), light = is_light(plan);
     const uint64_t  width = VECTOR / cj_dtype_size(dtypes[value[SAMPLE_DTYPE]]);
     const uint64_t  each = few ? SAMPLE_FLIGHT * width : light ? SAMPLE_FLIGHT / 2 * width : SAMPLE_EACH;
+    const int       extras = has_penalties(plan) + (value[SAMPLE_TOP] > 0) + (value[SAMPLE_DISTRIBUTION] > 0) + 2 * (value[SAMPLE_DRAFT] > 0);
     const bool      told = may_list(plan) && has_many(plan) && !has_penalties(plan), alone = value[SAMPLE_ROWS] <= limits->sm_count;
-    const uint64_t  least = many ? SAMPLE_WARP : SAMPLE_BLOCK_FEW, most = few || told ? SAMPLE_BLOCK_MANY : THREADS_MOST;
+    const uint64_t  least = many ? SAMPLE_WARP : SAMPLE_BLOCK_FEW, most = few || told || extras > 1 ? SAMPLE_BLOCK_MANY : THREADS_MOST;
     const uint64_t  fewest = alone && !told && each == SAMPLE_EACH ? cj__least(cj__power_from(part / SAMPLE_EACH_ALONE), SAMPLE_BLOCK_MANY) : least;
     return cj__least(cj__most(cj__power_from(part / each), cj__most(fewest, least)), most);
 }

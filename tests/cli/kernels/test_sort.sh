@@ -10,7 +10,7 @@ on_cpu sample --rows 2 --columns 100 --seed 18446744073709551615
 
 # --- what the plan chose is printed
 gives 'form=block cluster=0 block=64 items=16 ' bench sort --rows 2 --columns 1000 --device cpu --rounds 1
-gives 'search=digits parts=1 cluster=0 block=128' bench sample --rows 2 --columns 1000 --top-p 0.9 --device cpu --rounds 1
+gives 'search=digits parts=1 cluster=0 block=512' bench sample --rows 2 --columns 1000 --top-p 0.9 --device cpu --rounds 1
 gives 'search=counts parts=1 cluster=8 block=128' bench sample --rows 1 --columns 32768 --dtype bf16 --top-p 0.9 --device cpu --rounds 1
 
 # --- segments, also by lists
