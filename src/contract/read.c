@@ -64,24 +64,23 @@ static uint64_t shared_bytes(const cj_ir_func *entry) {
     return bytes;
 }
 
-static bool inst_uses_clusters(const cj_ir_inst *inst) {
-    if (inst->row->effects & CJ_CLUSTER) return true;
+static bool reads_special(const cj_ir_inst *inst, bool (*is)(cj_special special)) {
     for (size_t i = 0; i < inst->operand_count; i++) {
         const cj_ir_operand *operand = &inst->operand[i];
-        if (operand->kind == CJ_OPERAND_SPECIAL && strstr(cj__specials[operand->special].text, "cluster")) return true;
+        if (operand->kind == CJ_OPERAND_SPECIAL && is((cj_special)operand->special)) return true;
     }
     return false;
 }
 
-static bool inst_reads_position(const cj_ir_inst *inst) {
-    for (size_t i = 0; i < inst->operand_count; i++) {
-        const cj_ir_operand *operand = &inst->operand[i];
-        if (operand->kind != CJ_OPERAND_SPECIAL) continue;
-        const char *name = cj__specials[operand->special].text;
-        if (!strcmp(name, "clusterid") || !strcmp(name, "cluster_ctaid")) return true;
-    }
-    return false;
+static bool is_of_clusters(cj_special special) { return strstr(cj__specials[special].text, "cluster"); }
+
+static bool is_position(cj_special special) { return special == CJ_S_CLUSTERID || special == CJ_S_CLUSTER_CTAID; }
+
+static bool inst_uses_clusters(const cj_ir_inst *inst) {
+    return inst->row->effects & CJ_CLUSTER || reads_special(inst, is_of_clusters);
 }
+
+static bool inst_reads_position(const cj_ir_inst *inst) { return reads_special(inst, is_position); }
 
 static bool inst_uses_warpgroups(const cj_ir_inst *inst) {
     const char *opcode = cj__row_opcode(inst->row);

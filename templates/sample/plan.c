@@ -23,6 +23,9 @@ static bool may_list(const cj_plan *plan) {
     return value[SAMPLE_TOP_K] && !value[SAMPLE_DISTRIBUTION] && !value[SAMPLE_DRAFT];
 }
 
+// A list without penalties, of which more than the token is told.
+static bool is_told_list(const cj_plan *plan) { return may_list(plan) && has_many(plan) && !has_penalties(plan); }
+
 // Counts of keys tell masses where a key has one mass, and a block of the row has few enough of their bins.
 static bool may_count(const cj_plan *plan, const sample_shape *s) {
     return s->dtype == CJ_BF16 && !s->top_k && !has_penalties(plan) &&
@@ -131,9 +134,9 @@ static uint64_t choose_block(const cj_plan *plan, const cj_limits *limits, uint6
     const uint64_t  width = VECTOR / cj_dtype_size(dtypes[value[SAMPLE_DTYPE]]);
     const uint64_t  each = few ? SAMPLE_FLIGHT * width : light ? SAMPLE_FLIGHT / 2 * width : SAMPLE_EACH;
     const int       extras = has_penalties(plan) + (value[SAMPLE_TOP] > 0) + (value[SAMPLE_DISTRIBUTION] > 0) + 2 * (value[SAMPLE_DRAFT] > 0);
-    const bool      told = may_list(plan) && has_many(plan) && !has_penalties(plan), alone = value[SAMPLE_ROWS] <= limits->sm_count;
+    const bool      told = is_told_list(plan), alone = value[SAMPLE_ROWS] <= limits->sm_count && each == SAMPLE_EACH && !told;
     const uint64_t  least = many ? SAMPLE_WARP : SAMPLE_BLOCK_FEW, most = few || told || extras > 1 ? SAMPLE_BLOCK_MANY : THREADS_MOST;
-    const uint64_t  fewest = alone && !told && each == SAMPLE_EACH ? cj__least(cj__power_from(part / SAMPLE_EACH_ALONE), SAMPLE_BLOCK_MANY) : least;
+    const uint64_t  fewest = alone ? cj__least(cj__power_from(part / SAMPLE_EACH_ALONE), SAMPLE_BLOCK_MANY) : 0;
     return cj__least(cj__most(cj__power_from(part / each), cj__most(fewest, least)), most);
 }
 
@@ -151,7 +154,7 @@ static uint32_t largest_cluster(const cj_plan *plan, const cj_limits *limits) {
 static uint32_t choose_cluster(const cj_plan *plan, const cj_limits *limits) {
     const uint64_t *value = plan->params.value;
     const uint32_t  most = largest_cluster(plan, limits);
-    const bool      heavy = has_many(plan) && !(may_list(plan) && !has_penalties(plan));
+    const bool      heavy = has_many(plan) && !is_told_list(plan);
     uint32_t        cluster = 1;
     while (cluster < most) {
         const uint64_t parts = value[SAMPLE_COLUMNS] / (cluster * 2), blocks = value[SAMPLE_ROWS] * cluster;

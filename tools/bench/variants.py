@@ -30,7 +30,6 @@ from shared.ours import die, new_file, progress, say
 LIMITS = draw.Limits(1 << 28, 1 << 37)
 LEAST = 1 << 22                            # multiplications of a product that is measured
 SMS, MHZ = 132, 1755                       # of an H200, for --list
-THREADS, CORES_LEFT = 12, 3                # that compile at most; cores that are left to what measures
 FINAL, ROUNDS = 6, 5                       # kernels that are timed in turns, and how often
 PLAN, CUBLAS = "plan", "cublas"            # sides; the others are named by their words
 
@@ -98,8 +97,7 @@ def measure(pt, library, request, making, seed):
     pointers, turns = judge.addresses(request, copies), max(1, judge.turns_of(request, len(copies)) // 2)
     sides = quick_sides(pt, making, pointers, turns, row)
     peer, cublas = cublas_side(pt, library, request, copies, turns, row)
-    order = sorted(sides, key=lambda side: side.quick)
-    row["turns"] = quick.race(pt, order[:FINAL] + [side for side in order[FINAL:] if side.name == PLAN] + peer, ROUNDS)
+    row["turns"] = quick.race(pt, quick.finalists(sides, FINAL, PLAN) + peer, ROUNDS)
     quick.end(pt, sides + peer)
     if cublas:
         cublas.close()
@@ -110,8 +108,7 @@ def measure_all(pt, options, library, file):
     """Rows of all products; kernels of the next one are made meanwhile."""
     c, rows, over = gemm_model.constants(), [], time.monotonic() + (options.budget or math.inf)
     sms = pt.cuda.get_device_properties(0).multi_processor_count
-    threads = max(1, min(THREADS, (os.cpu_count() or 1) - CORES_LEFT))
-    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+    with concurrent.futures.ThreadPoolExecutor(quick.threads()) as pool:
         requests = options.requests
         next_one = Making(pool, library, requests[0], gemm_kernels.chosen(requests[0], c, sms))
         for i, request in enumerate(requests):

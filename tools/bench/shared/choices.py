@@ -14,7 +14,6 @@ import time
 from shared import calls, judge, peers, quick, torched
 from shared.ours import die
 
-THREADS, CORES_LEFT = 12, 3  # that make kernels at most; cores that are left to what measures
 FINAL, ROUNDS = 4, 5  # choices of a shape that are timed in turns with the plan's, and how often
 FINDS = 1.05  # times as fast as the plan: what is worth another round of changes
 SLOW, SLOW_LAUNCH_MS = 1.5, 0.05  # a call that takes more than so many times the plan's, and this besides, is not timed
@@ -79,8 +78,7 @@ def measure(pt, request, seed, made, row):
     sides = prepared(pt, made, pointers, turns, row["failures"])
     row["quick"].update({side.name: side.quick for side in sides})
     row["plans"].update({choice: call.plan for choice, call in made.items()})
-    order = sorted(sides, key=lambda side: side.quick)
-    us = quick.race(pt, order[:FINAL] + [side for side in order[FINAL:] if side.name == PLAN], ROUNDS)
+    us = quick.race(pt, quick.finalists(sides, FINAL, PLAN), ROUNDS)
     quick.end(pt, sides)
     if PLAN not in us:
         raise RuntimeError(f"the plan's own kernel fails: {row['failures'].get(PLAN)}")
@@ -89,7 +87,7 @@ def measure(pt, request, seed, made, row):
 
 
 def new_row(request):
-    return {"family": request.family, "label": request.label, "candidates": 0, "seconds": 0, "waited_s": 0, "quick": {}, "plans": {}, "failures": {}}
+    return {"family": request.family, "label": request.label, "candidates": 0, "seconds": 0, "quick": {}, "plans": {}, "failures": {}}
 
 
 def take(pt, request, seed, job, row):
@@ -97,7 +95,6 @@ def take(pt, request, seed, job, row):
     start = time.monotonic()
     made, tried = job.result()
     row["candidates"] += tried
-    row["waited_s"] += time.monotonic() - start
     row["problem"] = " ".join(made[PLAN].problem)
     try:
         measure(pt, request, seed, made, row)
@@ -111,7 +108,7 @@ def take(pt, request, seed, job, row):
 
 def tune_all(pt, options, library, clock):
     """Rows. A shape's second round comes after those of the shapes that are being made already."""
-    threads, rows = max(1, min(THREADS, (os.cpu_count() or 1) - CORES_LEFT)), []
+    threads, rows = quick.threads(), []
     fresh, waiting = iter(options.requests), collections.deque()
     with concurrent.futures.ThreadPoolExecutor(threads) as pool:
         def start(request, base, row):

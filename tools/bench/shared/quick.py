@@ -2,10 +2,16 @@
 """What variants.py and sweep --tune share: many kernels of one request, each timed for a moment, and the fastest of them in turns."""
 import itertools
 import math
+import os
 
 from shared import judge, torched
 
+THREADS, CORES_LEFT = 12, 3  # that make kernels at most; cores that are left to what measures
 ROUND_MS, WARM_MS = 3, 3
+
+
+def threads():
+    return max(1, min(THREADS, (os.cpu_count() or 1) - CORES_LEFT))
 
 
 def side_of(pt, name, call, pointers, turns):
@@ -15,6 +21,12 @@ def side_of(pt, name, call, pointers, turns):
     torched.warm(pt, side.replay, WARM_MS)
     side.quick = min(torched.milliseconds(pt, side.replay, 1) for _ in range(3)) * 1e3 / side.calls
     return side
+
+
+def finalists(sides, count, plan):
+    """The fastest, and that of the plan, by its name, where it is not among them."""
+    order = sorted(sides, key=lambda side: side.quick)
+    return order[:count] + [side for side in order[count:] if side.name == plan]
 
 
 def race(pt, sides, rounds):
